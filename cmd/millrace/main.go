@@ -1,0 +1,43 @@
+// Command millrace is the whole product in one binary: the control plane
+// (`millrace up`, `millrace serve NAME`), the on-router agent (`millrace
+// agent`) and the operator's commands.
+//
+// Each subcommand has its own file, named after it; each such file holds the
+// command's flags and its wiring and nothing else.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := root().ExecuteContext(ctx)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "millrace:", err)
+	os.Exit(exitCode(err))
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "millrace",
+		Short:         "Traffic engineering for providers: alpha flows on their own path and queue",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	cmd.AddCommand(
+		agentCommand(),
+		labCommand(),
+	)
+	return cmd
+}
