@@ -1,0 +1,117 @@
+// Package device is the inventory: the routers Millrace manages and how to
+// reach them.
+//
+// In: inventory.yaml. Out: devices with their mTLS credentials. Next: the
+// collectors and services/push, which dial them.
+package device
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Inventory is the file's content.
+type Inventory struct {
+	// TLS holds the controller's client certificate and the CA of the routers.
+	TLS TLS `yaml:"tls"`
+	// Devices are the routers, unique by name.
+	Devices []Device `yaml:"devices"`
+}
+
+// TLS names PEM files; relative paths start at the inventory's folder.
+type TLS struct {
+	CA   string `yaml:"ca"`
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// Device is one router.
+type Device struct {
+	// Name as everywhere else: plans, change sets, the dashboard.
+	Name string `yaml:"name"`
+	// Address of the gNMI target, host:port.
+	Address string `yaml:"address"`
+	// Loopback is the router's OSPF router id and SID prefix.
+	Loopback netip.Addr `yaml:"loopback"`
+	// Exporters are the source addresses of its NetFlow.
+	Exporters []netip.Addr `yaml:"exporters"`
+}
+
+// Load reads and checks an inventory file.
+func Load(path string) (*Inventory, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read inventory: %w", err)
+	}
+	inv := &Inventory{}
+	if err := yaml.UnmarshalWithOptions(raw, inv, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("inventory %s: %s", path, yaml.FormatError(err, false, true))
+	}
+	for _, p := range []*string{&inv.TLS.CA, &inv.TLS.Cert, &inv.TLS.Key} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(filepath.Dir(path), *p)
+		}
+	}
+	return inv, inv.check(path)
+}
+
+func (inv *Inventory) check(path string) error {
+	seen := map[string]bool{}
+	for i, d := range inv.Devices {
+		switch {
+		case d.Name == "":
+			return fmt.Errorf("inventory %s: device %d has no name", path, i+1)
+		case seen[d.Name]:
+			return fmt.Errorf("inventory %s: device %s is listed twice", path, d.Name)
+		case d.Address == "":
+			return fmt.Errorf("inventory %s: device %s has no address; give host:port of its gNMI server", path, d.Name)
+		}
+		seen[d.Name] = true
+	}
+	return nil
+}
+
+// ByName finds a device.
+func (inv *Inventory) ByName(name string) (Device, bool) {
+	for _, d := range inv.Devices {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return Device{}, false
+}
+
+// ByExporter finds the device that exports flows from addr.
+func (inv *Inventory) ByExporter(addr netip.Addr) (Device, bool) {
+	for _, d := range inv.Devices {
+		for _, e := range d.Exporters {
+			if e == addr.Unmap() {
+				return d, true
+			}
+		}
+	}
+	return Device{}, false
+}
+
+// ClientTLS loads the credentials; routers are never spoken to without TLS.
+func (inv *Inventory) ClientTLS() (*tls.Config, error) {
+	ca, err := os.ReadFile(inv.TLS.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read the routers' CA: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", inv.TLS.CA)
+	}
+	cert, err := tls.LoadX509KeyPair(inv.TLS.Cert, inv.TLS.Key)
+	if err != nil {
+		return nil, fmt.Errorf("load the controller's client certificate: %w", err)
+	}
+	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
+}
