@@ -1,0 +1,88 @@
+# Millrace. `make demo` and `make test` each do all set-up they need; see README.md.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+export GOTOOLCHAIN := local
+GO_DIR   = $(shell tools/setup/go.sh)
+NODE_DIR = $(shell tools/setup/node.sh)
+WEB     := services/dashboard/web
+STAMPS  := .cache/stamps
+
+# Everything that is downloaded or built lives in .cache, bin and out; `make clean` removes the last two.
+export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
+export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: packages
+packages:
+	@tools/setup/packages.sh
+
+.PHONY: setup
+setup: packages $(STAMPS)/go $(STAMPS)/web-modules $(STAMPS)/chdb ## Install packages and toolchains, fetch the ClickHouse engine
+
+$(STAMPS)/go: go.mod go.sum tools/setup/go.sh | packages
+	@echo "setup: Go and its modules"
+	@PATH="$(GO_DIR):$$PATH" go mod download
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/web-modules: $(WEB)/package-lock.json tools/setup/node.sh | packages
+	@echo "setup: web modules"
+	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm ci --silent --no-audit --no-fund
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/chdb: tools/chdb/package-lock.json tools/setup/node.sh | packages
+	@echo "setup: ClickHouse engine (chDB)"
+	@mkdir -p .cache/chdb && cp tools/chdb/package.json tools/chdb/package-lock.json .cache/chdb/
+	@PATH="$(NODE_DIR):$$PATH" npm ci --silent --no-audit --no-fund --prefix .cache/chdb
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
+	@echo "setup: Kafka, for tests"
+	@tools/kafka/fetch.sh
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/web: $(STAMPS)/web-modules $(shell git ls-files $(WEB))
+	@echo "build: web"
+	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent build
+	@touch $@
+
+.PHONY: build
+build: setup $(STAMPS)/web ## Build bin/millrace with the dashboard inside
+	@echo "build: bin/millrace"
+	@PATH="$(GO_DIR):$$PATH" CGO_ENABLED=0 go build -trimpath -o bin/millrace ./cmd/millrace
+
+.PHONY: demo
+demo: build ## Run the main job on virtual routers; KEEP=1 leaves lab and dashboard up
+	@PATH="$(NODE_DIR):$$PATH" bin/millrace lab run hntes-redirect --out out/demo $(if $(KEEP),--keep)
+
+.PHONY: generate
+generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
+	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf generate
+	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/...
+
+.PHONY: check
+check: setup ## Generated code is current, formatted and vetted
+	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf lint
+	@$(MAKE) --no-print-directory generate
+	@git diff --exit-code -- proto/gen $(WEB)/src/gen services || { echo "check: generated code is not what is committed; commit the output of 'make generate'" >&2; exit 1; }
+	@test -z "$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal services tools | tee /dev/stderr)" || { echo "check: run gofmt -w on these" >&2; exit 1; }
+	@PATH="$(GO_DIR):$$PATH" go vet ./...
+
+.PHONY: test-web
+test-web: $(STAMPS)/web-modules
+	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent typecheck && PATH="$(NODE_DIR):$$PATH" npm run --silent lint && PATH="$(NODE_DIR):$$PATH" npm test --silent
+
+# The lab's tests measure delay and rates on real kernels, so nothing else runs beside them.
+.PHONY: test
+test: build $(STAMPS)/kafka check test-web ## Run every test
+	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped -- -timeout 10m $$(PATH="$(GO_DIR):$$PATH" go list ./... | grep -v /e2e/)
+	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname -- -p 1 -timeout 15m ./e2e/...
+
+.PHONY: clean
+clean: ## Remove what was built; downloads stay in .cache
+	@rm -rf bin out $(STAMPS)/web

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Installs the Debian packages Millrace builds, tests and demonstrates itself with.
+# Only what is missing is installed; with nothing missing it needs no network.
+set -euo pipefail
+
+packages=(
+  # the lab: routers, guest kernel, exporters, load
+  frr user-mode-linux kmod iproute2 ethtool iputils-ping softflowd iperf3 nuttcp tcpdump procps
+  # flow files; the browser that drives the dashboard; YANG validation
+  nfdump chromium libyang2-tools
+  # eBPF programs are compiled by this very clang, so that committed objects can be compared
+  clang llvm libbpf-dev bpftool
+  # Kafka for the bus's tests
+  openjdk-17-jre-headless maven
+  curl ca-certificates
+)
+
+missing=()
+for p in "${packages[@]}"; do
+  # A tool that is there already, however it came, is used as it is.
+  case $p in
+    openjdk-17-jre-headless) command -v java >/dev/null && continue ;;
+    maven) command -v mvn >/dev/null && continue ;;
+  esac
+  dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+  echo "setup: these packages are missing: ${missing[*]}" >&2
+  echo "setup: run 'make setup' as root once, or install them yourself" >&2
+  exit 1
+fi
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >"${TMPDIR:-/tmp}/millrace-apt.log" 2>&1 || {
+  tail -20 "${TMPDIR:-/tmp}/millrace-apt.log" >&2
+  exit 1
+}
