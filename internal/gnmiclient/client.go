@@ -1,0 +1,186 @@
+// Package gnmiclient speaks gNMI to routers: the one way in which collectors
+// read them and services/push writes them.
+//
+// In: a device of the inventory, the controller's TLS credentials, paths as
+// strings such as /interfaces/interface[name=ge-er]/state. Out: gNMI messages
+// and plain Go values. Next: collectors/topology, collectors/telemetry and
+// services/push, which decide when to reconnect.
+//
+// There is no plaintext mode and no flag to ask for one.
+package gnmiclient
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/millrace/millrace/internal/device"
+)
+
+const (
+	// maxMessage allows for the link-state database of a large area in one answer.
+	maxMessage = 64 << 20
+	// A dead router is noticed after keepIdle + keepCount*keepInterval even while nothing is sent. Kernel
+	// probes are used instead of HTTP/2 pings because servers may close connections that ping too often.
+	keepIdle     = 5 * time.Second
+	keepInterval = 5 * time.Second
+	keepCount    = 3
+)
+
+// Client is one connection to one router. It reconnects by itself between
+// calls; a broken Subscribe ends and is the caller's to repeat.
+type Client struct {
+	name string
+	conn *grpc.ClientConn
+	stub gnmi.GNMIClient
+	caps *gnmi.CapabilityResponse
+}
+
+// Dial connects and asks for the router's Capabilities, so that a wrong
+// address, certificate or server is reported here and not at the first use.
+func Dial(ctx context.Context, d device.Device, creds *tls.Config) (*Client, error) {
+	if creds == nil {
+		return nil, fmt.Errorf("connect to %s: no TLS credentials; routers are never spoken to without", d.Name)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+d.Address,
+		grpc.WithTransportCredentials(credentials.NewTLS(creds.Clone())),
+		grpc.WithContextDialer(dialTCP),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s at %s: %w", d.Name, d.Address, err)
+	}
+	c := &Client{name: d.Name, conn: conn, stub: gnmi.NewGNMIClient(conn)}
+	if c.caps, err = c.Capabilities(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to %s at %s: %w", d.Name, d.Address, err), conn.Close())
+	}
+	return c, nil
+}
+
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: keepIdle, Interval: keepInterval, Count: keepCount,
+	}}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// Close ends the connection and all its streams.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Capabilities asks the router what it speaks.
+func (c *Client) Capabilities(ctx context.Context) (*gnmi.CapabilityResponse, error) {
+	r, err := c.stub.Capabilities(ctx, &gnmi.CapabilityRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("gNMI Capabilities of %s: %w", c.name, err)
+	}
+	return r, nil
+}
+
+// Supports tells whether the router announced the YANG module when Dial asked.
+func (c *Client) Supports(module string) bool {
+	for _, m := range c.caps.GetSupportedModels() {
+		if m.GetName() == module {
+			return true
+		}
+	}
+	return false
+}
+
+// Get reads paths as JSON_IETF (RFC 7951): one notification per path, in order.
+func (c *Client) Get(ctx context.Context, kind gnmi.GetRequest_DataType, paths ...string) ([]*gnmi.Notification, error) {
+	req := &gnmi.GetRequest{Type: kind, Encoding: gnmi.Encoding_JSON_IETF}
+	for _, s := range paths {
+		p, err := ParsePath(s)
+		if err != nil {
+			return nil, err
+		}
+		req.Path = append(req.Path, p)
+	}
+	r, err := c.stub.Get(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("gNMI Get %v of %s: %w", paths, c.name, err)
+	}
+	return r.GetNotification(), nil
+}
+
+// GetJSON reads one path whose answer is one JSON document. ErrNoValue means
+// the router answered and holds nothing there.
+func (c *Client) GetJSON(ctx context.Context, kind gnmi.GetRequest_DataType, path string) ([]byte, error) {
+	ns, err := c.Get(ctx, kind, path)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range ns {
+		for _, u := range n.GetUpdate() {
+			if doc := u.GetVal().GetJsonIetfVal(); len(doc) > 0 {
+				return doc, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("gNMI Get %s of %s: %w", path, c.name, ErrNoValue)
+}
+
+// ErrNoValue is what GetJSON returns for a path without data.
+var ErrNoValue = errors.New("no value")
+
+// Set sends the request as it is, extensions included.
+func (c *Client) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetResponse, error) {
+	r, err := c.stub.Set(ctx, req)
+	if err != nil {
+		return nil, fmt.Errorf("gNMI Set of %s: %w", c.name, err)
+	}
+	return r, nil
+}
+
+// encoding is PROTO where the router speaks it, because that keeps leaves
+// apart: one update per leaf with its own path (gNMI section 2.3.3).
+func (c *Client) encoding() gnmi.Encoding {
+	if slices.Contains(c.caps.GetSupportedEncodings(), gnmi.Encoding_PROTO) {
+		return gnmi.Encoding_PROTO
+	}
+	return gnmi.Encoding_JSON_IETF
+}
+
+// Subscribe hands every answer to handle until the stream or ctx ends or
+// handle returns an error. It returns nil only when the router closed the
+// stream itself (mode ONCE). The list's encoding is chosen here.
+func (c *Client) Subscribe(ctx context.Context, list *gnmi.SubscriptionList, handle func(*gnmi.SubscribeResponse) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	list.Encoding = c.encoding()
+	stream, err := c.stub.Subscribe(ctx)
+	if err != nil {
+		return fmt.Errorf("gNMI Subscribe to %s: %w", c.name, err)
+	}
+	req := &gnmi.SubscribeRequest{Request: &gnmi.SubscribeRequest_Subscribe{Subscribe: list}}
+	// Send's own error is only io.EOF; Recv below says why.
+	if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("gNMI Subscribe to %s: %w", c.name, err)
+	}
+	for {
+		r, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("gNMI Subscribe to %s: %w", c.name, err)
+		}
+		if err := handle(r); err != nil {
+			return err
+		}
+	}
+}
