@@ -1,0 +1,64 @@
+package dashboard
+
+import (
+	"io/fs"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAssets(t *testing.T) {
+	page := fstest.MapFS{
+		"index.html":        {Data: []byte("<title>Millrace</title>")},
+		"assets/index-1.js": {Data: []byte("let a")},
+	}
+	type answer struct {
+		Code        int
+		Type, Cache string
+	}
+	for name, tt := range map[string]struct {
+		files fs.FS
+		path  string
+		want  answer
+	}{
+		"the page is asked for again each time":       {page, "/", answer{200, "text/html; charset=utf-8", "no-cache"}},
+		"files named by their hash are kept":          {page, "/assets/index-1.js", answer{200, "text/javascript; charset=utf-8", "public, max-age=31536000, immutable"}},
+		"a binary without the page says how to build": {fstest.MapFS{".gitkeep": {}}, "/", answer{503, "text/plain; charset=utf-8", ""}},
+		"and has nothing else":                        {fstest.MapFS{}, "/assets/index-1.js", answer{404, "text/plain; charset=utf-8", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			newAssets(tt.files).ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
+			got := answer{w.Code, w.Header().Get("Content-Type"), w.Header().Get("Cache-Control")}
+			if diff := cmp.Diff(got, tt.want); diff != "" {
+				t.Errorf("answer (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEmbeddedPage holds whether or not the web was built before the tests.
+func TestEmbeddedPage(t *testing.T) {
+	files := dist()
+	if _, err := fs.Stat(files, ".gitkeep"); err != nil {
+		t.Error("web/dist/.gitkeep is not embedded, so a clone without a web build would not compile:", err)
+	}
+	html, err := fs.ReadFile(files, "index.html")
+	if err != nil {
+		return // not built: TestAssets covers what is served then
+	}
+	inline := regexp.MustCompile(`(?i)<script(?:[^>]*)>\s*[^<\s]|<style|\son[a-z]+=|\sstyle=`)
+	if m := inline.Find(html); m != nil {
+		t.Errorf("index.html holds inline code %q, which the content security policy forbids", m)
+	}
+	for _, ref := range regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllSubmatch(html, -1) {
+		name := strings.TrimPrefix(string(ref[1]), "/")
+		if _, err := fs.Stat(files, name); err != nil {
+			t.Errorf("index.html refers to %q, which is not embedded", ref[1])
+		}
+	}
+}

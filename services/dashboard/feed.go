@@ -1,0 +1,84 @@
+package dashboard
+
+import (
+	"sync"
+
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+)
+
+// watcherQueue is how many events a reader may lag before its stream is ended.
+// It then reconnects and gets the recent ones again, so nothing is lost silently.
+const watcherQueue = 256
+
+// feed keeps the recent events and hands new ones to whoever watches.
+type feed struct {
+	metrics *metrics
+
+	mu       sync.Mutex
+	limit    int
+	recent   []*eventv1.Event // oldest first
+	known    map[string]bool  // ids in recent: the bus may deliver twice
+	watchers map[*watcher]bool
+}
+
+// watcher is one open stream; its channel is closed when it lags.
+type watcher struct{ events chan *eventv1.Event }
+
+func newFeed(limit int, m *metrics) *feed {
+	return &feed{limit: limit, metrics: m, known: map[string]bool{}, watchers: map[*watcher]bool{}}
+}
+
+// add takes one event; the same id again changes nothing.
+func (f *feed) add(e *eventv1.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known[e.GetId()] {
+		return
+	}
+	f.metrics.events.Inc()
+	f.known[e.GetId()] = true
+	f.recent = append(f.recent, e)
+	if len(f.recent) > f.limit {
+		delete(f.known, f.recent[0].GetId())
+		f.recent = f.recent[1:]
+	}
+	for w := range f.watchers {
+		f.offer(w, e)
+	}
+}
+
+func (f *feed) offer(w *watcher, e *eventv1.Event) {
+	select {
+	case w.events <- e:
+	default:
+		f.metrics.lagging.Inc()
+		f.drop(w)
+		close(w.events)
+	}
+}
+
+// watch returns up to n recent events and a watcher that gets every later one;
+// between the two nothing is lost or doubled.
+func (f *feed) watch(n int) ([]*eventv1.Event, *watcher) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := &watcher{events: make(chan *eventv1.Event, watcherQueue)}
+	f.watchers[w] = true
+	f.metrics.watchers.Inc()
+	n = max(0, min(n, len(f.recent)))
+	return append([]*eventv1.Event(nil), f.recent[len(f.recent)-n:]...), w
+}
+
+// leave forgets a watcher; once is enough, twice is harmless.
+func (f *feed) leave(w *watcher) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drop(w)
+}
+
+func (f *feed) drop(w *watcher) {
+	if f.watchers[w] {
+		delete(f.watchers, w)
+		f.metrics.watchers.Dec()
+	}
+}

@@ -1,0 +1,52 @@
+package dashboard
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+)
+
+func ids(events []*eventv1.Event) (out []string) {
+	for _, e := range events {
+		out = append(out, e.GetId())
+	}
+	return out
+}
+
+func TestFeedKeepsTheNewestAndEachOnce(t *testing.T) {
+	f := newFeed(3, newMetrics(nil))
+	for _, id := range []string{"a", "b", "b", "c", "a", "d", "e"} {
+		f.add(&eventv1.Event{Id: id})
+	}
+	for n, want := range map[int][]string{0: nil, 2: {"d", "e"}, 99: {"c", "d", "e"}, -1: nil} {
+		got, w := f.watch(n)
+		f.leave(w)
+		if diff := cmp.Diff(ids(got), want); diff != "" {
+			t.Errorf("recent %d (-got +want):\n%s", n, diff)
+		}
+	}
+}
+
+func TestFeedEndsAWatcherThatLags(t *testing.T) {
+	m := newMetrics(nil)
+	f := newFeed(3, m)
+	_, slow := f.watch(0)
+	for i := range watcherQueue + 1 {
+		f.add(&eventv1.Event{Id: fmt.Sprint(i)})
+	}
+	got := 0
+	for range slow.events {
+		got++
+	}
+	if got != watcherQueue {
+		t.Errorf("the slow watcher got %d events, want the %d that fit", got, watcherQueue)
+	}
+	f.leave(slow)
+	if open := testutil.ToFloat64(m.watchers); open != 0 {
+		t.Errorf("%v watchers counted after the only one ended", open)
+	}
+}

@@ -1,0 +1,129 @@
+// Package dashboard is the operator's front door: one port that serves the web
+// page, every service's API, the stream of events and the metrics.
+//
+// In: Connect handlers of the other services, events from the bus, a browser or
+// the CLI. Out: the page (web/, embedded), the same APIs guarded against foreign
+// web sites, EventService.Watch. Next: the operator, who approves a change set
+// and so hands it to services/push.
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/millrace/millrace/internal/bus"
+)
+
+// Mount is one service's Connect handler and the path it is served under.
+type Mount struct {
+	Path    string
+	Handler http.Handler
+}
+
+// Dependencies of the dashboard.
+type Dependencies struct {
+	// Handlers are the APIs of all services that run behind this gateway.
+	Handlers []Mount
+	Bus      bus.Bus
+	// Listener is a socket the parent process opened for us; nil listens on Configuration.Listen.
+	Listener   net.Listener
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	// Gatherer is what /metrics shows; nil leaves /metrics out.
+	Gatherer prometheus.Gatherer
+}
+
+// Component serves the dashboard.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+	feed    *feed
+	server  *http.Server
+	addr    net.Addr
+	// run ends the bus subscription and every open event stream, so that Stop
+	// need not wait for browsers to go away; other requests may finish.
+	run  context.Context
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	m := newMetrics(deps.Registerer)
+	c := &Component{cfg: cfg, deps: deps, metrics: m, feed: newFeed(cfg.RecentEvents, m), done: make(chan struct{})}
+	c.run, c.stop = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Start subscribes to events and serves; it returns once the port accepts connections.
+func (c *Component) Start(ctx context.Context) error {
+	ln, err := c.listen(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.subscribe(c.run); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	c.addr = ln.Addr()
+	c.server = &http.Server{
+		Handler:           c.gateway(),
+		Protocols:         protocols(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(c.deps.Log.Handler(), slog.LevelWarn),
+	}
+	go c.serve(ln)
+	c.deps.Log.InfoContext(ctx, "dashboard serves", "url", "http://"+c.addr.String())
+	return nil
+}
+
+func (c *Component) serve(ln net.Listener) {
+	defer close(c.done)
+	if err := c.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		c.deps.Log.Error("dashboard stopped serving", "error", err)
+	}
+}
+
+// Stop ends streams, waits for the requests under way and closes the port.
+func (c *Component) Stop(ctx context.Context) error {
+	c.stop()
+	if c.server == nil {
+		return nil
+	}
+	err := c.server.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("wait for requests under way: %w", err), c.server.Close())
+	}
+	<-c.done
+	return err
+}
+
+// Addr is where the dashboard listens; nil before Start.
+func (c *Component) Addr() net.Addr { return c.addr }
+
+// gateway routes APIs, metrics and page, all behind the guard.
+func (c *Component) gateway() http.Handler {
+	mux := http.NewServeMux()
+	path, handler := c.Handler()
+	for _, m := range append([]Mount{{path, handler}}, c.deps.Handlers...) {
+		mux.Handle(m.Path, m.Handler)
+	}
+	if c.deps.Gatherer != nil {
+		mux.Handle("GET /metrics", promhttp.HandlerFor(c.deps.Gatherer, promhttp.HandlerOpts{}))
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("/", newAssets(dist()))
+	return newGuard(c.cfg.Hosts, c.metrics, mux)
+}
