@@ -1,0 +1,174 @@
+package ocunit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Canonical spells JSON in the one way in which units are kept and compared:
+// keys sorted, two spaces, no empty containers, list entries in the order of
+// their keys, member names without their OpenConfig module (every unit's
+// members are of one module, RFC 7951 section 4 lets us leave it out below the
+// top; Wire puts it back on the top).
+func Canonical(raw []byte) (string, error) {
+	v, err := decode(raw)
+	if err != nil {
+		return "", err
+	}
+	return encode(normal(v)), nil
+}
+
+// Equal compares two canonical units by meaning: some targets leave out the
+// module of an identity (RFC 7951 section 6.8 lets them), some do not.
+func Equal(a, b string) bool { return a == b || bareIdentities(a) == bareIdentities(b) }
+
+func bareIdentities(s string) string {
+	v, err := decode([]byte(s))
+	if err != nil {
+		return s
+	}
+	return encode(mapStrings(v, func(s string) string {
+		if module, identity, found := strings.Cut(s, ":"); found && strings.HasPrefix(module, "openconfig-") {
+			return identity
+		}
+		return s
+	}))
+}
+
+// Wire qualifies the top members of a unit with their module, as JSON_IETF wants.
+func Wire(path, unit string) ([]byte, error) {
+	kind, _, _, ok := Of(path)
+	if !ok {
+		return nil, fmt.Errorf("%s is not a configuration unit", path)
+	}
+	v, err := decode([]byte(unit))
+	if err != nil {
+		return nil, fmt.Errorf("read unit %s: %w", path, err)
+	}
+	top, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("unit %s is not a JSON object", path)
+	}
+	out := make(map[string]any, len(top))
+	for name, value := range top {
+		out[kind.Module+":"+name] = value
+	}
+	return json.Marshal(out)
+}
+
+func decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // uint32 and int64 keep their digits
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("decode JSON: %w", err)
+	}
+	return v, nil
+}
+
+func encode(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	e.Encode(v) //nolint:errcheck // what was decoded encodes
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// bareName drops an OpenConfig module from a member name and keeps others (te-qos-ext:).
+func bareName(s string) string {
+	if module, name, found := strings.Cut(s, ":"); found && strings.HasPrefix(module, "openconfig-") {
+		return name
+	}
+	return s
+}
+
+func normal(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			if value = normal(value); value != nil {
+				out[bareName(name)] = value
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, value := range v {
+			if value = normal(value); value != nil {
+				out = append(out, value)
+			}
+		}
+		slices.SortStableFunc(out, byKey)
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	default:
+		return v
+	}
+}
+
+// byKey orders list entries by their scalar members (their keys among them)
+// and leaf-list values by themselves; numbers as numbers.
+func byKey(a, b any) int {
+	x, isObject := a.(map[string]any)
+	y, both := b.(map[string]any)
+	if !isObject || !both {
+		return scalarCompare(a, b)
+	}
+	names := make([]string, 0, len(x))
+	for name := range x {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if c := scalarCompare(x[name], y[name]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func scalarCompare(a, b any) int {
+	x, xn := a.(json.Number)
+	y, yn := b.(json.Number)
+	if xn && yn {
+		i, _ := x.Float64()
+		j, _ := y.Float64()
+		return cmp.Compare(i, j)
+	}
+	s, xs := a.(string)
+	t, ys := b.(string)
+	if xs && ys {
+		return cmp.Compare(s, t)
+	}
+	return 0
+}
+
+func mapStrings(v any, f func(string) string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			v[name] = mapStrings(value, f)
+		}
+		return v
+	case []any:
+		for i, value := range v {
+			v[i] = mapStrings(value, f)
+		}
+		return v
+	case string:
+		return f(v)
+	default:
+		return v
+	}
+}

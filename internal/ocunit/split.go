@@ -1,0 +1,122 @@
+package ocunit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Split takes the subtree a Get of root returned apart into the units Millrace
+// owns, keyed by path. Entries of others are left out, as if they were not there.
+func Split(root string, raw []byte) (map[string]string, error) {
+	units := map[string]string{}
+	if len(raw) == 0 {
+		return units, nil
+	}
+	tree, err := decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", root, err)
+	}
+	tree = normal(tree)
+	for _, k := range Kinds {
+		if k.Root == root {
+			k.collect(tree, units)
+		}
+	}
+	return units, nil
+}
+
+func (k Kind) collect(tree any, units map[string]string) {
+	entries, _ := descend(tree, strings.TrimPrefix(k.List, "/")).([]any)
+	for _, e := range entries {
+		entry, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		key, ok := entry[k.Key].(string)
+		if ok && k.owns(key, entry) {
+			units[k.Path(key)] = encode(entry)
+		}
+	}
+}
+
+func (k Kind) owns(key string, entry map[string]any) bool {
+	if k.Binding == "" {
+		return strings.HasPrefix(key, OwnedPrefix)
+	}
+	bound, _ := descend(entry, k.Binding).(string)
+	return strings.HasPrefix(bound, OwnedPrefix)
+}
+
+func descend(v any, path string) any {
+	for _, name := range strings.Split(path, "/") {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+// Foreign tells what an operator's own binding puts on the interface that the
+// unit at path would bind, or "" where there is none: Millrace never replaces it.
+func Foreign(path, root string, raw []byte) string {
+	k, _, key, ok := Of(path)
+	if !ok || k.Root != root || k.Binding == "" || len(raw) == 0 {
+		return ""
+	}
+	tree, err := decode(raw)
+	if err != nil {
+		return ""
+	}
+	entries, _ := descend(normal(tree), strings.TrimPrefix(k.List, "/")).([]any)
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		bound, _ := descend(entry, k.Binding).(string)
+		if entry[k.Key] == key && bound != "" && !strings.HasPrefix(bound, OwnedPrefix) {
+			return bound
+		}
+	}
+	return ""
+}
+
+// Assemble is Split's inverse: the JSON a Get of root returns for a router that
+// holds exactly these units. Empty when it holds none below root.
+func Assemble(root string, units map[string]string) ([]byte, error) {
+	tree := map[string]any{}
+	for path, unit := range units {
+		k, _, _, ok := Of(path)
+		if !ok {
+			return nil, fmt.Errorf("%s is not a configuration unit", path)
+		}
+		if k.Root != root {
+			continue
+		}
+		entry, err := decode([]byte(unit))
+		if err != nil {
+			return nil, fmt.Errorf("read unit %s: %w", path, err)
+		}
+		k.insert(tree, entry)
+	}
+	if len(tree) == 0 {
+		return nil, nil
+	}
+	return []byte(encode(normal(tree))), nil
+}
+
+func (k Kind) insert(tree map[string]any, entry any) {
+	names := strings.Split(strings.TrimPrefix(k.List, "/"), "/")
+	for i, name := range names[:len(names)-1] {
+		if i == 0 {
+			name = k.Module + ":" + name
+		}
+		child, ok := tree[name].(map[string]any)
+		if !ok {
+			child = map[string]any{}
+			tree[name] = child
+		}
+		tree = child
+	}
+	list, _ := tree[names[len(names)-1]].([]any)
+	tree[names[len(names)-1]] = append(list, entry)
+}

@@ -1,0 +1,142 @@
+package document
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/millrace/millrace/policies"
+)
+
+// node is the part of a JSON Schema the comparison looks at.
+type node struct {
+	Ref         string          `json:"$ref"`
+	Description string          `json:"description"`
+	Type        string          `json:"type"`
+	Enum        []string        `json:"enum"`
+	Required    []string        `json:"required"`
+	Properties  map[string]node `json:"properties"`
+	Items       *node           `json:"items"`
+	Closed      *bool           `json:"additionalProperties"`
+	Defs        map[string]node `json:"$defs"`
+}
+
+func TestSchemaAndGoTypesDescribeTheSameFields(t *testing.T) {
+	var root node
+	if err := json.Unmarshal(policies.Schema, &root); err != nil {
+		t.Fatal(err)
+	}
+	compareStruct(t, "", root, reflect.TypeFor[Policy](), root.Defs)
+}
+
+func compareStruct(t *testing.T, path string, s node, goType reflect.Type, defs map[string]node) {
+	if s.Closed == nil || *s.Closed {
+		t.Errorf("%s: the schema lets unknown fields pass", path)
+	}
+	var names, required []string
+	for _, f := range fieldsOf(goType) {
+		names = append(names, f.name)
+		if f.required {
+			required = append(required, f.name)
+		}
+		sub, ok := s.Properties[f.name]
+		if !ok {
+			t.Errorf("%s is not in the schema", at(path, f.name))
+			continue
+		}
+		compareField(t, at(path, f.name), sub, goType.Field(f.index).Type, defs)
+	}
+	for name := range s.Properties {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is in the schema only", at(path, name))
+		}
+	}
+	slices.Sort(required)
+	slices.Sort(s.Required)
+	if diff := cmp.Diff(s.Required, required); diff != "" {
+		t.Errorf("%s: required fields (-schema +Go):\n%s", path, diff)
+	}
+}
+
+func compareField(t *testing.T, path string, s node, goType reflect.Type, defs map[string]node) {
+	if s.Ref != "" {
+		s = defs[s.Ref[len("#/$defs/"):]]
+	}
+	if s.Description == "" {
+		t.Errorf("%s has no description in the schema", path)
+	}
+	switch {
+	case len(s.Enum) > 0:
+		for _, word := range s.Enum {
+			v, ok := reflect.New(goType).Interface().(encoding.TextUnmarshaler)
+			if !ok || v.UnmarshalText([]byte(word)) != nil {
+				t.Errorf("%s: Go does not take %q", path, word)
+			}
+		}
+	case reflect.PointerTo(goType).Implements(textUnmarshaler):
+		compareType(t, path, s.Type, "string")
+	case goType.Kind() == reflect.Struct:
+		compareType(t, path, s.Type, "object")
+		compareStruct(t, path, s, goType, defs)
+	case goType.Kind() == reflect.Slice:
+		compareType(t, path, s.Type, "array")
+		compareField(t, path+"[]", *s.Items, goType.Elem(), defs)
+	default:
+		compareType(t, path, s.Type, map[reflect.Kind]string{
+			reflect.String: "string", reflect.Bool: "boolean", reflect.Uint8: "integer",
+		}[goType.Kind()])
+	}
+}
+
+func compareType(t *testing.T, path, got, want string) {
+	if got != want {
+		t.Errorf("%s: schema type %q, Go needs %q", path, got, want)
+	}
+}
+
+func TestSchemaAcceptsTheShippedPolicyAndRefusesAnUnknownField(t *testing.T) {
+	schema := compileSchema(t)
+	if err := schema.Validate(instance(t, readShipped(t))); err != nil {
+		t.Error(err)
+	}
+	if err := schema.Validate(instance(t, readShipped(t)+"policer: 1\n")); err == nil {
+		t.Error("the schema takes a field that does not exist")
+	}
+}
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(policies.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func instance(t *testing.T, text string) any {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
