@@ -1,0 +1,133 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
+)
+
+// library is chDB's C interface (chdb.h), loaded on first use. The published Go
+// binding, chdb-go, loads it when the program starts and panics where it is
+// missing; the same binary is also the router agent and the operator's command
+// line, which run without the engine, so the twelve functions are bound here.
+type library struct {
+	setSignalHandlers func(enabled int32)
+	connect           func(argc int32, argv []*byte) unsafe.Pointer
+	closeConn         func(conn unsafe.Pointer)
+	query             func(conn unsafe.Pointer, sql *byte, sqlLen uint, format *byte, formatLen uint) unsafe.Pointer
+	streamQuery       func(conn unsafe.Pointer, sql *byte, sqlLen uint, format *byte, formatLen uint) unsafe.Pointer
+	streamFetch       func(conn, stream unsafe.Pointer) unsafe.Pointer
+	streamCancel      func(conn, stream unsafe.Pointer)
+	destroy           func(result unsafe.Pointer)
+	buffer            func(result unsafe.Pointer) *byte
+	length            func(result unsafe.Pointer) uint
+	errorText         func(result unsafe.Pointer) string
+}
+
+var loadLibrary = sync.OnceValues(func() (*library, error) {
+	path, err := findLibrary()
+	if err != nil {
+		return nil, err
+	}
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, fmt.Errorf("load the ClickHouse engine library %s: %w", path, err)
+	}
+	return bindLibrary(path, handle)
+})
+
+func bindLibrary(path string, handle uintptr) (*library, error) {
+	l := &library{}
+	for name, f := range map[string]any{
+		"chdb_set_signal_handlers_enabled": &l.setSignalHandlers,
+		"chdb_connect":                     &l.connect,
+		"chdb_close_conn":                  &l.closeConn,
+		"chdb_query_n":                     &l.query,
+		"chdb_stream_query_n":              &l.streamQuery,
+		"chdb_stream_fetch_result":         &l.streamFetch,
+		"chdb_stream_cancel_query":         &l.streamCancel,
+		"chdb_destroy_query_result":        &l.destroy,
+		"chdb_result_buffer":               &l.buffer,
+		"chdb_result_length":               &l.length,
+		"chdb_result_error":                &l.errorText,
+	} {
+		symbol, err := purego.Dlsym(handle, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s is not the engine library this build needs (no %s); run `make engine`: %w", path, name, err)
+		}
+		purego.RegisterFunc(f, symbol)
+	}
+	return l, nil
+}
+
+// LibraryVariable names the environment variable that points at libchdb.so.
+const LibraryVariable = "MILLRACE_LIBCHDB"
+
+const libraryName = "libchdb.so"
+
+// findLibrary looks where an operator says, where a package puts it, where
+// `make engine` puts it in a checkout, and in the system.
+func findLibrary() (string, error) {
+	if path := os.Getenv(LibraryVariable); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("%s: %w", LibraryVariable, err)
+		}
+		return path, nil
+	}
+	tried := candidates()
+	for _, path := range tried {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("the ClickHouse engine library %s was not found in %q: run `make engine`, or set %s to its path, "+
+		"or name a ClickHouse server in the configuration", libraryName, tried, LibraryVariable)
+}
+
+func candidates() []string {
+	var paths []string
+	if exe, err := os.Executable(); err == nil {
+		paths = append(paths, filepath.Join(filepath.Dir(exe), "..", "lib", libraryName))
+		paths = append(paths, upwards(filepath.Dir(exe))...)
+	}
+	if dir, err := os.Getwd(); err == nil {
+		paths = append(paths, upwards(dir)...)
+	}
+	return append(paths, "/usr/local/lib/"+libraryName, "/usr/lib/"+libraryName)
+}
+
+// upwards finds the checkout that dir is in, by its go.mod.
+func upwards(dir string) []string {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return []string{filepath.Join(dir, ".cache", "chdb", libraryName)}
+		}
+	}
+	return nil
+}
+
+// keepSignals runs f and puts back every signal handler it changed. The engine
+// resets SIGSEGV and others when it starts, but Go's handlers are what turns a
+// nil pointer into a panic that can be recovered from.
+func keepSignals(f func()) {
+	const signals, maskSize = 64, 8
+	var saved [signals + 1][4]uint64 // struct sigaction of the kernel: 32 bytes
+	for s := 1; s <= signals; s++ {
+		sigaction(s, nil, &saved[s], maskSize)
+	}
+	f()
+	for s := 1; s <= signals; s++ {
+		sigaction(s, &saved[s], nil, maskSize)
+	}
+}
+
+// sigaction ignores errors: SIGKILL, SIGSTOP cannot be set, and need not be.
+func sigaction(signal int, set, old *[4]uint64, maskSize uintptr) {
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(signal), //nolint:errcheck // see above
+		uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), maskSize, 0, 0)
+}
