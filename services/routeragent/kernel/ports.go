@@ -1,0 +1,203 @@
+package kernel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/vishvananda/netlink/nl"
+)
+
+// held is what an interface has at its root.
+type held struct {
+	index           int
+	root            tcObject // Kind "" where the kernel's default is in place
+	generation      int      // of our tree; -1 if the root is not ours
+	qdiscs, classes []tcObject
+}
+
+func (k *Kernel) held(name string) (held, error) {
+	l, err := k.link(name)
+	if err != nil {
+		return held{}, err
+	}
+	h := held{index: l.Attrs().Index, generation: -1}
+	if h.qdiscs, err = k.conn.qdiscs(h.index); err != nil {
+		return h, err
+	}
+	if h.classes, err = k.conn.classes(h.index); err != nil {
+		return h, err
+	}
+	for _, q := range h.qdiscs {
+		if q.Parent == root && q.Handle != 0 {
+			h.root = q
+		}
+	}
+	if g := int(h.root.Handle>>16) - handleBase; h.root.Kind == "htb" && (g == 0 || g == 1) {
+		h.generation = g
+	}
+	return h, nil
+}
+
+// foreign tells whether the root is a scheduler somebody else built: one with children we could not put back.
+func (h held) foreign() error {
+	if h.generation >= 0 {
+		return nil
+	}
+	for _, q := range h.qdiscs {
+		if q.Handle != 0 && q.Parent != root && q.Parent != clsactID {
+			return fmt.Errorf("%w: %s qdisc %x: under root %s", ErrConflict, q.Kind, q.Handle>>16, h.root.Kind)
+		}
+	}
+	if h.root.Kind != "tbf" && h.root.Handle != 0 && len(h.classes) > 0 {
+		return fmt.Errorf("%w: classful root qdisc %s %x:", ErrConflict, h.root.Kind, h.root.Handle>>16)
+	}
+	return nil
+}
+
+func (k *Kernel) ensurePort(name string, port Port) error {
+	h, err := k.held(name)
+	if err != nil {
+		return err
+	}
+	if err := h.foreign(); err != nil {
+		return fmt.Errorf("interface %s: %w", name, err)
+	}
+	t := tree{index: h.index, generation: max(h.generation, 0), port: port}
+	if h.generation >= 0 && t.equal(h.qdiscs, h.classes) {
+		return nil
+	}
+	if h.generation >= 0 && sameShape(t, h) {
+		return k.step("change scheduler of "+name, func() error { return k.changeInPlace(t, name) })
+	}
+	if h.generation < 0 {
+		if err := k.capture(name, h.root); err != nil {
+			return err
+		}
+	} else {
+		// A tree is never rebuilt under its own handle: the kernel would refuse or merge.
+		t.generation = 1 - h.generation
+	}
+	return k.step("put scheduler on "+name, func() error {
+		if err := k.conn.batch(t.create()...); err != nil {
+			return err
+		}
+		return k.verifyPort(name, port)
+	})
+}
+
+// sameShape is true if only numbers of existing classes differ, which the kernel changes without losing a packet.
+func sameShape(t tree, h held) bool {
+	if !bytes.Contains(h.root.Options, htbInit(classMinor + t.port.Default)[4+8:4+12]) {
+		return false
+	}
+	want := map[uint32]bool{t.major() | 1: true}
+	for _, q := range t.port.Queues {
+		want[t.class(q.Class)] = true
+	}
+	for _, c := range h.classes {
+		if !want[c.Handle] {
+			return false
+		}
+		delete(want, c.Handle)
+	}
+	return len(want) == 0
+}
+
+func (k *Kernel) changeInPlace(t tree, name string) error {
+	reqs := []*nl.NetlinkRequest{newClass(t.index, t.major()|1, t.major(), htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum))}
+	for _, q := range t.port.Queues {
+		reqs = append(reqs, t.leaf(q)...)
+	}
+	if err := k.conn.batch(reqs...); err != nil {
+		return err
+	}
+	return k.verifyPort(name, t.port)
+}
+
+func (k *Kernel) capture(name string, r tcObject) error {
+	return k.step("record root qdisc of "+name, func() error {
+		k.owned.Roots[name] = r
+		return k.owned.save()
+	})
+}
+
+func (k *Kernel) verifyPort(name string, port Port) error {
+	h, err := k.held(name)
+	if err != nil {
+		return err
+	}
+	if h.generation < 0 {
+		return fmt.Errorf("interface %s has root qdisc %q, not our scheduler", name, h.root.Kind)
+	}
+	if t := (tree{index: h.index, generation: h.generation, port: port}); !t.equal(h.qdiscs, h.classes) {
+		return fmt.Errorf("scheduler of interface %s is not what was asked for", name)
+	}
+	return nil
+}
+
+// prunePorts puts back what was there before our schedulers.
+func (k *Kernel) prunePorts(keep map[string]Port) error {
+	for _, name := range slices.Sorted(maps.Keys(k.owned.Roots)) {
+		if _, ok := keep[name]; ok {
+			continue
+		}
+		if err := k.step("restore root qdisc of "+name, func() error { return k.restore(name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) restore(name string) error {
+	h, err := k.held(name)
+	if errors.As(err, &netlinkNotFound) {
+		return k.forget(name) // the interface is gone, and its qdiscs with it
+	}
+	if err != nil {
+		return err
+	}
+	if h.generation < 0 {
+		return k.forget(name)
+	}
+	was := k.owned.Roots[name]
+	if was.Handle == 0 {
+		err = k.conn.batch(delQdisc(h.index, h.root.Handle, root))
+	} else {
+		err = k.conn.batch(newQdisc(h.index, was.Handle, root, was.Kind, was.Options))
+	}
+	if err != nil {
+		return err
+	}
+	if h, err = k.held(name); err != nil {
+		return err
+	}
+	if h.root.Kind != was.Kind || h.root.Handle != was.Handle || !bytes.Equal(h.root.Options, was.Options) {
+		return fmt.Errorf("root qdisc is %s %x, was %s %x", h.root.Kind, h.root.Options, was.Kind, was.Options)
+	}
+	return k.forget(name)
+}
+
+func (k *Kernel) forget(name string) error {
+	delete(k.owned.Roots, name)
+	return k.owned.save()
+}
+
+// PortCounters reads the queues of one port by class number.
+func (k *Kernel) PortCounters(name string) (map[int]QueueCounters, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h, err := k.held(name)
+	if err != nil || h.generation < 0 {
+		return nil, err
+	}
+	out := map[int]QueueCounters{}
+	for _, c := range h.classes {
+		if n := int(c.Handle&0xffff) - classMinor; n > 0 {
+			out[n] = QueueCounters{Packets: c.stats.Packets, Octets: c.stats.Octets, Drops: c.stats.Drops}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,142 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+var netlinkNotFound netlink.LinkNotFoundError
+
+// pathRule leads packets marked with a path into the path's table. A table
+// without a route falls through to the main table: a broken LSP loses nothing.
+func pathRule(id int) *netlink.Rule {
+	r := netlink.NewRule()
+	mask := uint32(pathMask)
+	r.Family, r.Priority, r.Table = unix.AF_INET, TableBase+id, TableBase+id
+	r.Mark, r.Mask, r.Protocol = uint32(id)<<pathShift, &mask, RouteProtocol
+	return r
+}
+
+// heldRules lists our rules by path id. Others' rules in our range are a conflict only where they collide.
+func (k *Kernel) heldRules() (map[int]netlink.Rule, error) {
+	list, err := k.conn.RuleList(unix.AF_INET)
+	if err != nil {
+		return nil, fmt.Errorf("list ip rules: %w", err)
+	}
+	out := map[int]netlink.Rule{}
+	for _, r := range list {
+		if id := r.Priority - TableBase; id > 0 && id <= MaxPath {
+			out[id] = r
+		}
+	}
+	return out, nil
+}
+
+func isOurs(id int, r netlink.Rule) bool {
+	return r.Protocol == RouteProtocol && r.Table == TableBase+id && r.Mark == uint32(id)<<pathShift && r.Mask != nil && *r.Mask == pathMask
+}
+
+func (k *Kernel) ensureRules(paths []int) error {
+	have, err := k.heldRules()
+	if err != nil {
+		return err
+	}
+	for _, id := range paths {
+		if r, ok := have[id]; ok {
+			if isOurs(id, r) {
+				continue
+			}
+			return fmt.Errorf("%w: ip rule with preference %d", ErrConflict, r.Priority)
+		}
+		err := k.step(fmt.Sprintf("add ip rule %d", TableBase+id), func() error { return k.conn.RuleAdd(pathRule(id)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) pruneRules(keep []int) error {
+	have, err := k.heldRules()
+	if err != nil {
+		return err
+	}
+	for id, r := range have {
+		if slices.Contains(keep, id) || !isOurs(id, r) {
+			continue
+		}
+		err := k.step(fmt.Sprintf("remove ip rule %d", TableBase+id), func() error { return k.conn.RuleDel(pathRule(id)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) verifyRules(paths []int) error {
+	have, err := k.heldRules()
+	if err != nil {
+		return err
+	}
+	for _, id := range paths {
+		if r, ok := have[id]; !ok || !isOurs(id, r) {
+			return fmt.Errorf("ip rule %d is missing", TableBase+id)
+		}
+	}
+	for id, r := range have {
+		if isOurs(id, r) && !slices.Contains(paths, id) {
+			return fmt.Errorf("ip rule %d should not be there", TableBase+id)
+		}
+	}
+	return nil
+}
+
+// PathRoute is the default route of a path's table as the kernel has it.
+type PathRoute struct {
+	// Labels pushed, top first; empty if packets leave unlabelled (the penultimate hop, or an LSP that fell back to the IGP).
+	Labels []int
+	// Gateway and interface of the first next hop.
+	Gateway   string
+	Interface string
+}
+
+// Path reads the route of a path; ok is false if there is none.
+func (k *Kernel) Path(id int) (PathRoute, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list, err := k.conn.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: TableBase + id}, netlink.RT_FILTER_TABLE)
+	if errors.Is(err, unix.ENOENT) {
+		return PathRoute{}, false, nil
+	}
+	if err != nil {
+		return PathRoute{}, false, fmt.Errorf("list routes of table %d: %w", TableBase+id, err)
+	}
+	for _, r := range list {
+		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
+			return k.describe(r), true, nil
+		}
+	}
+	return PathRoute{}, false, nil
+}
+
+func (k *Kernel) describe(r netlink.Route) PathRoute {
+	gw, index, encap := r.Gw, r.LinkIndex, r.Encap
+	if len(r.MultiPath) > 0 {
+		gw, index, encap = r.MultiPath[0].Gw, r.MultiPath[0].LinkIndex, r.MultiPath[0].Encap
+	}
+	out := PathRoute{}
+	if gw != nil {
+		out.Gateway = gw.String()
+	}
+	if m, ok := encap.(*netlink.MPLSEncap); ok {
+		out.Labels = m.Labels
+	}
+	if l, err := k.conn.LinkByIndex(index); err == nil {
+		out.Interface = l.Attrs().Name
+	}
+	return out
+}

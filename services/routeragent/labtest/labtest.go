@@ -1,0 +1,95 @@
+// Package labtest makes network namespaces for the router agent's tests and
+// dumps what the kernel holds in them.
+//
+// In: a test. Out: a namespace of its own, gone after the test, and Dump, the
+// judge of every rollback. Next: tests of kernel, apply and gnmi.
+package labtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/vishvananda/netns"
+)
+
+// Router is a namespace with the ports ge-a and ge-b, whose far ends are in a
+// second namespace, and the one default queue a line has: a tbf.
+type Router struct {
+	t          *testing.T
+	Name, Peer string
+	NS         netns.NsHandle
+}
+
+var count atomic.Int32
+
+// NewRouter makes a router: ge-a 10.0.1.1/24 and ge-b 10.0.2.1/24, peers at .2, forwarding on.
+func NewRouter(t *testing.T) *Router {
+	t.Helper()
+	id := fmt.Sprintf("mrt%d-%d", os.Getpid(), count.Add(1))
+	r := &Router{t: t, Name: id, Peer: id + "p"}
+	for _, ns := range []string{r.Name, r.Peer} {
+		r.Run("ip", "netns", "add", ns)
+		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
+		r.Run("ip", "netns", "exec", ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1") // address detection would change dumps
+		r.Run("ip", "-n", ns, "link", "set", "lo", "up")
+	}
+	for i, port := range []string{"ge-a", "ge-b"} {
+		r.Run("ip", "link", "add", port, "netns", r.Name, "type", "veth", "peer", "name", port, "netns", r.Peer)
+		for j, ns := range []string{r.Name, r.Peer} {
+			r.Run("ip", "-n", ns, "addr", "add", fmt.Sprintf("10.0.%d.%d/24", i+1, j+1), "dev", port)
+			r.Run("ip", "-n", ns, "link", "set", port, "up")
+		}
+		r.Run("tc", "-n", r.Name, "qdisc", "add", "dev", port, "root", "handle", "1:", "tbf", "rate", "100mbit", "burst", "15k", "limit", "1250000")
+	}
+	r.In("sysctl", "-qw", "net.ipv4.ip_forward=1")
+	h, err := netns.GetFromName(r.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.NS = h
+	t.Cleanup(func() { h.Close() })
+	return r
+}
+
+// Run runs a command outside the router.
+func (r *Router) Run(args ...string) string {
+	r.t.Helper()
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// In runs a command inside the router.
+func (r *Router) In(args ...string) string {
+	r.t.Helper()
+	return r.Run(append([]string{"ip", "netns", "exec", r.Name}, args...)...)
+}
+
+// counters are what a dump must not be compared by.
+var counters = regexp.MustCompile(`(?m) (id \d+|tag [0-9a-f]+|jited|not_in_hw|refcnt \d+)`)
+
+// Dump is everything an agent can change in the router: qdiscs, classes,
+// filters, rules, routes of all tables, MPLS.
+func (r *Router) Dump() string {
+	r.t.Helper()
+	out := r.In("tc", "qdisc", "show")
+	for _, port := range []string{"ge-a", "ge-b"} {
+		out += r.In("tc", "class", "show", "dev", port)
+		out += r.In("sh", "-c", "tc filter show dev "+port+" ingress 2>&1; tc filter show dev "+port+" egress 2>&1; true")
+	}
+	out += r.In("ip", "rule") + r.In("ip", "route", "show", "table", "all")
+	return counters.ReplaceAllString(out, "")
+}
+
+// Programs counts classifier programs in the kernel, of all namespaces.
+func (r *Router) Programs() int {
+	r.t.Helper()
+	return strings.Count(r.Run("bpftool", "prog", "list"), "name te_")
+}
