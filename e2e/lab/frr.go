@@ -1,0 +1,82 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace/e2e/scenario"
+)
+
+// frrConfig is the router's whole FRR configuration.
+//
+// The order inside `router ospf` matters to FRR 8.4: opaque LSAs first, then
+// networks, then what is carried in opaque LSAs (traffic engineering, RFC 3630;
+// router information, RFC 7770; segment routing, RFC 8665).
+func frrConfig(s *scenario.Scenario, r scenario.Router) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("frr defaults traditional")
+	line("hostname %s", r.Name)
+	line("service integrated-vtysh-config")
+	line("!")
+	var networks, passive []string
+	for i, l := range s.Links {
+		prefixA, prefixB := addresses(s, i)
+		for side, end := range []scenario.Endpoint{l.A, l.B} {
+			if end.Node != r.Name {
+				continue
+			}
+			prefix := []string{prefixA.Masked().String(), prefixB.Masked().String()}[side]
+			networks = append(networks, prefix)
+			if s.BetweenRouters(l) {
+				coreInterface(line, s, l, end.Interface)
+				continue
+			}
+			passive = append(passive, end.Interface)
+			line("interface %s\n ip ospf passive\nexit\n!", end.Interface)
+		}
+	}
+	line("router ospf")
+	line(" ospf router-id %s", Loopback(r))
+	line(" capability opaque")
+	for _, network := range append(networks, Loopback(r).String()+"/32") {
+		line(" network %s area 0", network)
+	}
+	if s.IGP.SegmentRouting {
+		line(" mpls-te on")
+		line(" mpls-te router-address %s", Loopback(r))
+		line(" mpls-te export")
+		line(" router-info area")
+		line(" segment-routing on")
+		line(" segment-routing global-block %d %d", srgbFirst, srgbLast)
+		line(" segment-routing node-msd 8")
+		line(" segment-routing prefix %s/32 index %d", Loopback(r), r.Index)
+	}
+	line("exit\n!")
+	return b.String()
+}
+
+// coreInterface speaks OSPF.
+func coreInterface(line func(string, ...any), s *scenario.Scenario, l scenario.Link, name string) {
+	line("interface %s", name)
+	line(" ip ospf cost %d", l.Cost)
+	line(" ip ospf hello-interval %d", int(s.IGP.Hello.Seconds()))
+	line(" ip ospf dead-interval %d", int(s.IGP.Dead.Seconds()))
+	line(" ip ospf network point-to-point")
+	if s.IGP.SegmentRouting {
+		linkParameters(line, l)
+	}
+	line("exit\n!")
+}
+
+// linkParameters are what the traffic-engineering database says of the link
+// (RFC 3630, section 2.5). All bandwidths start as the interface's, given in
+// Mbit/s; setting them one by one is not possible, because FRR wants the maximum
+// to be greater than, never equal to, what can be reserved.
+func linkParameters(line func(string, ...any), l scenario.Link) {
+	line(" bandwidth %d", max((uint64(l.Rate)+500_000)/1_000_000, 1))
+	line(" link-params")
+	line("  enable")
+	line("  metric %d", l.Cost)
+	line(" exit-link-params")
+}

@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervisorConfig is what the launcher tells the supervisor.
+type supervisorConfig struct {
+	Backend Backend `json:"backend"`
+	Binary  string  `json:"binary"`
+	Output  string  `json:"output"`
+	Memory  string  `json:"memory"` // UML's, e.g. 2G; a sparse file
+}
+
+const (
+	envSupervisor = "MILLRACE_LAB_SUPERVISOR"
+	lifelineFD    = 3
+	// detach on the lifeline says that the lab outlives its launcher.
+	detach = 'd'
+)
+
+// supervise is PID 1 of the lab's own PID namespace: when it ends, for whatever
+// reason, the kernel kills every process in it and frees what they held.
+func supervise() error {
+	var c supervisorConfig
+	if err := json.Unmarshal([]byte(os.Getenv(envSupervisor)), &c); err != nil {
+		return fmt.Errorf("decode %s (this command is the lab's own, not yours): %w", envSupervisor, err)
+	}
+	go watchLifeline(os.NewFile(lifelineFD, "lifeline"))
+	if err := privateMounts(); err != nil {
+		return err
+	}
+	// A lab measures delays of milliseconds; a compiler beside it must not be in them.
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -10)
+	console := os.Stdout // the launcher's log file
+	begin := map[Backend]func(supervisorConfig, *os.File) (*exec.Cmd, error){UML: startUML, Native: startNative}[c.Backend]
+	if begin == nil {
+		return fmt.Errorf("unknown backend %q", c.Backend)
+	}
+	cmd, err := begin(c, console)
+	if err != nil {
+		return err
+	}
+	return reap(cmd.Process.Pid)
+}
+
+// watchLifeline ends the lab when the launcher's end of the pipe closes, which
+// the kernel does even on kill -9, unless the launcher has said goodbye before.
+func watchLifeline(f *os.File) {
+	said := make([]byte, 1)
+	if n, _ := f.Read(said); n == 1 && said[0] == detach {
+		return
+	}
+	os.Exit(1)
+}
+
+// privateMounts keep what the lab mounts, and the files User-Mode Linux makes,
+// away from the machine.
+func privateMounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777"); err != nil {
+		return fmt.Errorf("mount /dev/shm: %w", err)
+	}
+	return nil
+}
+
+// Reexec runs the parts of a lab that are this same binary started again. A
+// program that boots labs calls it first thing in main (a test: in TestMain)
+// and ends when it says true.
+func Reexec(argv []string) bool {
+	if len(argv) < 3 || argv[0] != "lab" {
+		return false
+	}
+	var err error
+	switch argv[1] + " " + argv[2] {
+	case "supervisor start":
+		err = supervise()
+	case "guest init":
+		err = guestInit()
+	case "guest serve":
+		err = guestServe()
+	default:
+		return false
+	}
+	fmt.Fprintln(os.Stderr, "lab:", err)
+	if argv[1] == "guest" && argv[2] == "init" && Backend(os.Getenv(envBackend)) == UML {
+		// A kernel whose init returns panics; halting ends linux.uml cleanly.
+		_ = syscall.Reboot(syscall.LINUX_REBOOT_CMD_POWER_OFF)
+	}
+	os.Exit(1)
+	return true
+}

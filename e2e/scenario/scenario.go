@@ -1,0 +1,245 @@
+// Package scenario is the description of one experiment: routers, hosts and
+// links, what applications do on them and what must come out.
+//
+// It knows nothing about how an experiment is run, so that the same file drives
+// the virtual-router lab and the simulated twin (docs: design decision 10).
+//
+// In: scenario.yaml. Out: a checked Scenario; verdicts on measured metrics.
+// Next: e2e/lab, which builds it on real kernels.
+package scenario
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/internal/units"
+)
+
+// Scenario is one file.
+type Scenario struct {
+	// Name is the folder's name: e2e/scenarios/<name>/scenario.yaml.
+	Name string `yaml:"name"`
+	// Description says in a sentence or two what is being shown.
+	Description string `yaml:"description"`
+	// Scale says how numbers relate to the source, e.g. "1:100 of paper 002".
+	Scale string `yaml:"scale"`
+	// IGP is how the routers find their routes.
+	IGP IGP `yaml:"igp"`
+	// Routers and Hosts share one space of names.
+	Routers []Router `yaml:"routers"`
+	Hosts   []Host   `yaml:"hosts"`
+	Links   []Link   `yaml:"links"`
+	// Phases run in this order.
+	Phases []Phase `yaml:"phases"`
+	// Expectations are checked after all phases.
+	Expectations []Expectation `yaml:"expectations"`
+	// Text is the file as it was read.
+	Text []byte `yaml:"-"`
+}
+
+// IGP configures OSPF, the same on every router.
+type IGP struct {
+	// SegmentRouting turns on SR-MPLS with SRGB 16000-23999 and one node SID
+	// per router (RFC 8665). It needs a kernel with MPLS.
+	SegmentRouting bool `yaml:"segment_routing"`
+	// Hello and Dead are OSPF's intervals, whole seconds; default 1 s and 4 s,
+	// because with the protocol's own 10 s and 40 s a lab takes 45 s to converge.
+	Hello time.Duration `yaml:"hello"`
+	Dead  time.Duration `yaml:"dead"`
+}
+
+// Router is one FRR instance.
+type Router struct {
+	Name string `yaml:"name"`
+	// Index numbers the router from 1: loopback 10.255.0.<index>/32 and node
+	// SID 16000+index. Default: its place in the file.
+	Index int `yaml:"index"`
+	// NetFlow, where present, exports what enters from hosts.
+	NetFlow *NetFlow `yaml:"netflow"`
+	// Agent runs `millrace agent` on the router.
+	Agent   bool     `yaml:"agent"`
+	Daemons []Daemon `yaml:"daemons"`
+}
+
+// NetFlow configures the router's exporter.
+type NetFlow struct {
+	// Version is 5, 9 or 10 (IPFIX); default 9.
+	Version int `yaml:"version"`
+	// ActiveTimeout is the longest time a running flow goes unreported; default
+	// 10 s, so that a lab need not wait a router's usual minute.
+	ActiveTimeout time.Duration `yaml:"active_timeout"`
+	// Sampling is the 1-in-N packet sampling; default 1, every packet.
+	Sampling int `yaml:"sampling"`
+}
+
+// Host is an end system with one interface, eth0.
+type Host struct {
+	Name string `yaml:"name"`
+	// Address with prefix length, e.g. 10.1.1.2/24.
+	Address netip.Prefix `yaml:"address"`
+	// Gateway is the router's address on the same subnet.
+	Gateway netip.Addr `yaml:"gateway"`
+	Daemons []Daemon   `yaml:"daemons"`
+}
+
+// Daemon is a program that runs on a node for as long as the lab is up. It is
+// never restarted: a test that kills one wants it dead.
+type Daemon struct {
+	Name string `yaml:"name"`
+	// Command and its arguments. ${millrace} is the product's binary, ${output}
+	// the lab's output folder, ${node} and ${address} the node's name and
+	// management address.
+	Command     []string          `yaml:"command"`
+	Environment map[string]string `yaml:"environment"`
+}
+
+// Link is a full-duplex cable; everything holds for each direction.
+type Link struct {
+	A Endpoint `yaml:"a"`
+	B Endpoint `yaml:"b"`
+	// Rate is the line rate.
+	Rate units.Rate `yaml:"rate"`
+	// Buffer is the one default FIFO of a sending interface, in bytes; default
+	// 100 ms at line rate, which is what paper 002 measured on its routers.
+	Buffer units.Size `yaml:"buffer"`
+	// Delay is one-way propagation; default none.
+	Delay time.Duration `yaml:"delay"`
+	// Loss is the probability, 0 to 1, that a packet is lost on the wire.
+	Loss float64 `yaml:"loss"`
+	// Cost is the OSPF cost of a link between routers; default 10.
+	Cost int `yaml:"cost"`
+	// MTU in bytes; default 1500 to hosts and 1600 between routers, which
+	// leaves room for a label stack under full-sized packets.
+	MTU int `yaml:"mtu"`
+}
+
+// Endpoint is one end of a link, written NODE:INTERFACE.
+type Endpoint struct {
+	Node      string
+	Interface string
+}
+
+// Phase is a set of applications that run together.
+type Phase struct {
+	Name string `yaml:"name"`
+	// Requires names what must have happened before, e.g. "redirect". The lab
+	// alone cannot do it, so `lab run` leaves such phases out and says so.
+	Requires string `yaml:"requires"`
+	// Repeat takes the applications of an earlier phase.
+	Repeat       string        `yaml:"repeat"`
+	Applications []Application `yaml:"applications"`
+}
+
+// Kind of an application.
+type Kind string
+
+// The kinds of applications.
+const (
+	Ping Kind = "ping" // ICMP echo at Interval
+	TCP  Kind = "tcp"  // bulk transfer, as fast as the path allows
+	UDP  Kind = "udp"  // constant bit rate
+)
+
+// Application is one conversation between two hosts.
+type Application struct {
+	Name string `yaml:"name"`
+	// Group collects applications for summed metrics, e.g. "alpha".
+	Group string `yaml:"group"`
+	Kind  Kind   `yaml:"kind"`
+	From  string `yaml:"from"`
+	To    string `yaml:"to"`
+	// Start and Stop are offsets from the start of the phase.
+	Start time.Duration `yaml:"start"`
+	Stop  time.Duration `yaml:"stop"`
+	// Port is the receiver's TCP or UDP port; each application needs its own.
+	Port uint16 `yaml:"port"`
+	// Interval between echo requests (ping).
+	Interval time.Duration `yaml:"interval"`
+	// Streams in parallel (tcp); default 1.
+	Streams int `yaml:"streams"`
+	// CongestionControl of the sender (tcp), e.g. htcp; default the kernel's.
+	CongestionControl string `yaml:"congestion_control"`
+	// Rate of a udp sender.
+	Rate units.Rate `yaml:"rate"`
+	// Packet is the udp payload; default 1400 bytes.
+	Packet units.Size `yaml:"packet"`
+}
+
+// Expectation is a claim about one metric.
+type Expectation struct {
+	Name   string `yaml:"name"`
+	Metric string `yaml:"metric"`
+	// Op is one of < <= > >= ==.
+	Op string `yaml:"op"`
+	// Value is compared with; or, where Of is given, Factor times that metric.
+	Value  float64 `yaml:"value"`
+	Of     string  `yaml:"of"`
+	Factor float64 `yaml:"factor"`
+	// Source cites where the claim comes from.
+	Source string `yaml:"source"`
+}
+
+// Duration is how long the phase lasts: until its last application stops.
+func (p Phase) Duration() time.Duration {
+	var last time.Duration
+	for _, a := range p.Applications {
+		last = max(last, a.Stop)
+	}
+	return last
+}
+
+// Phase finds a phase by name.
+func (s *Scenario) Phase(name string) (Phase, bool) {
+	for _, p := range s.Phases {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Phase{}, false
+}
+
+// Router finds a router by name.
+func (s *Scenario) Router(name string) (Router, bool) {
+	for _, r := range s.Routers {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Router{}, false
+}
+
+// Host finds a host by name.
+func (s *Scenario) Host(name string) (Host, bool) {
+	for _, h := range s.Hosts {
+		if h.Name == name {
+			return h, true
+		}
+	}
+	return Host{}, false
+}
+
+// Nodes lists routers, then hosts, in the order of the file.
+func (s *Scenario) Nodes() []string {
+	var names []string
+	for _, r := range s.Routers {
+		names = append(names, r.Name)
+	}
+	for _, h := range s.Hosts {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+// CongestionControls lists what TCP senders ask for beyond the kernel's default.
+func (s *Scenario) CongestionControls() []string {
+	var names []string
+	for _, p := range s.Phases {
+		for _, a := range p.Applications {
+			if a.CongestionControl != "" && !slices.Contains(names, a.CongestionControl) {
+				names = append(names, a.CongestionControl)
+			}
+		}
+	}
+	return names
+}
