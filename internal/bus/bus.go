@@ -2,17 +2,20 @@
 // snapshots, events. It never carries state that must be exact (that is
 // internal/state).
 //
-// In: protobuf messages with a topic and a key. Out: the same messages, at
-// least once and in order per key, to every consumer group. Next: whoever
-// subscribed; docs/reference/bus.md lists topics, keys and messages.
+// In: protobuf messages with a topic and a key.
+// Out: the same messages, at least once and in order per key, to every consumer group.
+// Next: whoever subscribed; docs/reference/bus.md lists topics, keys and messages.
 //
-// The contract is Kafka's, so that Kafka can be put under it: a group sees each
-// message at least once, a handler's error means redelivery, handlers must
-// therefore be idempotent (messages carry ids for that).
+// The contract is Kafka's, so that services cannot tell whether Memory or
+// Kafka is under them: a group sees each message at least once, a handler's
+// error means redelivery, handlers must therefore be idempotent (messages
+// carry ids for that). contract_test.go holds both to it.
 package bus
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -30,6 +33,9 @@ const (
 // Compacted lists the topics whose last message per key is kept for late subscribers.
 var Compacted = map[string]bool{TopicTopology: true}
 
+// ErrClosed is returned by Publish and Subscribe after Close.
+var ErrClosed = errors.New("bus is closed")
+
 // Message is one fact as a handler sees it.
 type Message struct {
 	Topic string
@@ -38,17 +44,38 @@ type Message struct {
 	Value []byte
 }
 
-// Handler takes one message; an error has it delivered again.
+// Handler takes one message; an error has it delivered again, after a pause
+// that grows from 10 ms to 5 s and until it is taken: the bus never skips a
+// message. Messages of the same key wait behind it.
+//
+// Calls of one subscription never overlap. ctx ends when the subscription does
+// or when its messages go to another member of the group; a handler that
+// returns an error then leaves its message to that member.
 type Handler func(ctx context.Context, m Message) error
 
 // Bus is what services publish to and subscribe from.
 type Bus interface {
-	// Publish returns once the message is accepted; it blocks while consumers
-	// are too far behind (back pressure) until ctx ends.
+	// Publish returns once the message is accepted. It blocks while the bus has
+	// no room (Memory: while a group is too far behind) until ctx ends. After an
+	// error the message may or may not be on the bus; publishing it again is safe.
 	Publish(ctx context.Context, topic, key string, value proto.Message) error
 	// Subscribe starts delivering topic to handler as a member of group and
-	// returns at once. Delivery ends when ctx does or the bus closes.
+	// returns at once; everything published from then on is delivered. Members
+	// of one group share its messages. Delivery ends when ctx does or the bus closes.
 	Subscribe(ctx context.Context, topic, group string, handler Handler) error
-	// Close stops delivery and waits for running handlers.
+	// Close stops delivery and waits for running handlers, so it must not be
+	// called from one.
 	Close() error
+}
+
+// encode never returns nil: to Kafka a message without value is a deletion.
+func encode(topic, key string, value proto.Message) (Message, error) {
+	raw, err := proto.Marshal(value)
+	if err != nil {
+		return Message{}, fmt.Errorf("encode message for %s: %w", topic, err)
+	}
+	if raw == nil {
+		raw = []byte{}
+	}
+	return Message{Topic: topic, Key: key, Value: raw}, nil
 }

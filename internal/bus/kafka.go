@@ -1,0 +1,222 @@
+package bus
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
+)
+
+// KafkaConfiguration says which cluster to use and how to make topics there.
+// A topic that exists already is used as it is.
+type KafkaConfiguration struct {
+	// Brokers are host:port of some brokers; the rest are learnt from these.
+	Brokers []string
+	// TLS secures all connections; nil is only allowed to brokers on loopback
+	// addresses, unless Plaintext says that somebody thought about it.
+	TLS *tls.Config
+	// Plaintext allows connections without TLS to other hosts.
+	Plaintext bool
+	// Prefix goes before every topic and group name, so that several
+	// installations can share a cluster. Default: none.
+	Prefix string
+	// Partitions of a new topic: how many members of one group can work at the
+	// same time. Changing it on a live topic breaks order per key. Default 6.
+	Partitions int32
+	// Replication of a new topic; -1 is the brokers' default. Default -1.
+	Replication int16
+	// Retention of messages on topics that are not compacted: how long a
+	// consumer may be down without losing anything. Default 72 h.
+	Retention time.Duration
+}
+
+// DefaultKafkaConfiguration is all but the brokers.
+func DefaultKafkaConfiguration() KafkaConfiguration {
+	return KafkaConfiguration{Partitions: 6, Replication: -1, Retention: 72 * time.Hour}
+}
+
+const (
+	// adminTimeout bounds making a topic, metricsTimeout the question for lag.
+	adminTimeout   = 30 * time.Second
+	metricsTimeout = 3 * time.Second
+)
+
+// Kafka is the bus of production: messages live in a Kafka cluster (4.0 or
+// newer; older ones that speak the same protocol versions should do). It is a
+// prometheus.Collector.
+type Kafka struct {
+	cfg    KafkaConfiguration
+	meter  meter
+	client *kgo.Client // publishes
+	admin  *kadm.Client
+
+	mu      sync.Mutex
+	ready   map[string]bool // topics known to exist
+	members map[*kafkaMember]bool
+	wg      sync.WaitGroup
+	ctx     context.Context
+	stop    context.CancelFunc
+}
+
+// NewKafka checks the configuration; connections are made when first needed.
+func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(cfg.options(),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		// A publisher whose context ends is told so at once; it may then publish
+		// again what a broker has taken already, which the contract allows.
+		kgo.AllowIdempotentProduceCancellation(),
+	)...)
+	if err != nil {
+		return nil, fmt.Errorf("configure Kafka client: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Kafka{
+		cfg: cfg, meter: newMeter(), client: client, admin: kadm.NewClient(client),
+		ready: map[string]bool{}, members: map[*kafkaMember]bool{}, ctx: ctx, stop: stop,
+	}, nil
+}
+
+func (c KafkaConfiguration) check() error {
+	if len(c.Brokers) == 0 {
+		return errors.New("no Kafka brokers: give host:port of at least one")
+	}
+	if c.TLS != nil || c.Plaintext {
+		return nil
+	}
+	for _, b := range c.Brokers {
+		if !loopback(b) {
+			return fmt.Errorf("Kafka broker %s is not on this host: configure TLS for it, or allow plaintext", b) //nolint:staticcheck // a name
+		}
+	}
+	return nil
+}
+
+func loopback(broker string) bool {
+	host, _, err := net.SplitHostPort(broker)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+func (c KafkaConfiguration) options() []kgo.Opt {
+	options := []kgo.Opt{kgo.SeedBrokers(c.Brokers...), kgo.ClientID("millrace")}
+	if c.TLS != nil {
+		options = append(options, kgo.DialTLSConfig(c.TLS))
+	}
+	return options
+}
+
+// Publish implements Bus: it returns when all in-sync replicas have the
+// message. Kafka keeps what consumers have not taken yet, so publishers wait
+// for brokers only.
+func (k *Kafka) Publish(ctx context.Context, topic, key string, value proto.Message) error {
+	m, err := encode(topic, key, value)
+	if err != nil {
+		return err
+	}
+	if k.ctx.Err() != nil {
+		return ErrClosed
+	}
+	if err := k.ensureTopic(ctx, topic); err != nil {
+		return err
+	}
+	record := &kgo.Record{Topic: k.cfg.Prefix + topic, Key: []byte(key), Value: m.Value}
+	if err := k.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+		if errors.Is(err, kgo.ErrClientClosed) {
+			return ErrClosed
+		}
+		return fmt.Errorf("publish to %s: %w", topic, err)
+	}
+	k.meter.published.WithLabelValues(topic).Inc()
+	return nil
+}
+
+// Subscribe implements Bus. A group starts at its committed offset, and where
+// it has none at the oldest message that is kept. On a compacted topic every
+// member first reads its partitions from the start, whatever was committed.
+func (k *Kafka) Subscribe(ctx context.Context, topic, group string, handler Handler) error {
+	if err := k.ensureTopic(ctx, topic); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx.Err() != nil {
+		return ErrClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	m, err := newKafkaMember(ctx, k.cfg, topic, group, handler, k.meter)
+	if err != nil {
+		cancel()
+		return fmt.Errorf("subscribe %s to %s: %w", group, topic, err)
+	}
+	k.members[m] = true
+	unlink := context.AfterFunc(k.ctx, cancel)
+	k.wg.Go(func() {
+		defer cancel()
+		defer unlink()
+		defer k.forget(m)
+		m.run()
+	})
+	return nil
+}
+
+func (k *Kafka) forget(m *kafkaMember) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.members, m)
+}
+
+// Close implements Bus: offsets of what handlers took are committed and the
+// groups are left.
+func (k *Kafka) Close() error {
+	k.mu.Lock() // so that no Subscribe adds to wg once Wait runs
+	k.stop()
+	k.mu.Unlock()
+	k.wg.Wait()
+	k.client.Close()
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (k *Kafka) Describe(out chan<- *prometheus.Desc) { k.meter.describe(out) }
+
+// Collect implements prometheus.Collector. Lag is asked for at every scrape,
+// because a consumer that is stuck would report the lag of when it stuck.
+func (k *Kafka) Collect(out chan<- prometheus.Metric) {
+	k.meter.collect(out)
+	k.mu.Lock()
+	byTopic := map[string][]*kafkaMember{}
+	for m := range k.members {
+		byTopic[m.topic] = append(byTopic[m.topic], m)
+	}
+	k.mu.Unlock()
+	ctx, cancel := context.WithTimeout(k.ctx, metricsTimeout)
+	defer cancel()
+	for topic, members := range byTopic {
+		ends, err := k.admin.ListEndOffsets(ctx, k.cfg.Prefix+topic)
+		if err != nil {
+			continue // no number rather than a wrong one
+		}
+		lag := map[string]int64{}
+		for _, m := range members {
+			lag[m.group] += m.lag(ends[k.cfg.Prefix+topic])
+		}
+		for group, n := range lag {
+			out <- lagMetric(topic, group, n)
+		}
+	}
+}

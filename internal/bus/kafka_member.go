@@ -1,0 +1,197 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// partitionBacklog is how many messages of one partition wait in memory
+	// before its fetching pauses. A poisoned partition so stops itself only.
+	partitionBacklog = 2048
+	// pollRecords bounds one poll, so that a rebalance need not wait for long.
+	pollRecords = 1024
+	// commitInterval bounds what a crash delivers again.
+	commitInterval = time.Second
+	// commitTimeout bounds the last commit when partitions go, leaveTimeout that
+	// and the goodbye to the brokers; both matter only when brokers are away.
+	commitTimeout = 4 * time.Second
+	leaveTimeout  = 6 * time.Second
+)
+
+// kafkaMember is one subscription: a group member with its own client, so that
+// subscriptions of a process rebalance and fail independently. One goroutine
+// polls, one per partition calls the handler.
+type kafkaMember struct {
+	topic, group string // without prefix
+	wireTopic    string
+	handler      Handler
+	meter        meter
+	client       *kgo.Client
+	ctx          context.Context // of the subscription
+
+	// serial is held while the handler runs: calls never overlap, while
+	// partitions still wait for their retries side by side.
+	serial sync.Mutex
+
+	mu         sync.Mutex
+	partitions map[int32]*partition
+}
+
+func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group string, handler Handler, meter meter) (*kafkaMember, error) {
+	m := &kafkaMember{
+		ctx: ctx, topic: topic, group: group, wireTopic: cfg.Prefix + topic,
+		handler: handler, meter: meter, partitions: map[int32]*partition{},
+	}
+	options := append(cfg.options(),
+		// One Kafka group per pair of group and topic: a member that joins for
+		// one topic must not rebalance the others.
+		kgo.ConsumerGroup(cfg.Prefix+group+"@"+topic),
+		kgo.ConsumeTopics(m.wireTopic),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // rather twice than never
+		kgo.AutoCommitMarks(),
+		kgo.AutoCommitInterval(commitInterval),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.OnPartitionsAssigned(m.assigned),
+		kgo.OnPartitionsRevoked(m.revoked),
+		kgo.OnPartitionsLost(m.lost),
+	)
+	if Compacted[topic] {
+		options = append(options, kgo.AdjustFetchOffsetsFn(fromStart))
+	}
+	client, err := kgo.NewClient(options...)
+	m.client = client
+	return m, err
+}
+
+// fromStart ignores committed offsets: what a subscriber learnt from a
+// compacted topic it keeps in memory, so whoever gets a partition needs all of it.
+func fromStart(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	for _, partitions := range offsets {
+		for p := range partitions {
+			partitions[p] = kgo.NewOffset().AtStart()
+		}
+	}
+	return offsets, nil
+}
+
+func (m *kafkaMember) run() {
+	for m.ctx.Err() == nil {
+		fetches := m.client.PollRecords(m.ctx, pollRecords)
+		fetches.EachError(func(topic string, partition int32, err error) {
+			if !errors.Is(err, context.Canceled) {
+				slog.WarnContext(m.ctx, "reading from Kafka", "topic", topic, "partition", partition, "group", m.group, "error", err)
+			}
+		})
+		fetches.EachPartition(m.fetched)
+		m.client.AllowRebalance()
+	}
+	m.leave()
+}
+
+// leave stops handlers, commits (in revoked) and gives the partitions back.
+func (m *kafkaMember) leave() {
+	m.drop(m.owned())
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := m.client.LeaveGroupContext(ctx); err != nil {
+		slog.Warn("group not left, its partitions wait for the session to expire",
+			"topic", m.topic, "group", m.group, "error", err)
+	}
+	m.drop(m.owned()) // assigned while leaving
+	m.client.Close()
+}
+
+func (m *kafkaMember) fetched(f kgo.FetchTopicPartition) {
+	m.mu.Lock()
+	p := m.partitions[f.Partition]
+	m.mu.Unlock()
+	if p == nil || len(f.Records) == 0 {
+		return
+	}
+	p.add(f.Records)
+}
+
+func (m *kafkaMember) assigned(_ context.Context, _ *kgo.Client, what map[string][]int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range what[m.wireTopic] {
+		p := newPartition(id, m)
+		m.partitions[id] = p
+		go p.run() // until drop
+	}
+}
+
+// revoked finishes with partitions before another member starts with them:
+// that keeps order per key through a rebalance.
+func (m *kafkaMember) revoked(_ context.Context, _ *kgo.Client, what map[string][]int32) {
+	m.drop(what[m.wireTopic])
+	m.commit()
+}
+
+// lost is revoked by force: somebody else has the partitions already, so there
+// is nothing to commit.
+func (m *kafkaMember) lost(_ context.Context, _ *kgo.Client, what map[string][]int32) {
+	m.drop(what[m.wireTopic])
+}
+
+// drop stops partitions and waits for their running handlers.
+func (m *kafkaMember) drop(ids []int32) {
+	var gone []*partition
+	m.mu.Lock()
+	for _, id := range ids {
+		if p := m.partitions[id]; p != nil {
+			gone = append(gone, p)
+			delete(m.partitions, id)
+		}
+	}
+	m.mu.Unlock()
+	for _, p := range gone {
+		p.cancel()
+	}
+	for _, p := range gone {
+		<-p.done
+	}
+	if len(ids) > 0 { // a later assignment must not find its partition still paused
+		m.client.ResumeFetchPartitions(map[string][]int32{m.wireTopic: ids})
+	}
+}
+
+func (m *kafkaMember) owned() []int32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := make([]int32, 0, len(m.partitions))
+	for id := range m.partitions {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (m *kafkaMember) commit() {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	if err := m.client.CommitMarkedOffsets(ctx); err != nil {
+		slog.Warn("offsets not committed, messages will be delivered again",
+			"topic", m.topic, "group", m.group, "error", err)
+	}
+}
+
+// lag sums over the partitions this member owns.
+func (m *kafkaMember) lag(ends map[int32]kadm.ListedOffset) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var sum int64
+	for id, p := range m.partitions {
+		if next := p.position(); next >= 0 {
+			sum += max(ends[id].Offset-next, 0)
+		}
+	}
+	return sum
+}

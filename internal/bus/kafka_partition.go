@@ -1,0 +1,138 @@
+package bus
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// partition hands one assigned partition's records to the handler in order.
+type partition struct {
+	id     int32
+	member *kafkaMember
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{}
+	more   chan struct{} // has room for one: something was added
+
+	mu      sync.Mutex
+	backlog []*kgo.Record
+	next    int64 // offset after the last record taken; -1 before any was fetched
+	paused  bool  // fetching stopped because the backlog is long
+}
+
+func newPartition(id int32, m *kafkaMember) *partition {
+	ctx, cancel := context.WithCancel(m.ctx)
+	return &partition{
+		id: id, member: m, ctx: ctx, cancel: cancel, next: -1,
+		done: make(chan struct{}), more: make(chan struct{}, 1),
+	}
+}
+
+// add appends fetched records; a long backlog pauses fetching.
+func (p *partition) add(records []*kgo.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next < 0 {
+		p.next = records[0].Offset
+	}
+	p.backlog = append(p.backlog, records...)
+	if !p.paused && len(p.backlog) > partitionBacklog {
+		p.paused = true
+		p.member.client.PauseFetchPartitions(p.name())
+	}
+	select {
+	case p.more <- struct{}{}:
+	default:
+	}
+}
+
+func (p *partition) name() map[string][]int32 {
+	return map[string][]int32{p.member.wireTopic: {p.id}}
+}
+
+// head is the oldest record not taken yet.
+func (p *partition) head() *kgo.Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.backlog) == 0 {
+		return nil
+	}
+	return p.backlog[0]
+}
+
+// taken drops the head; an empty backlog resumes fetching.
+func (p *partition) taken() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = p.backlog[0].Offset + 1
+	p.backlog[0] = nil // so that its memory goes before the slice does
+	p.backlog = p.backlog[1:]
+	if p.paused && len(p.backlog) == 0 {
+		p.paused = false
+		p.member.client.ResumeFetchPartitions(p.name())
+	}
+}
+
+func (p *partition) position() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next
+}
+
+func (p *partition) run() {
+	defer close(p.done)
+	for p.ctx.Err() == nil {
+		r := p.head()
+		if r == nil {
+			select {
+			case <-p.more:
+			case <-p.ctx.Done():
+			}
+			continue
+		}
+		if !p.deliver(r) {
+			return
+		}
+		// The offset is marked only now: a crash before this line delivers the
+		// record again.
+		p.member.client.MarkCommitRecords(r)
+		p.taken()
+	}
+}
+
+// deliver calls the handler until it takes the record; false when the
+// partition was taken away first.
+func (p *partition) deliver(r *kgo.Record) bool {
+	m := p.member
+	message := Message{Topic: m.topic, Key: string(r.Key), Value: r.Value}
+	for failures := 1; ; failures++ {
+		err := m.call(p.ctx, message)
+		if err == nil {
+			m.meter.delivered.WithLabelValues(m.topic, m.group).Inc()
+			return true
+		}
+		m.meter.redelivered.WithLabelValues(m.topic, m.group).Inc()
+		if p.ctx.Err() != nil {
+			return false
+		}
+		logFailure(m.group, message, failures, err)
+		select {
+		case <-p.ctx.Done():
+			return false
+		case <-time.After(backoff(failures)):
+		}
+	}
+}
+
+// call runs the handler once, alone.
+func (m *kafkaMember) call(ctx context.Context, message Message) error {
+	m.serial.Lock()
+	defer m.serial.Unlock()
+	if err := ctx.Err(); err != nil { // taken away while waiting for its turn
+		return err
+	}
+	return m.handler(ctx, message)
+}

@@ -1,0 +1,84 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// ensureTopic makes the topic unless it exists, once per process.
+func (k *Kafka) ensureTopic(ctx context.Context, topic string) error {
+	k.mu.Lock()
+	ready := k.ready[topic]
+	k.mu.Unlock()
+	if ready {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	if err := k.makeTopic(ctx, k.cfg.Prefix+topic, Compacted[topic]); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ready[topic] = true
+	return nil
+}
+
+func (k *Kafka) makeTopic(ctx context.Context, name string, compacted bool) error {
+	_, err := k.admin.CreateTopic(ctx, k.cfg.Partitions, k.cfg.Replication, k.cfg.topicConfig(compacted), name)
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, kerr.TopicAlreadyExists):
+		return fmt.Errorf("create topic %s on Kafka: %w", name, err)
+	case compacted:
+		return k.checkCompacted(ctx, name)
+	}
+	return nil
+}
+
+func (c KafkaConfiguration) topicConfig(compacted bool) map[string]*string {
+	if !compacted {
+		return map[string]*string{
+			"cleanup.policy": kadm.StringPtr("delete"),
+			"retention.ms":   kadm.StringPtr(strconv.FormatInt(c.Retention.Milliseconds(), 10)),
+		}
+	}
+	// The broker compacts closed segments only, and by default a topic as quiet
+	// as topology fills one in weeks: close them hourly, so that a late
+	// subscriber reads snapshots of an hour and not of a week.
+	return map[string]*string{
+		"cleanup.policy":            kadm.StringPtr("compact"),
+		"segment.ms":                kadm.StringPtr("3600000"),
+		"min.cleanable.dirty.ratio": kadm.StringPtr("0.1"),
+	}
+}
+
+// checkCompacted refuses a topic made by hand from which Kafka would delete the
+// last message of a key once it is old.
+func (k *Kafka) checkCompacted(ctx context.Context, name string) error {
+	answers, err := k.admin.DescribeTopicConfigs(ctx, name)
+	if err != nil {
+		return fmt.Errorf("read configuration of topic %s: %w", name, err)
+	}
+	answer, err := answers.On(name, nil)
+	if err == nil {
+		err = answer.Err
+	}
+	if err != nil {
+		return fmt.Errorf("read configuration of topic %s: %w", name, err)
+	}
+	for _, c := range answer.Configs {
+		if c.Key == "cleanup.policy" && !strings.Contains(c.MaybeValue(), "compact") {
+			return fmt.Errorf("topic %s exists with cleanup.policy=%s and would forget routers: "+
+				"run kafka-configs --alter --topic %s --add-config cleanup.policy=compact", name, c.MaybeValue(), name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package bus
+
+import (
+	"container/list"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// topic is one topic of Memory. A single lock covers it and its groups, so that
+// all groups see publishes in the same order and a compacted topic's last
+// message is the one its groups saw last.
+type topic struct {
+	name string
+
+	mu     sync.Mutex
+	groups map[string]*group
+	// last holds the last message of each key; nil unless the topic is compacted.
+	last map[string]Message
+	// changed is closed, and replaced, whenever somebody may be able to go on.
+	changed chan struct{}
+}
+
+// group is the messages that a consumer group has not taken yet, oldest first.
+type group struct {
+	name    string
+	members int
+	queue   list.List // of *delivery
+	// busy are the keys some member is handling or waiting to retry: order per
+	// key holds because nobody else may take a message of these.
+	busy map[string]bool
+}
+
+type delivery struct {
+	Message
+	failures int
+}
+
+func newTopic(name string, compacted bool) *topic {
+	t := &topic{name: name, groups: map[string]*group{}, changed: make(chan struct{})}
+	if compacted {
+		t.last = map[string]Message{}
+	}
+	return t
+}
+
+// signal wakes all who wait; call it with mu held.
+func (t *topic) signal() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// offer queues m for every group, or for none if one of them is full; then it
+// returns what to wait for.
+func (t *topic) offer(m Message, limit int) (wait <-chan struct{}, accepted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, g := range t.groups {
+		if g.queue.Len() >= limit {
+			return t.changed, false
+		}
+	}
+	if t.last != nil {
+		t.last[m.Key] = m
+	}
+	for _, g := range t.groups {
+		g.queue.PushBack(&delivery{Message: m})
+	}
+	t.signal()
+	return nil, true
+}
+
+// join adds a member. A new group on a compacted topic starts with the last
+// message of every key, however many those are.
+func (t *topic) join(name string) *group {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g, ok := t.groups[name]
+	if !ok {
+		g = &group{name: name, busy: map[string]bool{}}
+		t.groups[name] = g
+		for _, key := range slices.Sorted(maps.Keys(t.last)) {
+			g.queue.PushBack(&delivery{Message: t.last[key]})
+		}
+	}
+	g.members++
+	return g
+}
+
+// leave takes a member out; the last one takes the group with it, so that
+// publishers do not wait for a queue nobody reads.
+func (t *topic) leave(g *group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g.members--
+	if g.members == 0 {
+		delete(t.groups, g.name)
+	}
+	t.signal()
+}
+
+// next is the oldest message whose key is free, now reserved for the caller,
+// or what to wait for.
+func (t *topic) next(g *group) (*list.Element, <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for e := g.queue.Front(); e != nil; e = e.Next() {
+		key := e.Value.(*delivery).Key
+		if !g.busy[key] {
+			g.busy[key] = true
+			return e, nil
+		}
+	}
+	return nil, t.changed
+}
+
+// taken removes a message that a handler took.
+func (t *topic) taken(g *group, e *list.Element) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(g.busy, g.queue.Remove(e).(*delivery).Key)
+	t.signal()
+}
+
+// release gives a message back, to be delivered again to any member.
+func (t *topic) release(g *group, e *list.Element) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(g.busy, e.Value.(*delivery).Key)
+	t.signal()
+}
+
+func (t *topic) lags(report func(group string, lag int)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, g := range t.groups {
+		report(g.name, g.queue.Len())
+	}
+}
+
+// member is one subscription.
+type member struct {
+	topic   *topic
+	group   *group
+	handler Handler
+	meter   meter
+}
+
+func (m *member) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		e, wait := m.topic.next(m.group)
+		if e == nil {
+			select {
+			case <-wait:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		m.handle(ctx, e)
+	}
+}
+
+// handle calls the handler once. After an error the message keeps its place
+// and its key stays reserved for the pause; other keys go on.
+func (m *member) handle(ctx context.Context, e *list.Element) {
+	if ctx.Err() != nil {
+		m.topic.release(m.group, e)
+		return
+	}
+	d := e.Value.(*delivery)
+	err := m.handler(ctx, d.Message)
+	if err == nil {
+		m.meter.delivered.WithLabelValues(m.topic.name, m.group.name).Inc()
+		m.topic.taken(m.group, e)
+		return
+	}
+	m.meter.redelivered.WithLabelValues(m.topic.name, m.group.name).Inc()
+	if ctx.Err() != nil { // this member is going; another may take it at once
+		m.topic.release(m.group, e)
+		return
+	}
+	d.failures++
+	logFailure(m.group.name, d.Message, d.failures, err)
+	time.AfterFunc(backoff(d.failures), func() { m.topic.release(m.group, e) })
+}

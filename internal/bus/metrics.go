@@ -1,0 +1,44 @@
+package bus
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// meter counts what passes; the same names whatever bus is underneath.
+type meter struct {
+	published   *prometheus.CounterVec
+	delivered   *prometheus.CounterVec
+	redelivered *prometheus.CounterVec
+}
+
+var lagDesc = prometheus.NewDesc("millrace_internal_bus_lag_messages",
+	"Messages on the bus that this process's members of the group have not taken yet.",
+	[]string{"topic", "group"}, nil)
+
+func newMeter() meter {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "millrace", Subsystem: "internal_bus", Name: name, Help: help,
+		}, labels)
+	}
+	return meter{
+		published:   counter("published_total", "Messages accepted by the bus.", "topic"),
+		delivered:   counter("delivered_total", "Messages that a handler took.", "topic", "group"),
+		redelivered: counter("redelivered_total", "Deliveries repeated because a handler returned an error.", "topic", "group"),
+	}
+}
+
+func (m meter) describe(out chan<- *prometheus.Desc) {
+	m.published.Describe(out)
+	m.delivered.Describe(out)
+	m.redelivered.Describe(out)
+	out <- lagDesc
+}
+
+func (m meter) collect(out chan<- prometheus.Metric) {
+	m.published.Collect(out)
+	m.delivered.Collect(out)
+	m.redelivered.Collect(out)
+}
+
+func lagMetric(topic, group string, messages int64) prometheus.Metric {
+	return prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(messages), topic, group)
+}

@@ -1,0 +1,218 @@
+// Package kafka runs a real Kafka broker for tests: one node that is broker and
+// controller (KRaft), on loopback ports, with its data in the test's folder.
+//
+// In: the jars that tools/kafka/fetch.sh fetched.
+// Out: the address of a broker that lives as long as the test.
+// Next: internal/bus and whoever tests against it.
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Lib names the folder of jars, by default .cache/kafka of this repository.
+const Lib = "MILLRACE_KAFKA_LIB"
+
+const (
+	startTimeout = 60 * time.Second
+	stopTimeout  = 15 * time.Second
+)
+
+// jvm keeps the broker small; the fast compiler halves its start, which a test feels more than throughput.
+var jvm = []string{"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}
+
+// Broker is a running broker.
+type Broker struct {
+	// Addr is its host:port.
+	Addr string
+
+	process *exec.Cmd
+	exited  chan struct{}
+	log     string
+}
+
+// Start starts a broker and stops it when the test ends. Without jars or Java the test is skipped.
+func Start(t testing.TB) *Broker {
+	t.Helper()
+	classes := classpath(t)
+	dir := t.TempDir()
+	addr, controller := freePort(t), freePort(t)
+	properties := filepath.Join(dir, "server.properties")
+	writeProperties(t, properties, map[string]string{"Addr": addr, "Controller": controller, "Dir": filepath.Join(dir, "data")})
+	format(t, classes, properties)
+
+	b := &Broker{Addr: addr, exited: make(chan struct{}), log: filepath.Join(dir, "broker.log")}
+	log, err := os.Create(b.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	b.process = java(context.Background(), classes, "kafka.Kafka", properties)
+	b.process.Stdout, b.process.Stderr = log, log
+	if err := b.process.Start(); err != nil {
+		t.Fatalf("start Kafka: %v", err)
+	}
+	go func() {
+		defer close(b.exited)
+		_ = b.process.Wait() // its log says more than its status
+	}()
+	t.Cleanup(b.Stop)
+	b.waitReady(t)
+	return b
+}
+
+// Stop ends the broker; stopping twice is allowed.
+func (b *Broker) Stop() {
+	_ = b.process.Process.Signal(syscall.SIGTERM) // gone already is fine
+	select {
+	case <-b.exited:
+	case <-time.After(stopTimeout):
+		_ = b.process.Process.Kill()
+		<-b.exited
+	}
+}
+
+// waitReady asks until the broker answers for its metadata.
+func (b *Broker) waitReady(t testing.TB) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	deadline := time.After(startTimeout)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		err := client.Ping(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		select {
+		case <-b.exited:
+			t.Fatalf("Kafka ended before it was ready:\n%s", b.tail())
+		case <-deadline:
+			t.Fatalf("Kafka not ready after %s (%v):\n%s", startTimeout, err, b.tail())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (b *Broker) tail() []byte {
+	log, _ := os.ReadFile(b.log) // for a failure message: as much as there is
+	return log[max(0, len(log)-4000):]
+}
+
+// classpath skips the test where the broker was not fetched.
+func classpath(t testing.TB) string {
+	t.Helper()
+	if _, err := exec.LookPath("java"); err != nil {
+		t.Skip("java is missing: run 'make setup', or install openjdk-17-jre-headless")
+	}
+	lib := os.Getenv(Lib)
+	if lib == "" {
+		lib = filepath.Join(repository(t), ".cache", "kafka")
+	}
+	if jars, _ := filepath.Glob(filepath.Join(lib, "kafka_*.jar")); len(jars) == 0 {
+		t.Skipf("Kafka's jars are missing in %s: run 'make .cache/stamps/kafka' ('make test' does)", lib)
+	}
+	return filepath.Join(lib, "*")
+}
+
+func repository(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	t.Fatalf("no go.mod above the test's folder; set %s", Lib)
+	return ""
+}
+
+// format writes the cluster id and the one voter into the data folder.
+func format(t testing.TB, classes, properties string) {
+	t.Helper()
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	cluster := base64.RawURLEncoding.EncodeToString(id[:])
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	out, err := java(ctx, classes, "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", properties).CombinedOutput()
+	if err != nil {
+		t.Fatalf("format Kafka's storage: %v\n%s", err, out)
+	}
+}
+
+// java runs a class; the kernel kills it with this process, so that a test
+// that is killed leaves nothing behind.
+func java(ctx context.Context, classes, class string, args ...string) *exec.Cmd {
+	args = append(append(append([]string{}, jvm...), "-cp", classes, class), args...)
+	cmd := exec.CommandContext(ctx, "java", args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// properties: one node without replication, and no waiting for more members
+// before the first of a group starts.
+var properties = template.Must(template.New("server.properties").Parse(strings.TrimSpace(`
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://{{.Addr}},CONTROLLER://{{.Controller}}
+advertised.listeners=PLAINTEXT://{{.Addr}}
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers={{.Controller}}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={{.Dir}}
+auto.create.topics.enable=false
+default.replication.factor=1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+controlled.shutdown.enable=false
+num.network.threads=1
+num.io.threads=2
+`) + "\n"))
+
+func writeProperties(t testing.TB, path string, values map[string]string) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := properties.Execute(&text, values); err != nil {
+		t.Fatal(fmt.Errorf("write %s: %w", path, err))
+	}
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
