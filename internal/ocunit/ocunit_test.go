@@ -1,0 +1,110 @@
+package ocunit
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnitsSurviveTheWayToARouterAndBack(t *testing.T) {
+	units := map[string]string{
+		Queue.Path("te-alpha"):    mustCanonical(t, `{"name":"te-alpha","config":{"name":"te-alpha","queue-id":1}}`),
+		Queue.Path("te-beta"):     mustCanonical(t, `{"name":"te-beta","config":{"name":"te-beta","queue-id":0}}`),
+		Tunnel.Path("te-lsp-7"):   mustCanonical(t, `{"name":"te-lsp-7","config":{"type":"openconfig-mpls-types:P2P"}}`),
+		QosInterface.Path("ge-0"): mustCanonical(t, `{"interface-id":"ge-0","output":{"scheduler-policy":{"config":{"name":"te-2q"}}}}`),
+	}
+	got := map[string]string{}
+	for _, root := range Roots() {
+		raw, err := Assemble(root, units)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := Split(root, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, unit := range part {
+			got[path] = unit
+		}
+	}
+	if diff := cmp.Diff(got, units); diff != "" {
+		t.Errorf("units (-got +want):\n%s", diff)
+	}
+}
+
+func mustCanonical(t *testing.T, s string) string {
+	t.Helper()
+	out, err := Canonical([]byte(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestWhatOthersOwnIsNotSeen(t *testing.T) {
+	raw := []byte(`{"openconfig-qos:queues":{"queue":[{"name":"gold"},{"name":"te-alpha"}]},
+		"openconfig-qos:interfaces":{"interface":[
+			{"interface-id":"ge-0","output":{"scheduler-policy":{"config":{"name":"operators-own"}}}},
+			{"interface-id":"ge-1","output":{"scheduler-policy":{"config":{"name":"te-2q"}}}},
+			{"interface-id":"ge-2"}]}}`)
+	got, err := Split("/qos", raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range got {
+		if path != Queue.Path("te-alpha") && path != QosInterface.Path("ge-1") {
+			t.Errorf("%s is taken for Millrace's", path)
+		}
+	}
+	if len(got) != 2 {
+		t.Errorf("%d units, want 2", len(got))
+	}
+	if foreign := Foreign(QosInterface.Path("ge-0"), "/qos", raw); foreign != "operators-own" {
+		t.Errorf("binding on ge-0 is %q, want operators-own", foreign)
+	}
+	if foreign := Foreign(QosInterface.Path("ge-1"), "/qos", raw); foreign != "" {
+		t.Errorf("our own binding %q is taken for an operator's", foreign)
+	}
+}
+
+func TestSpellingDoesNotMatter(t *testing.T) {
+	a := mustCanonical(t, `{"openconfig-qos:name":"x","rules":{"rule":[{"sequence-id":10},{"sequence-id":9}]},"state":{},"list":[]}`)
+	b := mustCanonical(t, `{"rules":{"rule":[{"sequence-id":9},{"sequence-id":10}]},"name":"x"}`)
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("canonical forms differ:\n%s", diff)
+	}
+	if !Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2P"}`) {
+		t.Error("an identity with its module is not equal to the same without")
+	}
+	if Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2MP"}`) {
+		t.Error("different identities are equal")
+	}
+}
+
+func TestPathsAreTakenApartAsTheyWereMade(t *testing.T) {
+	for i, k := range Kinds {
+		for _, key := range []string{"te-x", "ge-0/0/0.0", `odd]\name`} {
+			got, order, gotKey, ok := Of(k.Path(key))
+			if !ok || order != i || gotKey != key || got.List != k.List {
+				t.Errorf("%s: kind %d, key %q, %v; want kind %d, key %q", k.Path(key), order, gotKey, ok, i, key)
+			}
+		}
+	}
+	if _, _, _, ok := Of("/interfaces/interface[name=x]"); ok {
+		t.Error("an interface is taken for a unit")
+	}
+}
+
+func TestTheWireFormIsQualifiedAtTheTop(t *testing.T) {
+	got, err := Wire(Queue.Path("te-a"), `{"config":{"name":"te-a"},"name":"te-a"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"openconfig-qos:config":{"name":"te-a"},"openconfig-qos:name":"te-a"}`
+	if diff := cmp.Diff(string(got), want); diff != "" {
+		t.Errorf("wire form (-got +want):\n%s", diff)
+	}
+	if _, err := Wire("/nowhere", "{}"); err == nil {
+		t.Error("a path that is no unit is accepted")
+	}
+}

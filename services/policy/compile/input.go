@@ -1,0 +1,84 @@
+// Package compile turns a policy, the alpha pairs, the topology and the paths
+// into one plan per router. It is pure: the same input gives the same plans,
+// byte for byte, whatever the order of its lists.
+//
+// In: Input. Out: a Result with a RouterPlan for each router that has a part in
+// the policy, and the pairs that were left out with the reason. Next:
+// services/policy/render, which says the same in a router's own words.
+package compile
+
+import (
+	"net/netip"
+
+	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// Input is all the compiler knows.
+type Input struct {
+	Policy  document.Policy
+	Routers []Router
+	Links   []Link
+	// Pairs are those of the policy's redirects.
+	Pairs []Pair
+	// Paths answers the demands of Demands; a missing one leaves its pairs out with the reason in NoPath.
+	Paths  map[Demand]Path
+	NoPath map[Demand]string
+}
+
+// Router is a node of the topology.
+type Router struct {
+	// Name as in the inventory; the router id where Millrace does not manage it.
+	Name     string
+	Managed  bool
+	Loopback netip.Addr
+	// Management is the address Millrace reaches the router at; no customer is behind that interface.
+	Management netip.Addr
+	Interfaces []Interface
+}
+
+// Interface of a managed router.
+type Interface struct {
+	Name string
+	// Addresses with the length of their subnet.
+	Addresses []netip.Prefix
+	// Speed is zero where unknown.
+	Speed units.Rate
+}
+
+// Link is one direction of an adjacency.
+type Link struct {
+	ID string
+	// From and To are router names.
+	From, To string
+	// Egress is the interface on From, Ingress the one on To; empty where a router is not managed.
+	Egress, Ingress string
+	Bandwidth       units.Rate
+}
+
+// Pair is a pair of prefixes with its place in the network.
+type Pair struct {
+	// ID is fit for a device: [a-z0-9-].
+	ID       string
+	Src, Dst netip.Prefix
+	// Ingress is where the pair's flows were seen entering, Egress where they leave.
+	Ingress, Egress string
+	// Unplaced says why one of them is not known.
+	Unplaced string
+}
+
+// Demand is one LSP that the pairs ask for; all pairs of the same ends share it.
+type Demand struct {
+	From, To string
+	LSP      document.LSP
+}
+
+// Path answers a demand.
+type Path struct {
+	// Nodes are router names, ends included; Links are link ids.
+	Nodes, Links []string
+	// Segments are loopbacks, destination last.
+	Segments   []netip.Addr
+	Bottleneck units.Rate
+	Reason     string
+}

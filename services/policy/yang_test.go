@@ -1,0 +1,157 @@
+package policy
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/render/openconfig"
+)
+
+// yangDir is the OpenConfig release v5.9.0: MILLRACE_YANG, or beside the repository.
+func yangDir(t *testing.T) string {
+	t.Helper()
+	root := os.Getenv("MILLRACE_YANG")
+	if root == "" {
+		root = "../../../shared/yang"
+	}
+	dir := filepath.Join(root, "openconfig")
+	if _, err := os.Stat(filepath.Join(dir, "release/models/qos/openconfig-qos.yang")); err != nil {
+		t.Skipf("the OpenConfig models are missing: set MILLRACE_YANG to the folder that holds openconfig/release/models (%v)", err)
+	}
+	return dir
+}
+
+func yanglint(t *testing.T, dir string, document []byte) (string, error) {
+	t.Helper()
+	tool, err := exec.LookPath("yanglint")
+	if err != nil {
+		t.Skip("yanglint is missing: install Debian's libyang2-tools")
+	}
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, document, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// -i makes imported modules implemented, without which network-instance does not load (gnmi.md section 2.4).
+	args := []string{"-i", "-t", "config", "-p", "../../yang"}
+	folders, err := os.ReadDir(dir + "/release/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if f.IsDir() {
+			args = append(args, "-p", filepath.Join(dir, "release/models", f.Name()))
+		}
+	}
+	args = append(args, "-p", dir+"/release/models", "-p", dir+"/third_party/ietf")
+	for _, m := range []string{
+		"defined-sets/openconfig-defined-sets", "qos/openconfig-qos", "interfaces/openconfig-interfaces",
+		"network-instance/openconfig-network-instance", "network-instance/openconfig-network-instance-types", "mpls/openconfig-mpls", "mpls/openconfig-mpls-types", "policy-forwarding/openconfig-policy-forwarding",
+	} {
+		args = append(args, dir+"/release/models/"+m+".yang")
+	}
+	args = append(args, dir+"/third_party/ietf/iana-if-type.yang", "../../yang/te-qos-ext.yang", file)
+	out, err := exec.Command(tool, args...).CombinedOutput()
+	// The models warn about themselves at length.
+	var kept []string
+	for _, line := range strings.Split(string(out), "\n") {
+		if !strings.HasPrefix(line, "libyang warn:") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n"), err
+}
+
+func TestRenderedUnitsAreValidOpenConfig(t *testing.T) {
+	dir := yangDir(t)
+	for _, name := range goldenCases(t) {
+		result, err := compile.Compile(readCase(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, plan := range result.Plans {
+			t.Run(name+"/"+plan.Router, func(t *testing.T) {
+				if out, err := yanglint(t, dir, wholeConfig(t, plan)); err != nil {
+					t.Errorf("yanglint: %v\n%s", err, out)
+				}
+			})
+		}
+	}
+}
+
+// The check above can fail: a rule that names a class which is not there does.
+func TestTheModelCatchesADanglingReference(t *testing.T) {
+	dir := yangDir(t)
+	result, err := compile.Compile(readCase(t, "hntes-redirect"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(wholeConfig(t, result.Plans[0])), `"qos-forwarding-group": "te-alpha"`, `"qos-forwarding-group": "te-gamma"`, 1)
+	if out, err := yanglint(t, dir, []byte(broken)); err == nil {
+		t.Errorf("yanglint accepts a dangling forwarding group:\n%s", out)
+	}
+}
+
+// wholeConfig is a router's whole configuration: the units, and the interfaces they refer to.
+func wholeConfig(t *testing.T, plan compile.RouterPlan) []byte {
+	t.Helper()
+	list, err := openconfig.Units(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := map[string]string{}
+	for _, u := range list {
+		units[u.Path] = u.JSON
+	}
+	part := func(i int) map[string]any {
+		raw, err := ocunit.Assemble(ocunit.Roots()[i], units)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]any{}
+		if raw == nil {
+			return out
+		}
+		if err := json.Unmarshal(raw, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	raw, err := json.MarshalIndent(map[string]any{
+		"openconfig-defined-sets:defined-sets": part(0),
+		"openconfig-qos:qos":                   part(1),
+		"openconfig-interfaces:interfaces":     map[string]any{"interface": interfaces(plan)},
+		"openconfig-network-instance:network-instances": map[string]any{"network-instance": []any{map[string]any{
+			"name":              "DEFAULT",
+			"config":            map[string]any{"name": "DEFAULT", "type": "openconfig-network-instance-types:DEFAULT_INSTANCE"},
+			"mpls":              map[string]any{"lsps": map[string]any{"constrained-path": part(2)}},
+			"policy-forwarding": part(3),
+		}}},
+	}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func interfaces(plan compile.RouterPlan) []any {
+	names := map[string]bool{}
+	for _, p := range plan.Ports {
+		names[p.Interface] = true
+	}
+	for _, f := range plan.Filters {
+		for _, i := range f.Interfaces {
+			names[i] = true
+		}
+	}
+	var out []any
+	for name := range names {
+		out = append(out, map[string]any{"name": name, "config": map[string]any{"name": name, "type": "iana-if-type:ethernetCsmacd"}})
+	}
+	return out
+}
