@@ -253,6 +253,7 @@ func (x *PlanRequest) GetRouter() string {
 type PlanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plans         []*RouterPlan          `protobuf:"bytes,1,rep,name=plans,proto3" json:"plans,omitempty"`
+	Skipped       []*SkippedPair         `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -294,6 +295,67 @@ func (x *PlanResponse) GetPlans() []*RouterPlan {
 	return nil
 }
 
+func (x *PlanResponse) GetSkipped() []*SkippedPair {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+// SkippedPair is a pair no rule was made for.
+type SkippedPair struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pair id.
+	Pair          string `protobuf:"bytes,1,opt,name=pair,proto3" json:"pair,omitempty"`
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SkippedPair) Reset() {
+	*x = SkippedPair{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkippedPair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkippedPair) ProtoMessage() {}
+
+func (x *SkippedPair) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkippedPair.ProtoReflect.Descriptor instead.
+func (*SkippedPair) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SkippedPair) GetPair() string {
+	if x != nil {
+		return x.Pair
+	}
+	return ""
+}
+
+func (x *SkippedPair) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // RouterPlan is what one router shall hold on behalf of Millrace, whole: what is not in it is removed.
 type RouterPlan struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -314,7 +376,7 @@ type RouterPlan struct {
 
 func (x *RouterPlan) Reset() {
 	*x = RouterPlan{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -326,7 +388,7 @@ func (x *RouterPlan) String() string {
 func (*RouterPlan) ProtoMessage() {}
 
 func (x *RouterPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -339,7 +401,7 @@ func (x *RouterPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPlan.ProtoReflect.Descriptor instead.
 func (*RouterPlan) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RouterPlan) GetRouter() string {
@@ -417,7 +479,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +491,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,7 +504,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Queue) GetName() string {
@@ -499,7 +561,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +573,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,7 +586,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -554,7 +616,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -566,7 +628,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -579,7 +641,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Lsp) GetName() string {
@@ -626,7 +688,7 @@ type RedirectRule struct {
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +700,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +713,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -710,7 +772,7 @@ type ConfigUnit struct {
 
 func (x *ConfigUnit) Reset() {
 	*x = ConfigUnit{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +784,7 @@ func (x *ConfigUnit) String() string {
 func (*ConfigUnit) ProtoMessage() {}
 
 func (x *ConfigUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +797,7 @@ func (x *ConfigUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigUnit.ProtoReflect.Descriptor instead.
 func (*ConfigUnit) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ConfigUnit) GetPath() string {
@@ -770,9 +832,13 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x03fix\x18\x05 \x01(\tR\x03fix\"=\n" +
 	"\vPlanRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
-	"\x06router\x18\x02 \x01(\tR\x06router\"D\n" +
+	"\x06router\x18\x02 \x01(\tR\x06router\"\x7f\n" +
 	"\fPlanResponse\x124\n" +
-	"\x05plans\x18\x01 \x03(\v2\x1e.millrace.policy.v1.RouterPlanR\x05plans\"\xef\x02\n" +
+	"\x05plans\x18\x01 \x03(\v2\x1e.millrace.policy.v1.RouterPlanR\x05plans\x129\n" +
+	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\"9\n" +
+	"\vSkippedPair\x12\x12\n" +
+	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xef\x02\n" +
 	"\n" +
 	"RouterPlan\x12\x16\n" +
 	"\x06router\x18\x01 \x01(\tR\x06router\x121\n" +
@@ -826,37 +892,39 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 	return file_millrace_policy_v1_policy_proto_rawDescData
 }
 
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*CheckRequest)(nil),   // 0: millrace.policy.v1.CheckRequest
 	(*CheckResponse)(nil),  // 1: millrace.policy.v1.CheckResponse
 	(*Problem)(nil),        // 2: millrace.policy.v1.Problem
 	(*PlanRequest)(nil),    // 3: millrace.policy.v1.PlanRequest
 	(*PlanResponse)(nil),   // 4: millrace.policy.v1.PlanResponse
-	(*RouterPlan)(nil),     // 5: millrace.policy.v1.RouterPlan
-	(*Queue)(nil),          // 6: millrace.policy.v1.Queue
-	(*PortScheduling)(nil), // 7: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),            // 8: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),   // 9: millrace.policy.v1.RedirectRule
-	(*ConfigUnit)(nil),     // 10: millrace.policy.v1.ConfigUnit
+	(*SkippedPair)(nil),    // 5: millrace.policy.v1.SkippedPair
+	(*RouterPlan)(nil),     // 6: millrace.policy.v1.RouterPlan
+	(*Queue)(nil),          // 7: millrace.policy.v1.Queue
+	(*PortScheduling)(nil), // 8: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),            // 9: millrace.policy.v1.Lsp
+	(*RedirectRule)(nil),   // 10: millrace.policy.v1.RedirectRule
+	(*ConfigUnit)(nil),     // 11: millrace.policy.v1.ConfigUnit
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	2,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
-	5,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
-	6,  // 2: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	7,  // 3: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	8,  // 4: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	9,  // 5: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	10, // 6: millrace.policy.v1.RouterPlan.units:type_name -> millrace.policy.v1.ConfigUnit
-	0,  // 7: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	3,  // 8: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	1,  // 9: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	4,  // 10: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	9,  // [9:11] is the sub-list for method output_type
-	7,  // [7:9] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	6,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
+	7,  // 3: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	8,  // 4: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	9,  // 5: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	10, // 6: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	11, // 7: millrace.policy.v1.RouterPlan.units:type_name -> millrace.policy.v1.ConfigUnit
+	0,  // 8: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	3,  // 9: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	1,  // 10: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	4,  // 11: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	10, // [10:12] is the sub-list for method output_type
+	8,  // [8:10] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -870,7 +938,7 @@ func file_millrace_policy_v1_policy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,33 +39,37 @@ const (
 	State_STATE_FAILED      State = 8
 	// Planned, and nothing differs from what the routers hold.
 	State_STATE_EMPTY State = 9
+	// On the way back from STATE_VERIFIED.
+	State_STATE_ROLLING_BACK State = 10
 )
 
 // Enum value maps for State.
 var (
 	State_name = map[int32]string{
-		0: "STATE_UNSPECIFIED",
-		1: "STATE_DRAFT",
-		2: "STATE_PLANNED",
-		3: "STATE_APPROVED",
-		4: "STATE_APPLYING",
-		5: "STATE_APPLIED",
-		6: "STATE_VERIFIED",
-		7: "STATE_ROLLED_BACK",
-		8: "STATE_FAILED",
-		9: "STATE_EMPTY",
+		0:  "STATE_UNSPECIFIED",
+		1:  "STATE_DRAFT",
+		2:  "STATE_PLANNED",
+		3:  "STATE_APPROVED",
+		4:  "STATE_APPLYING",
+		5:  "STATE_APPLIED",
+		6:  "STATE_VERIFIED",
+		7:  "STATE_ROLLED_BACK",
+		8:  "STATE_FAILED",
+		9:  "STATE_EMPTY",
+		10: "STATE_ROLLING_BACK",
 	}
 	State_value = map[string]int32{
-		"STATE_UNSPECIFIED": 0,
-		"STATE_DRAFT":       1,
-		"STATE_PLANNED":     2,
-		"STATE_APPROVED":    3,
-		"STATE_APPLYING":    4,
-		"STATE_APPLIED":     5,
-		"STATE_VERIFIED":    6,
-		"STATE_ROLLED_BACK": 7,
-		"STATE_FAILED":      8,
-		"STATE_EMPTY":       9,
+		"STATE_UNSPECIFIED":  0,
+		"STATE_DRAFT":        1,
+		"STATE_PLANNED":      2,
+		"STATE_APPROVED":     3,
+		"STATE_APPLYING":     4,
+		"STATE_APPLIED":      5,
+		"STATE_VERIFIED":     6,
+		"STATE_ROLLED_BACK":  7,
+		"STATE_FAILED":       8,
+		"STATE_EMPTY":        9,
+		"STATE_ROLLING_BACK": 10,
 	}
 )
 
@@ -171,7 +175,9 @@ type ChangeSet struct {
 	History []*Transition          `protobuf:"bytes,8,rep,name=history,proto3" json:"history,omitempty"`
 	Created *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=created,proto3" json:"created,omitempty"`
 	// Evidence for the change, such as alpha pair ids.
-	Pairs         []string `protobuf:"bytes,10,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	Pairs []string `protobuf:"bytes,10,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	// What an approver should know beside the diffs: pairs left out, routers that could not be read.
+	Notes         []string `protobuf:"bytes,11,rep,name=notes,proto3" json:"notes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -276,6 +282,13 @@ func (x *ChangeSet) GetPairs() []string {
 	return nil
 }
 
+func (x *ChangeSet) GetNotes() []string {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
 type Transition struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         State                  `protobuf:"varint,1,opt,name=state,proto3,enum=millrace.push.v1.State" json:"state,omitempty"`
@@ -360,7 +373,9 @@ type DeviceChange struct {
 	Applied   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=applied,proto3" json:"applied,omitempty"`
 	Confirmed *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	// Results of verification, one line each.
-	Checks        []string `protobuf:"bytes,10,rep,name=checks,proto3" json:"checks,omitempty"`
+	Checks []string `protobuf:"bytes,10,rep,name=checks,proto3" json:"checks,omitempty"`
+	// When the router returns to its old configuration by itself unless the pending commit is confirmed.
+	RollbackAt    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=rollback_at,json=rollbackAt,proto3" json:"rollback_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,6 +476,13 @@ func (x *DeviceChange) GetConfirmed() *timestamppb.Timestamp {
 func (x *DeviceChange) GetChecks() []string {
 	if x != nil {
 		return x.Checks
+	}
+	return nil
+}
+
+func (x *DeviceChange) GetRollbackAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RollbackAt
 	}
 	return nil
 }
@@ -1149,7 +1171,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\"\xe6\x02\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\"\xfc\x02\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1161,13 +1183,14 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\ahistory\x18\b \x03(\v2\x1c.millrace.push.v1.TransitionR\ahistory\x124\n" +
 	"\acreated\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x12\x14\n" +
 	"\x05pairs\x18\n" +
-	" \x03(\tR\x05pairs\"\x8f\x01\n" +
+	" \x03(\tR\x05pairs\x12\x14\n" +
+	"\x05notes\x18\v \x03(\tR\x05notes\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note\"\x92\x03\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\xcf\x03\n" +
 	"\fDeviceChange\x12\x16\n" +
 	"\x06device\x18\x01 \x01(\tR\x06device\x122\n" +
 	"\x04plan\x18\x02 \x01(\v2\x1e.millrace.policy.v1.RouterPlanR\x04plan\x122\n" +
@@ -1179,7 +1202,9 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\aapplied\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aapplied\x128\n" +
 	"\tconfirmed\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tconfirmed\x12\x16\n" +
 	"\x06checks\x18\n" +
-	" \x03(\tR\x06checks\"N\n" +
+	" \x03(\tR\x06checks\x12;\n" +
+	"\vrollback_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"rollbackAt\"N\n" +
 	"\n" +
 	"UnitChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
@@ -1220,7 +1245,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\"G\n" +
 	"\x10RollbackResponse\x123\n" +
-	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change*\xcb\x01\n" +
+	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change*\xe3\x01\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSTATE_DRAFT\x10\x01\x12\x11\n" +
@@ -1231,7 +1256,9 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x0eSTATE_VERIFIED\x10\x06\x12\x15\n" +
 	"\x11STATE_ROLLED_BACK\x10\a\x12\x10\n" +
 	"\fSTATE_FAILED\x10\b\x12\x0f\n" +
-	"\vSTATE_EMPTY\x10\t*\xcc\x01\n" +
+	"\vSTATE_EMPTY\x10\t\x12\x16\n" +
+	"\x12STATE_ROLLING_BACK\x10\n" +
+	"*\xcc\x01\n" +
 	"\vDeviceState\x12\x1c\n" +
 	"\x18DEVICE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DEVICE_STATE_PLANNED\x10\x01\x12\x18\n" +
@@ -1297,29 +1324,30 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	1,  // 8: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
 	18, // 9: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
 	18, // 10: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	2,  // 11: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 12: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 13: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 14: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 15: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 16: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 17: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 18: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 19: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 20: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 21: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 22: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	7,  // 23: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 24: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 25: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 26: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 27: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 28: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	23, // [23:29] is the sub-list for method output_type
-	17, // [17:23] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	18, // 11: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	2,  // 12: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 13: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 14: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 15: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 16: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 17: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 18: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 19: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 20: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 21: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 22: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 23: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	7,  // 24: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 25: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 26: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 27: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 28: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 29: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	24, // [24:30] is the sub-list for method output_type
+	18, // [18:24] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiLQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCSI9CgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbiKrAgoKUm91dGVyUGxhbhIOCgZyb3V0ZXIYASABKAkSKQoGcXVldWVzGAIgAygLMhkubWlsbHJhY2UucG9saWN5LnYxLlF1ZXVlEjEKBXBvcnRzGAMgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTY2hlZHVsaW5nEiUKBGxzcHMYBCADKAsyFy5taWxscmFjZS5wb2xpY3kudjEuTHNwEi8KBXJ1bGVzGAUgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZGlyZWN0UnVsZRIXCg9ydWxlX2ludGVyZmFjZXMYBiADKAkSLQoFdW5pdHMYByADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnVW5pdBIPCgdyZWFzb25zGAggAygJImQKBVF1ZXVlEgwKBG5hbWUYASABKAkSCgoCaWQYAiABKA0SDgoGd2VpZ2h0GAMgASgNEg4KBmJ1ZmZlchgEIAEoDRIQCghwcmlvcml0eRgFIAEoDRIPCgdkZWZhdWx0GAYgASgIIjIKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBCJGCgNMc3ASDAoEbmFtZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgRob3BzGAMgAygJEg4KBnJlYXNvbhgEIAEoCSJkCgxSZWRpcmVjdFJ1bGUSEAoIc2VxdWVuY2UYASABKA0SDAoEcGFpchgCIAEoCRILCgNzcmMYAyABKAkSCwoDZHN0GAQgASgJEg0KBXF1ZXVlGAUgASgJEgsKA2xzcBgGIAEoCSIoCgpDb25maWdVbml0EgwKBHBhdGgYASABKAkSDAoEanNvbhgCIAEoCTKoAQoNUG9saWN5U2VydmljZRJMCgVDaGVjaxIgLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1JlcXVlc3QaIS5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXNwb25zZRJJCgRQbGFuEh8ubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXF1ZXN0GiAubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXNwb25zZULTAQoWY29tLm1pbGxyYWNlLnBvbGljeS52MUILUG9saWN5UHJvdG9QAVpCZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcG9saWN5L3YxO3BvbGljeXYxogIDTVBYqgISTWlsbHJhY2UuUG9saWN5LlYxygISTWlsbHJhY2VcUG9saWN5XFYx4gIeTWlsbHJhY2VcUG9saWN5XFYxXEdQQk1ldGFkYXRh6gIUTWlsbHJhY2U6OlBvbGljeTo6VjFiBnByb3RvMw");
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiLQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCSJvCgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIwCgdza2lwcGVkGAIgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLlNraXBwZWRQYWlyIisKC1NraXBwZWRQYWlyEgwKBHBhaXIYASABKAkSDgoGcmVhc29uGAIgASgJIqsCCgpSb3V0ZXJQbGFuEg4KBnJvdXRlchgBIAEoCRIpCgZxdWV1ZXMYAiADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuUXVldWUSMQoFcG9ydHMYAyADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUG9ydFNjaGVkdWxpbmcSJQoEbHNwcxgEIAMoCzIXLm1pbGxyYWNlLnBvbGljeS52MS5Mc3ASLwoFcnVsZXMYBSADKAsyIC5taWxscmFjZS5wb2xpY3kudjEuUmVkaXJlY3RSdWxlEhcKD3J1bGVfaW50ZXJmYWNlcxgGIAMoCRItCgV1bml0cxgHIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Db25maWdVbml0Eg8KB3JlYXNvbnMYCCADKAkiZAoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgiMgoOUG9ydFNjaGVkdWxpbmcSEQoJaW50ZXJmYWNlGAEgASgJEg0KBXNwZWVkGAIgASgEIkYKA0xzcBIMCgRuYW1lGAEgASgJEhMKC2Rlc3RpbmF0aW9uGAIgASgJEgwKBGhvcHMYAyADKAkSDgoGcmVhc29uGAQgASgJImQKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJIigKCkNvbmZpZ1VuaXQSDAoEcGF0aBgBIAEoCRIMCgRqc29uGAIgASgJMqgBCg1Qb2xpY3lTZXJ2aWNlEkwKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlEkkKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z");
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -126,6 +126,11 @@ export type PlanResponse = Message<"millrace.policy.v1.PlanResponse"> & {
    * @generated from field: repeated millrace.policy.v1.RouterPlan plans = 1;
    */
   plans: RouterPlan[];
+
+  /**
+   * @generated from field: repeated millrace.policy.v1.SkippedPair skipped = 2;
+   */
+  skipped: SkippedPair[];
 };
 
 /**
@@ -134,6 +139,32 @@ export type PlanResponse = Message<"millrace.policy.v1.PlanResponse"> & {
  */
 export const PlanResponseSchema: GenMessage<PlanResponse> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 4);
+
+/**
+ * SkippedPair is a pair no rule was made for.
+ *
+ * @generated from message millrace.policy.v1.SkippedPair
+ */
+export type SkippedPair = Message<"millrace.policy.v1.SkippedPair"> & {
+  /**
+   * Pair id.
+   *
+   * @generated from field: string pair = 1;
+   */
+  pair: string;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.SkippedPair.
+ * Use `create(SkippedPairSchema)` to create a new message.
+ */
+export const SkippedPairSchema: GenMessage<SkippedPair> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 5);
 
 /**
  * RouterPlan is what one router shall hold on behalf of Millrace, whole: what is not in it is removed.
@@ -193,7 +224,7 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
  * Use `create(RouterPlanSchema)` to create a new message.
  */
 export const RouterPlanSchema: GenMessage<RouterPlan> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 5);
+  messageDesc(file_millrace_policy_v1_policy, 6);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -245,7 +276,7 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 6);
+  messageDesc(file_millrace_policy_v1_policy, 7);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -271,7 +302,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 7);
+  messageDesc(file_millrace_policy_v1_policy, 8);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -305,7 +336,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 8);
+  messageDesc(file_millrace_policy_v1_policy, 9);
 
 /**
  * @generated from message millrace.policy.v1.RedirectRule
@@ -351,7 +382,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 9);
+  messageDesc(file_millrace_policy_v1_policy, 10);
 
 /**
  * ConfigUnit is the smallest piece of configuration that is diffed, replaced or deleted as one:
@@ -380,7 +411,7 @@ export type ConfigUnit = Message<"millrace.policy.v1.ConfigUnit"> & {
  * Use `create(ConfigUnitSchema)` to create a new message.
  */
 export const ConfigUnitSchema: GenMessage<ConfigUnit> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 10);
+  messageDesc(file_millrace_policy_v1_policy, 11);
 
 /**
  * PolicyService is served by services/policy.
