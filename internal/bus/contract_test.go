@@ -122,29 +122,45 @@ func membersShare(t *testing.T, b bus.Bus) {
 	both[0].until(t, together)
 }
 
+// orderPerKey has a second member join while messages flow, so that on Kafka
+// keys move from one member to the other under way.
 func orderPerKey(t *testing.T, b bus.Bus) {
-	const keys, each = 5, 60
+	const keys, atLeast = 5, 60
 	order := newOrder()
-	for range 2 {
-		var running atomic.Int32
-		subscribe(t, b, bus.TopicEvents, "g", func(_ context.Context, m bus.Message) error {
+	member := func(running, calls *atomic.Int32) bus.Handler {
+		return func(_ context.Context, m bus.Message) error {
 			if running.Add(1) > 1 {
 				t.Error("two calls of one subscription's handler at once")
 			}
 			defer running.Add(-1)
+			calls.Add(1)
 			return order.take(t, m)
-		})
+		}
 	}
+	var runningFirst, runningSecond, first, second atomic.Int32
+	subscribe(t, b, bus.TopicEvents, "g", member(&runningFirst, &first))
 	var publishers sync.WaitGroup
+	deadline := time.Now().Add(patience)
 	for k := range keys {
 		publishers.Go(func() {
-			for i := range each {
-				publish(t, b, bus.TopicEvents, fmt.Sprintf("key %d", k), fmt.Sprint(i))
+			key := fmt.Sprintf("key %d", k)
+			n := 0
+			for ; n < atLeast || second.Load() == 0 && time.Now().Before(deadline); n++ {
+				publish(t, b, bus.TopicEvents, key, fmt.Sprint(n))
+				time.Sleep(3 * time.Millisecond)
 			}
+			order.expect(key, n)
 		})
 	}
+	for first.Load() < atLeast && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	subscribe(t, b, bus.TopicEvents, "g", member(&runningSecond, &second))
 	publishers.Wait()
-	order.until(t, keys, each)
+	order.untilComplete(t)
+	if second.Load() == 0 {
+		t.Error("the member that joined later got nothing")
+	}
 }
 
 func neverSkipped(t *testing.T, b bus.Bus) {

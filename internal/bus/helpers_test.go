@@ -74,14 +74,17 @@ func latest(got []taken) map[string]string {
 }
 
 // order checks that what is taken of each key counts up without a gap. It
-// fails the first delivery of every third message, to mix redelivery in.
+// fails the first delivery of every tenth message, to mix redelivery in.
 type order struct {
 	mu     sync.Mutex
 	next   map[string]int
+	want   map[string]int
 	failed map[taken]bool
 }
 
-func newOrder() *order { return &order{next: map[string]int{}, failed: map[taken]bool{}} }
+func newOrder() *order {
+	return &order{next: map[string]int{}, want: map[string]int{}, failed: map[taken]bool{}}
+}
 
 func (o *order) take(t *testing.T, m bus.Message) error {
 	id := taken{m.Key, text(t, m)}
@@ -91,7 +94,7 @@ func (o *order) take(t *testing.T, m bus.Message) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if n%3 == 0 && !o.failed[id] {
+	if n%10 == 0 && !o.failed[id] {
 		o.failed[id] = true
 		return errors.New("first try fails")
 	}
@@ -102,25 +105,26 @@ func (o *order) take(t *testing.T, m bus.Message) error {
 	return nil
 }
 
-func (o *order) until(t *testing.T, keys, each int) {
-	t.Helper()
-	for end := time.Now().Add(patience); !o.complete(keys, each); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting; next due per key: %v", o.next)
-		}
-	}
-}
-
-func (o *order) complete(keys, each int) bool {
+// expect says how many messages key has in all.
+func (o *order) expect(key string, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	full := 0
-	for _, n := range o.next {
-		if n == each {
-			full++
+	o.want[key] = n
+}
+
+func (o *order) untilComplete(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		o.mu.Lock()
+		d := cmp.Diff(o.next, o.want)
+		o.mu.Unlock()
+		if d == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("gave up waiting for the messages of each key (-got +want):\n%s", d)
 		}
 	}
-	return full == keys
 }
 
 func text(t *testing.T, m bus.Message) string {

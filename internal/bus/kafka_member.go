@@ -19,6 +19,10 @@ const (
 	pollRecords = 1024
 	// commitInterval bounds what a crash delivers again.
 	commitInterval = time.Second
+	// fetchWait is how long a broker holds a fetch that has nothing to answer. A
+	// partition that joins meanwhile waits for it, so it bounds the delay of the
+	// first message after every rebalance.
+	fetchWait = 250 * time.Millisecond
 	// commitTimeout bounds the last commit when partitions go, leaveTimeout that
 	// and the goodbye to the brokers; both matter only when brokers are away.
 	commitTimeout = 4 * time.Second
@@ -56,6 +60,7 @@ func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group st
 		kgo.ConsumeTopics(m.wireTopic),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // rather twice than never
+		kgo.FetchMaxWait(fetchWait),
 		kgo.AutoCommitMarks(),
 		kgo.AutoCommitInterval(commitInterval),
 		kgo.BlockRebalanceOnPoll(),

@@ -11,7 +11,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -23,6 +22,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
 // Lib names the folder of jars, by default .cache/kafka of this repository.
@@ -38,8 +39,11 @@ var jvm = []string{"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-
 
 // Broker is a running broker.
 type Broker struct {
-	// Addr is its host:port.
+	// Addr is its host:port without TLS.
 	Addr string
+	// TLSAddr is its host:port with mutual TLS, and PKI the CA it trusts and is signed by.
+	TLSAddr string
+	PKI     *pki.Authority
 
 	process *exec.Cmd
 	exited  chan struct{}
@@ -51,12 +55,9 @@ func Start(t testing.TB) *Broker {
 	t.Helper()
 	classes := classpath(t)
 	dir := t.TempDir()
-	addr, controller := freePort(t), freePort(t)
-	properties := filepath.Join(dir, "server.properties")
-	writeProperties(t, properties, map[string]string{"Addr": addr, "Controller": controller, "Dir": filepath.Join(dir, "data")})
+	b := &Broker{Addr: freePort(t), TLSAddr: freePort(t), PKI: pki.New(t), exited: make(chan struct{}), log: filepath.Join(dir, "broker.log")}
+	properties := b.configure(t, dir)
 	format(t, classes, properties)
-
-	b := &Broker{Addr: addr, exited: make(chan struct{}), log: filepath.Join(dir, "broker.log")}
 	log, err := os.Create(b.log)
 	if err != nil {
 		t.Fatal(err)
@@ -187,12 +188,17 @@ func freePort(t testing.TB) string {
 var properties = template.Must(template.New("server.properties").Parse(strings.TrimSpace(`
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://{{.Addr}},CONTROLLER://{{.Controller}}
-advertised.listeners=PLAINTEXT://{{.Addr}}
+listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}},CONTROLLER://{{.Controller}}
+advertised.listeners=PLAINTEXT://{{.Addr}},SSL://{{.TLSAddr}}
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers={{.Controller}}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-log.dirs={{.Dir}}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SSL:SSL,CONTROLLER:PLAINTEXT
+ssl.keystore.type=PEM
+ssl.keystore.location={{.Dir}}/keystore.pem
+ssl.truststore.type=PEM
+ssl.truststore.location={{.CA}}
+ssl.client.auth=required
+log.dirs={{.Dir}}/data
 auto.create.topics.enable=false
 default.replication.factor=1
 offsets.topic.replication.factor=1
@@ -206,13 +212,35 @@ num.network.threads=1
 num.io.threads=2
 `) + "\n"))
 
-func writeProperties(t testing.TB, path string, values map[string]string) {
+// configure writes server.properties and the key the broker shows.
+func (b *Broker) configure(t testing.TB, dir string) (path string) {
 	t.Helper()
-	var text bytes.Buffer
-	if err := properties.Execute(&text, values); err != nil {
-		t.Fatal(fmt.Errorf("write %s: %w", path, err))
+	var keystore []byte
+	cert, key := b.PKI.Issue(t, "broker", "127.0.0.1")
+	for _, file := range []string{key, cert} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keystore = append(keystore, content...)
 	}
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+	write(t, filepath.Join(dir, "keystore.pem"), keystore)
+
+	var text bytes.Buffer
+	err := properties.Execute(&text, map[string]string{
+		"Addr": b.Addr, "TLSAddr": b.TLSAddr, "Controller": freePort(t), "Dir": dir, "CA": b.PKI.CA,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "server.properties")
+	write(t, path, text.Bytes())
+	return path
+}
+
+func write(t testing.TB, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,272 @@
+package bus_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/testkit/kafka"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+)
+
+// TestKafka runs the contract, and what only Kafka promises, on one real broker.
+func TestKafka(t *testing.T) {
+	broker := kafka.Start(t)
+	installations := 0
+	config := func() bus.KafkaConfiguration {
+		installations++
+		cfg := bus.DefaultKafkaConfiguration()
+		cfg.Brokers = []string{broker.Addr}
+		cfg.Prefix = fmt.Sprintf("site%d.", installations)
+		return cfg
+	}
+	t.Run("contract", func(t *testing.T) {
+		contract(t, func(t *testing.T) bus.Bus { return open(t, config()) })
+	})
+	t.Run("a group goes on where it stopped", func(t *testing.T) { goesOn(t, config()) })
+	t.Run("a crash delivers again what was not committed", func(t *testing.T) { crash(t, config()) })
+	t.Run("a new group starts at the oldest message", func(t *testing.T) { startsAtOldest(t, config()) })
+	t.Run("a poisoned partition holds up only itself, with bounded memory", func(t *testing.T) { poisoned(t, config()) })
+	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
+	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
+	t.Run("the connection is mutual TLS where it is configured", func(t *testing.T) { overTLS(t, config(), broker) })
+	t.Run("a broker that goes away is an error, not a hang", func(t *testing.T) { brokerGone(t, config(), broker) })
+}
+
+func open(t *testing.T, cfg bus.KafkaConfiguration) *bus.Kafka {
+	t.Helper()
+	b, err := bus.NewKafka(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func goesOn(t *testing.T, cfg bus.KafkaConfiguration) {
+	first, r := open(t, cfg), newRecorder()
+	subscribe(t, first, bus.TopicEvents, "g", r.take)
+	publish(t, first, bus.TopicEvents, "key", "before")
+	r.until(t, func(got []taken) bool { return len(got) == 1 })
+	first.Close()
+
+	second, r := open(t, cfg), newRecorder()
+	defer second.Close()
+	publish(t, second, bus.TopicEvents, "key", "while away")
+	subscribe(t, second, bus.TopicEvents, "g", r.take)
+	publish(t, second, bus.TopicEvents, "key", "after")
+	r.until(t, func(got []taken) bool { return len(got) >= 2 })
+	if d := cmp.Diff(r.all(), []taken{{"key", "while away"}, {"key", "after"}}, cmp.AllowUnexported(taken{})); d != "" {
+		t.Errorf("after the restart (-got +want):\n%s", d)
+	}
+}
+
+// crash: the process dies inside the handler, as far as the broker can see.
+func crash(t *testing.T, cfg bus.KafkaConfiguration) {
+	first := open(t, cfg)
+	started := make(chan bus.Message, 1)
+	subscribe(t, first, bus.TopicEvents, "g", func(ctx context.Context, m bus.Message) error {
+		started <- m
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	publish(t, first, bus.TopicEvents, "key", "in hand")
+	receive(t, started)
+	first.Close()
+
+	second, r := open(t, cfg), newRecorder()
+	defer second.Close()
+	subscribe(t, second, bus.TopicEvents, "g", r.take)
+	r.until(t, func(got []taken) bool { return len(got) == 1 && got[0].text == "in hand" })
+}
+
+func startsAtOldest(t *testing.T, cfg bus.KafkaConfiguration) {
+	b, r := open(t, cfg), newRecorder()
+	defer b.Close()
+	publish(t, b, bus.TopicEvents, "key", "old")
+	subscribe(t, b, bus.TopicEvents, "new", r.take)
+	r.until(t, func(got []taken) bool { return len(got) == 1 })
+}
+
+// poisoned puts more behind a poisoned message than a partition may hold in memory.
+func poisoned(t *testing.T, cfg bus.KafkaConfiguration) {
+	const behind = 5000
+	b, r := open(t, cfg), newRecorder()
+	defer b.Close()
+	var cured = make(chan struct{})
+	subscribe(t, b, bus.TopicEvents, "g", func(ctx context.Context, m bus.Message) error {
+		if text(t, m) == "poison" {
+			select {
+			case <-cured:
+			default:
+				return errors.New("not yet")
+			}
+		}
+		return r.take(ctx, m)
+	})
+	publish(t, b, bus.TopicEvents, "sick", "poison")
+	produce(t, cfg, behind)
+	for i := range 20 {
+		publish(t, b, bus.TopicEvents, fmt.Sprint(i), fmt.Sprintf("healthy %d", i))
+	}
+	healthy := func(got []taken) bool {
+		return len(got) > 0 && strings.HasPrefix(got[0].text, "healthy")
+	}
+	r.until(t, healthy)
+	for _, m := range r.all() {
+		if m.key == "sick" {
+			t.Fatalf("%q was taken before the poison in front of it", m.text)
+		}
+	}
+	close(cured)
+	r.until(t, func(got []taken) bool { return len(distinct(got)) == behind+1+20 })
+}
+
+// produce writes many messages of one key quickly, past the bus.
+func produce(t *testing.T, cfg bus.KafkaConfiguration, n int) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for i := range n {
+		text := fmt.Sprintf("sick %d", i)
+		value := append([]byte{7<<3 | 2, byte(len(text))}, text...) // Event.text, field 7
+		client.Produce(t.Context(), &kgo.Record{Topic: cfg.Prefix + bus.TopicEvents, Key: []byte("sick"), Value: value}, nil)
+	}
+	if err := client.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func topicShape(t *testing.T, cfg bus.KafkaConfiguration) {
+	cfg.Partitions, cfg.Retention = 3, time.Hour
+	b := open(t, cfg)
+	defer b.Close()
+	publish(t, b, bus.TopicEvents, "key", "text")
+	publish(t, b, bus.TopicTopology, "key", "text")
+	admin := adminClient(t, cfg)
+	for topic, want := range map[string]map[string]string{
+		bus.TopicEvents:   {"cleanup.policy": "delete", "retention.ms": "3600000"},
+		bus.TopicTopology: {"cleanup.policy": "compact", "segment.ms": "3600000"},
+	} {
+		configs, err := admin.DescribeTopicConfigs(t.Context(), cfg.Prefix+topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, c := range configs[0].Configs {
+			if _, ok := want[c.Key]; ok {
+				got[c.Key] = c.MaybeValue()
+			}
+		}
+		if d := cmp.Diff(got, want); d != "" {
+			t.Errorf("%s (-got +want):\n%s", topic, d)
+		}
+		details, err := admin.ListTopics(t.Context(), cfg.Prefix+topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(details[cfg.Prefix+topic].Partitions); n != 3 {
+			t.Errorf("%s: got %d partitions, want 3", topic, n)
+		}
+	}
+}
+
+func wrongPolicy(t *testing.T, cfg bus.KafkaConfiguration) {
+	name := cfg.Prefix + bus.TopicTopology
+	if _, err := adminClient(t, cfg).CreateTopic(t.Context(), 1, 1, nil, name); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, cfg)
+	defer b.Close()
+	err := b.Subscribe(t.Context(), bus.TopicTopology, "g", newRecorder().take)
+	if err == nil || !strings.Contains(err.Error(), "--add-config cleanup.policy=compact") {
+		t.Errorf("got %v, want an error that says how to make %s compacted", err, name)
+	}
+}
+
+func overTLS(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
+	cfg.Brokers, cfg.TLS = []string{broker.TLSAddr}, broker.PKI.Client(t, "millrace")
+	b, r := open(t, cfg), newRecorder()
+	defer b.Close()
+	subscribe(t, b, bus.TopicEvents, "g", r.take)
+	publish(t, b, bus.TopicEvents, "key", "text")
+	r.until(t, func(got []taken) bool { return len(got) == 1 })
+
+	cfg.TLS = &tls.Config{RootCAs: broker.PKI.Pool()} // no certificate of its own
+	stranger := open(t, cfg)
+	defer stranger.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := stranger.Publish(ctx, bus.TopicEvents, "key", &eventv1.Event{}); err == nil {
+		t.Error("a client without certificate published")
+	}
+}
+
+func adminClient(t *testing.T, cfg bus.KafkaConfiguration) *kadm.Client {
+	t.Helper()
+	admin, err := kadm.NewOptClient(kgo.SeedBrokers(cfg.Brokers...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(admin.Close)
+	return admin
+}
+
+func brokerGone(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
+	b, r := open(t, cfg), newRecorder()
+	subscribe(t, b, bus.TopicEvents, "g", r.take)
+	publish(t, b, bus.TopicEvents, "key", "text")
+	r.until(t, func(got []taken) bool { return len(got) == 1 })
+	broker.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := b.Publish(ctx, bus.TopicEvents, "key", &eventv1.Event{}); err == nil {
+		t.Error("publish without a broker: got no error")
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- b.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("Close hangs without a broker")
+	}
+}
+
+func TestKafkaConfigurationIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cfg  bus.KafkaConfiguration
+		want string
+	}{
+		{"no brokers", bus.KafkaConfiguration{}, "no Kafka brokers"},
+		{"another host without TLS", bus.KafkaConfiguration{Brokers: []string{"kafka-1.example.net:9092"}}, "configure TLS"},
+		{"one of several without TLS", bus.KafkaConfiguration{Brokers: []string{"127.0.0.1:9092", "192.0.2.7:9092"}}, "192.0.2.7:9092"},
+		{"another host with TLS", bus.KafkaConfiguration{Brokers: []string{"kafka-1.example.net:9093"}, TLS: &tls.Config{}}, ""},
+		{"another host and plaintext allowed", bus.KafkaConfiguration{Brokers: []string{"kafka-1.example.net:9092"}, Plaintext: true}, ""},
+		{"this host", bus.KafkaConfiguration{Brokers: []string{"127.0.0.1:9092", "[::1]:9092", "localhost:9092"}}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := bus.NewKafka(c.cfg)
+			if err == nil {
+				b.Close()
+			}
+			if got := fmt.Sprint(err); (c.want == "") != (err == nil) || !strings.Contains(got, c.want) && err != nil {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
