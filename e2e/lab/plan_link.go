@@ -49,10 +49,11 @@ func joinLink(s *scenario.Scenario, place int, nodes map[string]*NodePlan) []str
 }
 
 // lineRate is the port as a qdisc. The burst is what the port may send at once:
-// two packets or half a millisecond, whichever is more, small beside the
-// buffer. The limit counts bytes.
+// two packets or 2 ms, whichever is more: a timer may be late by as much (one
+// UML processor carries everything) without the line losing rate. The limit
+// counts bytes.
 func lineRate(l scenario.Link) string {
-	burst := max(2*(l.MTU+14), int(uint64(l.Rate)/8/2000))
+	burst := max(2*(l.MTU+14), int(uint64(l.Rate)/8/500))
 	return fmt.Sprintf("root tbf rate %dbit burst %d limit %d", uint64(l.Rate), burst, uint64(l.Buffer))
 }
 
