@@ -65,13 +65,18 @@ func (l *Local) Accept() (net.Conn, error) {
 // Addr implements net.Listener.
 func (l *Local) Addr() net.Addr { return localAddr{} }
 
-// Close implements net.Listener and ends all connections.
+// Close implements net.Listener and ends all connections. The server closes its
+// listener too, which is this: the second call must find nothing left to do.
 func (l *Local) Close() error {
+	first := false
 	l.once.Do(func() {
 		close(l.done)
-		l.server.Close()
+		first = true
 	})
-	return nil
+	if !first {
+		return nil
+	}
+	return l.server.Close()
 }
 
 // protocols allows HTTP/1.1 and, for bidirectional streams, HTTP/2 without TLS.
