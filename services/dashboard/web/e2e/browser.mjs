@@ -1,0 +1,47 @@
+// A Chromium that works as root, without a display and without a way out of this host.
+import { chromium } from "playwright-core";
+
+const flags = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--disable-background-networking",
+  "--no-first-run",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Runs work(page) on a page that fails the run on errors of its own, and closes the browser in any case. */
+export async function withPage({ width, height, dark }, work) {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: flags,
+  });
+  try {
+    const page = await browser.newPage({
+      viewport: { width, height },
+      colorScheme: dark ? "dark" : "light",
+      reducedMotion: "reduce",
+    });
+    const errors = [];
+    page.on("pageerror", (e) => errors.push(String(e)));
+    page.on("console", (m) => {
+      if (/content security policy/i.test(m.text())) errors.push(m.text());
+    });
+    const result = await work(page);
+    if (errors.length > 0) throw new Error(`the page had errors:\n${errors.join("\n")}`);
+    return result;
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Waits for something and says what it was when it does not come. */
+export async function until(what, promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    throw new Error(`waited in vain for ${what}: ${String(error.message ?? error).split("\n")[0]}`);
+  }
+}

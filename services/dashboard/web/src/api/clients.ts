@@ -1,0 +1,24 @@
+// The APIs of the services behind the gateway that served this page.
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { AlphaService } from "../gen/millrace/alpha/v1/alpha_pb";
+import { EventService } from "../gen/millrace/event/v1/event_pb";
+import { FlowCollectorService, FlowStoreService } from "../gen/millrace/flow/v1/flow_pb";
+import { PathsService } from "../gen/millrace/paths/v1/paths_pb";
+import { ChangeService } from "../gen/millrace/push/v1/push_pb";
+import { TelemetryCollectorService } from "../gen/millrace/telemetry/v1/telemetry_pb";
+
+export type Api = ReturnType<typeof createApi>;
+
+export function createApi(baseUrl: string) {
+  const transport = createConnectTransport({ baseUrl, useBinaryFormat: true });
+  return {
+    alpha: createClient(AlphaService, transport),
+    changes: createClient(ChangeService, transport),
+    collector: createClient(FlowCollectorService, transport),
+    events: createClient(EventService, transport),
+    paths: createClient(PathsService, transport),
+    store: createClient(FlowStoreService, transport),
+    telemetry: createClient(TelemetryCollectorService, transport),
+  };
+}

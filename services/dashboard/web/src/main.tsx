@@ -1,0 +1,22 @@
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { createApi } from "./api/clients";
+import { StoreContext } from "./state/hooks";
+import { createStore } from "./state/store";
+import "./styles/base.css";
+import "./styles/layout.css";
+import "./styles/map.css";
+import "./styles/change.css";
+import { App } from "./view/App";
+
+const root = document.getElementById("root");
+if (!root) throw new Error("index.html has no element #root");
+const store = createStore(createApi(location.origin));
+store.start();
+createRoot(root).render(
+  <StrictMode>
+    <StoreContext value={store}>
+      <App />
+    </StoreContext>
+  </StrictMode>,
+);

@@ -1,0 +1,86 @@
+// All that the page knows and can do. Views read it through the hooks in
+// hooks.ts; nothing else talks to the API.
+import type { Api } from "../api/clients";
+import { errorText } from "../api/errors";
+import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
+import { type Action, inMotion } from "../model/changes";
+import { EventStream } from "./eventStream";
+import { Resource } from "./resource";
+import { CounterReader } from "./telemetry";
+
+export type Store = ReturnType<typeof createStore>;
+
+/** Who acts, and why, as the change set's history will say. */
+export interface Decision {
+  by: string;
+  note: string;
+}
+
+const always = (ms: number) => () => ms;
+
+export function createStore(api: Api) {
+  const reader = new CounterReader(api.store);
+  const topology = new Resource(async (signal) => (await api.paths.topology({}, { signal })).snapshot, always(4000));
+  const devices = new Resource(async (signal) => (await api.telemetry.devices({}, { signal })).devices, always(3000));
+  const counters = new Resource((signal) => reader.read(names(), signal), always(2000));
+  const pairs = new Resource(async (signal) => (await api.alpha.list({}, { signal })).pairs, always(10_000));
+  const quality = new Resource((signal) => api.collector.quality({}, { signal }), always(5000));
+  const changes = new Resource(
+    (signal) => loadChanges(api, signal),
+    (list) => (list?.some((c) => inMotion(c.state)) ? 700 : 3000),
+  );
+  const events = new EventStream(api.events, () => {
+    void changes.refresh();
+    void pairs.refresh();
+  });
+
+  /** Routers whose counters are worth asking for. */
+  function names(): string[] {
+    const managed = (topology.get().data?.nodes ?? []).map((n) => n.name);
+    const watched = (devices.get().data ?? []).filter((d) => d.connected).map((d) => d.name);
+    return [...new Set([...managed, ...watched])].filter((n) => n !== "");
+  }
+
+  /** Does it, or says in one line why not. */
+  async function act(action: Action, id: string, { by, note }: Decision): Promise<string | undefined> {
+    try {
+      if (action === "approve") await api.changes.approve({ id, by, note, apply: true });
+      else if (action === "apply") await api.changes.apply({ id, by });
+      else await api.changes.rollback({ id, by, note });
+      return undefined;
+    } catch (reason) {
+      return errorText(reason);
+    } finally {
+      void changes.refresh();
+    }
+  }
+
+  const all = [topology, devices, counters, pairs, quality, changes, events];
+  function start(): () => void {
+    const stops = all.map((part) => part.start());
+    const onShow = () => {
+      if (document.hidden) return;
+      for (const part of all) if (part instanceof Resource) void part.refresh();
+    };
+    document.addEventListener("visibilitychange", onShow);
+    // Counters need the routers' names, which the first answers bring.
+    const onNames = topology.subscribe(() => counters.get().data?.size || void counters.refresh());
+    return () => {
+      document.removeEventListener("visibilitychange", onShow);
+      onNames();
+      for (const stop of stops) stop();
+    };
+  }
+
+  return { topology, devices, counters, pairs, quality, changes, events, act, start };
+}
+
+const listed = 50;
+
+/** Change sets, newest first, each with its plans and diffs. */
+async function loadChanges(api: Api, signal: AbortSignal): Promise<ChangeSet[]> {
+  const { changes } = await api.changes.list({ limit: listed }, { signal });
+  return changes.sort(
+    (a, b) => Number((b.created?.seconds ?? 0n) - (a.created?.seconds ?? 0n)) || b.id.localeCompare(a.id),
+  );
+}

@@ -1,0 +1,99 @@
+import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
+import { awaiting, stateLabel, stateName } from "../model/changes";
+import type { Millis } from "../model/units";
+import { useResource, useStore } from "../state/hooks";
+import { ChangeDetail } from "./ChangeDetail";
+import { Badge, Empty, Panel } from "./Panel";
+import { Ago } from "./time";
+
+interface Props {
+  now: Millis;
+  selected: string | undefined;
+  onSelect: (id: string | undefined) => void;
+  onPair: (id: string) => void;
+}
+
+export function ChangesPanel({ now, selected, onSelect, onPair }: Props) {
+  const store = useStore();
+  const changes = useResource(store.changes);
+  const list = changes.data ?? [];
+  const open = list.find((c) => c.id === selected);
+  const waiting = awaiting(list).length;
+  return (
+    <Panel
+      title="Change sets"
+      className={selected ? "changes open" : "changes"}
+      testId="changes"
+      source={changes}
+      now={now}
+      aside={
+        waiting > 0 ? (
+          <Badge tone="waiting">{waiting} awaiting approval</Badge>
+        ) : (
+          <span className="dim">none awaiting approval</span>
+        )
+      }
+    >
+      {list.length === 0 ? (
+        <Empty title="No change sets yet.">
+          <code>millrace alpha nightly</code> asks for one when the pairs change; nothing reaches a router before you
+          approve it.
+        </Empty>
+      ) : (
+        <ul className="change-list" aria-label="Change sets, newest first">
+          {list.map((c) => (
+            <ChangeRow
+              key={c.id}
+              change={c}
+              now={now}
+              selected={c.id === selected}
+              onSelect={() => onSelect(c.id === selected ? undefined : c.id)}
+            />
+          ))}
+        </ul>
+      )}
+      {open && <ChangeDetail key={open.id} change={open} onPair={onPair} onClose={() => onSelect(undefined)} />}
+      {selected && !open && changes.data && (
+        <p className="problem" role="status">
+          There is no change set {selected} among the newest {list.length}.{" "}
+          <button type="button" className="link" onClick={() => onSelect(undefined)}>
+            Show the list
+          </button>
+        </p>
+      )}
+    </Panel>
+  );
+}
+
+interface RowProps {
+  change: ChangeSet;
+  now: Millis;
+  selected: boolean;
+  onSelect: () => void;
+}
+
+function ChangeRow({ change, now, selected, onSelect }: RowProps) {
+  const label = stateLabel(change.state);
+  return (
+    <li>
+      <button
+        type="button"
+        className="change-row"
+        aria-pressed={selected}
+        onClick={onSelect}
+        data-testid="change-row"
+        data-change={change.id}
+        data-state={stateName(change.state)}
+      >
+        <Badge tone={label.tone}>{label.text}</Badge>
+        <span className="title">{change.title || change.id}</span>
+        <span className="by dim">
+          {change.id} · {change.author}
+        </span>
+        <span className="when dim">
+          <Ago at={change.created} now={now} />
+        </span>
+      </button>
+    </li>
+  );
+}

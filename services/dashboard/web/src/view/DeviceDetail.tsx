@@ -1,0 +1,70 @@
+import { useState } from "react";
+import type { DeviceChange } from "../gen/millrace/push/v1/push_pb";
+import { checkFailed, deviceLabel, planSentences } from "../model/changes";
+import { parseDiff } from "../model/diff";
+import { DiffView } from "./DiffView";
+import { Badge } from "./Panel";
+import { Clock } from "./time";
+
+/** One router's part of a change set: what it means, what it changes, how it went. */
+export function DeviceDetail({ device, open: first }: { device: DeviceChange; open: boolean }) {
+  const [open, setOpen] = useState(first);
+  const label = deviceLabel(device.state);
+  const diff = parseDiff(device.diff);
+  return (
+    <details
+      className="device"
+      open={open}
+      onToggle={(e) => setOpen(e.currentTarget.open)}
+      data-testid={`device-${device.device}`}
+    >
+      <summary>
+        <strong>{device.device}</strong>
+        <span className="dim grow">{device.plan?.reasons.join("; ")}</span>
+        <span className="counts">
+          <span className="add">+{diff.added}</span> <span className="del">−{diff.removed}</span>
+        </span>
+        <Badge tone={label.tone}>{label.text}</Badge>
+      </summary>
+      {device.error && (
+        <p className="problem" role="alert">
+          {device.error}
+        </p>
+      )}
+      {device.plan && (
+        <ul className="sentences">
+          {planSentences(device.plan).map((s) => (
+            <li key={s}>{s}</li>
+          ))}
+        </ul>
+      )}
+      {device.checks.length > 0 && (
+        <ul className="checks" aria-label="Checks">
+          {device.checks.map((c) => (
+            <li key={c} className={checkFailed(c) ? "bad" : "good"}>
+              {c}
+            </li>
+          ))}
+        </ul>
+      )}
+      {device.applied && (
+        <p className="dim times">
+          applied <Clock at={device.applied} />
+          {device.confirmed ? (
+            <>
+              , confirmed <Clock at={device.confirmed} />
+            </>
+          ) : (
+            device.rollbackAt && (
+              <>
+                , goes back by itself at <Clock at={device.rollbackAt} /> unless confirmed
+              </>
+            )
+          )}
+          {device.commitId && `, commit ${device.commitId}`}
+        </p>
+      )}
+      {open && <DiffView diff={diff} />}
+    </details>
+  );
+}

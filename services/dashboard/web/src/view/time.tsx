@@ -1,0 +1,29 @@
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { formatAgo, type Millis, millis } from "../model/units";
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+
+/** A time of day, with the date where it is not today's. */
+export function Clock({ at }: { at: Timestamp | undefined }) {
+  if (!at) return <span className="dim">–</span>;
+  const date = timestampDate(at);
+  const today = date.toDateString() === new Date().toDateString();
+  return (
+    <time dateTime={date.toISOString()} title={full.format(date)}>
+      {(today ? clock : day).format(date)}
+    </time>
+  );
+}
+
+/** How long ago, exact on hover. */
+export function Ago({ at, now }: { at: Timestamp | undefined; now: Millis }) {
+  if (!at) return <span className="dim">–</span>;
+  const date = timestampDate(at);
+  return (
+    <time dateTime={date.toISOString()} title={full.format(date)}>
+      {formatAgo(millis(date.getTime()), now)}
+    </time>
+  );
+}
