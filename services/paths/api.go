@@ -1,0 +1,99 @@
+package paths
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"connectrpc.com/connect"
+
+	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	"github.com/millrace/millrace/services/paths/compute"
+)
+
+// api is the Connect face of the component. Codes: INVALID_ARGUMENT for a
+// request that makes no sense, NOT_FOUND for a router or prefix the topology
+// does not have, FAILED_PRECONDITION where the network has no such path.
+type api struct{ c *Component }
+
+func (a *api) Topology(context.Context, *connect.Request[pathsv1.TopologyRequest]) (*connect.Response[pathsv1.TopologyResponse], error) {
+	return connect.NewResponse(&pathsv1.TopologyResponse{Snapshot: a.c.view.Load().merged.ToProto()}), nil
+}
+
+func (a *api) Compute(_ context.Context, req *connect.Request[pathsv1.ComputeRequest]) (*connect.Response[pathsv1.ComputeResponse], error) {
+	g := a.c.view.Load().graph
+	r, err := requestFromProto(g, req.Msg)
+	if err != nil {
+		return nil, a.count("compute", err)
+	}
+	p, err := compute.CSPF(g, r)
+	if err := a.count("compute", err); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&pathsv1.ComputeResponse{Path: pathToProto(p)}), nil
+}
+
+func (a *api) Ecmp(_ context.Context, req *connect.Request[pathsv1.EcmpRequest]) (*connect.Response[pathsv1.EcmpResponse], error) {
+	g := a.c.view.Load().graph
+	from, to, err := ends(g, req.Msg.GetFrom(), req.Msg.GetTo())
+	if err != nil {
+		return nil, a.count("ecmp", err)
+	}
+	paths, err := compute.ECMP(g, from, to)
+	if err := a.count("ecmp", err); err != nil {
+		return nil, err
+	}
+	out := &pathsv1.EcmpResponse{}
+	for _, p := range paths {
+		out.Paths = append(out.Paths, pathToProto(p))
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (a *api) Locate(_ context.Context, req *connect.Request[pathsv1.LocateRequest]) (*connect.Response[pathsv1.LocateResponse], error) {
+	p, err := parsePrefix(req.Msg.GetPrefix())
+	if err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	out := &pathsv1.LocateResponse{}
+	for _, n := range a.c.view.Load().graph.Locate(p) {
+		out.Routers = append(out.Routers, n.Label())
+	}
+	if len(out.Routers) == 0 {
+		return nil, connect.NewError(connect.CodeNotFound,
+			fmt.Errorf("no router attaches %s; see the prefixes of each with `millrace paths show`", p))
+	}
+	return connect.NewResponse(out), nil
+}
+
+// count turns an error into one with a code, and counts the outcome.
+func (a *api) count(method string, err error) error {
+	var coded *connect.Error
+	result := "found"
+	switch {
+	case err == nil:
+	case errors.As(err, &coded):
+		result = "invalid"
+	case errors.Is(err, compute.ErrNoPath):
+		result = "none"
+		err = connect.NewError(connect.CodeFailedPrecondition, err)
+	default:
+		result = "invalid"
+		err = connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	a.c.metrics.requests.WithLabelValues(method, result).Inc()
+	return err
+}
+
+// parsePrefix reads a prefix, or an address as the prefix of itself.
+func parsePrefix(s string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return p, fmt.Errorf("%q is neither a prefix such as 192.0.2.0/24 nor an address", s)
+	}
+	return p.Masked(), nil
+}

@@ -1,0 +1,34 @@
+package compute
+
+import (
+	"net/netip"
+
+	"github.com/millrace/millrace/internal/topo"
+)
+
+// Path is one way through the network.
+type Path struct {
+	// Nodes in order, ends included.
+	Nodes []*topo.Node
+	Links []*topo.Link
+	// Cost is the sum of IGP metrics.
+	Cost uint64
+	// Bottleneck is the narrowest link's bandwidth in bit/s; 0 where a link's is unknown.
+	Bottleneck uint64
+	// Segments are loopbacks; forwarding by shortest path from each to the next follows Links and nothing else.
+	Segments []netip.Addr
+	// Reason says, for people, why it is this path.
+	Reason string
+}
+
+func newPath(g *topo.Graph, from *topo.Node, links []*topo.Link) *Path {
+	p := &Path{Nodes: []*topo.Node{from}, Links: links}
+	for i, l := range links {
+		p.Nodes = append(p.Nodes, g.Node(l.To))
+		p.Cost += uint64(l.Metric)
+		if i == 0 || l.Bandwidth < p.Bottleneck {
+			p.Bottleneck = l.Bandwidth
+		}
+	}
+	return p
+}

@@ -1,0 +1,97 @@
+package compute
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/millrace/millrace/internal/topo"
+)
+
+// Segments returns the shortest list of node SIDs (as loopbacks) that pins
+// links: between consecutive segments the IGP's shortest path must be unique
+// and be exactly the links in between (RFC 8402 section 3.1: a node SID means
+// shortest-path forwarding, ECMP included).
+//
+// Greedy is optimal, because every part of a unique shortest path is itself a
+// unique shortest path: reaching further never rules out a later segment.
+//
+// Adjacency SIDs would pin any path; a list of them is where this function's
+// error goes away once a router offers them.
+func Segments(g *topo.Graph, links []*topo.Link) ([]netip.Addr, error) {
+	var out []netip.Addr
+	for at := 0; at < len(links); {
+		n, err := furthest(g, links[at:])
+		if err != nil {
+			return nil, err
+		}
+		at += n
+		out = append(out, g.Node(links[at-1].To).Loopback)
+	}
+	return out, nil
+}
+
+// furthest tells how many of links one segment can cover.
+func furthest(g *topo.Graph, links []*topo.Link) (int, error) {
+	tree := SPF(g, links[0].From)
+	best := 0
+	for n := 1; n <= len(links); n++ {
+		to := links[n-1].To
+		only, ok := tree.Unique(to)
+		if !ok || !sameLinks(only, links[:n]) {
+			break
+		}
+		if hasSID(g.Node(to)) {
+			best = n
+		}
+	}
+	if best > 0 {
+		return best, nil
+	}
+	return 0, noSegment(g, tree, links)
+}
+
+// hasSID tells whether a segment can end at the router.
+func hasSID(n *topo.Node) bool { return n.Loopback.IsValid() && n.SIDLabel != 0 }
+
+func sameLinks(a, b []*topo.Link) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].ID != b[i].ID {
+			return false
+		}
+	}
+	return true
+}
+
+func noSegment(g *topo.Graph, tree *Tree, links []*topo.Link) error {
+	l := links[0]
+	from, to := g.Node(l.From), g.Node(l.To)
+	if !pinned(tree, l) {
+		return fmt.Errorf("%w: the IGP does not send traffic from %s to %s over link %s alone (%s); raise the metric of the others or lower this one's",
+			ErrNoPath, from.Label(), to.Label(), l.ID, detour(g, tree, l))
+	}
+	return fmt.Errorf("%w: no segment can end at %s or where the path goes on from there, because no prefix SID is known; configure a prefix SID on its loopback",
+		ErrNoPath, to.Label())
+}
+
+// pinned tells whether the IGP sends traffic for the link's far end over this link only.
+func pinned(tree *Tree, l *topo.Link) bool {
+	only, ok := tree.Unique(l.To)
+	return ok && len(only) == 1 && only[0].ID == l.ID
+}
+
+// detour says what the IGP does instead of using l alone.
+func detour(g *topo.Graph, tree *Tree, l *topo.Link) string {
+	if cost := tree.Cost[l.To]; cost < uint64(l.Metric) {
+		paths, _ := tree.Paths(l.To, 1)
+		return fmt.Sprintf("cost %d, while %s costs %d", l.Metric, describe(newPath(g, g.Node(l.From), paths[0])), cost)
+	}
+	paths, all := tree.Paths(l.To, MaxECMP)
+	more := ""
+	if !all {
+		more = "more than "
+	}
+	return fmt.Sprintf("it shares with %s%d equal-cost paths", more, len(paths)-1)
+}

@@ -1,0 +1,116 @@
+// Package paths knows the network and answers how to get through it.
+//
+// In: topology snapshots from the bus (collectors/topology), requests for paths.
+// Out: ECMP sets, explicit paths with their segment lists, the routers that
+// attach a prefix. Next: services/policy, which puts alpha pairs on these paths.
+//
+// The computing is done by the pure package compute; this one holds the current
+// graph and speaks protobuf.
+package paths
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/topo"
+	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
+)
+
+// Dependencies of the path service.
+type Dependencies struct {
+	Bus        bus.Bus
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Component serves PathsService.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+	stop    context.CancelFunc
+
+	// mu guards areas; graph and merged are replaced as one in view.
+	mu    sync.Mutex
+	areas map[string]topo.Snapshot
+	view  atomic.Pointer[view]
+}
+
+// view is one consistent state of the network.
+type view struct {
+	graph  *topo.Graph
+	merged topo.Snapshot
+}
+
+// New is inert.
+func New(cfg Configuration, deps Dependencies) *Component {
+	c := &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), areas: map[string]topo.Snapshot{}}
+	c.view.Store(&view{graph: topo.NewGraph()})
+	return c
+}
+
+// Start begins to follow the topology. The topic is compacted, so the current
+// snapshot of every area comes first.
+func (c *Component) Start(ctx context.Context) error {
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	// Every instance needs every snapshot, from the first: a group of its own, new at each start.
+	group := "services/paths/" + rand.Text()
+	if err := c.deps.Bus.Subscribe(run, bus.TopicTopology, group, c.take); err != nil {
+		stop()
+		return fmt.Errorf("subscribe to the topology: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the subscription.
+func (c *Component) Stop(context.Context) error {
+	if c.stop != nil {
+		c.stop()
+	}
+	return nil
+}
+
+// Handler is the API to mount.
+func (c *Component) Handler() (string, http.Handler) {
+	return pathsv1connect.NewPathsServiceHandler(&api{c})
+}
+
+// take replaces one area. A snapshot that cannot be read is dropped and
+// counted: having it delivered again would not help.
+func (c *Component) take(ctx context.Context, m bus.Message) error {
+	msg := &topologyv1.TopologySnapshot{}
+	err := proto.Unmarshal(m.Value, msg)
+	var snapshot topo.Snapshot
+	if err == nil {
+		snapshot, err = topo.FromProto(msg)
+	}
+	if err != nil {
+		c.metrics.snapshots.WithLabelValues("invalid").Inc()
+		c.deps.Log.WarnContext(ctx, "topology snapshot dropped", "area", m.Key, "error", err)
+		return nil
+	}
+	c.replace(snapshot)
+	c.metrics.snapshots.WithLabelValues("taken").Inc()
+	return nil
+}
+
+func (c *Component) replace(s topo.Snapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.areas[s.Area] = s
+	v := newView(c.areas)
+	c.view.Store(v)
+	c.metrics.nodes.Set(float64(len(v.graph.Nodes())))
+	c.metrics.links.Set(float64(len(v.graph.Links())))
+}

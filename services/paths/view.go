@@ -1,0 +1,35 @@
+package paths
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/internal/topo"
+)
+
+// newView joins areas. Paths across areas are computed on the joined graph as
+// if it were one; OSPF's preference of paths inside an area is not modelled.
+func newView(areas map[string]topo.Snapshot) *view {
+	names := slices.Sorted(maps.Keys(areas))
+	list := make([]topo.Snapshot, 0, len(names))
+	var sources []string
+	merged := topo.Snapshot{Area: strings.Join(names, ",")}
+	for _, name := range names {
+		s := areas[name]
+		list = append(list, s)
+		sources = append(sources, s.Source)
+		if s.Time.After(merged.Time) {
+			merged.Time = s.Time
+		}
+	}
+	merged.Source = strings.Join(slices.Compact(sources), ",")
+	g := topo.NewGraph(list...)
+	for _, n := range g.Nodes() {
+		merged.Nodes = append(merged.Nodes, *n)
+	}
+	for _, l := range g.Links() {
+		merged.Links = append(merged.Links, *l)
+	}
+	return &view{graph: g, merged: merged}
+}
