@@ -134,6 +134,7 @@ func orderPerKey(t *testing.T, b bus.Bus) {
 			}
 			defer running.Add(-1)
 			calls.Add(1)
+			time.Sleep(50 * time.Microsecond) // time to overlap in
 			return order.take(t, m)
 		}
 	}
@@ -254,6 +255,7 @@ func compactedTopic(t *testing.T, b bus.Bus) {
 	leave()
 	again := newRecorder()
 	subscribe(t, b, bus.TopicTopology, "restarted", again.take)
+	again.until(t, func(got []taken) bool { return cmp.Equal(latest(got), last(2)) })
 	for _, router := range []string{"WR", "ER", "CR"} {
 		publish(t, b, bus.TopicTopology, router, router+" of round 3")
 	}

@@ -72,8 +72,9 @@ func (t *topic) offer(m Message, limit int) (wait <-chan struct{}, accepted bool
 	return nil, true
 }
 
-// join adds a member. A new group on a compacted topic starts with the last
-// message of every key, however many those are.
+// join adds a member. On a compacted topic it starts with the last message of
+// every key, however many those are, even if the group is there already: the
+// member before it may be about to leave with all it learnt.
 func (t *topic) join(name string) *group {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,11 +82,12 @@ func (t *topic) join(name string) *group {
 	if !ok {
 		g = &group{name: name, busy: map[string]bool{}}
 		t.groups[name] = g
-		for _, key := range slices.Sorted(maps.Keys(t.last)) {
-			g.queue.PushBack(&delivery{Message: t.last[key]})
-		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.last)) {
+		g.queue.PushBack(&delivery{Message: t.last[key]})
 	}
 	g.members++
+	t.signal()
 	return g
 }
 
