@@ -1,0 +1,143 @@
+package flowstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/store"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+)
+
+// api serves FlowStoreService.
+type api struct{ c *Component }
+
+var errNotStarted = connect.NewError(connect.CodeUnavailable, errors.New("the flow store is not started"))
+
+func (a *api) database() (store.DB, error) {
+	if db := a.c.db.Load(); db != nil {
+		return *db, nil
+	}
+	return nil, errNotStarted
+}
+
+func invalid(format string, args ...any) error {
+	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf(format, args...))
+}
+
+// window checks a request's time range.
+func window(from, to *timestamppb.Timestamp) (time.Time, time.Time, error) {
+	switch {
+	case !from.IsValid() || !to.IsValid():
+		return time.Time{}, time.Time{}, invalid("from and to must both be given")
+	case !from.AsTime().Before(to.AsTime()):
+		return time.Time{}, time.Time{}, invalid("from %s is not before to %s", from.AsTime(), to.AsTime())
+	case !storable(from.AsTime(), to.AsTime()):
+		return time.Time{}, time.Time{}, invalid("from and to must lie between %s and %s", oldest, newest)
+	}
+	return from.AsTime(), to.AsTime(), nil
+}
+
+// Intervals implements FlowStoreService.
+func (a *api) Intervals(ctx context.Context, req *connect.Request[flowv1.IntervalsRequest], out *connect.ServerStream[flowv1.IntervalsResponse]) error {
+	db, err := a.database()
+	if err != nil {
+		return err
+	}
+	q, err := intervalsQuery(req.Msg)
+	if err != nil {
+		return err
+	}
+	return q.run(ctx, db, func(i interval) error { return out.Send(i.toProto()) })
+}
+
+// LastSeen implements FlowStoreService.
+func (a *api) LastSeen(ctx context.Context, req *connect.Request[flowv1.LastSeenRequest]) (*connect.Response[flowv1.LastSeenResponse], error) {
+	db, err := a.database()
+	if err != nil {
+		return nil, err
+	}
+	pairs := make([]pair, len(req.Msg.GetPairs()))
+	for i, p := range req.Msg.GetPairs() {
+		if pairs[i], err = parsePair(p); err != nil {
+			return nil, err
+		}
+	}
+	seen, err := lastSeen(ctx, db, pairs)
+	if err != nil {
+		return nil, err
+	}
+	answer := &flowv1.LastSeenResponse{}
+	for i, p := range pairs {
+		s := &flowv1.PairSeen{Pair: req.Msg.GetPairs()[i]}
+		if at, ok := seen[p]; ok {
+			s.LastSeen = timestamppb.New(at)
+		}
+		answer.Pairs = append(answer.Pairs, s)
+	}
+	return connect.NewResponse(answer), nil
+}
+
+func parsePair(p *flowv1.PrefixPair) (pair, error) {
+	src, err := netip.ParsePrefix(p.GetSrc())
+	if err != nil {
+		return pair{}, invalid("source: %w", err)
+	}
+	dst, err := netip.ParsePrefix(p.GetDst())
+	if err != nil {
+		return pair{}, invalid("destination: %w", err)
+	}
+	if src.Addr().Is4() != dst.Addr().Is4() {
+		return pair{}, invalid("%s and %s are of different address families", src, dst)
+	}
+	return pair{src.Masked(), dst.Masked()}, nil
+}
+
+// maxTop bounds a ranking's length.
+const maxTop = 10_000
+
+// Top implements FlowStoreService.
+func (a *api) Top(ctx context.Context, req *connect.Request[flowv1.TopRequest]) (*connect.Response[flowv1.TopResponse], error) {
+	db, err := a.database()
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := window(req.Msg.GetFrom(), req.Msg.GetTo())
+	if err != nil {
+		return nil, err
+	}
+	lengths, ok := lengthsOf(req.Msg.GetIpv4Length())
+	if !ok {
+		return nil, invalid("ipv4_length is %d; want 24 or 32", req.Msg.GetIpv4Length())
+	}
+	if req.Msg.GetLimit() == 0 || req.Msg.GetLimit() > maxTop {
+		return nil, invalid("limit is %d; want 1 to %d", req.Msg.GetLimit(), maxTop)
+	}
+	ranked, err := top(ctx, db, from, to, lengths, int(req.Msg.GetLimit()))
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&flowv1.TopResponse{Pairs: ranked}), nil
+}
+
+// Telemetry implements FlowStoreService.
+func (a *api) Telemetry(ctx context.Context, req *connect.Request[flowv1.TelemetryRequest]) (*connect.Response[flowv1.TelemetryResponse], error) {
+	db, err := a.database()
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := window(req.Msg.GetFrom(), req.Msg.GetTo())
+	if err != nil {
+		return nil, err
+	}
+	series, err := counterSeries(ctx, db, req.Msg.GetDevice(), req.Msg.GetPathPrefix(), from, to)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&flowv1.TelemetryResponse{Series: series}), nil
+}

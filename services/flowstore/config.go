@@ -1,0 +1,50 @@
+package flowstore
+
+import (
+	"errors"
+	"time"
+
+	"github.com/millrace/millrace/internal/store"
+)
+
+// Configuration of the flow store.
+type Configuration struct {
+	// Store chooses the database: the embedded engine or ClickHouse servers.
+	Store store.Configuration
+	// Retention is how long flow records are kept after their start; 0 keeps them for ever.
+	Retention time.Duration
+	// TelemetryRetention is the same for counters.
+	TelemetryRetention time.Duration
+	// Linger is how long an insert waits for more messages to share it with.
+	Linger time.Duration
+	// MaxRows ends the wait: an insert holds about this many rows.
+	MaxRows int
+	// Workers is how many bus messages are taken at a time; they share inserts.
+	Workers int
+}
+
+// DefaultConfiguration keeps flows 90 days and counters 30, in the embedded engine under dir.
+func DefaultConfiguration(dir string) Configuration {
+	return Configuration{
+		Store:              store.DefaultConfiguration(dir),
+		Retention:          90 * 24 * time.Hour,
+		TelemetryRetention: 30 * 24 * time.Hour,
+		Linger:             200 * time.Millisecond,
+		MaxRows:            200_000,
+		Workers:            16,
+	}
+}
+
+func (c Configuration) check() error {
+	switch {
+	case c.Retention < 0 || c.TelemetryRetention < 0:
+		return errors.New("a retention is negative; 0 keeps data for ever")
+	case c.Retention%time.Second != 0 || c.TelemetryRetention%time.Second != 0:
+		return errors.New("a retention must be whole seconds")
+	case c.Workers < 1:
+		return errors.New("workers must be at least 1")
+	case c.MaxRows < 1 || c.MaxRows > store.MaxAtomicRows:
+		return errors.New("max rows must be between 1 and 1000000: more are not written as one")
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package flowstore
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migration is one numbered file. A file once released is never edited; what
+// changes later is a new file.
+type migration struct {
+	version uint32
+	name    string
+	// statements are separated by a semicolon at the end of a line.
+	statements []string
+}
+
+// loadMigrations reads them in the order of their numbers.
+func loadMigrations(files fs.FS) ([]migration, error) {
+	names, err := fs.Glob(files, "migrations/*.sql") // sorted
+	if err != nil {
+		return nil, err
+	}
+	var all []migration
+	for i, name := range names {
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		version, err := strconv.ParseUint(number, 10, 32)
+		if err != nil || version != uint64(i+1) {
+			return nil, fmt.Errorf("migration %s: want number %d", name, i+1)
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, migration{uint32(version), path.Base(name), statements(string(text))})
+	}
+	return all, nil
+}
+
+func statements(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(text, ";\n") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// migrate brings the schema up to date. Each statement is idempotent, so a
+// migration that was cut off is simply run again.
+func migrate(ctx context.Context, db store.DB) error {
+	if err := db.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations (version UInt32, name String, applied DateTime64(3, 'UTC'))
+		ENGINE = MergeTree ORDER BY version`); err != nil {
+		return fmt.Errorf("make the table of migrations: %w", err)
+	}
+	all, err := loadMigrations(migrations)
+	if err != nil {
+		return err
+	}
+	at, err := schemaVersion(ctx, db)
+	if err != nil {
+		return err
+	}
+	if int(at) > len(all) {
+		return fmt.Errorf("the data is of schema %d and this millrace knows %d; run a newer millrace", at, len(all))
+	}
+	for _, m := range all[at:] {
+		if err := m.apply(ctx, db); err != nil {
+			return fmt.Errorf("migration %s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+func (m migration) apply(ctx context.Context, db store.DB) error {
+	for _, sql := range m.statements {
+		if err := db.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return db.Insert(ctx, store.Batch{Table: "migrations", Columns: []store.Column{
+		{Name: "version", Type: "UInt32", Values: []uint32{m.version}},
+		{Name: "name", Type: "String", Values: []string{m.name}},
+		{Name: "applied", Type: milliseconds, Values: []time.Time{time.Now()}},
+	}})
+}
+
+func schemaVersion(ctx context.Context, db store.DB) (uint32, error) {
+	rows, err := db.Query(ctx, "SELECT max(version) FROM migrations")
+	if err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	defer rows.Close()
+	var version uint32
+	for rows.Next() {
+		if err := rows.Scan(&version); err != nil {
+			return 0, fmt.Errorf("read the schema's version: %w", err)
+		}
+	}
+	return version, rows.Err()
+}
+
+// setRetention is not a migration, because it follows the configuration. What
+// is older disappears in background merges, whole days first.
+func setRetention(ctx context.Context, db store.DB, table, column string, keep time.Duration) error {
+	had, err := hasTTL(ctx, db, table)
+	if err != nil {
+		return err
+	}
+	sql := fmt.Sprintf("ALTER TABLE %s MODIFY TTL toDateTime(%s) + toIntervalSecond(%d)", table, column, int64(keep.Seconds()))
+	if keep == 0 {
+		sql = fmt.Sprintf("ALTER TABLE %s REMOVE TTL", table)
+		if !had {
+			return nil
+		}
+	}
+	if err := db.Exec(ctx, sql+" SETTINGS materialize_ttl_after_modify = 0"); err != nil {
+		return fmt.Errorf("set the retention of %s: %w", table, err)
+	}
+	return nil
+}
+
+func hasTTL(ctx context.Context, db store.DB, table string) (bool, error) {
+	rows, err := db.Query(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = ?", table)
+	if err != nil {
+		return false, fmt.Errorf("read the definition of %s: %w", table, err)
+	}
+	defer rows.Close()
+	var engine string
+	for rows.Next() {
+		if err := rows.Scan(&engine); err != nil {
+			return false, fmt.Errorf("read the definition of %s: %w", table, err)
+		}
+	}
+	return strings.Contains(engine, " TTL "), rows.Err()
+}

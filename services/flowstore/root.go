@@ -1,0 +1,137 @@
+// Package flowstore keeps flow records and router counters in ClickHouse and
+// answers questions about them. It is the only reader and writer of its tables.
+//
+// In: FlowBatch from collectors/flow and CounterBatch from collectors/telemetry,
+// over the bus. Out: fixed intervals (the first step of alpha-flow detection,
+// paper 002 section II), last-seen times, rankings, counter series. Next:
+// services/alpha and services/dashboard.
+package flowstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/store"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+)
+
+// Dependencies of the flow store.
+type Dependencies struct {
+	Bus        bus.Bus
+	Log        *slog.Logger
+	Registerer prometheus.Registerer // may be nil
+}
+
+// Component is the flow store.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+
+	db        atomic.Pointer[store.DB] // set while started
+	flows     *committer[flowBatch]
+	telemetry *committer[[]counter]
+	busy      busy
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// New is inert.
+func New(cfg Configuration, deps Dependencies) *Component {
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer)}
+}
+
+// group is the bus consumer group of every replica of this service.
+const group = "flowstore"
+
+// Start opens the database, migrates it and subscribes to the bus.
+func (c *Component) Start(ctx context.Context) error {
+	if err := c.cfg.check(); err != nil {
+		return fmt.Errorf("configuration of the flow store: %w", err)
+	}
+	db, err := store.Open(ctx, c.cfg.Store)
+	if err != nil {
+		return err
+	}
+	if err := c.prepare(ctx, db); err != nil {
+		db.Close()
+		return err
+	}
+	c.db.Store(&db)
+	c.flows = newCommitter(c.cfg, (&flowWriter{db, c.metrics}).insert)
+	c.telemetry = newCommitter(c.cfg, (&telemetryWriter{db, c.metrics}).insert)
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c.cancel = cancel
+	c.wg.Go(func() { c.flows.run(run) })
+	c.wg.Go(func() { c.telemetry.run(run) })
+	return c.subscribe(run)
+}
+
+func (c *Component) prepare(ctx context.Context, db store.DB) error {
+	if err := migrate(ctx, db); err != nil {
+		return err
+	}
+	if err := setRetention(ctx, db, "flows", "start", c.cfg.Retention); err != nil {
+		return err
+	}
+	return setRetention(ctx, db, "telemetry", "time", c.cfg.TelemetryRetention)
+}
+
+// subscribe joins the group once per worker, because a member is given one
+// message at a time and several are to share an insert.
+func (c *Component) subscribe(ctx context.Context) error {
+	c.busy.add(0)
+	for range c.cfg.Workers {
+		if err := c.deps.Bus.Subscribe(ctx, bus.TopicFlows, group, c.logged(c.takeFlows)); err != nil {
+			return fmt.Errorf("subscribe to flows: %w", err)
+		}
+		if err := c.deps.Bus.Subscribe(ctx, bus.TopicTelemetry, group, c.logged(c.takeTelemetry)); err != nil {
+			return fmt.Errorf("subscribe to telemetry: %w", err)
+		}
+	}
+	return nil
+}
+
+// logged says why a message will be delivered again.
+func (c *Component) logged(h bus.Handler) bus.Handler {
+	return func(ctx context.Context, m bus.Message) error {
+		err := h(ctx, m)
+		if err != nil && ctx.Err() == nil {
+			c.deps.Log.Error("not stored yet, will be tried again", "topic", m.Topic, "key", m.Key, "error", err)
+		}
+		return err
+	}
+}
+
+// drainTimeout bounds how long Stop lets the bus run empty.
+const drainTimeout = 5 * time.Second
+
+// Stop stores what is already on the bus and closes the database. Its
+// producers are to be stopped before it.
+func (c *Component) Stop(ctx context.Context) error {
+	db := c.db.Load()
+	if db == nil {
+		return nil
+	}
+	drain, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	c.busy.drain(drain)
+	c.cancel()
+	c.wg.Wait()
+	c.db.Store(nil)
+	return (*db).Close()
+}
+
+// Handler serves FlowStoreService.
+func (c *Component) Handler() (string, http.Handler) {
+	return flowv1connect.NewFlowStoreServiceHandler(&api{c})
+}
