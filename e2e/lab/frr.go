@@ -18,6 +18,9 @@ func frrConfig(s *scenario.Scenario, r scenario.Router) string {
 	line("frr defaults traditional")
 	line("hostname %s", r.Name)
 	line("service integrated-vtysh-config")
+	// Default 180 s: how long zebra leaves nexthops in the kernel that nobody
+	// uses. A kernel dump after a rollback must not wait for that.
+	line("zebra nexthop-group keep 1")
 	line("!")
 	var networks, passive []string
 	for i, l := range s.Links {
@@ -39,6 +42,10 @@ func frrConfig(s *scenario.Scenario, r scenario.Router) string {
 	line("router ospf")
 	line(" ospf router-id %s", Loopback(r))
 	line(" capability opaque")
+	// An LSA may follow its predecessor after 100 ms instead of 5 s (RFC 2328,
+	// MinLSInterval, MinLSArrival): the first ones go out half-filled.
+	line(" timers throttle lsa all 100")
+	line(" timers lsa min-arrival 50")
 	for _, network := range append(networks, Loopback(r).String()+"/32") {
 		line(" network %s area 0", network)
 	}

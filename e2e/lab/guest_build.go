@@ -19,17 +19,10 @@ import (
 func (g *guest) build(p Plan, out *frames) error {
 	say := func(format string, args ...any) { _ = out.send(frameProgress, fmt.Appendf(nil, format, args...)) }
 	say("load kernel modules")
-	var missing []string
-	for _, m := range p.Modules {
-		if err := loadModule(m, g.backend); err != nil {
-			missing = append(missing, m)
-		}
-	}
-	if g.backend == UML && len(missing) > 0 {
-		return fmt.Errorf("modules missing in the guest: %s; install the package user-mode-linux whole", strings.Join(missing, ", "))
-	}
+	// A native kernel is probed before, may have features built in, and its own
+	// settings are not the lab's to change.
 	if g.backend == UML {
-		if err := apply(p.Settings); err != nil {
+		if err := errors.Join(loadModules(p.Modules...), apply(p.Settings)); err != nil {
 			return err
 		}
 	}
@@ -55,11 +48,10 @@ func (g *guest) build(p Plan, out *frames) error {
 // configure brings up one namespace's interfaces. The address family of a
 // setting exists only once its interface does, hence the order.
 func (g *guest) configure(n NodePlan) error {
-	err := inNamespaces(func() error { return apply(n.Settings) }, "/run/netns/"+n.Name)
+	err := inNamespaces(func() error {
+		return errors.Join(apply(n.Settings), plainInterfaces(n.Plain))
+	}, "/run/netns/"+n.Name)
 	if err != nil {
-		return err
-	}
-	if err := plainInterfaces(n); err != nil {
 		return err
 	}
 	return errors.Join(runBatch(n.Name, "ip", n.Batch.IP), runBatch(n.Name, "tc", n.Batch.TC))

@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// converge waits until every router's kernel, not FRR's word for it, holds a
-// route to every prefix and an MPLS entry for every other router's node SID.
-// It ends early when the client hangs up.
+// converge waits until every router's kernel, not FRR's word for it, sends every
+// prefix and every node SID out of the right interfaces. It ends early when the
+// client hangs up.
 func converge(c Convergence, in io.Reader, out *frames) error {
 	gone := make(chan struct{})
 	go func() {
@@ -31,7 +30,7 @@ func converge(c Convergence, in io.Reader, out *frames) error {
 		if len(lacks) == 0 {
 			return nil
 		}
-		if text := "wait for " + strings.Join(lacks, "; "); text != said {
+		if text := "wait for routes: " + strings.Join(lacks, ", ") + " to come"; text != said {
 			said = text
 			if err := out.send(frameProgress, []byte(text)); err != nil {
 				return err
@@ -39,41 +38,41 @@ func converge(c Convergence, in io.Reader, out *frames) error {
 		}
 		select {
 		case <-gone:
-			return fmt.Errorf("not converged: %s", strings.Join(lacks, "; "))
+			return fmt.Errorf("not converged: %s", strings.Join(lacks, ", "))
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }
 
-// lacking says per router how much is missing.
+// lacking says per router what is missing or still goes another way.
 func lacking(c Convergence) ([]string, error) {
 	var all []string
 	for _, router := range c.Routers {
-		routes, labels, err := kernelRoutes(router, len(c.Labels) > 0)
+		routes, labels, err := kernelRoutes(router, len(c.Labels[router]) > 0)
 		if err != nil {
 			return nil, err
 		}
-		var missing []string
-		for _, prefix := range c.Prefixes {
-			if !slices.Contains(c.Own[router], prefix) && !routes[prefix] {
-				missing = append(missing, prefix)
+		wrong := 0
+		for prefix, want := range c.Routes[router] {
+			if !slices.Equal(routes[prefix], want) {
+				wrong++
 			}
 		}
-		for other, label := range c.Labels {
-			if other != router && !labels[label] {
-				missing = append(missing, fmt.Sprintf("label %d", label))
+		for label, want := range c.Labels[router] {
+			if !slices.Equal(labels[label], want) {
+				wrong++
 			}
 		}
-		if len(missing) > 0 {
-			slices.Sort(missing)
-			all = append(all, router+" lacks "+strings.Join(missing, ", "))
+		if wrong > 0 {
+			all = append(all, fmt.Sprintf("%s (%d of %d routes)", router, wrong, len(c.Routes[router])+len(c.Labels[router])))
 		}
 	}
 	return all, nil
 }
 
-// kernelRoutes reads the main table's prefixes and the MPLS table's labels.
-func kernelRoutes(router string, mpls bool) (map[string]bool, map[int]bool, error) {
+// kernelRoutes reads the main table and the MPLS table: outgoing interfaces by
+// prefix and by label.
+func kernelRoutes(router string, mpls bool) (map[string][]string, map[int][]string, error) {
 	ns, err := netns.GetFromName(router)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open namespace %s: %w", router, err)
@@ -84,28 +83,46 @@ func kernelRoutes(router string, mpls bool) (map[string]bool, map[int]bool, erro
 		return nil, nil, fmt.Errorf("open netlink in %s: %w", router, err)
 	}
 	defer h.Close()
-	routes, labels := map[string]bool{}, map[int]bool{}
+	links, err := h.LinkList()
+	if err != nil {
+		return nil, nil, fmt.Errorf("list interfaces of %s: %w", router, err)
+	}
+	names := map[int]string{}
+	for _, l := range links {
+		names[l.Attrs().Index] = l.Attrs().Name
+	}
+	routes, labels := map[string][]string{}, map[int][]string{}
 	list, err := h.RouteList(nil, unix.AF_INET)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list routes of %s: %w", router, err)
 	}
 	for _, r := range list {
 		if r.Dst != nil {
-			ones, _ := r.Dst.Mask.Size()
-			routes[(&net.IPNet{IP: r.Dst.IP, Mask: net.CIDRMask(ones, 32)}).String()] = true
+			routes[r.Dst.String()] = leaves(r, names)
 		}
 	}
 	if !mpls {
 		return routes, labels, nil
 	}
-	list, err = h.RouteList(nil, unix.AF_MPLS)
-	if err != nil {
+	if list, err = h.RouteList(nil, unix.AF_MPLS); err != nil {
 		return nil, nil, fmt.Errorf("list MPLS routes of %s: %w", router, err)
 	}
 	for _, r := range list {
 		if r.MPLSDst != nil {
-			labels[*r.MPLSDst] = true
+			labels[*r.MPLSDst] = leaves(r, names)
 		}
 	}
 	return routes, labels, nil
+}
+
+func leaves(r netlink.Route, names map[int]string) []string {
+	if len(r.MultiPath) == 0 {
+		return []string{names[r.LinkIndex]}
+	}
+	var out []string
+	for _, hop := range r.MultiPath {
+		out = append(out, names[hop.LinkIndex])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

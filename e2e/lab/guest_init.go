@@ -100,7 +100,8 @@ func guestMounts(output string, backend Backend) error {
 		if err := unix.Mount("none", output, "hostfs", 0, output); err != nil {
 			return fmt.Errorf("mount the output folder %s: %w", output, err)
 		}
-		return modulePaths()
+		// FRR prints the kernel's host name in its configuration.
+		return errors.Join(unix.Sethostname([]byte("lab")), modulePaths())
 	}
 	return nil
 }
@@ -173,14 +174,11 @@ func modulePaths() error {
 	return os.WriteFile("/proc/sys/kernel/modprobe", []byte("/run/modprobe"), 0o644)
 }
 
-// loadModule returns what modprobe said if it failed.
-func loadModule(name string, backend Backend) error {
-	argv := []string{"modprobe", name}
-	if backend == UML {
-		argv = []string{"/run/modprobe", name}
-	}
-	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-		return fmt.Errorf("load module %s: %s", name, strings.TrimSpace(string(out)))
+// loadModules loads modules of the UML kernel.
+func loadModules(names ...string) error {
+	out, err := exec.Command("/run/modprobe", append([]string{"-a"}, names...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("load the guest's modules (is the package user-mode-linux whole?): %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func guestServe() error {
 // nodes' mgmt0, which the plan attaches.
 func (g *guest) management() error {
 	if g.backend == UML {
-		if err := loadModule("bridge", UML); err != nil {
+		if err := loadModules("bridge"); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Plan is everything the guest is told to build, computed from the scenario
 // alone: the same scenario always gives the same plan, and tests read it as text.
 type Plan struct {
-	// Modules are loaded first; the guest reports those its kernel does not have.
+	// Modules are loaded first, into a UML kernel only.
 	Modules []string `json:"modules"`
 	// Settings of the guest's kernel, path below /proc/sys → value.
 	Settings []Setting `json:"settings"`
@@ -21,8 +21,6 @@ type Plan struct {
 	Root       Batch    `json:"root"`
 	// Nodes are then configured one by one, wire last.
 	Nodes []NodePlan `json:"nodes"`
-	// Loopbacks and labels every router must know before the lab is up.
-	Converged Convergence `json:"converged"`
 }
 
 // Batch is input for `ip -batch` and `tc -batch`.
@@ -43,23 +41,13 @@ type NodePlan struct {
 	Router   bool      `json:"router"`
 	Settings []Setting `json:"settings,omitempty"`
 	Batch    Batch     `json:"batch"`
-	// Interfaces on which segmentation and receive offloads are turned off: a
+	// Plain interfaces are those on which segmentation and receive offloads are turned off: a
 	// queue counted in packets must see packets.
 	Plain []string `json:"plain,omitempty"`
 	// FRR is the router's configuration; empty on hosts.
 	FRR     string            `json:"frr,omitempty"`
 	FRRD    []string          `json:"frr_daemons,omitempty"`
 	Daemons []scenario.Daemon `json:"daemons,omitempty"`
-}
-
-// Convergence says what each router's kernel must hold.
-type Convergence struct {
-	Routers []string `json:"routers"`
-	// Prefixes to be reachable by a route of the IGP, except a router's own.
-	Prefixes []string            `json:"prefixes"`
-	Own      map[string][]string `json:"own"`
-	// Labels to be in the MPLS table, except a router's own.
-	Labels map[string]int `json:"labels"`
 }
 
 const wire = "wire"
@@ -102,12 +90,10 @@ func newPlan(s *scenario.Scenario, folder, binary string) Plan {
 	for _, n := range order {
 		p.Nodes = append(p.Nodes, *n)
 	}
-	p.Converged = converged(s)
 	return p
 }
 
-// modules are loaded by name where the scenario needs them; a kernel with the
-// feature built in has no such module, and the probe has already said so.
+// modules are what the scenario needs of Debian's UML kernel.
 func modules(s *scenario.Scenario) []string {
 	list := []string{"ipv6", "veth", "bridge", "sch_tbf", "sch_htb", "sch_netem", "sch_ingress", "cls_bpf", "cls_matchall", "act_mirred"}
 	if s.IGP.SegmentRouting {
@@ -184,21 +170,6 @@ func expandDaemons(s *scenario.Scenario, node string, all []scenario.Daemon, fol
 		expanded = append(expanded, d)
 	}
 	return expanded
-}
-
-func converged(s *scenario.Scenario) Convergence {
-	c := Convergence{Own: map[string][]string{}, Labels: map[string]int{}}
-	for _, r := range s.Routers {
-		loopback := Loopback(r).String() + "/32"
-		c.Routers = append(c.Routers, r.Name)
-		c.Prefixes = append(c.Prefixes, loopback)
-		c.Own[r.Name] = append(attachedSubnets(s, r.Name), loopback)
-		c.Prefixes = append(c.Prefixes, attachedSubnets(s, r.Name)...)
-		if s.IGP.SegmentRouting {
-			c.Labels[r.Name] = NodeSID(r)
-		}
-	}
-	return c
 }
 
 func agentConfigFile(folder, router string) string {
