@@ -9,6 +9,7 @@
 package alphav1
 
 import (
+	v1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -121,7 +122,9 @@ type NightlyResponse struct {
 	// Exporters whose pairs were left as they are, and why (the data-quality gate).
 	Refused []*Refusal `protobuf:"bytes,4,rep,name=refused,proto3" json:"refused,omitempty"`
 	// The change set asked for; empty when nothing changed.
-	ChangeId      string `protobuf:"bytes,5,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
+	ChangeId string `protobuf:"bytes,5,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
+	// What an operator should look at, one sentence each, such as an exporter that belongs to no device.
+	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -191,6 +194,121 @@ func (x *NightlyResponse) GetChangeId() string {
 	return ""
 }
 
+func (x *NightlyResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// Generation is how services/alpha keeps its pairs in etcd: the pairs of one night lie under the generation's id, and
+// replacing this message makes them the ones in force, all at once.
+type Generation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// The change set still to be asked for; unset once services/push has it. A crash in between loses nothing.
+	Pending       *v1.CreateRequest `protobuf:"bytes,3,opt,name=pending,proto3" json:"pending,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Generation) Reset() {
+	*x = Generation{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Generation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Generation) ProtoMessage() {}
+
+func (x *Generation) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Generation.ProtoReflect.Descriptor instead.
+func (*Generation) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Generation) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Generation) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Generation) GetPending() *v1.CreateRequest {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+// Schedule is when the nightly run last fell due, kept in etcd so that a night is neither missed nor run twice.
+type Schedule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Last          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Schedule) Reset() {
+	*x = Schedule{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Schedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Schedule) ProtoMessage() {}
+
+func (x *Schedule) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
+func (*Schedule) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Schedule) GetLast() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
 type Refusal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Exporter      string                 `protobuf:"bytes,1,opt,name=exporter,proto3" json:"exporter,omitempty"`
@@ -201,7 +319,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -213,7 +331,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -226,7 +344,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Refusal) GetExporter() string {
@@ -251,7 +369,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -263,7 +381,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -276,7 +394,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
 }
 
 type ListResponse struct {
@@ -288,7 +406,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +418,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +431,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListResponse) GetPairs() []*Pair {
@@ -333,7 +451,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -345,7 +463,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -358,7 +476,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExplainRequest) GetPair() string {
@@ -377,7 +495,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +507,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +520,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainResponse) GetPair() *Pair {
@@ -433,7 +551,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +563,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +576,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Pair) GetId() string {
@@ -549,7 +667,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +679,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +692,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Evidence) GetIntervalStart() *timestamppb.Timestamp {
@@ -679,7 +797,7 @@ var File_millrace_alpha_v1_alpha_proto protoreflect.FileDescriptor
 
 const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x02\n" +
+	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/push/v1/push.proto\"\xa2\x02\n" +
 	"\x0eNightlyRequest\x12.\n" +
 	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
 	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12 \n" +
@@ -690,13 +808,21 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\adry_run\x18\x06 \x01(\bR\x06dryRunB\f\n" +
 	"\n" +
 	"_min_bytesB\x0e\n" +
-	"\f_ipv4_length\"\xfe\x01\n" +
+	"\f_ipv4_length\"\x9a\x02\n" +
 	"\x0fNightlyResponse\x12-\n" +
 	"\x05added\x18\x01 \x03(\v2\x17.millrace.alpha.v1.PairR\x05added\x125\n" +
 	"\trefreshed\x18\x02 \x03(\v2\x17.millrace.alpha.v1.PairR\trefreshed\x122\n" +
 	"\baged_out\x18\x03 \x03(\v2\x17.millrace.alpha.v1.PairR\aagedOut\x124\n" +
 	"\arefused\x18\x04 \x03(\v2\x1a.millrace.alpha.v1.RefusalR\arefused\x12\x1b\n" +
-	"\tchange_id\x18\x05 \x01(\tR\bchangeId\"=\n" +
+	"\tchange_id\x18\x05 \x01(\tR\bchangeId\x12\x1a\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\x87\x01\n" +
+	"\n" +
+	"Generation\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x129\n" +
+	"\apending\x18\x03 \x01(\v2\x1f.millrace.push.v1.CreateRequestR\apending\":\n" +
+	"\bSchedule\x12.\n" +
+	"\x04last\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"=\n" +
 	"\aRefusal\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\tR\bexporter\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\r\n" +
@@ -754,49 +880,55 @@ func file_millrace_alpha_v1_alpha_proto_rawDescGZIP() []byte {
 	return file_millrace_alpha_v1_alpha_proto_rawDescData
 }
 
-var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_millrace_alpha_v1_alpha_proto_goTypes = []any{
 	(*NightlyRequest)(nil),        // 0: millrace.alpha.v1.NightlyRequest
 	(*NightlyResponse)(nil),       // 1: millrace.alpha.v1.NightlyResponse
-	(*Refusal)(nil),               // 2: millrace.alpha.v1.Refusal
-	(*ListRequest)(nil),           // 3: millrace.alpha.v1.ListRequest
-	(*ListResponse)(nil),          // 4: millrace.alpha.v1.ListResponse
-	(*ExplainRequest)(nil),        // 5: millrace.alpha.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 6: millrace.alpha.v1.ExplainResponse
-	(*Pair)(nil),                  // 7: millrace.alpha.v1.Pair
-	(*Evidence)(nil),              // 8: millrace.alpha.v1.Evidence
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
+	(*Generation)(nil),            // 2: millrace.alpha.v1.Generation
+	(*Schedule)(nil),              // 3: millrace.alpha.v1.Schedule
+	(*Refusal)(nil),               // 4: millrace.alpha.v1.Refusal
+	(*ListRequest)(nil),           // 5: millrace.alpha.v1.ListRequest
+	(*ListResponse)(nil),          // 6: millrace.alpha.v1.ListResponse
+	(*ExplainRequest)(nil),        // 7: millrace.alpha.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 8: millrace.alpha.v1.ExplainResponse
+	(*Pair)(nil),                  // 9: millrace.alpha.v1.Pair
+	(*Evidence)(nil),              // 10: millrace.alpha.v1.Evidence
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*v1.CreateRequest)(nil),      // 13: millrace.push.v1.CreateRequest
 }
 var file_millrace_alpha_v1_alpha_proto_depIdxs = []int32{
-	9,  // 0: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
-	9,  // 1: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
-	10, // 2: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
-	7,  // 3: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
-	7,  // 4: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
-	7,  // 5: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
-	2,  // 6: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
-	7,  // 7: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
-	7,  // 8: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
-	9,  // 9: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
-	9,  // 10: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
-	9,  // 11: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
-	9,  // 12: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
-	8,  // 13: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
-	9,  // 14: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
-	10, // 15: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
-	9,  // 16: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
-	0,  // 17: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
-	3,  // 18: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
-	5,  // 19: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
-	1,  // 20: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
-	4,  // 21: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
-	6,  // 22: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
-	20, // [20:23] is the sub-list for method output_type
-	17, // [17:20] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	11, // 0: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
+	11, // 1: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
+	12, // 2: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
+	9,  // 3: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
+	9,  // 4: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
+	9,  // 5: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
+	4,  // 6: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
+	11, // 7: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
+	13, // 8: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
+	11, // 9: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
+	9,  // 10: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
+	9,  // 11: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
+	11, // 12: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
+	11, // 13: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
+	11, // 14: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
+	11, // 15: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
+	10, // 16: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
+	11, // 17: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
+	12, // 18: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
+	11, // 19: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
+	0,  // 20: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
+	5,  // 21: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
+	7,  // 22: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
+	1,  // 23: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
+	6,  // 24: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
+	8,  // 25: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
+	23, // [23:26] is the sub-list for method output_type
+	20, // [20:23] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_millrace_alpha_v1_alpha_proto_init() }
@@ -811,7 +943,7 @@ func file_millrace_alpha_v1_alpha_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_alpha_v1_alpha_proto_rawDesc), len(file_millrace_alpha_v1_alpha_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -8,13 +8,15 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { CreateRequest } from "../../push/v1/push_pb";
+import { file_millrace_push_v1_push } from "../../push/v1/push_pb";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file millrace/alpha/v1/alpha.proto.
  */
 export const file_millrace_alpha_v1_alpha: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgi0AEKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIusCCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMvsBCgxBbHBoYVNlcnZpY2USUAoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlEkcKBExpc3QSHi5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVxdWVzdBofLm1pbGxyYWNlLmFscGhhLnYxLkxpc3RSZXNwb25zZRJQCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2VCywEKFWNvbS5taWxscmFjZS5hbHBoYS52MUIKQWxwaGFQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9hbHBoYS92MTthbHBoYXYxogIDTUFYqgIRTWlsbHJhY2UuQWxwaGEuVjHKAhFNaWxscmFjZVxBbHBoYVxWMeICHU1pbGxyYWNlXEFscGhhXFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OkFscGhhOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgi4gEKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJInQKCkdlbmVyYXRpb24SCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoHcGVuZGluZxgDIAEoCzIfLm1pbGxyYWNlLnB1c2gudjEuQ3JlYXRlUmVxdWVzdCI0CghTY2hlZHVsZRIoCgRsYXN0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIrCgdSZWZ1c2FsEhAKCGV4cG9ydGVyGAEgASgJEg4KBnJlYXNvbhgCIAEoCSINCgtMaXN0UmVxdWVzdCI2CgxMaXN0UmVzcG9uc2USJgoFcGFpcnMYASADKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIh4KDkV4cGxhaW5SZXF1ZXN0EgwKBHBhaXIYASABKAkiOAoPRXhwbGFpblJlc3BvbnNlEiUKBHBhaXIYASABKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIqoCCgRQYWlyEgoKAmlkGAEgASgJEgsKA3NyYxgCIAEoCRILCgNkc3QYAyABKAkSEAoIZXhwb3J0ZXIYBCABKAkSLgoKZmlyc3Rfc2VlbhgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZWVuGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpsYXN0X2FscGhhGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghhZ2VzX291dBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoIZXZpZGVuY2UYCSADKAsyGy5taWxscmFjZS5hbHBoYS52MS5FdmlkZW5jZSLrAgoIRXZpZGVuY2USMgoOaW50ZXJ2YWxfc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGludGVydmFsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCHNyY19hZGRyGAMgASgJEhAKCGRzdF9hZGRyGAQgASgJEhAKCHNyY19wb3J0GAUgASgNEhAKCGRzdF9wb3J0GAYgASgNEhAKCHByb3RvY29sGAcgASgNEg0KBWJ5dGVzGAggASgEEg8KB3BhY2tldHMYCSABKAQSEQoJbWluX2J5dGVzGAogASgEEhUKDXNhbXBsaW5nX3JhdGUYCyABKAQSFgoOc2FtcGxpbmdfZXJyb3IYDCABKAESDQoFaW5faWYYDSABKA0SMwoPbGFzdF9yZWNvcmRfZW5kGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDL7AQoMQWxwaGFTZXJ2aWNlElAKB05pZ2h0bHkSIS5taWxscmFjZS5hbHBoYS52MS5OaWdodGx5UmVxdWVzdBoiLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXNwb25zZRJHCgRMaXN0Eh4ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlcXVlc3QaHy5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVzcG9uc2USUAoHRXhwbGFpbhIhLm1pbGxyYWNlLmFscGhhLnYxLkV4cGxhaW5SZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlc3BvbnNlQssBChVjb20ubWlsbHJhY2UuYWxwaGEudjFCCkFscGhhUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvYWxwaGEvdjE7YWxwaGF2MaICA01BWKoCEU1pbGxyYWNlLkFscGhhLlYxygIRTWlsbHJhY2VcQWxwaGFcVjHiAh1NaWxscmFjZVxBbHBoYVxWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpBbHBoYTo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push]);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyRequest
@@ -98,6 +100,13 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
    * @generated from field: string change_id = 5;
    */
   changeId: string;
+
+  /**
+   * What an operator should look at, one sentence each, such as an exporter that belongs to no device.
+   *
+   * @generated from field: repeated string warnings = 6;
+   */
+  warnings: string[];
 };
 
 /**
@@ -106,6 +115,57 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
  */
 export const NightlyResponseSchema: GenMessage<NightlyResponse> = /*@__PURE__*/
   messageDesc(file_millrace_alpha_v1_alpha, 1);
+
+/**
+ * Generation is how services/alpha keeps its pairs in etcd: the pairs of one night lie under the generation's id, and
+ * replacing this message makes them the ones in force, all at once.
+ *
+ * @generated from message millrace.alpha.v1.Generation
+ */
+export type Generation = Message<"millrace.alpha.v1.Generation"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 2;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * The change set still to be asked for; unset once services/push has it. A crash in between loses nothing.
+   *
+   * @generated from field: millrace.push.v1.CreateRequest pending = 3;
+   */
+  pending?: CreateRequest | undefined;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.Generation.
+ * Use `create(GenerationSchema)` to create a new message.
+ */
+export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 2);
+
+/**
+ * Schedule is when the nightly run last fell due, kept in etcd so that a night is neither missed nor run twice.
+ *
+ * @generated from message millrace.alpha.v1.Schedule
+ */
+export type Schedule = Message<"millrace.alpha.v1.Schedule"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp last = 1;
+   */
+  last?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.Schedule.
+ * Use `create(ScheduleSchema)` to create a new message.
+ */
+export const ScheduleSchema: GenMessage<Schedule> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 3);
 
 /**
  * @generated from message millrace.alpha.v1.Refusal
@@ -127,7 +187,7 @@ export type Refusal = Message<"millrace.alpha.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 2);
+  messageDesc(file_millrace_alpha_v1_alpha, 4);
 
 /**
  * @generated from message millrace.alpha.v1.ListRequest
@@ -140,7 +200,7 @@ export type ListRequest = Message<"millrace.alpha.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 3);
+  messageDesc(file_millrace_alpha_v1_alpha, 5);
 
 /**
  * @generated from message millrace.alpha.v1.ListResponse
@@ -157,7 +217,7 @@ export type ListResponse = Message<"millrace.alpha.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 4);
+  messageDesc(file_millrace_alpha_v1_alpha, 6);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainRequest
@@ -176,7 +236,7 @@ export type ExplainRequest = Message<"millrace.alpha.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 5);
+  messageDesc(file_millrace_alpha_v1_alpha, 7);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainResponse
@@ -193,7 +253,7 @@ export type ExplainResponse = Message<"millrace.alpha.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 6);
+  messageDesc(file_millrace_alpha_v1_alpha, 8);
 
 /**
  * Pair is a source and a destination prefix remembered as alpha at one ingress router.
@@ -258,7 +318,7 @@ export type Pair = Message<"millrace.alpha.v1.Pair"> & {
  * Use `create(PairSchema)` to create a new message.
  */
 export const PairSchema: GenMessage<Pair> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 7);
+  messageDesc(file_millrace_alpha_v1_alpha, 9);
 
 /**
  * Evidence is one flow in one fixed interval that crossed the threshold.
@@ -346,7 +406,7 @@ export type Evidence = Message<"millrace.alpha.v1.Evidence"> & {
  * Use `create(EvidenceSchema)` to create a new message.
  */
 export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 8);
+  messageDesc(file_millrace_alpha_v1_alpha, 10);
 
 /**
  * AlphaService is served by services/alpha.
