@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 )
 
@@ -31,14 +29,14 @@ func Load(path string) (*Scenario, error) {
 func Parse(name string, raw []byte) (*Scenario, error) {
 	file, err := parser.ParseBytes(raw, 0)
 	if err != nil {
-		return nil, locate(name, err)
+		return nil, located(name, nil, err)
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil, fmt.Errorf("%s:1:1: the scenario is empty", name)
 	}
 	s := &Scenario{Text: raw}
 	if err := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict()).Decode(s); err != nil {
-		return nil, locate(name, err)
+		return nil, located(name, file, err)
 	}
 	s.expand()
 	var all []error
@@ -46,31 +44,6 @@ func Parse(name string, raw []byte) (*Scenario, error) {
 		all = append(all, fmt.Errorf("%s:%s: %s", name, position(file, p.path), p.text))
 	}
 	return s, errors.Join(all...)
-}
-
-// locate turns the YAML library's error into the one-line form.
-func locate(name string, err error) error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		p := at.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, at.GetMessage())
-	}
-	return fmt.Errorf("%s:1:1: %w", name, err)
-}
-
-// position finds the line and column of a path such as $.links[2].rate. A key
-// that is not in the file is reported where the nearest parent begins.
-func position(file *ast.File, path string) string {
-	for path != "" {
-		if p, err := yaml.PathString(path); err == nil {
-			if node, err := p.FilterFile(file); err == nil && node != nil {
-				at := start(node)
-				return fmt.Sprintf("%d:%d", at.Line, at.Column)
-			}
-		}
-		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-	}
-	return "1:1"
 }
 
 // expand fills in what the file leaves to defaults.

@@ -23,6 +23,11 @@ func (c *checker) phase(i int, p Phase) {
 	if len(p.Applications) == 0 && p.Repeat == "" {
 		c.add(path, "phase %s has no applications", p.Name)
 	}
+	// Repeated applications follow the phase's own and were checked where they stand.
+	own := len(p.Applications)
+	if earlier, ok := c.s.Phase(p.Repeat); ok && p.Repeat != p.Name {
+		own -= len(earlier.Applications)
+	}
 	names, ports := map[string]bool{}, map[string]string{}
 	for j, a := range p.Applications {
 		at := fmt.Sprintf("%s.applications[%d]", path, j)
@@ -30,7 +35,9 @@ func (c *checker) phase(i int, p Phase) {
 			c.add(at, "application %q: names are unique in a phase and have no slashes", a.Name)
 		}
 		names[a.Name] = true
-		c.application(at, a)
+		if j < own {
+			c.application(at, a)
+		}
 		key := fmt.Sprintf("%s:%d", a.To, a.Port)
 		if other := ports[key]; other != "" && a.Kind != Ping {
 			c.add(at+".port", "%s and %s both use port %d of %s", other, a.Name, a.Port, a.To)
