@@ -2,40 +2,83 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
 )
 
-// Embedded is an etcd server inside this process (`millrace up`). It listens on
-// loopback ports of the kernel's choice, for etcdctl; the store itself talks to
-// it in memory.
+// ErrLocked means another process has the data directory.
+var ErrLocked = errors.New("in use by another process")
+
+// Embedded is an etcd server inside this process (`millrace up`), a cluster of
+// one without peers. The store talks to it in memory; etcdctl and other
+// processes of the same user do so through a socket in the data directory,
+// because a port would let every user of the host write.
 type Embedded struct {
-	etcd  *embed.Etcd
-	store *Store
-	dir   string
+	dir     string
+	noFsync bool
+	lock    *os.File
+	// socketDir is set where the socket could not be in dir.
+	socketDir string
+	etcd      *embed.Etcd
+	store     *Store
+	// logLevel is error, and above all levels while etcd stops.
+	logLevel zap.AtomicLevel
 }
 
-// NewEmbedded is inert; dir holds the write-ahead log and is created.
-func NewEmbedded(dir string) *Embedded { return &Embedded{dir: dir} }
+// Option changes how Embedded runs.
+type Option func(*Embedded)
 
-const startTimeout = 30 * time.Second
+// UnsafeNoFsync does not wait for the disk, for tests: a power cut loses writes.
+func UnsafeNoFsync(e *Embedded) { e.noFsync = true }
+
+// NewEmbedded is inert; dir holds the write-ahead log and is created.
+func NewEmbedded(dir string, options ...Option) *Embedded {
+	e := &Embedded{dir: filepath.Clean(dir), logLevel: zap.NewAtomicLevelAt(zapcore.ErrorLevel)}
+	for _, o := range options {
+		o(e)
+	}
+	return e
+}
+
+const (
+	startTimeout = 30 * time.Second
+	// Election is quick because there is nobody to elect against; the tick is
+	// what an idle server wakes up for.
+	tick       = 50 * time.Millisecond
+	election   = 5 * tick
+	socketName = "etcd.sock"
+	// maxSocketPath is what fits into the kernel's sun_path.
+	maxSocketPath = 107
+)
 
 // Start serves until Stop. The data directory is locked against a second process.
-func (e *Embedded) Start(ctx context.Context) error {
-	cfg, err := embeddedConfig(e.dir)
+func (e *Embedded) Start(ctx context.Context) (err error) {
+	if err := e.acquire(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Stop(ctx))
+		}
+	}()
+	cfg, err := e.config()
 	if err != nil {
 		return err
 	}
 	e.etcd, err = embed.StartEtcd(cfg)
 	if err != nil {
-		return fmt.Errorf("start embedded etcd in %s (is another millrace using it?): %w", e.dir, err)
+		return fmt.Errorf("start embedded etcd in %s: %w", e.dir, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -44,57 +87,98 @@ func (e *Embedded) Start(ctx context.Context) error {
 	case err := <-e.etcd.Err():
 		return fmt.Errorf("embedded etcd: %w", err)
 	case <-ctx.Done():
-		e.etcd.Close()
 		return fmt.Errorf("embedded etcd did not become ready: %w", ctx.Err())
 	}
 	e.store = NewStore(v3client.New(e.etcd.Server))
 	return nil
 }
 
-// Store is valid after Start.
-func (e *Embedded) Store() *Store { return e.store }
-
-// Endpoint is the client URL, for etcdctl and for other processes.
-func (e *Embedded) Endpoint() string { return e.etcd.Clients[0].Addr().String() }
-
-// Stop flushes and closes.
-func (e *Embedded) Stop(context.Context) error {
-	if e.store != nil {
-		e.store.client.Close()
+// acquire locks the directory before etcd opens it: etcd itself would wait for
+// the other process without end.
+func (e *Embedded) acquire() error {
+	if err := os.MkdirAll(e.dir, 0o700); err != nil {
+		return fmt.Errorf("create state directory: %w", err)
 	}
-	e.etcd.Close()
+	lock, err := os.OpenFile(filepath.Join(e.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock state directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("state directory %s: %w: stop the other millrace or give this one its own directory", e.dir, ErrLocked)
+		}
+		return fmt.Errorf("lock state directory %s: %w", e.dir, err)
+	}
+	e.lock = lock
 	return nil
 }
 
-func embeddedConfig(dir string) (*embed.Config, error) {
-	client, err := loopbackURL()
+// Store is valid after Start.
+func (e *Embedded) Store() *Store { return e.store }
+
+// Endpoint is the client URL, for etcdctl and for other processes; valid after Start.
+func (e *Embedded) Endpoint() string { return e.etcd.Config().ListenClientUrls[0].String() }
+
+// Stop flushes and closes; without Start it does nothing.
+func (e *Embedded) Stop(context.Context) error {
+	if e.store != nil {
+		_ = e.store.client.Close() // always says that its context ended
+		e.store = nil
+	}
+	if e.etcd != nil {
+		e.logLevel.SetLevel(zapcore.FatalLevel)
+		e.etcd.Close()
+		e.etcd = nil
+	}
+	if e.socketDir != "" {
+		_ = os.RemoveAll(e.socketDir) // empty by now
+		e.socketDir = ""
+	}
+	if e.lock == nil {
+		return nil
+	}
+	err := e.lock.Close() // which unlocks
+	e.lock = nil
+	return err
+}
+
+func (e *Embedded) config() (*embed.Config, error) {
+	socket, err := e.socket()
 	if err != nil {
 		return nil, err
 	}
-	peer, err := loopbackURL()
-	if err != nil {
-		return nil, err
-	}
+	client := url.URL{Scheme: "unix", Path: socket}
 	cfg := embed.NewConfig()
-	cfg.Dir = filepath.Clean(dir)
+	cfg.Dir = e.dir
 	cfg.Name = "millrace"
-	cfg.LogLevel = "error"
+	e.logLevel.SetLevel(zapcore.ErrorLevel)
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLogger(e.logLevel))
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	// Nobody listens for peers; the address only names the member in its log.
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = nil, []url.URL{{Scheme: "http", Host: "127.0.0.1:2380"}}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "1h"
+	cfg.TickMs, cfg.ElectionMs = uint(tick.Milliseconds()), uint(election.Milliseconds())
+	cfg.UnsafeNoFsync = e.noFsync
 	return cfg, nil
 }
 
-// loopbackURL picks a free port: etcd wants peer URLs known before it listens.
-func loopbackURL() (url.URL, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// socket is in the data directory, or where that is too deep for the kernel in
+// a temporary one that is as private.
+func (e *Embedded) socket() (string, error) {
+	dir, err := filepath.Abs(e.dir)
 	if err != nil {
-		return url.URL{}, fmt.Errorf("find a free loopback port: %w", err)
+		return "", fmt.Errorf("find state directory: %w", err)
 	}
-	defer l.Close()
-	return url.URL{Scheme: "http", Host: l.Addr().String()}, nil
+	if path := filepath.Join(dir, socketName); len(path) <= maxSocketPath {
+		return path, nil
+	}
+	if e.socketDir, err = os.MkdirTemp("", "millrace-etcd-"); err != nil {
+		return "", fmt.Errorf("make a folder for etcd's socket: %w", err)
+	}
+	return filepath.Join(e.socketDir, socketName), nil
 }
 
 // Dial connects to an etcd cluster elsewhere (production, or `serve` beside `up`).

@@ -1,9 +1,9 @@
 // Package state keeps what must be exact (alpha pairs, change sets, locks) in
 // etcd: transactions, watches and nothing else.
 //
-// In: protobuf messages under keys such as /millrace/changes/<id>. Out: the
-// same, with the revision that a compare-and-set needs. Next: services/alpha,
-// services/push.
+// In: protobuf messages under keys such as /millrace/changes/<id>.
+// Out: the same, with the revision that a compare-and-set needs.
+// Next: services/alpha, services/push.
 package state
 
 import (
@@ -70,7 +70,7 @@ func (s *Store) Put(ctx context.Context, key string, revision int64, m proto.Mes
 	return r.Header.Revision, nil
 }
 
-// Op is one write of a transaction made by Replace.
+// Op is one write of a transaction made by Apply.
 type Op struct {
 	Key string
 	// Value is what to put; nil deletes.
