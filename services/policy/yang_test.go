@@ -1,12 +1,14 @@
 package policy
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/services/policy/compile"
@@ -56,7 +58,9 @@ func yanglint(t *testing.T, dir string, document []byte) (string, error) {
 		args = append(args, dir+"/release/models/"+m+".yang")
 	}
 	args = append(args, dir+"/third_party/ietf/iana-if-type.yang", "../../yang/te-qos-ext.yang", file)
-	out, err := exec.Command(tool, args...).CombinedOutput()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput()
 	// The models warn about themselves at length.
 	var kept []string
 	for _, line := range strings.Split(string(out), "\n") {

@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"connectrpc.com/connect"
+
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// api is the Connect face of the component. Codes: NOT_FOUND for a policy or
+// router that is not there, FAILED_PRECONDITION for a policy with errors or
+// one that does not fit the network, UNAVAILABLE before the topology is known.
+type api struct{ c *Component }
+
+func (a *api) Check(_ context.Context, req *connect.Request[policyv1.CheckRequest]) (*connect.Response[policyv1.CheckResponse], error) {
+	_, problems := document.Parse(req.Msg.GetFileName(), req.Msg.GetText())
+	return connect.NewResponse(&policyv1.CheckResponse{Problems: problemsToProto(problems)}), nil
+}
+
+func (a *api) Plan(ctx context.Context, req *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
+	out, err := a.plan(ctx, req.Msg)
+	if err != nil {
+		a.c.metrics.plans.WithLabelValues("failed").Inc()
+		return nil, err
+	}
+	a.c.metrics.plans.WithLabelValues("compiled").Inc()
+	a.c.metrics.skipped.Set(float64(len(out.GetSkipped())))
+	return connect.NewResponse(out), nil
+}
+
+func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.PlanResponse, error) {
+	p, err := a.c.library.get(req.GetPolicy())
+	switch {
+	case errors.Is(err, errNoPolicy):
+		return nil, connect.NewError(connect.CodeNotFound, err)
+	case err != nil:
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	if _, known := a.c.deps.Inventory.ByName(req.GetRouter()); req.GetRouter() != "" && !known {
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no router %s in the inventory", req.GetRouter()))
+	}
+	in, err := a.c.gather(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	result, err := compile.Compile(in)
+	if err != nil {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return resultToProto(result, req.GetRouter())
+}
+
+func resultToProto(result compile.Result, only string) (*policyv1.PlanResponse, error) {
+	out := &policyv1.PlanResponse{}
+	for _, plan := range result.Plans {
+		if only != "" && plan.Router != only {
+			continue
+		}
+		m, err := planToProto(plan)
+		if err != nil {
+			return nil, err
+		}
+		out.Plans = append(out.Plans, m)
+	}
+	for _, s := range result.Skipped {
+		out.Skipped = append(out.Skipped, &policyv1.SkippedPair{Pair: s.Pair, Reason: s.Why})
+	}
+	return out, nil
+}

@@ -1,0 +1,153 @@
+package policy
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/topo"
+	"github.com/millrace/millrace/internal/units"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/render/openconfig"
+)
+
+func (c *Component) networkFromGraph(g *topo.Graph) (routers []compile.Router, links []compile.Link) {
+	for _, n := range g.Nodes() {
+		d, managed := c.deps.Inventory.ByName(n.Name)
+		r := compile.Router{Name: n.Label(), Managed: managed, Loopback: n.Loopback, Management: management(d)}
+		for _, i := range n.Interfaces {
+			r.Interfaces = append(r.Interfaces, compile.Interface{
+				Name: i.Name, Addresses: i.Addresses, Speed: speed(g, n, i),
+			})
+		}
+		routers = append(routers, r)
+	}
+	for _, l := range g.Links() {
+		links = append(links, compile.Link{
+			ID: l.ID, From: g.Node(l.From).Label(), To: g.Node(l.To).Label(),
+			Egress: l.Interface, Ingress: farInterface(g, l), Bandwidth: units.Rate(l.Bandwidth),
+		})
+	}
+	return routers, links
+}
+
+// speed prefers what the router says of its port over what its link advertises.
+func speed(g *topo.Graph, n *topo.Node, i topo.Interface) units.Rate {
+	if i.Speed > 0 {
+		return units.Rate(i.Speed)
+	}
+	for _, l := range g.Out(n.ID) {
+		if l.Interface == i.Name {
+			return units.Rate(l.Bandwidth)
+		}
+	}
+	return 0
+}
+
+// farInterface is where the link arrives: the far router's interface with the
+// remote address, or that of the link back.
+func farInterface(g *topo.Graph, l *topo.Link) string {
+	for _, i := range g.Node(l.To).Interfaces {
+		for _, a := range i.Addresses {
+			if a.Addr() == l.RemoteAddress && l.RemoteAddress.IsValid() {
+				return i.Name
+			}
+		}
+	}
+	for _, back := range g.Out(l.To) {
+		if back.To == l.From && back.RemoteAddress == l.LocalAddress {
+			return back.Interface
+		}
+	}
+	return ""
+}
+
+func management(d device.Device) netip.Addr {
+	host, _, err := net.SplitHostPort(d.Address)
+	if err != nil {
+		return netip.Addr{}
+	}
+	// A name instead of an address leaves it unknown: no port is taken for the management port.
+	a, _ := netip.ParseAddr(host)
+	return a
+}
+
+func pairFromProto(m *alphav1.Pair) (p compile.Pair, err error) {
+	p.ID = m.GetId()
+	if p.Src, err = netip.ParsePrefix(m.GetSrc()); err != nil {
+		return p, fmt.Errorf("source: %w", err)
+	}
+	if p.Dst, err = netip.ParsePrefix(m.GetDst()); err != nil {
+		return p, fmt.Errorf("destination: %w", err)
+	}
+	return p, nil
+}
+
+func pathFromProto(m *pathsv1.Path) (compile.Path, error) {
+	p := compile.Path{Nodes: m.GetNodes(), Links: m.GetLinks(), Bottleneck: units.Rate(m.GetBottleneck()), Reason: m.GetReason()}
+	for _, s := range m.GetSegments() {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return p, fmt.Errorf("segment: %w", err)
+		}
+		p.Segments = append(p.Segments, a)
+	}
+	return p, nil
+}
+
+func problemsToProto(in []document.Problem) (out []*policyv1.Problem) {
+	for _, p := range in {
+		out = append(out, &policyv1.Problem{
+			File: p.File, Line: uint32(p.Line), Column: uint32(p.Column), Message: p.Message, Fix: p.Fix,
+		})
+	}
+	return out
+}
+
+func planToProto(p compile.RouterPlan) (*policyv1.RouterPlan, error) {
+	list, err := openconfig.Units(p)
+	if err != nil {
+		return nil, err
+	}
+	out := &policyv1.RouterPlan{Router: p.Router, Reasons: p.Reasons}
+	for _, q := range p.Queues {
+		out.Queues = append(out.Queues, &policyv1.Queue{
+			Name: q.Name, Id: uint32(q.ID), Weight: uint32(q.Weight), Buffer: uint32(q.Buffer),
+			Priority: uint32(q.Priority), Default: q.Default,
+		})
+	}
+	for _, port := range p.Ports {
+		out.Ports = append(out.Ports, &policyv1.PortScheduling{Interface: port.Interface, Speed: uint64(port.Speed)})
+	}
+	for _, l := range p.LSPs {
+		m := &policyv1.Lsp{Name: l.Name, Destination: l.Destination.String(), Reason: l.Reason}
+		for _, hop := range l.Hops {
+			m.Hops = append(m.Hops, hop.String())
+		}
+		out.Lsps = append(out.Lsps, m)
+	}
+	filtersToProto(p.Filters, out)
+	for _, u := range list {
+		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: u.Path, Json: u.JSON})
+	}
+	return out, nil
+}
+
+// filtersToProto joins both filters: a rule with an LSP is of the ingress filter.
+func filtersToProto(filters []compile.Filter, out *policyv1.RouterPlan) {
+	for _, f := range filters {
+		out.RuleInterfaces = append(out.RuleInterfaces, f.Interfaces...)
+		for _, r := range f.Rules {
+			out.Rules = append(out.Rules, &policyv1.RedirectRule{
+				Sequence: r.Sequence, Pair: r.Pair, Src: r.Src.String(), Dst: r.Dst.String(), Queue: r.Queue, Lsp: r.LSP,
+			})
+		}
+	}
+	slices.Sort(out.RuleInterfaces)
+}

@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/topo"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// gather asks the other services for everything the compiler needs.
+func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Input, error) {
+	in := compile.Input{Policy: *p}
+	graph, err := c.topology(ctx, &in)
+	if err != nil {
+		return in, err
+	}
+	list, err := c.deps.Alpha.List(ctx, connect.NewRequest(&alphav1.ListRequest{}))
+	if err != nil {
+		return in, fmt.Errorf("list alpha pairs: %w", err)
+	}
+	for _, pair := range list.Msg.GetPairs() {
+		placed, err := c.placePair(ctx, graph, pair)
+		if err != nil {
+			return in, err
+		}
+		in.Pairs = append(in.Pairs, placed)
+	}
+	return in, c.paths(ctx, &in)
+}
+
+func (c *Component) topology(ctx context.Context, in *compile.Input) (*topo.Graph, error) {
+	r, err := c.deps.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
+	if err != nil {
+		return nil, fmt.Errorf("read the topology: %w", err)
+	}
+	snapshot, err := topo.FromProto(r.Msg.GetSnapshot())
+	if err != nil {
+		return nil, fmt.Errorf("read the topology: %w", err)
+	}
+	graph := topo.NewGraph(snapshot)
+	if len(graph.Nodes()) == 0 {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("the topology is empty; wait until a router was reached, see `millrace paths show`"))
+	}
+	in.Routers, in.Links = c.networkFromGraph(graph)
+	return graph, nil
+}
+
+// placePair finds where the pair enters (the router that exported its flows)
+// and leaves (the router that attaches the destination, the nearest of several).
+func (c *Component) placePair(ctx context.Context, g *topo.Graph, m *alphav1.Pair) (compile.Pair, error) {
+	p, err := pairFromProto(m)
+	if err != nil {
+		return p, fmt.Errorf("alpha pair %s: %w", m.GetId(), err)
+	}
+	exporter, err := netip.ParseAddr(m.GetExporter())
+	if err != nil {
+		return p, fmt.Errorf("alpha pair %s: exporter: %w", m.GetId(), err)
+	}
+	ingress, known := c.deps.Inventory.ByExporter(exporter)
+	if !known {
+		p.Unplaced = fmt.Sprintf("no device of the inventory exports flows from %s; add the address to its exporters", exporter)
+		return p, nil
+	}
+	p.Ingress = ingress.Name
+	if _, err := g.Resolve(p.Ingress); err != nil {
+		p.Unplaced = fmt.Sprintf("its ingress router %s is not in the topology", p.Ingress)
+		return p, nil
+	}
+	p.Egress, err = c.nearest(ctx, p.Ingress, g.Locate(p.Dst))
+	if err == nil && p.Egress == "" {
+		p.Unplaced = fmt.Sprintf("no router attaches %s", p.Dst)
+	}
+	return p, err
+}
+
+func (c *Component) nearest(ctx context.Context, from string, to []*topo.Node) (string, error) {
+	if len(to) == 0 {
+		return "", nil
+	}
+	if len(to) == 1 || slices.ContainsFunc(to, func(n *topo.Node) bool { return n.Label() == from }) {
+		if i := slices.IndexFunc(to, func(n *topo.Node) bool { return n.Label() == from }); i >= 0 {
+			return from, nil
+		}
+		return to[0].Label(), nil
+	}
+	best, least := "", ^uint32(0)
+	for _, n := range to {
+		r, err := c.deps.Paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: from, To: n.Label()}))
+		if connect.CodeOf(err) == connect.CodeFailedPrecondition {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("find the nearest of %d egress routers: %w", len(to), err)
+		}
+		if cost := r.Msg.GetPaths()[0].GetIgpCost(); cost < least || (cost == least && n.Label() < best) {
+			best, least = n.Label(), cost
+		}
+	}
+	return cmp.Or(best, to[0].Label()), nil
+}
+
+// paths asks once per demand; a demand the network cannot meet leaves its pairs out.
+func (c *Component) paths(ctx context.Context, in *compile.Input) error {
+	in.Paths, in.NoPath = map[compile.Demand]compile.Path{}, map[compile.Demand]string{}
+	for _, d := range compile.Demands(in.Policy, in.Pairs) {
+		r, err := c.deps.Paths.Compute(ctx, connect.NewRequest(&pathsv1.ComputeRequest{
+			From: d.From, To: d.To,
+			MinBandwidth: uint64(d.LSP.MinBandwidth), AvoidShortest: d.LSP.AvoidShortest,
+		}))
+		var refused *connect.Error
+		switch code := connect.CodeOf(err); {
+		case err == nil:
+			if in.Paths[d], err = pathFromProto(r.Msg.GetPath()); err != nil {
+				return fmt.Errorf("path from %s to %s: %w", d.From, d.To, err)
+			}
+		case errors.As(err, &refused) && (code == connect.CodeFailedPrecondition || code == connect.CodeNotFound):
+			in.NoPath[d] = refused.Message()
+		default:
+			return fmt.Errorf("compute a path from %s to %s: %w", d.From, d.To, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+// Package policy turns what operators write into what each router shall hold.
+//
+// In: policy files, pairs from services/alpha, topology and paths from
+// services/paths. Out: one plan per router with its configuration units. Next:
+// services/push, which makes change sets of them.
+//
+// Reading files is done by document, compiling by compile, rendering by
+// render: all pure. This package asks the other services and speaks protobuf.
+package policy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
+)
+
+// Dependencies of the policy service.
+type Dependencies struct {
+	Inventory  *device.Inventory
+	Alpha      alphav1connect.AlphaServiceClient
+	Paths      pathsv1connect.PathsServiceClient
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Component serves PolicyService.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+	library *library
+}
+
+// New is inert.
+func New(cfg Configuration, deps Dependencies) *Component {
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), library: newLibrary(cfg.Dir)}
+}
+
+// Start reads every policy once, so that a broken file is said at start and not at night.
+func (c *Component) Start(context.Context) error {
+	names, err := c.library.names()
+	if err != nil {
+		return fmt.Errorf("read policies: %w", err)
+	}
+	c.deps.Log.Info("policies read", "policies", names)
+	return nil
+}
+
+// Stop has nothing to end.
+func (c *Component) Stop(context.Context) error { return nil }
+
+// Handler is the API to mount.
+func (c *Component) Handler() (string, http.Handler) {
+	return policyv1connect.NewPolicyServiceHandler(&api{c})
+}
