@@ -1,12 +1,14 @@
 // Package rpc is how services call each other: ConnectRPC over HTTP, whether
 // the other side is in this process or on another host.
 //
-// In: Connect handlers mounted on a Mux. Out: an http.Client that reaches them,
-// either in memory (Local) or over TCP. Next: the generated Connect clients.
+// In: Connect handlers mounted on a Mux.
+// Out: an http.Client that reaches them, either in memory (Local) or over TCP.
+// Next: the generated Connect clients.
 package rpc
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -19,72 +21,91 @@ const LocalURL = "http://millrace.local"
 // one process speak through the very same HTTP stack as between processes.
 type Local struct {
 	server *http.Server
-	conns  chan net.Conn
-	done   chan struct{}
-	once   sync.Once
+	pipes  *pipes
+	served chan struct{}
+
+	mu      sync.Mutex
+	clients []*http.Client
 }
 
 // NewLocal starts serving handler; Close ends it.
 func NewLocal(handler http.Handler) *Local {
-	l := &Local{conns: make(chan net.Conn), done: make(chan struct{})}
-	l.server = &http.Server{Handler: handler, Protocols: protocols()}
-	go l.server.Serve(l) //nolint:errcheck // always http.ErrServerClosed
+	both := new(http.Protocols)
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	l := &Local{
+		server: &http.Server{Handler: handler, Protocols: both},
+		pipes:  &pipes{conns: make(chan net.Conn), done: make(chan struct{})},
+		served: make(chan struct{}),
+	}
+	go func() {
+		defer close(l.served)
+		_ = l.server.Serve(l.pipes) // always http.ErrServerClosed
+	}()
 	return l
 }
 
-// Client returns a client whose every request goes to the handler.
+// Client returns a client whose every request goes to the handler. It speaks
+// HTTP/2 without TLS only: a client that may speak HTTP/1.1 as well prefers it,
+// and streams in both directions need HTTP/2.
 func (l *Local) Client() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		DialContext: l.dial,
-		Protocols:   protocols(),
-	}}
+	h2 := new(http.Protocols)
+	h2.SetUnencryptedHTTP2(true)
+	c := &http.Client{Transport: &http.Transport{DialContext: l.pipes.dial, Protocols: h2}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.clients = append(l.clients, c)
+	return c
 }
 
-func (l *Local) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// Close ends all connections; requests under way fail and their contexts end.
+func (l *Local) Close() error {
+	err := l.server.Close()
+	<-l.served
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.clients {
+		c.CloseIdleConnections()
+	}
+	return err
+}
+
+// pipes is a net.Listener whose connections come from dial.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
-	case l.conns <- server:
+	case p.conns <- server:
 		return client, nil
-	case <-l.done:
-		return nil, net.ErrClosed
+	case <-p.done:
+		return nil, fmt.Errorf("call a service of this process: it has stopped: %w", net.ErrClosed)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 // Accept implements net.Listener.
-func (l *Local) Accept() (net.Conn, error) {
+func (p *pipes) Accept() (net.Conn, error) {
 	select {
-	case c := <-l.conns:
+	case c := <-p.conns:
 		return c, nil
-	case <-l.done:
+	case <-p.done:
 		return nil, net.ErrClosed
 	}
 }
 
 // Addr implements net.Listener.
-func (l *Local) Addr() net.Addr { return localAddr{} }
+func (p *pipes) Addr() net.Addr { return localAddr{} }
 
-// Close implements net.Listener and ends all connections. The server closes its
-// listener too, which is this: the second call must find nothing left to do.
-func (l *Local) Close() error {
-	first := false
-	l.once.Do(func() {
-		close(l.done)
-		first = true
-	})
-	if !first {
-		return nil
-	}
-	return l.server.Close()
-}
-
-// protocols allows HTTP/1.1 and, for bidirectional streams, HTTP/2 without TLS.
-func protocols() *http.Protocols {
-	p := new(http.Protocols)
-	p.SetHTTP1(true)
-	p.SetUnencryptedHTTP2(true)
-	return p
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
 }
 
 type localAddr struct{}
