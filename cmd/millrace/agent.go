@@ -1,5 +1,46 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
 
-func agentCommand() *cobra.Command { return &cobra.Command{Use: "agent"} }
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/services/routeragent"
+)
+
+func agentCommand() *cobra.Command {
+	var file string
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "gNMI target on a router of Linux and FRR",
+		Long: "Serves gNMI with OpenConfig over mutually authenticated TLS and applies it to the kernel and FRR.\n" +
+			"When it stops, the router keeps forwarding as configured; the next start takes over.",
+		Example: "  millrace agent --config /etc/millrace/agent.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := routeragent.Load(file)
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			level := slog.LevelInfo
+			if verbose {
+				level = slog.LevelDebug
+			}
+			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+			agent := routeragent.New(cfg, routeragent.Dependencies{Log: log, Metrics: prometheus.DefaultRegisterer})
+			if err := agent.Start(cmd.Context()); err != nil {
+				return fmt.Errorf("start router agent: %w", err)
+			}
+			<-cmd.Context().Done()
+			return agent.Stop(context.WithoutCancel(cmd.Context()))
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "/etc/millrace/agent.yaml", "agent configuration")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "log every change made to the kernel")
+	return cmd
+}

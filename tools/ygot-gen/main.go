@@ -13,11 +13,16 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"go/ast"
 	"go/format"
+	"go/parser"
+	"go/token"
 	"log"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -90,7 +95,69 @@ func generate(models, yang, out, deviations string) error {
 	args = append(args, filepath.Join(yang, "te-qos-ext.yang"), filepath.Join(yang, "te-lsdb-ext.yang"), deviations)
 	cmd := exec.Command("go", args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	return tidy(models, yang, out)
+}
+
+// tidy drops the imports that ygot writes into every file whether used or not,
+// and the places of the input files on this machine.
+func tidy(models, yang, out string) error {
+	files, err := filepath.Glob(filepath.Join(out, "*.go"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		raw = bytes.ReplaceAll(raw, []byte(models), []byte("openconfig/release/models"))
+		raw = modCache.ReplaceAll(raw, nil)
+		raw = comments.ReplaceAll(raw, []byte("from the modules named in tools/ygot-gen.\n*/"))
+		if raw, err = dropImports(raw); err != nil {
+			return fmt.Errorf("tidy %s: %w", f, err)
+		}
+		if err := os.WriteFile(f, raw, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modCache is where Go keeps the generator on this machine.
+var modCache = regexp.MustCompile(`/\S*/pkg/mod/`)
+
+// comments lists the input files, two of which are temporary.
+var comments = regexp.MustCompile(`(?s)using the following YANG input files:.*?\*/`)
+
+func dropImports(raw []byte) ([]byte, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", raw, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok {
+				used[x.Name] = true
+			}
+		}
+		return true
+	})
+	for _, spec := range file.Imports {
+		name := path.Base(strings.Trim(spec.Path.Value, `"`))
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if !used[name] {
+			from, to := fset.Position(spec.Pos()).Offset, fset.Position(spec.End()).Offset
+			copy(raw[from:to], bytes.Repeat([]byte(" "), to-from))
+		}
+	}
+	return format.Source(raw)
 }
 
 // readTrim expands the short prefixes: an element without one has that of the element before it.

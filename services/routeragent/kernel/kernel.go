@@ -23,6 +23,8 @@ type Configuration struct {
 	Owned string
 }
 
+var discard = slog.New(slog.DiscardHandler)
+
 // Kernel is one router's network namespace.
 type Kernel struct {
 	mu    sync.Mutex

@@ -28,7 +28,7 @@ const (
 	leafHandleBase = 0x7e10 // bfifo under class n of generation g: leafHandleBase+0x20*g+n
 	filterName     = "millrace-te-1"
 	filterPriority = 100
-	maxHits        = 65536
+	MaxHits        = 65536
 	maxPolicies    = 16
 )
 

@@ -1,0 +1,140 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// retryRollback is the pause between attempts to take back a commit.
+const retryRollback = 5 * time.Second
+
+// PendingID is the commit that waits for its confirmation, or empty.
+func (s *Store) PendingID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending == nil {
+		return ""
+	}
+	return s.pending.ID
+}
+
+// setPending starts the clock of a commit or stops that of the last; the caller holds mu.
+func (s *Store) setPending(p *pending) {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	s.pending = p
+	if p != nil && !s.stopped {
+		s.timer = time.AfterFunc(time.Until(p.Deadline), func() { s.expire(p.ID) })
+	}
+}
+
+// expire takes back a commit nobody confirmed.
+func (s *Store) expire(id string) {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if s.check(id) != nil {
+		return
+	}
+	s.engine.Log.Warn("commit was not confirmed in time; rolling back", "commit", id)
+	if err := s.rollback(context.Background()); err != nil {
+		s.engine.Log.Error("rollback failed; will try again", "commit", id, "error", err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.timer = time.AfterFunc(retryRollback, func() { s.expire(id) })
+	}
+}
+
+// check tells whether a commit of that id is waiting.
+func (s *Store) check(id string) error {
+	have := s.PendingID()
+	switch {
+	case have == "":
+		return ErrNoPending
+	case have != id:
+		return fmt.Errorf("%w: %s", ErrCommitID, have)
+	}
+	return nil
+}
+
+// Confirm makes a waiting commit permanent.
+func (s *Store) Confirm(id string) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.check(id); err != nil {
+		return err
+	}
+	config, plan := s.Running()
+	if err := writeJournal(s.cfg.Dir, record{Config: encode(config), Numbers: plan.Numbers}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setPending(nil)
+	return nil
+}
+
+// Cancel takes a waiting commit back now.
+func (s *Store) Cancel(ctx context.Context, id string) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.check(id); err != nil {
+		return err
+	}
+	return s.rollback(ctx)
+}
+
+// Extend gives a waiting commit another duration, counted from now.
+func (s *Store) Extend(id string, d time.Duration) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.check(id); err != nil {
+		return err
+	}
+	config, plan := s.Running()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := *s.pending
+	p.Deadline = time.Now().Add(d)
+	if err := writeJournal(s.cfg.Dir, record{Config: encode(config), Numbers: plan.Numbers, Pending: &p}); err != nil {
+		return err
+	}
+	s.setPending(&p)
+	return nil
+}
+
+// rollback returns to the configuration before the waiting commit; the caller holds writer.
+func (s *Store) rollback(ctx context.Context) error {
+	s.mu.Lock()
+	p, running := *s.pending, s.plan
+	s.mu.Unlock()
+	config, err := tree.FromJSON(p.Config)
+	if err != nil {
+		return err
+	}
+	plan, err := intent.Compile(config, s.cfg.Lines, p.Numbers)
+	if err != nil {
+		return err
+	}
+	if err := s.converge(ctx, plan, running); err != nil {
+		return err
+	}
+	if err := writeJournal(s.cfg.Dir, record{Config: p.Config, Numbers: plan.Numbers}); err != nil {
+		return err
+	}
+	s.swap(config, plan, nil)
+	return nil
+}
+
+// Stop ends the clock of a waiting commit; the next start will roll it back.
+func (s *Store) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	s.setPending(s.pending)
+}

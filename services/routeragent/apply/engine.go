@@ -1,0 +1,140 @@
+// Package apply makes a plan true on this router, whole or not at all, and
+// keeps the running configuration.
+//
+// In: edits of the configuration tree, commit-confirm requests. Out: kernel and
+// FRR in the new state, or in the old one with an error; a journal on disk.
+// Next: services/routeragent/gnmi, which answers the client.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/services/routeragent/frr"
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/kernel"
+)
+
+// LSPs makes and removes label-switched paths; frr.Router is the real one.
+type LSPs interface {
+	Ensure(ctx context.Context, tunnels []intent.Tunnel) (map[string][]uint32, error)
+	Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error
+}
+
+// ErrNoLSPs refuses tunnels on a router that cannot make them.
+var ErrNoLSPs = errors.New("this router has no FRR (frr_instance is none): tunnels are not possible")
+
+// Engine brings kernel and FRR to a plan. Doing and undoing are one thing: to
+// undo is to converge to the plan before.
+type Engine struct {
+	Kernel *kernel.Kernel
+	// LSPs is nil on a router without FRR.
+	LSPs LSPs
+	// Features are what the kernel was found to do.
+	Features kernel.Features
+	Log      *slog.Logger
+
+	// noLSPs is true once FRR was seen without any LSP of ours and none was asked for since: no need to look again.
+	noLSPs bool
+}
+
+// routeWait bounds the time between FRR taking an LSP and the kernel having its route.
+const routeWait = 5 * time.Second
+
+// Converge changes what differs, make before break: LSPs, rules and schedulers
+// first, then the classifier that steers packets into them, then removal of
+// what nobody uses any more.
+func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
+	if err := e.Features.Require(p.Kernel); err != nil {
+		return err
+	}
+	labels, err := e.ensureLSPs(ctx, p.Tunnels)
+	if err != nil {
+		return err
+	}
+	if err := e.Kernel.Ensure(p.Kernel); err != nil {
+		return err
+	}
+	if err := e.Kernel.Switch(p.Kernel); err != nil {
+		return err
+	}
+	if err := e.Kernel.Prune(p.Kernel); err != nil {
+		return err
+	}
+	if err := e.pruneLSPs(ctx, p.Tunnels, labels); err != nil {
+		return err
+	}
+	return e.Kernel.Verify(p.Kernel)
+}
+
+func (e *Engine) pruneLSPs(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error {
+	if e.LSPs == nil || (e.noLSPs && len(tunnels) == 0) {
+		return nil
+	}
+	err := e.LSPs.Prune(ctx, tunnels, labels)
+	if errors.Is(err, frr.ErrUnavailable) && len(tunnels) == 0 {
+		return nil // a router whose FRR is down holds no LSP
+	}
+	e.noLSPs = err == nil && len(tunnels) == 0
+	return err
+}
+
+func (e *Engine) ensureLSPs(ctx context.Context, tunnels []intent.Tunnel) (map[string][]uint32, error) {
+	if len(tunnels) == 0 {
+		return nil, nil
+	}
+	if e.LSPs == nil {
+		return nil, ErrNoLSPs
+	}
+	e.noLSPs = false
+	labels, err := e.LSPs.Ensure(ctx, tunnels)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tunnels {
+		if err := e.waitRoute(ctx, t, labels[t.Name]); err != nil {
+			return nil, err
+		}
+	}
+	return labels, nil
+}
+
+// waitRoute asks the kernel, not FRR, whether the LSP's table leads into the LSP.
+func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32) error {
+	deadline := time.Now().Add(routeWait)
+	for {
+		r, ok, err := e.Kernel.Path(t.ID)
+		if err != nil {
+			return err
+		}
+		if ok && follows(r.Labels, labels) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("tunnel %s: FRR took it, but the kernel's route in table %d has labels %v, want …%v; is MPLS enabled on the interfaces?",
+				t.Name, kernel.TableBase+t.ID, r.Labels, labels)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// follows is true if the labels pushed end with the stack's labels below the
+// top: the top one is resolved to a next hop and may be swapped or popped.
+func follows(pushed []int, stack []uint32) bool {
+	if len(stack) <= 1 {
+		return true
+	}
+	var want []int
+	for _, l := range stack[1:] {
+		want = append(want, int(l))
+	}
+	return len(pushed) >= len(want) && slices.Equal(pushed[len(pushed)-len(want):], want)
+}

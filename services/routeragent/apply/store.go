@@ -1,0 +1,218 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// Configuration of a Store.
+type Configuration struct {
+	// Dir holds the journal.
+	Dir string
+	// Lines tells rate and buffer of interfaces.
+	Lines intent.Lines
+	// Interfaces lists the names a configuration may refer to.
+	Interfaces func() []string
+}
+
+// Store is the running configuration and the only way to change it.
+type Store struct {
+	cfg    Configuration
+	engine *Engine
+
+	writer sync.Mutex // held through a whole change
+
+	mu      sync.Mutex // guards what follows
+	running *tree.Node // never changed in place
+	plan    intent.Plan
+	pending *pending
+	timer   *time.Timer
+	changed chan struct{}
+	drift   error
+	stopped bool
+}
+
+// Errors of commit-confirm, each its own gRPC status (gNMI commit-confirmed section 4).
+var (
+	ErrPending   = errors.New("a commit is waiting for its confirmation")
+	ErrNoPending = errors.New("no commit is waiting for a confirmation")
+	ErrCommitID  = errors.New("the commit that is waiting has another id")
+)
+
+// ErrApply wraps what went wrong after validation: the router was changed back.
+var ErrApply = errors.New("not applied")
+
+// NewStore is inert; Recover reads the journal.
+func NewStore(cfg Configuration, e *Engine) *Store {
+	return &Store{cfg: cfg, engine: e, running: tree.New(), changed: make(chan struct{})}
+}
+
+// Recover brings the router to the journal's configuration after a start. A
+// commit that was waiting for its confirmation is rolled back at once: whoever
+// sent it lost the agent that would have watched it, and a router that
+// restarts in the middle of a trial is no success.
+func (s *Store) Recover(ctx context.Context) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	r, err := readJournal(s.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	if r.Pending != nil {
+		s.engine.Log.Warn("commit was never confirmed; returning to the configuration before it", "commit", r.Pending.ID)
+		r = record{Config: r.Pending.Config, Numbers: r.Pending.Numbers}
+	}
+	config, err := tree.FromJSON(r.Config)
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	plan, err := intent.Compile(config, s.cfg.Lines, r.Numbers)
+	if err != nil {
+		return fmt.Errorf("journal no longer fits this router: %w", err)
+	}
+	if err := s.engine.Converge(ctx, plan); err != nil {
+		// The configuration stands; the router does not hold it yet. Reconcile tries again.
+		s.engine.Log.Error("router does not hold its configuration", "error", err)
+		s.setDrift(err)
+	}
+	if err := writeJournal(s.cfg.Dir, record{Config: r.Config, Numbers: plan.Numbers}); err != nil {
+		return err
+	}
+	s.swap(config, plan, nil)
+	return nil
+}
+
+// Running is the configuration and what it means. Do not change it.
+func (s *Store) Running() (*tree.Node, intent.Plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running, s.plan
+}
+
+// Changed is closed at the next change of the configuration.
+func (s *Store) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Confirmation asks for commit-confirm.
+type Confirmation struct {
+	ID       string
+	Duration time.Duration
+}
+
+// Edit changes the configuration: edit works on a copy, the copy is judged,
+// compiled and applied, and only then is it the running one. With a
+// confirmation the change is taken back unless confirmed in time.
+func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *Confirmation) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	running, plan := s.Running()
+	if id := s.PendingID(); id != "" {
+		return fmt.Errorf("%w: %s", ErrPending, id)
+	}
+	candidate := running.Clone()
+	if err := edit(candidate); err != nil {
+		return err
+	}
+	next, nextPlan, err := s.judge(candidate, plan.Numbers)
+	if err != nil {
+		return err
+	}
+	if err := s.converge(ctx, nextPlan, plan); err != nil {
+		return err
+	}
+	r := record{Config: encode(next), Numbers: nextPlan.Numbers}
+	if confirm != nil {
+		r.Pending = &pending{ID: confirm.ID, Deadline: time.Now().Add(confirm.Duration), Config: encode(running), Numbers: plan.Numbers}
+	}
+	if err := writeJournal(s.cfg.Dir, r); err != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrApply, err), s.converge(context.WithoutCancel(ctx), plan, nextPlan))
+	}
+	s.swap(next, nextPlan, r.Pending)
+	return nil
+}
+
+// judge validates a candidate and brings it into its canonical spelling.
+func (s *Store) judge(candidate *tree.Node, numbers intent.Numbers) (*tree.Node, intent.Plan, error) {
+	next, err := candidate.Judge(s.cfg.Interfaces())
+	if err != nil {
+		return nil, intent.Plan{}, err
+	}
+	plan, err := intent.Compile(next, s.cfg.Lines, numbers)
+	return next, plan, err
+}
+
+// converge applies a plan; if that fails, the plan before is applied again.
+func (s *Store) converge(ctx context.Context, next, before intent.Plan) error {
+	// A client that hangs up does not stop a change halfway.
+	ctx = context.WithoutCancel(ctx)
+	err := s.engine.Converge(ctx, next)
+	if err == nil {
+		s.setDrift(nil)
+		return nil
+	}
+	err = fmt.Errorf("%w: %w", ErrApply, err)
+	if undo := s.engine.Converge(ctx, before); undo != nil {
+		s.setDrift(undo)
+		return errors.Join(err, fmt.Errorf("and the former state could not be restored yet: %w", undo))
+	}
+	return err
+}
+
+func encode(n *tree.Node) json.RawMessage {
+	v, _ := n.JSON(tree.All, true)
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// swap makes a configuration the running one and wakes who watches.
+func (s *Store) swap(config *tree.Node, plan intent.Plan, p *pending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running, s.plan = config, plan
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.setPending(p)
+}
+
+func (s *Store) setDrift(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drift = err
+}
+
+// Drift is why the router does not hold its configuration; nil if it does.
+func (s *Store) Drift() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drift
+}
+
+// Reconcile converges to the running configuration: after links or labels
+// changed, or after somebody else touched what is ours.
+func (s *Store) Reconcile(ctx context.Context) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	_, plan := s.Running()
+	err := s.engine.Converge(ctx, plan)
+	s.setDrift(err)
+	return err
+}
+
+// HasTunnels tells whether what FRR does matters to us.
+func (s *Store) HasTunnels() bool {
+	_, plan := s.Running()
+	return len(plan.Tunnels) > 0
+}

@@ -1,0 +1,96 @@
+// Package gnmi is the agent's gNMI service.
+//
+// In: gNMI requests. Out: answers as the gNMI specification 0.10 asks, each
+// error with the code of its section. Next: the client; changes go to
+// services/routeragent/apply.
+package gnmi
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+
+	"github.com/millrace/millrace/services/routeragent/apply"
+	"github.com/millrace/millrace/services/routeragent/oc"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// version of the gNMI specification served.
+const version = "0.10.0"
+
+// State reads operational state; state.Reader is the real one.
+type State interface {
+	Read(ctx context.Context, paths ...tree.Path) (*tree.Node, error)
+}
+
+// Dependencies of a Server.
+type Dependencies struct {
+	Store *apply.Store
+	State State
+	// Wake is what may have changed state: links and routes.
+	Wake *Signal
+	Log  *slog.Logger
+}
+
+// Server answers gNMI.
+type Server struct {
+	gnmi.UnimplementedGNMIServer
+	deps     Dependencies
+	election election
+}
+
+// New is a server; register it with gRPC.
+func New(deps Dependencies) *Server { return &Server{deps: deps} }
+
+var encodings = []gnmi.Encoding{gnmi.Encoding_JSON, gnmi.Encoding_JSON_IETF, gnmi.Encoding_PROTO}
+
+// Capabilities says what is spoken (gNMI section 3.2).
+func (s *Server) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.CapabilityResponse, error) {
+	return &gnmi.CapabilityResponse{SupportedModels: models(), SupportedEncodings: encodings, GNMIVersion: version}, nil
+}
+
+// models are the modules of which the agent has something.
+func models() []*gnmi.ModelData {
+	ours := map[string]bool{}
+	collectModules(tree.Root(), ours)
+	var out []*gnmi.ModelData
+	for _, m := range oc.ΓModelData {
+		if ours[m.GetName()] {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func collectModules(s *tree.Schema, into map[string]bool) {
+	into[s.Module] = true
+	for _, c := range s.Children {
+		collectModules(c, into)
+	}
+}
+
+// Signal wakes any number of waiters.
+type Signal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// NewSignal is a signal nobody has sent.
+func NewSignal() *Signal { return &Signal{ch: make(chan struct{})} }
+
+// Wait returns a channel that is closed at the next Send.
+func (s *Signal) Wait() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ch
+}
+
+// Send wakes all waiters.
+func (s *Signal) Send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.ch)
+	s.ch = make(chan struct{})
+}

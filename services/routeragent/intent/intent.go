@@ -1,0 +1,126 @@
+// Package intent compiles the configuration tree into what the kernel and FRR
+// shall hold.
+//
+// In: a validated configuration tree, the ports' rates and buffers, the numbers
+// given out so far. Out: a kernel.Spec, the LSPs, the numbers. Next:
+// services/routeragent/apply.
+//
+// It is pure: no clock, no network, and the same input always gives the same
+// output. What OpenConfig can say and this agent cannot do is refused here,
+// never ignored.
+package intent
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/millrace/millrace/services/routeragent/kernel"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// Line is what stands behind an interface.
+type Line struct {
+	// Rate in bit/s.
+	Rate uint64
+	// Buffer in bytes.
+	Buffer uint64
+}
+
+// Lines finds the line of an interface; ok is false if there is no such interface.
+type Lines func(name string) (Line, bool)
+
+// Hop of an explicit path.
+type Hop struct {
+	Address netip.Addr
+	// Strict hops are reached over one direct link.
+	Strict bool
+}
+
+// Tunnel is an LSP.
+type Tunnel struct {
+	Name string
+	// Path is the candidate path's name.
+	Path string
+	// ID numbers its table, rule, mark and SR policy colour.
+	ID          int
+	Destination netip.Addr
+	// Hops end with the destination.
+	Hops []Hop
+}
+
+// Plan is the whole of what a configuration means.
+type Plan struct {
+	Kernel  kernel.Spec
+	Tunnels []Tunnel
+	Numbers Numbers
+	// PortIDs are the interface-ids of ports in /qos/interfaces, by interface.
+	PortIDs map[string]string
+	// Rules by policy and sequence lead to the counter slot of each rule.
+	Rules map[RuleID]int
+}
+
+// RuleID names a rule of a forwarding policy.
+type RuleID struct {
+	Policy   string
+	Sequence uint32
+}
+
+// Error is a configuration the agent refuses.
+type Error struct {
+	// Path in the tree.
+	Path string
+	// Reason says what is wrong and what to write instead.
+	Reason string
+	// Unsupported is true for what is valid OpenConfig that this agent does not do.
+	Unsupported bool
+}
+
+func (e *Error) Error() string { return e.Path + ": " + e.Reason }
+
+func invalid(path, format string, args ...any) error {
+	return &Error{Path: path, Reason: fmt.Sprintf(format, args...)}
+}
+
+func unsupported(path, format string, args ...any) error {
+	return &Error{Path: path, Reason: fmt.Sprintf(format, args...), Unsupported: true}
+}
+
+// Compile turns configuration into a plan. Numbers of what stays are kept, so that a change elsewhere moves nothing.
+func Compile(config *tree.Node, lines Lines, previous Numbers) (Plan, error) {
+	if err := checkSupported(config); err != nil {
+		return Plan{}, err
+	}
+	c := &compiler{root: view{node: config}, lines: lines, numbers: newNumbers(previous)}
+	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, c.readPolicies, c.readBindings}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return Plan{}, err
+		}
+	}
+	return c.plan(), nil
+}
+
+type compiler struct {
+	root       view
+	lines      Lines
+	numbers    *numberer
+	schedulers map[string][]share
+	ports      map[string]kernel.Port
+	portIDs    map[string]string
+	policies   map[string][]kernel.Rule
+	bindings   map[string]string
+	tunnels    []Tunnel
+	rules      map[RuleID]int
+}
+
+func (c *compiler) plan() Plan {
+	p := Plan{Tunnels: c.tunnels, Numbers: c.numbers.next, Rules: c.rules, PortIDs: c.portIDs}
+	p.Kernel = kernel.Spec{Ports: c.ports, Bindings: c.bindings, Policies: map[string][]kernel.Rule{}}
+	for _, policy := range c.bindings {
+		p.Kernel.Policies[policy] = c.policies[policy]
+	}
+	for _, t := range c.tunnels {
+		p.Kernel.Paths = append(p.Kernel.Paths, t.ID)
+	}
+	return p
+}

@@ -1,0 +1,79 @@
+package intent
+
+import (
+	"strings"
+
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// Supported lists the configuration leaves that mean something to this agent,
+// by schema path. Anything else that OpenConfig allows is refused: a router
+// that accepts what it does not do lies.
+var Supported = leaves(`
+/defined-sets/ipv4-prefix-sets/ipv4-prefix-set/config: name description prefix
+/qos/queues/queue/config: name queue-id
+/qos/forwarding-groups/forwarding-group/config: name output-queue
+/qos/scheduler-policies/scheduler-policy/config: name
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config: sequence priority priority-level
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config: id input-type queue weight
+/qos/buffer-allocation-profiles/buffer-allocation-profile/config: name
+/qos/buffer-allocation-profiles/buffer-allocation-profile/queues/queue/config: name dedicated-buffer
+/qos/interfaces/interface/config: interface-id
+/qos/interfaces/interface/interface-ref/config: interface
+/qos/interfaces/interface/output/config: buffer-allocation-profile
+/qos/interfaces/interface/output/scheduler-policy/config: name
+/network-instances/network-instance/config: name type
+/network-instances/network-instance/policy-forwarding/policies/policy/config: policy-id type
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/config: sequence-id description
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv4/config: source-address destination-address source-address-prefix-set destination-address-prefix-set
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/config: path-selection-group
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/forwarding/config: forwarding-action qos-forwarding-group
+/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config: group-id mpls-lsp
+/network-instances/network-instance/policy-forwarding/interfaces/interface/config: interface-id apply-forwarding-policy
+/network-instances/network-instance/policy-forwarding/interfaces/interface/interface-ref/config: interface
+/network-instances/network-instance/mpls/lsps/constrained-path/named-explicit-paths/named-explicit-path/config: name
+/network-instances/network-instance/mpls/lsps/constrained-path/named-explicit-paths/named-explicit-path/explicit-route-objects/explicit-route-object/config: index address hop-type
+/network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/config: name type signaling-protocol description
+/network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/p2p-tunnel-attributes/config: destination
+/network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/p2p-tunnel-attributes/p2p-primary-path/p2p-primary-path/config: name path-computation-method explicit-path-name
+`)
+
+func leaves(table string) map[string]bool {
+	out := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		path, names, _ := strings.Cut(line, ": ")
+		for _, name := range strings.Fields(names) {
+			out[path+"/"+name] = true
+		}
+	}
+	return out
+}
+
+func checkSupported(config *tree.Node) error {
+	var err error
+	tree.Match{Node: config}.Leaves(func(m tree.Match) {
+		path := m.Node.Schema.Path()
+		if err != nil || Supported[path] || isListKey(m.Node.Schema) {
+			return
+		}
+		err = unsupported(m.Path.String(), "is not implemented by this agent")
+	})
+	if err != nil {
+		return err
+	}
+	for _, ni := range (view{node: config}).at("network-instances", "network-instance").entries() {
+		if ni.text("name") != "DEFAULT" {
+			return unsupported(ni.path, "only the network instance DEFAULT is implemented")
+		}
+	}
+	return nil
+}
+
+func isListKey(s *tree.Schema) bool {
+	for _, k := range s.Parent.Keys {
+		if k == s.Name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package kernel
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Link is an interface with its counters.
+type Link struct {
+	Name      string
+	Index     int
+	MTU       int
+	MAC       string
+	AdminUp   bool
+	Up        bool
+	Loopback  bool
+	Addresses []netip.Prefix
+	In, Out   LinkCounters
+}
+
+// LinkCounters of one direction.
+type LinkCounters struct{ Octets, Packets, Discards, Errors uint64 }
+
+// Links reads all interfaces and their IPv4 addresses: two dumps, whatever their number.
+func (k *Kernel) Links() ([]Link, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	links, err := k.conn.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list interfaces: %w", err)
+	}
+	addrs, err := k.conn.AddrList(nil, unix.AF_INET)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	byIndex := map[int][]netip.Prefix{}
+	for _, a := range addrs {
+		if ip, ok := netip.AddrFromSlice(a.IP.To4()); ok {
+			bits, _ := a.Mask.Size()
+			byIndex[a.LinkIndex] = append(byIndex[a.LinkIndex], netip.PrefixFrom(ip, bits))
+		}
+	}
+	var out []Link
+	for _, l := range links {
+		out = append(out, newLink(l.Attrs(), byIndex[l.Attrs().Index]))
+	}
+	return out, nil
+}
+
+func newLink(a *netlink.LinkAttrs, addrs []netip.Prefix) Link {
+	l := Link{
+		Name: a.Name, Index: a.Index, MTU: a.MTU, MAC: strings.ToUpper(a.HardwareAddr.String()), Addresses: addrs,
+		AdminUp: a.RawFlags&unix.IFF_UP != 0, Loopback: a.RawFlags&unix.IFF_LOOPBACK != 0,
+	}
+	// Loopback and tunnels have no carrier to report: running is all there is.
+	l.Up = a.OperState == netlink.OperUp || (a.OperState == netlink.OperUnknown && a.RawFlags&unix.IFF_RUNNING != 0)
+	if s := a.Statistics; s != nil {
+		l.In = LinkCounters{s.RxBytes, s.RxPackets, s.RxDropped, s.RxErrors}
+		l.Out = LinkCounters{s.TxBytes, s.TxPackets, s.TxDropped, s.TxErrors}
+	}
+	return l
+}
+
+// HasLink tells whether an interface exists.
+func (k *Kernel) HasLink(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, err := k.conn.LinkByName(name)
+	return err == nil
+}
+
+// Watch wakes its reader when a link or a route changes, until done closes. Bursts are one wake.
+func (k *Kernel) Watch(done <-chan struct{}) (<-chan struct{}, error) {
+	links, routes := make(chan netlink.LinkUpdate, 64), make(chan netlink.RouteUpdate, 64)
+	ns := k.conn.ns
+	if err := netlink.LinkSubscribeWithOptions(links, done, netlink.LinkSubscribeOptions{Namespace: &ns}); err != nil {
+		return nil, fmt.Errorf("watch links: %w", err)
+	}
+	if err := netlink.RouteSubscribeWithOptions(routes, done, netlink.RouteSubscribeOptions{Namespace: &ns}); err != nil {
+		return nil, fmt.Errorf("watch routes: %w", err)
+	}
+	wake := make(chan struct{}, 1)
+	go func() {
+		for links != nil || routes != nil {
+			select {
+			case _, ok := <-links:
+				if !ok {
+					links = nil
+				}
+			case _, ok := <-routes:
+				if !ok {
+					routes = nil
+				}
+			}
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return wake, nil
+}

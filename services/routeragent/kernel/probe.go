@@ -1,0 +1,120 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// ErrMissing means that this kernel lacks a feature a configuration needs.
+var ErrMissing = errors.New("this kernel cannot do it")
+
+// Features are what was tried and failed, by name; nil means it works.
+type Features map[string]error
+
+// Names of features.
+const (
+	FeatureHTB  = "htb"
+	FeatureBPF  = "bpf classifier"
+	FeatureMPLS = "mpls"
+)
+
+// Missing lists the features that do not work.
+func (f Features) Missing() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if f[name] != nil {
+			out = append(out, fmt.Sprintf("%s: %v", name, f[name]))
+		}
+	}
+	return out
+}
+
+// Require tells whether the kernel can hold a spec.
+func (f Features) Require(s Spec) error {
+	need := map[string]bool{FeatureHTB: len(s.Ports) > 0, FeatureBPF: len(s.Ports)+len(s.Bindings) > 0, FeatureMPLS: len(s.Paths) > 0}
+	for _, name := range slices.Sorted(maps.Keys(need)) {
+		if err := f[name]; need[name] && err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrMissing, name, err)
+		}
+	}
+	return nil
+}
+
+// Probe tries every feature once in a namespace that is thrown away. Asking the
+// kernel is surer than asking for its version.
+func Probe() (Features, error) {
+	type result struct {
+		f   Features
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		// The thread changes namespace and is not given back: it ends with the goroutine.
+		runtime.LockOSThread()
+		f, err := probeHere()
+		done <- result{f, err}
+	}()
+	r := <-done
+	return r.f, r.err
+}
+
+func probeHere() (Features, error) {
+	ns, err := netns.New()
+	if err != nil {
+		return nil, fmt.Errorf("make a namespace to probe the kernel in: %w", err)
+	}
+	defer ns.Close()
+	c, err := dial(ns)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "probe0"}, PeerName: "probe1"}
+	if err := c.LinkAdd(veth); err != nil {
+		return nil, fmt.Errorf("make an interface to probe the kernel with: %w", err)
+	}
+	l, err := c.LinkByName("probe0")
+	if err != nil {
+		return nil, err
+	}
+	index := l.Attrs().Index
+	f := Features{FeatureMPLS: probeMPLS()}
+	f[FeatureHTB] = c.batch(tree{index: index, port: Port{Rate: 1e8, Default: 1, Queues: []Queue{{Class: 1, Rate: 1e8, Quantum: 1514, Buffer: 10000}}}}.create()...)
+	f[FeatureBPF] = probeBPF(c, index)
+	return f, nil
+}
+
+func probeMPLS() error {
+	_, err := os.Stat("/proc/sys/net/mpls/platform_labels")
+	return err
+}
+
+func probeBPF(c *conn, index int) error {
+	if err := c.batch(newQdisc(index, clsactHdl, clsactID, "clsact", nil)); err != nil {
+		return fmt.Errorf("clsact: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "millrace-probe")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	o, err := readOwned(filepath.Join(dir, "owned.json"))
+	if err != nil {
+		return err
+	}
+	k := &Kernel{conn: c, owned: o, log: discard}
+	k.bpf = &classifier{kernel: k}
+	defer k.bpf.close()
+	if err := k.bpf.open(); err != nil {
+		return err
+	}
+	return k.bpf.attach("probe0")
+}

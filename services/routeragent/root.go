@@ -1,0 +1,222 @@
+// Package routeragent is the gNMI target for routers made of Linux and FRR.
+//
+// In: gNMI over mutually authenticated TLS, OpenConfig. Out: kernel and FRR as
+// the configuration says, state as kernel and FRR say. Next: the router forwards.
+//
+// A Set goes gnmi (request) → tree (edit, judge) → intent (compile) → apply
+// (journal, order, undo) → frr and kernel (change, read back). A Get or
+// Subscribe goes gnmi → state → kernel and frr. docs/reference/routeragent.md
+// lists every path.
+package routeragent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vishvananda/netns"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/millrace/millrace/services/routeragent/apply"
+	"github.com/millrace/millrace/services/routeragent/frr"
+	service "github.com/millrace/millrace/services/routeragent/gnmi"
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/kernel"
+	"github.com/millrace/millrace/services/routeragent/state"
+)
+
+// Dependencies of an Agent.
+type Dependencies struct {
+	Log *slog.Logger
+	// Metrics is where counters are registered; nil for nowhere.
+	Metrics prometheus.Registerer
+	// Namespace to work in; nil is the process's own.
+	Namespace *netns.NsHandle
+	// Listener replaces Configuration.Listen.
+	Listener net.Listener
+	// LSPs replaces FRR for routers whose LSPs are made by something else.
+	LSPs apply.LSPs
+}
+
+// Agent is a running target.
+type Agent struct {
+	cfg     Configuration
+	deps    Dependencies
+	kernel  *kernel.Kernel
+	engine  *apply.Engine
+	store   *apply.Store
+	metrics *metrics
+	wake    *service.Signal
+	server  *grpc.Server
+	stop    context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+// New is inert.
+func New(cfg Configuration, deps Dependencies) *Agent {
+	return &Agent{cfg: cfg, deps: deps, wake: service.NewSignal()}
+}
+
+// Start takes over what an earlier agent left, then serves.
+func (a *Agent) Start(ctx context.Context) error {
+	if err := os.MkdirAll(a.cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	creds, err := transport(a.cfg.TLS)
+	if err != nil {
+		return err
+	}
+	if err := a.open(); err != nil {
+		return err
+	}
+	if err := a.store.Recover(ctx); err != nil {
+		a.kernel.Close()
+		return err
+	}
+	listener := a.deps.Listener
+	if listener == nil {
+		if listener, err = net.Listen("tcp", a.cfg.Listen); err != nil {
+			a.kernel.Close()
+			return fmt.Errorf("listen for gNMI: %w", err)
+		}
+	}
+	return a.serve(listener, creds)
+}
+
+// open wires the parts.
+func (a *Agent) open() error {
+	features, err := kernel.Probe()
+	if err != nil {
+		return err
+	}
+	for _, missing := range features.Missing() {
+		a.deps.Log.Warn("kernel feature missing; configuration that needs it is refused", "feature", missing)
+	}
+	ns := netns.None()
+	if a.deps.Namespace != nil {
+		ns = *a.deps.Namespace
+	}
+	a.kernel, err = kernel.Open(kernel.Configuration{Namespace: ns, Owned: filepath.Join(a.cfg.DataDir, "owned.json")}, a.deps.Log)
+	if err != nil {
+		return err
+	}
+	a.engine = &apply.Engine{Kernel: a.kernel, LSPs: a.deps.LSPs, Features: features, Log: a.deps.Log}
+	if router := a.frr(); router != nil && a.engine.LSPs == nil {
+		a.engine.LSPs = router
+	}
+	a.store = apply.NewStore(apply.Configuration{Dir: a.cfg.DataDir, Lines: a.line, Interfaces: a.interfaceNames}, a.engine)
+	a.metrics = newMetrics(a.deps.Metrics, func() bool { return a.store.Drift() != nil })
+	return nil
+}
+
+func (a *Agent) frr() *frr.Router {
+	if a.cfg.FRRInstance == "none" {
+		return nil
+	}
+	return &frr.Router{Vtysh: frr.Vtysh{Instance: a.cfg.FRRInstance}}
+}
+
+func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
+	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Line: a.line, Log: a.deps.Log,
+		Plan: func() intent.Plan { _, p := a.store.Running(); return p }})
+	a.server = grpc.NewServer(creds, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(a.observe, a.authorize), grpc.StreamInterceptor(a.observeStream))
+	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Log: a.deps.Log}))
+	reflection.Register(a.server)
+	ctx, stop := context.WithCancel(context.Background())
+	a.stop = stop
+	events, err := a.kernel.Watch(ctx.Done())
+	if err != nil {
+		stop()
+		return errors.Join(err, listener.Close())
+	}
+	a.wg.Go(func() { a.watch(ctx, events) })
+	a.wg.Go(func() {
+		if err := a.server.Serve(listener); err != nil {
+			a.deps.Log.Error("gNMI server ended", "error", err)
+		}
+	})
+	a.deps.Log.Info("router agent serves gNMI", "name", a.cfg.Name, "address", listener.Addr().String())
+	return nil
+}
+
+// maxMessage is enough for a set of 100,000 prefix pairs.
+const maxMessage = 64 << 20
+
+// Times of reconciliation.
+const (
+	quiet    = time.Second      // after the last change of links or routes
+	retry    = 5 * time.Second  // while the router does not hold its configuration
+	maxRetry = 60 * time.Second // at most, doubling
+)
+
+// watch passes changes of links and routes on to subscribers, and makes LSPs
+// follow them: labels of adjacencies change when a link comes back.
+func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
+	wait := retry
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	settled := a.store.Drift() == nil
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-events:
+			a.wake.Send()
+			if a.store.HasTunnels() {
+				timer.Reset(quiet)
+				settled = false
+			}
+		case <-timer.C:
+			if settled && a.store.Drift() == nil {
+				continue
+			}
+			if settled = a.reconcile(ctx); settled {
+				wait = retry
+				continue
+			}
+			timer.Reset(wait)
+			wait = min(2*wait, maxRetry)
+		}
+	}
+}
+
+func (a *Agent) reconcile(ctx context.Context) bool {
+	err := a.store.Reconcile(ctx)
+	if err != nil {
+		a.metrics.reconciled.WithLabelValues("failed").Inc()
+		a.deps.Log.Warn("router does not hold its configuration; will try again", "error", err)
+		return false
+	}
+	a.metrics.reconciled.WithLabelValues("ok").Inc()
+	return true
+}
+
+// Stop ends the service. Kernel and FRR keep what they hold, and traffic flows on.
+func (a *Agent) Stop(ctx context.Context) error {
+	if a.server == nil {
+		return nil
+	}
+	a.stop()
+	done := make(chan struct{})
+	go func() { a.server.GracefulStop(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Second): // streams never end by themselves
+		a.server.Stop()
+	case <-ctx.Done():
+		a.server.Stop()
+	}
+	a.wg.Wait()
+	a.store.Stop()
+	a.kernel.Close()
+	return nil
+}

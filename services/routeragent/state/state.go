@@ -1,0 +1,215 @@
+// Package state reads what the router is doing, as OpenConfig state.
+//
+// In: the paths somebody asks about. Out: a tree with the state under them,
+// read from the kernel and FRR now. Next: services/routeragent/gnmi, which
+// merges it with the configuration.
+//
+// Nothing here copies configuration: a queue that was asked for and is not in
+// the kernel has no state.
+package state
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/services/routeragent/frr"
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/kernel"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+// Dependencies of a Reader.
+type Dependencies struct {
+	Kernel *kernel.Kernel
+	// FRR is nil on a router without it.
+	FRR *frr.Router
+	// Plan is what the running configuration means.
+	Plan func() intent.Plan
+	// Line tells the rate of an interface.
+	Line intent.Lines
+	Log  *slog.Logger
+}
+
+// Reader reads state.
+type Reader struct {
+	deps      Dependencies
+	providers []provider
+
+	mu   sync.Mutex
+	db   *frr.Database
+	read time.Time
+}
+
+// provider fills one part of the tree.
+type provider struct {
+	root tree.Path
+	fill func(ctx context.Context, n *tree.Node) error
+}
+
+// databaseAge is how old the link-state database may be when it is shown; one reading takes half a second of a slow router's time.
+const databaseAge = 2 * time.Second
+
+// New lists the providers.
+func New(deps Dependencies) *Reader {
+	r := &Reader{deps: deps}
+	r.providers = []provider{
+		{root: at("interfaces"), fill: r.interfaces},
+		{root: at("qos", "interfaces"), fill: r.queues},
+		{root: at("network-instances", "network-instance", "policy-forwarding"), fill: r.rules},
+		{root: at("network-instances", "network-instance", "mpls"), fill: r.tunnels},
+		{root: at("network-instances", "network-instance", "protocols"), fill: r.database},
+	}
+	return r
+}
+
+// at builds a path of the schema, every list entry matching.
+func at(names ...string) tree.Path {
+	var p tree.Path
+	s := tree.Root()
+	for _, name := range names {
+		s = s.Children[name]
+		e := tree.Elem{Schema: s}
+		if s.Kind == tree.List {
+			e.Keys = map[string]string{}
+			for _, k := range s.Keys {
+				e.Keys[k] = "*"
+			}
+		}
+		p.Elems = append(p.Elems, e)
+	}
+	return p
+}
+
+// Read returns the state that the paths may select; only the providers concerned are asked.
+func (r *Reader) Read(ctx context.Context, paths ...tree.Path) (*tree.Node, error) {
+	n := tree.New()
+	for _, p := range r.providers {
+		for _, want := range paths {
+			if !p.root.Overlaps(want) {
+				continue
+			}
+			if err := p.fill(ctx, n); err != nil {
+				return nil, fmt.Errorf("read %s: %w", p.root, err)
+			}
+			break
+		}
+	}
+	return n, nil
+}
+
+func (r *Reader) interfaces(_ context.Context, n *tree.Node) error {
+	links, err := r.deps.Kernel.Links()
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		r.oneInterface(n.Into("interfaces").Entry("interface", l.Name), l)
+	}
+	return nil
+}
+
+func (r *Reader) oneInterface(e *tree.Node, l kernel.Link) {
+	s := e.Into("state")
+	s.Set("name", l.Name).Set("ifindex", uint32(l.Index)).Set("mtu", min(l.MTU, 65535))
+	s.Set("admin-status", word(l.AdminUp, "UP", "DOWN")).Set("oper-status", word(l.Up, "UP", "DOWN"))
+	c := s.Into("counters")
+	c.Set("in-octets", l.In.Octets).Set("in-pkts", l.In.Packets).Set("in-discards", l.In.Discards).Set("in-errors", l.In.Errors)
+	c.Set("out-octets", l.Out.Octets).Set("out-pkts", l.Out.Packets).Set("out-discards", l.Out.Discards).Set("out-errors", l.Out.Errors)
+	if line, ok := r.deps.Line(l.Name); ok && line.Rate > 0 && !l.Loopback {
+		s.Set("line-rate", line.Rate)
+		if speed, ok := speeds[line.Rate/1e6]; ok {
+			e.Into("ethernet", "state").Set("port-speed", "openconfig-if-ethernet:"+speed)
+		}
+	}
+	if l.MAC != "" && !l.Loopback {
+		e.Into("ethernet", "state").Set("mac-address", l.MAC)
+	}
+	for _, a := range l.Addresses {
+		e.Into("subinterfaces").Entry("subinterface", "0").Into("ipv4", "addresses").Entry("address", a.Addr().String()).
+			Into("state").Set("ip", a.Addr().String()).Set("prefix-length", a.Bits())
+	}
+}
+
+// speeds are the rates OpenConfig has a word for, Mbit/s.
+var speeds = map[uint64]string{
+	10: "SPEED_10MB", 100: "SPEED_100MB", 1000: "SPEED_1GB", 2500: "SPEED_2500MB", 5000: "SPEED_5GB", 10000: "SPEED_10GB",
+	25000: "SPEED_25GB", 40000: "SPEED_40GB", 50000: "SPEED_50GB", 100000: "SPEED_100GB", 200000: "SPEED_200GB", 400000: "SPEED_400GB", 800000: "SPEED_800GB",
+}
+
+func word(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}
+
+func (r *Reader) queues(_ context.Context, n *tree.Node) error {
+	plan := r.deps.Plan()
+	for name, port := range plan.Kernel.Ports {
+		counters, err := r.deps.Kernel.PortCounters(name)
+		if err != nil {
+			return err
+		}
+		if counters == nil {
+			continue
+		}
+		e := n.Into("qos", "interfaces").Entry("interface", plan.PortIDs[name])
+		e.Into("state").Set("interface-id", plan.PortIDs[name])
+		for _, q := range port.Queues {
+			c, ok := counters[q.Class]
+			if !ok {
+				continue
+			}
+			e.Into("output", "queues").Entry("queue", q.Name).Into("state").Set("name", q.Name).
+				Set("transmit-pkts", c.Packets).Set("transmit-octets", c.Octets).Set("dropped-pkts", c.Drops)
+		}
+	}
+	return nil
+}
+
+func instance(n *tree.Node) *tree.Node {
+	return n.Into("network-instances").Entry("network-instance", "DEFAULT")
+}
+
+func (r *Reader) rules(_ context.Context, n *tree.Node) error {
+	plan := r.deps.Plan()
+	bound := map[string]bool{}
+	for _, policy := range plan.Kernel.Bindings {
+		bound[policy] = true
+	}
+	var slots []int
+	for id, slot := range plan.Rules {
+		if bound[id.Policy] {
+			slots = append(slots, slot)
+		}
+	}
+	hits, err := r.deps.Kernel.Hits(slots)
+	if err != nil {
+		return err
+	}
+	for id, slot := range plan.Rules {
+		h, ok := hits[slot]
+		if !ok || !bound[id.Policy] {
+			continue
+		}
+		instance(n).Into("policy-forwarding", "policies").Entry("policy", id.Policy).Into("rules").Entry("rule", fmt.Sprint(id.Sequence)).
+			Into("state").Set("sequence-id", id.Sequence).Set("matched-pkts", h.Packets).Set("matched-octets", h.Octets)
+	}
+	return nil
+}
+
+func (r *Reader) tunnels(_ context.Context, n *tree.Node) error {
+	for _, t := range r.deps.Plan().Tunnels {
+		route, ok, err := r.deps.Kernel.Path(t.ID)
+		if err != nil {
+			return err
+		}
+		up := ok && (len(route.Labels) > 0 || len(t.Hops) < 2)
+		instance(n).Into("mpls", "lsps", "constrained-path", "tunnels").Entry("tunnel", t.Name).Into("state").
+			Set("name", t.Name).Set("oper-status", "openconfig-mpls-types:"+word(up, "UP", "DOWN"))
+	}
+	return nil
+}

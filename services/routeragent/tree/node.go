@@ -1,0 +1,164 @@
+package tree
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Node is data: a container or list entry with members, a list with entries, or a leaf with a value.
+type Node struct {
+	Schema *Schema
+	// Members of a container or list entry by name; entries of a list by entryKey.
+	Members map[string]*Node
+	// Keys of a list entry.
+	Keys map[string]string
+	// Value of a leaf as RFC 7951 spells it: string, bool, json.Number; of a leaf-list []any.
+	Value any
+}
+
+// New is an empty device.
+func New() *Node { return newNode(Root()) }
+
+func newNode(s *Schema) *Node { return &Node{Schema: s, Members: map[string]*Node{}} }
+
+// Clone copies a tree; leaves are shared, being immutable.
+func (n *Node) Clone() *Node {
+	c := &Node{Schema: n.Schema, Keys: n.Keys, Value: n.Value}
+	if n.Members != nil {
+		c.Members = make(map[string]*Node, len(n.Members))
+		for k, m := range n.Members {
+			c.Members[k] = m.Clone()
+		}
+	}
+	return c
+}
+
+func entryKey(s *Schema, keys map[string]string) string {
+	parts := make([]string, len(s.Keys))
+	for i, k := range s.Keys {
+		parts[i] = keys[k]
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// isEntry is true for a list entry, as opposed to the list.
+func (n *Node) isEntry() bool { return n.Schema.Kind == List && n.Keys != nil }
+
+// empty is true for a container without data.
+func (n *Node) empty() bool {
+	return n.Schema.Kind != Leaf && n.Schema.Kind != LeafList && !n.isEntry() && len(n.Members) == 0
+}
+
+// names lists members in a stable order.
+func (n *Node) names() []string { return slices.Sorted(maps.Keys(n.Members)) }
+
+// Match is a node with its path.
+type Match struct {
+	Path Path
+	Node *Node
+}
+
+// Find returns what a path selects, wildcards expanded, in a stable order.
+func (n *Node) Find(p Path) []Match { return n.find(Path{}, p.Elems) }
+
+func (n *Node) find(at Path, rest []Elem) []Match {
+	if len(rest) == 0 {
+		return []Match{{at, n}}
+	}
+	e := rest[0]
+	m, ok := n.Members[e.Schema.Name]
+	if !ok {
+		return nil
+	}
+	if e.Schema.Kind != List {
+		return m.find(at.with(e.Schema, nil), rest[1:])
+	}
+	var out []Match
+	for _, key := range m.names() {
+		entry := m.Members[key]
+		if keysMatch(e.Keys, entry.Keys) {
+			out = append(out, entry.find(at.with(e.Schema, entry.Keys), rest[1:])...)
+		}
+	}
+	return out
+}
+
+func keysMatch(want, have map[string]string) bool {
+	for k, v := range want {
+		if v != "*" && v != have[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// Leaves calls f for every leaf at and under a match, in a stable order.
+func (m Match) Leaves(f func(Match)) {
+	switch {
+	case m.Node.Schema.Kind == Leaf || m.Node.Schema.Kind == LeafList:
+		f(m)
+	case m.Node.Schema.Kind == List && !m.Node.isEntry():
+		for _, k := range m.Node.names() {
+			e := m.Node.Members[k]
+			p := m.Path
+			p.Elems = slices.Clone(p.Elems)
+			p.Elems[len(p.Elems)-1].Keys = e.Keys
+			Match{p, e}.Leaves(f)
+		}
+	default:
+		for _, name := range m.Node.names() {
+			c := m.Node.Members[name]
+			if c.Schema.Kind == List {
+				for _, k := range c.names() {
+					e := c.Members[k]
+					Match{m.Path.with(c.Schema, e.Keys), e}.Leaves(f)
+				}
+				continue
+			}
+			Match{m.Path.with(c.Schema, nil), c}.Leaves(f)
+		}
+	}
+}
+
+// Merge adds the data of another tree; where both have a leaf the other's stands.
+func (n *Node) Merge(other *Node) {
+	for k, o := range other.Members {
+		mine, ok := n.Members[k]
+		if !ok {
+			n.Members[k] = o
+			continue
+		}
+		if mine.Members == nil {
+			n.Members[k] = o
+			continue
+		}
+		mine.Merge(o)
+	}
+}
+
+// Entries of a list in the order of their keys, numeric keys by number.
+func (n *Node) Entries() []*Node {
+	out := make([]*Node, 0, len(n.Members))
+	for _, e := range n.Members {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b *Node) int {
+		for _, k := range n.Schema.Keys {
+			x, y := a.Keys[k], b.Keys[k]
+			i, err1 := strconv.ParseUint(x, 10, 64)
+			j, err2 := strconv.ParseUint(y, 10, 64)
+			c := strings.Compare(x, y)
+			if err1 == nil && err2 == nil {
+				c = cmp.Compare(i, j)
+			}
+			if c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return out
+}

@@ -1,0 +1,162 @@
+package tree
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/goyang/pkg/yang"
+)
+
+// Value turns a gNMI value into JSON as the tree reads it. Scalars are accepted for leaves, JSON and JSON_IETF for everything.
+func Value(v *gnmi.TypedValue) (any, error) {
+	switch x := v.GetValue().(type) {
+	case *gnmi.TypedValue_JsonIetfVal:
+		return decode(x.JsonIetfVal)
+	case *gnmi.TypedValue_JsonVal:
+		return decode(x.JsonVal)
+	case *gnmi.TypedValue_StringVal:
+		return x.StringVal, nil
+	case *gnmi.TypedValue_BoolVal:
+		return x.BoolVal, nil
+	case *gnmi.TypedValue_UintVal:
+		return json.Number(strconv.FormatUint(x.UintVal, 10)), nil
+	case *gnmi.TypedValue_IntVal:
+		return json.Number(strconv.FormatInt(x.IntVal, 10)), nil
+	case *gnmi.TypedValue_DoubleVal:
+		return json.Number(strconv.FormatFloat(x.DoubleVal, 'g', -1, 64)), nil
+	case *gnmi.TypedValue_LeaflistVal:
+		out := []any{}
+		for _, e := range x.LeaflistVal.GetElement() {
+			ev, err := Value(e)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ev)
+		}
+		return out, nil
+	default:
+		return nil, fmt.Errorf("values of type %T are not supported; send JSON, JSON_IETF or a scalar", x)
+	}
+}
+
+// Supported is false for encodings of values that no path of ours takes (ASCII, bytes, protobuf).
+func Supported(v *gnmi.TypedValue) bool {
+	switch v.GetValue().(type) {
+	case *gnmi.TypedValue_AsciiVal, *gnmi.TypedValue_BytesVal, *gnmi.TypedValue_ProtoBytes, *gnmi.TypedValue_AnyVal:
+		return false
+	}
+	return true
+}
+
+func decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("decode JSON: %w", err)
+	}
+	if d.More() {
+		return nil, fmt.Errorf("decode JSON: more than one value")
+	}
+	return v, nil
+}
+
+// leafValue brings a value into RFC 7951 form. A 64-bit number is taken as a
+// number too, because JSON (not IETF) and scalars spell it so; ranges and
+// patterns are ygot's to check.
+func leafValue(s *Schema, v any) (any, error) {
+	if s.Kind == LeafList {
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		out := make([]any, 0, len(list))
+		for _, e := range list {
+			ev, err := scalar(s, e)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ev)
+		}
+		return out, nil
+	}
+	return scalar(s, v)
+}
+
+func scalar(s *Schema, v any) (any, error) {
+	switch x := v.(type) {
+	case json.Number:
+		if Is64(s.Type) {
+			return x.String(), nil
+		}
+		if s.Type.Kind == yang.Ystring || s.Type.Kind == yang.Yenum || s.Type.Kind == yang.Yidentityref || s.Type.Kind == yang.Ybool {
+			return nil, fmt.Errorf("%s: %s is a number, want %s", s.Path(), x, s.Type.Kind)
+		}
+		return x, nil
+	case string, bool:
+		return x, nil
+	case nil:
+		return nil, fmt.Errorf("%s: null is no value", s.Path())
+	default:
+		return nil, fmt.Errorf("%s: %T is no value for a leaf", s.Path(), v)
+	}
+}
+
+// leafText is a key value as it stands in a path.
+func leafText(s *Schema, v any) (string, error) {
+	value, err := scalar(s, v)
+	return fmt.Sprint(value), err
+}
+
+// keyValue is the reverse of leafText; keys that are leafrefs to numbers are numbers.
+func keyValue(s *Schema, text string) any {
+	switch s.Type.Kind {
+	case yang.Yuint8, yang.Yuint16, yang.Yuint32, yang.Yint8, yang.Yint16, yang.Yint32:
+		return json.Number(text)
+	case yang.Yleafref:
+		if t := target(s); t != nil {
+			return keyValue(t, text)
+		}
+	}
+	return text
+}
+
+// target follows a leafref of the form ../config/x or ../state/x, which every key of OpenConfig is.
+func target(s *Schema) *Schema {
+	parts := strings.Split(s.Type.Path, "/")
+	at := s
+	for _, p := range parts {
+		if _, bare, ok := strings.Cut(p, ":"); ok {
+			p = bare
+		}
+		if p == ".." {
+			at = at.Parent
+		} else {
+			at = at.Children[p]
+		}
+		if at == nil {
+			return nil
+		}
+	}
+	return at
+}
+
+func member(o map[string]any, name string) (any, bool) {
+	if v, ok := o[name]; ok {
+		return v, true
+	}
+	for k, v := range o {
+		if _, bare, ok := strings.Cut(k, ":"); ok && bare == name {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+func sortedNames(o map[string]any) []string { return slices.Sorted(maps.Keys(o)) }
