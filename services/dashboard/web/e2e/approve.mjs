@@ -84,7 +84,8 @@ async function verified(page, detail, change) {
   );
   await until(`${change} to be verified`, ended.or(refused).first().waitFor());
   const at = new Date().toISOString();
-  if (await refused.isVisible()) throw new Error(`the approval of ${change} was refused: ${await refused.textContent()}`);
+  if (await refused.isVisible())
+    throw new Error(`the approval of ${change} was refused: ${await refused.textContent()}`);
   const state = await detail.getAttribute("data-state");
   if (state !== "VERIFIED") {
     await shot(page, "dashboard-failed");

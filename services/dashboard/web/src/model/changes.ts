@@ -95,6 +95,15 @@ export function steps(change: ChangeSet): Step[] {
   return [...out.filter((s) => s.state === "done"), end];
 }
 
+/** Why a change set did not end as it should: what was noted, then what each router said. */
+export function outcome(change: ChangeSet): string[] {
+  const out: string[] = [];
+  const note = change.state === State.FAILED ? change.history.at(-1)?.note : "";
+  if (note) out.push(note);
+  for (const d of change.devices) if (d.error) out.push(`${d.device}: ${d.error}`);
+  return out;
+}
+
 /** A router's plan in sentences. */
 export function planSentences(plan: RouterPlan): string[] {
   const out: string[] = [];

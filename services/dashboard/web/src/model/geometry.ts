@@ -66,6 +66,21 @@ export function labelBeside(a: Point, b: Point, label: Size, away: Point, gap: n
   return { x: clamp(p.x, label.width / 2, frame.width), y: clamp(p.y, label.height / 2, frame.height) };
 }
 
+/** A box by its centre. */
+export interface Placed extends Point, Size {}
+
+const touch = (a: Placed, b: Placed) =>
+  Math.abs(a.x - b.x) * 2 < a.width + b.width && Math.abs(a.y - b.y) * 2 < a.height + b.height;
+
+/** Those of the boxes, first come first served, that touch neither each other nor what stands there already. */
+export function withoutOverlap<T extends Placed>(boxes: readonly T[], standing: readonly Placed[]): T[] {
+  const kept: T[] = [];
+  for (const box of boxes) {
+    if (![...standing, ...kept].some((other) => touch(box, other))) kept.push(box);
+  }
+  return kept;
+}
+
 /** Points of a small line chart; undefined values leave a gap. */
 export function sparkline(values: readonly (number | undefined)[], size: Size, max: number): string {
   if (values.length < 2 || max <= 0) return "";

@@ -75,13 +75,15 @@ function push(points: readonly Point[], force: Point[], i: number, j: number, la
   fb.y -= dy * f;
 }
 
+const tenth = (v: number) => Math.round(v * 10) / 10;
+
 /** Stretches to the box; what has no extent stands in its middle. */
 function stretch(points: readonly Point[], box: Box): Point[] {
   const xs = points.map((p) => p.x);
   const ys = points.map((p) => p.y);
   const scale = (v: number, all: number[], from: number, to: number) => {
     const [min, max] = [Math.min(...all), Math.max(...all)];
-    return max - min < 1e-6 ? (from + to) / 2 : from + ((v - min) / (max - min)) * (to - from);
+    return max - min < 1e-6 ? (from + to) / 2 : tenth(from + ((v - min) / (max - min)) * (to - from));
   };
   return points.map((p) => ({
     x: scale(p.x, xs, box.left, box.right),

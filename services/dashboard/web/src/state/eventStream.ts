@@ -37,17 +37,16 @@ export class EventStream {
   }
 
   async #follow(signal: AbortSignal) {
-    for (let attempt = 1; !signal.aborted; attempt++) {
-      try {
-        await this.#read(signal, () => {
-          attempt = 0;
-        });
-        this.#lost("the stream ended", backoff(attempt + 1));
-      } catch (reason) {
-        if (signal.aborted) return;
-        this.#lost(errorText(reason), backoff(attempt + 1));
-      }
-      await pause(backoff(attempt + 1), signal);
+    let failures = 0;
+    const onConnect = () => {
+      failures = 0;
+    };
+    while (!signal.aborted) {
+      const error = await this.#read(signal, onConnect).then(() => "the stream ended", errorText);
+      if (signal.aborted) return;
+      const wait = backoff(++failures);
+      this.#set({ connected: false, error, retryAt: Date.now() + wait });
+      await pause(wait, signal);
     }
   }
 
@@ -66,10 +65,6 @@ export class EventStream {
     if (events === this.#stream.events) return;
     this.#set({ events });
     this.onEvent(event);
-  }
-
-  #lost(error: string, wait: number) {
-    this.#set({ connected: false, error, retryAt: Date.now() + wait });
   }
 
   #set(part: Partial<Stream>) {

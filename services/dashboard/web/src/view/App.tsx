@@ -28,7 +28,7 @@ export function App() {
   const selectPair = (pair: string | undefined) => setUrl({ pair });
   return (
     <div className="app">
-      <Header graph={graph} onChange={selectChange} />
+      <Header graph={graph} selected={url.change} onChange={selectChange} />
       <main className={url.change ? "reading" : ""}>
         <div className="column">
           <TopologyPanel

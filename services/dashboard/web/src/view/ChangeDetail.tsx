@@ -1,9 +1,8 @@
 import { useRef, useState } from "react";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
-import { type Action, actionsOf, type Step, stateLabel, stateName, steps } from "../model/changes";
+import { type Action, actionsOf, outcome, type Step, stateLabel, stateName, steps } from "../model/changes";
 import { ConfirmDialog } from "./ConfirmDialog";
 import { DeviceDetail } from "./DeviceDetail";
-import { Badge } from "./Panel";
 import { Clock } from "./time";
 
 interface Props {
@@ -22,7 +21,6 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
   const [asking, setAsking] = useState<Action>();
   const [problem, setProblem] = useState<string>();
   const heading = useRef<HTMLHeadingElement>(null);
-  const label = stateLabel(change.state);
   return (
     <article
       className="change-detail"
@@ -40,9 +38,6 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
           </p>
         </div>
         <div className="actions">
-          <Badge tone={label.tone} testId="change-state">
-            {label.text}
-          </Badge>
           {actionsOf(change.state).map((a) => (
             <button
               key={a}
@@ -64,6 +59,11 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
         </p>
       )}
       <Course steps={steps(change)} />
+      {outcome(change).map((line) => (
+        <p key={line} className="problem" role="alert">
+          {line}
+        </p>
+      ))}
       {change.reason && <p className="reason">{change.reason}</p>}
       {change.pairs.length > 0 && (
         <p className="pair-links">

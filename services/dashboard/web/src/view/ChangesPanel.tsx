@@ -89,6 +89,7 @@ function ChangeRow({ change, now, selected, onSelect }: RowProps) {
         <span className="title">{change.title || change.id}</span>
         <span className="by dim">
           {change.id} · {change.author}
+          {change.reason && ` · ${change.reason}`}
         </span>
         <span className="when dim">
           <Ago at={change.created} now={now} />

@@ -68,7 +68,9 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
           />
         </label>
         <label>
-          Note <span className="dim">(optional, kept in the history)</span>
+          <span>
+            Note <span className="dim">(optional, kept in the history)</span>
+          </span>
           <textarea name="note" rows={2} maxLength={400} value={note} onChange={(e) => setNote(e.target.value)} />
         </label>
         {error && (

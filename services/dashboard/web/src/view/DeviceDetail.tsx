@@ -26,11 +26,7 @@ export function DeviceDetail({ device, open: first }: { device: DeviceChange; op
         </span>
         <Badge tone={label.tone}>{label.text}</Badge>
       </summary>
-      {device.error && (
-        <p className="problem" role="alert">
-          {device.error}
-        </p>
-      )}
+      {device.error && <p className="problem">{device.error}</p>}
       {device.plan && (
         <ul className="sentences">
           {planSentences(device.plan).map((s) => (

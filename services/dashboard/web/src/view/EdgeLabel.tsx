@@ -6,17 +6,20 @@ import { formatRate, formatShare } from "../model/units";
 const row = 17;
 const pad = 7;
 const chart: Size = { width: 44, height: 11 };
-const rateWidth = 70;
-const shareWidth = 36;
+const rateWidth = 76;
+const shareWidth = 42;
+/** Between names and chart. */
+const gap = 8;
 /** Of a character of the label's font, on the wide side. */
-const charWidth = 6.6;
+const charWidth = 6.9;
 
 const names = (l: Lane, graph: Graph) => {
   const name = (id: string) => graph.routers.find((r) => r.id === id)?.name ?? id;
   return `${name(l.from)} → ${name(l.to)}`;
 };
 
-const nameWidth = (edge: Edge, graph: Graph) => Math.max(...edge.lanes.map((l) => names(l, graph).length)) * charWidth;
+const nameWidth = (edge: Edge, graph: Graph) =>
+  Math.max(...edge.lanes.map((l) => names(l, graph).length)) * charWidth + gap;
 
 /** Room that the label of a link takes. */
 export function labelSize(edge: Edge, graph: Graph): Size {

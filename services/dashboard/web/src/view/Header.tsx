@@ -5,11 +5,13 @@ import { useResource, useStore, useStream } from "../state/hooks";
 
 interface Props {
   graph: Graph;
+  /** Selected change set: it needs no button to get to it. */
+  selected: string | undefined;
   onChange: (id: string) => void;
 }
 
 /** The state of everything in one line. */
-export function Header({ graph, onChange }: Props) {
+export function Header({ graph, selected, onChange }: Props) {
   const store = useStore();
   const stream = useStream();
   const pairs = useResource(store.pairs).data;
@@ -18,7 +20,7 @@ export function Header({ graph, onChange }: Props) {
   const managed = graph.routers.filter((r) => r.state !== "foreign");
   const up = managed.filter((r) => r.state === "up");
   const doubtful = exporters?.filter((q) => concerns(q).length > 0) ?? [];
-  const first = waiting[0];
+  const first = waiting.find((c) => c.id !== selected);
   return (
     <header className="top">
       <h1>

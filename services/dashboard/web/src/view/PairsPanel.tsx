@@ -105,6 +105,8 @@ function AgesOut({ pair, now }: { pair: Pair; now: Millis }) {
 }
 
 function EvidenceTable({ pair }: { pair: Pair }) {
+  const seconds = pair.evidence[0]?.interval?.seconds;
+  const length = seconds ? formatSpan(Number(seconds) * 1000) : "";
   return (
     <div className="evidence" data-testid="evidence">
       <p className="dim">
@@ -114,28 +116,28 @@ function EvidenceTable({ pair }: { pair: Pair }) {
       <table>
         <thead>
           <tr>
-            <th>Interval from</th>
+            <th>Interval{length && ` (${length})`}</th>
             <th>Flow</th>
             <th className="num">Bytes</th>
-            <th className="num">Threshold H</th>
+            <th className="num">over H</th>
             <th className="num">Packets</th>
             <th className="num">Sampling</th>
-            <th className="num">Error</th>
           </tr>
         </thead>
         <tbody>
           {evidenceOf(pair).map((e) => (
             <tr key={`${e.intervalStart?.seconds} ${flowText(e)}`}>
               <td>
-                <Clock at={e.intervalStart} />{" "}
-                <span className="dim">+{formatSpan(Number(e.interval?.seconds ?? 0n) * 1000)}</span>
+                <Clock at={e.intervalStart} />
               </td>
               <td>{flowText(e)}</td>
               <td className="num">{formatBytes(e.bytes)}</td>
               <td className="num">{formatBytes(e.minBytes)}</td>
               <td className="num">{formatCount(e.packets)}</td>
-              <td className="num">{samplingText(e.samplingRate)}</td>
-              <td className="num">{e.samplingError > 0 ? `± ${formatShare(share(e.samplingError), 1)}` : "none"}</td>
+              <td className="num">
+                {samplingText(e.samplingRate)}
+                {e.samplingError > 0 && `, ± ${formatShare(share(e.samplingError), 1)}`}
+              </td>
             </tr>
           ))}
         </tbody>

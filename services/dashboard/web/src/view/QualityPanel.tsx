@@ -66,10 +66,7 @@ export function QualityPanel({ now }: { now: Millis }) {
                     {bad.length === 0 ? (
                       <Badge tone="good">good</Badge>
                     ) : (
-                      <>
-                        <Badge tone="waiting">{bad[0]}</Badge>
-                        {bad.length > 1 && <span className="dim"> +{bad.length - 1}</span>}
-                      </>
+                      <span className="bad-text">{bad.join(", ")}</span>
                     )}
                   </td>
                 </tr>

@@ -1,8 +1,17 @@
 import { useMemo, useRef, useState } from "react";
-import { labelBeside, lane, middle, pathBeside, rightOf, type Size } from "../model/geometry";
+import {
+  labelBeside,
+  lane,
+  middle,
+  type Placed,
+  pathBeside,
+  rightOf,
+  type Size,
+  withoutOverlap,
+} from "../model/geometry";
 import { layout, type Point } from "../model/layout";
 import type { LspOverlay } from "../model/lsp";
-import { type Edge, type Graph, type Lane, loadLevel, type Router } from "../model/topology";
+import { type Edge, type Graph, type Lane, type LoadLevel, loadLevel, type Router } from "../model/topology";
 import { formatRate, formatShare } from "../model/units";
 import { EdgeLabel, labelSize } from "./EdgeLabel";
 import { useSize } from "./useSize";
@@ -32,8 +41,7 @@ export function TopologyMap({ graph, overlays, label }: Props) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: shape stands for the parts of graph and size that matter
   const places = useMemo(() => layout(graph, frameBox(size, box, graph.edges.length)), [shape]);
   const place = (id: string): Point => places.get(id) ?? { x: size.width / 2, y: size.height / 2 };
-  const centre = { x: size.width / 2, y: mean([...places.values()].map((p) => p.y)) };
-  const labelled = (e: Edge) => graph.edges.length <= fewEdges || hovered === e.id;
+  const labels = placeLabels(graph, places, box, size, hovered);
   return (
     <div className="map" ref={frame}>
       {size.width > 0 && (
@@ -50,21 +58,69 @@ export function TopologyMap({ graph, overlays, label }: Props) {
           {graph.edges.map((e) => (
             <g key={e.id} onPointerEnter={() => setHovered(e.id)} onPointerLeave={() => setHovered(undefined)}>
               <EdgeLines edge={e} a={place(e.a)} b={place(e.b)} box={box} shift={parallelShift(graph.edges, e)} />
-              {!labelled(e) && <HotSpot edge={e} a={place(e.a)} b={place(e.b)} />}
             </g>
           ))}
           {graph.routers.map((r) => (
             <RouterBox key={r.id} router={r} at={place(r.id)} box={box} few={few} />
           ))}
-          {graph.edges.filter(labelled).map((e) => {
-            const dims = labelSize(e, graph);
-            const at = labelBeside(place(e.a), place(e.b), dims, centre, 16, size);
-            return <EdgeLabel key={e.id} edge={e} graph={graph} at={at} size={dims} />;
-          })}
+          {labels.map((l) =>
+            l.short ? (
+              <text key={l.edge.id} className={`hot ${l.level}`} x={l.x} y={l.y + 4}>
+                {l.short}
+              </text>
+            ) : (
+              <EdgeLabel key={l.edge.id} edge={l.edge} graph={graph} at={l} size={l} />
+            ),
+          )}
         </svg>
       )}
     </div>
   );
+}
+
+interface EdgeText extends Placed {
+  edge: Edge;
+  /** Instead of the whole label. */
+  short?: string;
+  level: LoadLevel;
+}
+
+/** A label for each link where there is room; elsewhere only links that are filling up say how far. */
+function placeLabels(
+  graph: Graph,
+  places: ReadonlyMap<string, Point>,
+  box: Size,
+  frame: Size,
+  hovered: string | undefined,
+): EdgeText[] {
+  const place = (id: string): Point => places.get(id) ?? { x: 0, y: 0 };
+  const routers = graph.routers.map((r) => ({ ...place(r.id), ...box }));
+  const centre = { x: frame.width / 2, y: mean(routers.map((r) => r.y)) };
+  const whole = (e: Edge): EdgeText => {
+    const size = labelSize(e, graph);
+    const at = labelBeside(place(e.a), place(e.b), size, centre, 16, frame);
+    return { edge: e, level: "unknown", ...size, ...at };
+  };
+  const wanted = graph.edges.length <= fewEdges ? graph.edges : [];
+  const labels = withoutOverlap(wanted.map(whole), routers);
+  const rest = graph.edges.filter((e) => !labels.some((l) => l.edge === e));
+  const short = rest.flatMap((e) => shortLabel(e, place(e.a), place(e.b)) ?? []);
+  labels.push(...withoutOverlap(short, [...routers, ...labels]));
+  const asked = rest.find((e) => e.id === hovered);
+  return asked ? [...labels, whole(asked)] : labels;
+}
+
+/** Share of the link beside its busier lane; undefined where that is not worth saying. */
+function shortLabel(edge: Edge, a: Point, b: Point): EdgeText | undefined {
+  const hottest = edge.lanes.reduce<Lane | undefined>((x, l) => ((l.load ?? 0) > (x?.load ?? 0) ? l : x), undefined);
+  const level = loadLevel(hottest?.load);
+  if (!hottest?.load || level === "low") return undefined;
+  const size = { width: 32, height: 12 };
+  const beside = hottest.from === edge.a ? rightOf(a, b) : rightOf(b, a);
+  const reach = laneOffset + 6 + (Math.abs(beside.x) * size.width + Math.abs(beside.y) * size.height) / 2;
+  const m = middle({ from: a, to: b });
+  const at = { x: m.x + beside.x * reach, y: m.y + beside.y * reach };
+  return { edge, level, short: formatShare(hottest.load), ...size, ...at };
 }
 
 const mean = (v: number[]) => v.reduce((x, y) => x + y, 0) / (v.length || 1);
@@ -122,20 +178,6 @@ function laneText(l: Lane): string {
   const rate = l.rate === undefined ? "rate unknown" : formatRate(l.rate);
   const load = l.load === undefined ? "" : `, ${formatShare(l.load)} of ${formatRate(l.capacity)}`;
   return `${l.from} ${l.port}: ${rate}${load}, metric ${l.metric}`;
-}
-
-/** On a large map only links that are filling up say how far. */
-function HotSpot({ edge, a, b }: { edge: Edge; a: Point; b: Point }) {
-  const hottest = edge.lanes.reduce<Lane | undefined>((x, l) => ((l.load ?? 0) > (x?.load ?? 0) ? l : x), undefined);
-  const level = loadLevel(hottest?.load);
-  if (!hottest?.load || level === "low" || level === "unknown") return null;
-  const ahead = hottest.from === edge.a ? rightOf(a, b) : rightOf(b, a);
-  const m = middle({ from: a, to: b });
-  return (
-    <text className={`hot ${level}`} x={m.x + ahead.x * 18} y={m.y + ahead.y * 12 + 4}>
-      {formatShare(hottest.load)}
-    </text>
-  );
 }
 
 function RouterBox({ router, at, box, few }: { router: Router; at: Point; box: Size; few: boolean }) {

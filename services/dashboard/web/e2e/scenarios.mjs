@@ -1,0 +1,177 @@
+// What an operator does on the page, one scenario each. flags are the fixture's.
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { until, withPage } from "./browser.mjs";
+
+const fast = ["--pace", "200ms"];
+const laptop = { width: 1280, height: 800 };
+
+/** Runs approve.mjs as the demo does. */
+const approve = (url, out) =>
+  promisify(execFile)(process.execPath, [
+    fileURLToPath(new URL("approve.mjs", import.meta.url)),
+    ...["--url", url, "--out", out, "--by", "A. Operator", "--note", "seen and agreed", "--timeout", "20"],
+  ]);
+
+function check(what, ok) {
+  if (!ok) throw new Error(what);
+}
+
+async function open(page, url) {
+  page.setDefaultTimeout(10_000);
+  await page.goto(url);
+  await until("the page", page.getByTestId("topology").waitFor());
+}
+
+/** Elements whose boxes overlap though they should stand apart, by their text. */
+function overlaps(page, selector) {
+  return page.locator(selector).evaluateAll((list) => {
+    const boxes = list.map((e) => [e.textContent, e.getBoundingClientRect()]);
+    const out = [];
+    for (const [i, [a, p]] of boxes.entries()) {
+      for (const [b, q] of boxes.slice(i + 1)) {
+        if (p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom) out.push(`${a} over ${b}`);
+      }
+    }
+    return out;
+  });
+}
+
+export const scenarios = [
+  {
+    name: "a planned change set is approved and becomes verified",
+    flags: fast,
+    play: async ({ url }, { scratch }) => {
+      const { stdout } = await approve(url, scratch);
+      const told = JSON.parse(stdout);
+      check(`printed ${stdout}`, told.change === "cs-0042" && told.approvedAt < told.verifiedAt);
+      for (const shot of ["planned", "verified"])
+        check(`no ${shot} screenshot`, existsSync(join(scratch, `dashboard-${shot}.png`)));
+      await withPage(laptop, async (page) => {
+        await open(page, `${url}/?v=1&change=cs-0042`);
+        await page.getByText("History (").click();
+        await until("who approved, and the note", page.getByText("by A. Operator: seen and agreed").waitFor());
+        await until("the LSP in force", page.locator('[data-testid="lsp"][data-status="active"]').waitFor());
+      });
+    },
+  },
+  {
+    name: "a refused change set says which router refused and why",
+    flags: [...fast, "--refuse"],
+    play: async ({ url }, { scratch }) => {
+      const error = await approve(url, scratch).then(
+        () => "",
+        (e) => e.stderr,
+      );
+      check(`approve.mjs said ${error || "nothing"}`, /became FAILED.*CR: Set to .*weights sum to 105/.test(error));
+    },
+  },
+  {
+    name: "a verified change set is rolled back after a question",
+    flags: fast,
+    play: async ({ url }, { scratch }) => {
+      await approve(url, scratch);
+      await withPage(laptop, async (page) => {
+        await open(page, `${url}/?v=1&change=cs-0042`);
+        const back = page.getByRole("button", { name: "Roll back", exact: true });
+        await back.click();
+        await page.keyboard.press("Escape");
+        await until("the question to go away", page.getByRole("dialog").waitFor({ state: "detached" }));
+        await back.click();
+        const yes = page.getByRole("dialog").getByRole("button", { name: "Yes, roll back" });
+        check("a rollback needs no name", await yes.isDisabled());
+        await page.getByLabel("Your name").fill("A. Operator");
+        await yes.click();
+        await until("the state", page.locator('[data-testid="change-detail"][data-state="ROLLED_BACK"]').waitFor());
+        await until("the LSP to leave the map", page.getByTestId("lsp").waitFor({ state: "detached" }));
+      });
+    },
+  },
+  {
+    name: "nothing on the map overlaps, on a small and a large screen",
+    flags: [],
+    play: async ({ url }) => {
+      for (const [width, height] of [
+        [1280, 800],
+        [1600, 1000],
+        [480, 900],
+      ]) {
+        await withPage({ width, height }, async (page) => {
+          await open(page, `${url}/?v=1&change=cs-0042`);
+          await until("a load", page.locator(".map .lane.high").first().waitFor({ state: "attached" }));
+          const found = await overlaps(page, ".map .router, .map .edge-label, .map .hot");
+          check(`${width}x${height}: ${found.join("; ")}`, found.length === 0);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+          check(`${width}x${height}: the page scrolls sideways`, !wide);
+        });
+      }
+    },
+  },
+  {
+    name: "what is selected lives in the link, and back goes back",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        await page.getByTestId("pair").first().getByRole("button").click();
+        await until("the evidence", page.getByTestId("evidence").getByText("10.1.1.21:40112").first().waitFor());
+        await page.getByRole("button", { name: "Table" }).click();
+        check(page.url(), page.url().endsWith("/?v=1&pair=w1-e1-3f9a21&view=table"));
+        await page.reload();
+        await until("the same again", page.getByTestId("links").waitFor());
+        await until("the same again", page.getByTestId("evidence").waitFor());
+        await page.goBack();
+        await until("the map", page.locator(".map").waitFor());
+      });
+    },
+  },
+  {
+    name: "a lost gateway is said, and the page comes back with it",
+    flags: [],
+    play: async (server, { serve }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, server.url);
+        const state = page.getByTestId("events-state");
+        await until("the live stream", state.getByText("live").waitFor());
+        await server.stop();
+        await until("the page to notice", state.getByText("disconnected").waitFor());
+        await until("old data marked as old", page.getByText("Shown as of").first().waitFor());
+        const again = await serve(["--listen", new URL(server.url).host]);
+        await until("the stream to come back", state.getByText("live").waitFor());
+        await until("the data to come back", page.getByText("Shown as of").first().waitFor({ state: "detached" }));
+        await again.stop();
+      });
+    },
+  },
+  {
+    name: "an empty network says what to do next",
+    flags: ["--empty"],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        for (const text of [
+          "No routers yet.",
+          "No alpha pairs yet.",
+          "No change sets yet.",
+          "No exporter has sent anything yet.",
+        ]) {
+          await until(text, page.getByText(text).waitFor());
+        }
+      });
+    },
+  },
+  {
+    name: "a router without telemetry is marked, with the reason",
+    flags: ["--dead", "CR"],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        await until("the mark", page.locator('[data-testid="router-CR"][data-state="dark"]').waitFor());
+        await until("the reason", page.locator(".legend").getByText("connection refused").waitFor());
+      });
+    },
+  },
+];

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Resource } from "./resource";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+interface Question {
+  resolve: (answer: string) => void;
+  reject: (reason: Error) => void;
+}
+
+/** A server whose answers are given by hand. */
+function server() {
+  const asked: Question[] = [];
+  const load = () => new Promise<string>((resolve, reject) => void asked.push({ resolve, reject }));
+  const last = () => asked.at(-1) as Question;
+  return { asked, load, last };
+}
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+test("a failed answer keeps the last good one and says why it failed", async () => {
+  const s = server();
+  const r = new Resource(s.load, () => 1000);
+  const stop = r.start();
+  s.last().resolve("one");
+  await settle();
+  await vi.advanceTimersByTimeAsync(1000);
+  s.last().reject(new Error("connection refused"));
+  await settle();
+  expect([r.get().data, r.get().error]).toEqual(["one", "connection refused"]);
+  await vi.advanceTimersByTimeAsync(1000);
+  s.last().resolve("two");
+  await settle();
+  expect([r.get().data, r.get().error]).toEqual(["two", undefined]);
+  stop();
+});
+
+test("there is never more than one question under way, and a refresh meanwhile brings a newer answer", async () => {
+  const s = server();
+  const r = new Resource(s.load, () => 1000);
+  const stop = r.start();
+  void r.refresh();
+  void r.refresh();
+  expect(s.asked.length).toBe(1);
+  s.last().resolve("before");
+  await settle();
+  expect(s.asked.length).toBe(2);
+  s.last().resolve("after");
+  await settle();
+  expect(r.get().data).toBe("after");
+  stop();
+});
+
+test("the last answer tells when to ask again", async () => {
+  const s = server();
+  const r = new Resource(s.load, (data) => (data === "busy" ? 100 : 1000));
+  const stop = r.start();
+  s.last().resolve("busy");
+  await vi.advanceTimersByTimeAsync(100);
+  s.last().resolve("idle");
+  await vi.advanceTimersByTimeAsync(999);
+  expect(s.asked.length).toBe(2);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(s.asked.length).toBe(3);
+  stop();
+});
+
+test("after stop nothing is asked or told any more", async () => {
+  const s = server();
+  const r = new Resource(s.load, () => 1000);
+  const stop = r.start();
+  stop();
+  s.last().reject(new Error("aborted"));
+  await vi.advanceTimersByTimeAsync(5000);
+  expect([s.asked.length, r.get().error]).toEqual([1, undefined]);
+});
