@@ -1,0 +1,118 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/millrace/millrace/internal/bus"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+)
+
+func TestSaysItOnTheBusAndInTheLog(t *testing.T) {
+	for _, c := range []struct {
+		level    string
+		severity eventv1.Severity
+		say      func(*Publisher, context.Context, string, string, string)
+	}{
+		{"INFO", eventv1.Severity_SEVERITY_INFO, (*Publisher).Info},
+		{"WARN", eventv1.Severity_SEVERITY_WARNING, (*Publisher).Warn},
+		{"ERROR", eventv1.Severity_SEVERITY_ERROR, (*Publisher).Error},
+	} {
+		t.Run(c.level, func(t *testing.T) {
+			b := bus.NewMemory()
+			defer b.Close()
+			got := make(chan bus.Message, 1)
+			err := b.Subscribe(t.Context(), bus.TopicEvents, "test", func(_ context.Context, m bus.Message) error { got <- m; return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			p := NewPublisher(b, "services/alpha", slog.New(slog.NewTextHandler(&log, nil)))
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // whoever says it may have been broken off: it is said all the same
+			c.say(p, ctx, "pair-found", "pair-1", "a pair was found")
+
+			m := <-got
+			e := &eventv1.Event{}
+			if err := proto.Unmarshal(m.Value, e); err != nil {
+				t.Fatal(err)
+			}
+			want := &eventv1.Event{Source: "services/alpha", Severity: c.severity, Code: "pair-found", Subject: "pair-1", Text: "a pair was found"}
+			if d := cmp.Diff(e, want, protocmp.Transform(), protocmp.IgnoreFields(&eventv1.Event{}, "id", "time")); d != "" {
+				t.Errorf("event (-got +want):\n%s", d)
+			}
+			if m.Key != "pair-1" || e.GetId() == "" || !e.GetTime().IsValid() {
+				t.Errorf("got key %q, id %q, time %v; want the subject, an id and a time", m.Key, e.GetId(), e.GetTime())
+			}
+			if !strings.Contains(log.String(), `level=`+c.level+` msg="a pair was found" code=pair-found subject=pair-1`) {
+				t.Errorf("log: %s", log.String())
+			}
+		})
+	}
+}
+
+func TestEachEventHasItsOwnID(t *testing.T) {
+	b := bus.NewMemory()
+	defer b.Close()
+	ids := make(chan string, 2)
+	err := b.Subscribe(t.Context(), bus.TopicEvents, "test", func(_ context.Context, m bus.Message) error {
+		e := &eventv1.Event{}
+		defer func() { ids <- e.GetId() }()
+		return proto.Unmarshal(m.Value, e)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPublisher(b, "services/alpha", slog.New(slog.DiscardHandler))
+	for range 2 {
+		p.Info(t.Context(), "code", "subject", "text")
+	}
+	if a, b := <-ids, <-ids; a == b {
+		t.Errorf("two events with id %s", a)
+	}
+}
+
+func TestABusThatIsClosedStopsNobody(t *testing.T) {
+	b := bus.NewMemory()
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	NewPublisher(b, "services/push", slog.New(slog.NewTextHandler(&log, nil))).Info(t.Context(), "code", "subject", "text")
+	if !strings.Contains(log.String(), "event not published") || !strings.Contains(log.String(), bus.ErrClosed.Error()) {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// TestABusWithoutRoomStopsNobodyForLong fills the bus: the publisher must come back by itself.
+func TestABusWithoutRoomStopsNobodyForLong(t *testing.T) {
+	b := bus.NewMemory()
+	defer b.Close()
+	err := b.Subscribe(t.Context(), bus.TopicEvents, "stuck", func(ctx context.Context, _ bus.Message) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for full := false; !full; {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		err := b.Publish(ctx, bus.TopicEvents, "key", &eventv1.Event{})
+		full = errors.Is(err, context.DeadlineExceeded)
+		cancel()
+	}
+	var log bytes.Buffer
+	NewPublisher(b, "services/push", slog.New(slog.NewTextHandler(&log, nil))).Info(t.Context(), "code", "subject", "text")
+	if !strings.Contains(log.String(), "event not published") {
+		t.Errorf("log: %s", log.String())
+	}
+}
