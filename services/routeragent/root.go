@@ -98,6 +98,9 @@ func (a *Agent) open() error {
 	if err != nil {
 		return err
 	}
+	if a.deps.LSPs != nil {
+		delete(features, kernel.FeatureMPLS) // whoever makes the LSPs knows what it needs
+	}
 	for _, missing := range features.Missing() {
 		a.deps.Log.Warn("kernel feature missing; configuration that needs it is refused", "feature", missing)
 	}
