@@ -1,19 +1,19 @@
 // Package device is the inventory: the routers Millrace manages and how to
 // reach them.
 //
-// In: inventory.yaml. Out: devices with their mTLS credentials. Next: the
-// collectors and services/push, which dial them.
+// In: inventory.yaml.
+// Out: devices with their mTLS credentials.
+// Next: the collectors and services/push, which dial them.
 package device
 
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Inventory is the file's content.
@@ -43,38 +43,22 @@ type Device struct {
 	Exporters []netip.Addr `yaml:"exporters"`
 }
 
-// Load reads and checks an inventory file.
+// Load reads and checks an inventory file. Errors start with file:line.
 func Load(path string) (*Inventory, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read inventory: %w", err)
 	}
-	inv := &Inventory{}
-	if err := yaml.UnmarshalWithOptions(raw, inv, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("inventory %s: %s", path, yaml.FormatError(err, false, true))
+	inv, err := parse(source{path, raw})
+	if err != nil {
+		return nil, fmt.Errorf("inventory %w", err)
 	}
 	for _, p := range []*string{&inv.TLS.CA, &inv.TLS.Cert, &inv.TLS.Key} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}
 	}
-	return inv, inv.check(path)
-}
-
-func (inv *Inventory) check(path string) error {
-	seen := map[string]bool{}
-	for i, d := range inv.Devices {
-		switch {
-		case d.Name == "":
-			return fmt.Errorf("inventory %s: device %d has no name", path, i+1)
-		case seen[d.Name]:
-			return fmt.Errorf("inventory %s: device %s is listed twice", path, d.Name)
-		case d.Address == "":
-			return fmt.Errorf("inventory %s: device %s has no address; give host:port of its gNMI server", path, d.Name)
-		}
-		seen[d.Name] = true
-	}
-	return nil
+	return inv, nil
 }
 
 // ByName finds a device.
@@ -101,6 +85,9 @@ func (inv *Inventory) ByExporter(addr netip.Addr) (Device, bool) {
 
 // ClientTLS loads the credentials; routers are never spoken to without TLS.
 func (inv *Inventory) ClientTLS() (*tls.Config, error) {
+	if inv.TLS.CA == "" || inv.TLS.Cert == "" || inv.TLS.Key == "" {
+		return nil, errors.New("the inventory's tls section must name ca, cert and key: routers are only spoken to over mutual TLS")
+	}
 	ca, err := os.ReadFile(inv.TLS.CA)
 	if err != nil {
 		return nil, fmt.Errorf("read the routers' CA: %w", err)
