@@ -519,8 +519,10 @@ type ExporterQuality struct {
 	// 0 is unknown.
 	SamplingRate uint64 `protobuf:"varint,10,opt,name=sampling_rate,json=samplingRate,proto3" json:"sampling_rate,omitempty"`
 	// Datagrams or records that were dropped, by reason.
-	Drops         map[string]uint64      `protobuf:"bytes,11,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	Drops    map[string]uint64      `protobuf:"bytes,11,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	LastSeen *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	// What was seen and kept, by name: restart, clock_jump, sampling_changed, late, sequence_jump.
+	Events        map[string]uint64 `protobuf:"bytes,13,rep,name=events,proto3" json:"events,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -635,6 +637,13 @@ func (x *ExporterQuality) GetDrops() map[string]uint64 {
 func (x *ExporterQuality) GetLastSeen() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastSeen
+	}
+	return nil
+}
+
+func (x *ExporterQuality) GetEvents() map[string]uint64 {
+	if x != nil {
+		return x.Events
 	}
 	return nil
 }
@@ -1488,7 +1497,7 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x0eQualityRequest\"u\n" +
 	"\x0fQualityResponse\x12?\n" +
 	"\texporters\x18\x01 \x03(\v2!.millrace.flow.v1.ExporterQualityR\texporters\x12!\n" +
-	"\fsocket_drops\x18\x02 \x01(\x04R\vsocketDrops\"\xa1\x04\n" +
+	"\fsocket_drops\x18\x02 \x01(\x04R\vsocketDrops\"\xa3\x05\n" +
 	"\x0fExporterQuality\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\tR\bexporter\x12-\n" +
 	"\x12observation_domain\x18\x02 \x01(\rR\x11observationDomain\x120\n" +
@@ -1503,9 +1512,13 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\rsampling_rate\x18\n" +
 	" \x01(\x04R\fsamplingRate\x12B\n" +
 	"\x05drops\x18\v \x03(\v2,.millrace.flow.v1.ExporterQuality.DropsEntryR\x05drops\x127\n" +
-	"\tlast_seen\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x1a8\n" +
+	"\tlast_seen\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12E\n" +
+	"\x06events\x18\r \x03(\v2-.millrace.flow.v1.ExporterQuality.EventsEntryR\x06events\x1a8\n" +
 	"\n" +
 	"DropsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a9\n" +
+	"\vEventsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xc2\x01\n" +
 	"\x10IntervalsRequest\x12.\n" +
@@ -1597,7 +1610,7 @@ func file_millrace_flow_v1_flow_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_flow_v1_flow_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(Source)(0),                   // 0: millrace.flow.v1.Source
 	(*FlowBatch)(nil),             // 1: millrace.flow.v1.FlowBatch
@@ -1621,54 +1634,56 @@ var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(*TelemetrySeries)(nil),       // 19: millrace.flow.v1.TelemetrySeries
 	(*TelemetryPoint)(nil),        // 20: millrace.flow.v1.TelemetryPoint
 	nil,                           // 21: millrace.flow.v1.ExporterQuality.DropsEntry
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	nil,                           // 22: millrace.flow.v1.ExporterQuality.EventsEntry
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
 }
 var file_millrace_flow_v1_flow_proto_depIdxs = []int32{
 	2,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
-	22, // 1: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
-	22, // 2: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
+	23, // 1: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
+	23, // 2: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
 	0,  // 3: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
 	1,  // 4: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
 	7,  // 5: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
 	0,  // 6: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
 	21, // 7: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
-	22, // 8: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
-	22, // 9: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
-	22, // 10: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
-	23, // 11: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
-	22, // 12: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
-	22, // 13: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
-	10, // 14: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	13, // 15: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
-	10, // 16: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
-	22, // 17: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
-	22, // 18: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
-	22, // 19: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
-	16, // 20: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
-	10, // 21: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
-	22, // 22: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
-	22, // 23: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
-	19, // 24: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
-	20, // 25: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
-	22, // 26: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
-	3,  // 27: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
-	5,  // 28: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
-	8,  // 29: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
-	11, // 30: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
-	14, // 31: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
-	17, // 32: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
-	4,  // 33: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
-	6,  // 34: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
-	9,  // 35: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
-	12, // 36: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
-	15, // 37: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
-	18, // 38: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
-	33, // [33:39] is the sub-list for method output_type
-	27, // [27:33] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	23, // 8: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
+	22, // 9: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
+	23, // 10: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
+	23, // 11: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
+	24, // 12: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
+	23, // 13: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
+	23, // 14: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
+	10, // 15: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	13, // 16: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
+	10, // 17: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
+	23, // 18: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
+	23, // 19: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
+	23, // 20: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
+	16, // 21: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
+	10, // 22: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
+	23, // 23: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
+	23, // 24: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
+	19, // 25: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
+	20, // 26: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
+	23, // 27: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
+	3,  // 28: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
+	5,  // 29: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
+	8,  // 30: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
+	11, // 31: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
+	14, // 32: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
+	17, // 33: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
+	4,  // 34: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
+	6,  // 35: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
+	9,  // 36: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
+	12, // 37: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
+	15, // 38: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
+	18, // 39: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
+	34, // [34:40] is the sub-list for method output_type
+	28, // [28:34] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_flow_proto_init() }
@@ -1682,7 +1697,7 @@ func file_millrace_flow_v1_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_flow_proto_rawDesc), len(file_millrace_flow_v1_flow_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

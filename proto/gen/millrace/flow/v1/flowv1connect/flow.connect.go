@@ -168,7 +168,7 @@ type FlowStoreServiceClient interface {
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
-	// Series returns bit rates over time of one prefix pair or of one telemetry counter.
+	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
 }
 
@@ -248,7 +248,7 @@ type FlowStoreServiceHandler interface {
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
-	// Series returns bit rates over time of one prefix pair or of one telemetry counter.
+	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
 }
 

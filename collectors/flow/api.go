@@ -1,0 +1,92 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/collectors/flow/exporter"
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/flow"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+)
+
+// api serves FlowCollectorService.
+type api struct{ c *Component }
+
+// Import implements FlowCollectorService. Records read from files are old by
+// nature, so the limits on a record's age do not hold here.
+func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.ImportRequest]) (*connect.Response[flowv1.ImportResponse], error) {
+	answer := &flowv1.ImportResponse{}
+	for stream.Receive() {
+		batch := stream.Msg().GetBatch()
+		if err := checkImport(batch); err != nil {
+			return nil, connect.NewError(connect.CodeInvalidArgument, err)
+		}
+		key := exporterOf(batch.GetRecords()[0])
+		if err := a.c.deps.Bus.Publish(ctx, bus.TopicFlows, key, batch); err != nil {
+			return nil, connect.NewError(connect.CodeUnavailable, err)
+		}
+		a.c.metrics.published.Add(float64(len(batch.GetRecords())))
+		answer.Batches++
+		answer.Records += uint64(len(batch.GetRecords()))
+	}
+	if err := stream.Err(); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(answer), nil
+}
+
+func checkImport(b *flowv1.FlowBatch) error {
+	switch {
+	case b.GetBatchId() == "":
+		return errors.New("batch without batch_id, which makes importing twice harmless")
+	case len(b.GetRecords()) == 0:
+		return fmt.Errorf("batch %s has no records", b.GetBatchId())
+	case len(b.GetRecords()) > maxBatchRecords:
+		return fmt.Errorf("batch %s has %d records; want at most %d", b.GetBatchId(), len(b.GetRecords()), maxBatchRecords)
+	}
+	for i, r := range b.GetRecords() {
+		if _, err := flow.FromProto(r); err != nil {
+			return fmt.Errorf("batch %s, record %d: %w", b.GetBatchId(), i, err)
+		}
+	}
+	return nil
+}
+
+func exporterOf(r *flowv1.FlowRecord) string {
+	addr, _ := netip.AddrFromSlice(r.GetExporter())
+	return addr.Unmap().String()
+}
+
+// Quality implements FlowCollectorService.
+func (a *api) Quality(context.Context, *connect.Request[flowv1.QualityRequest]) (*connect.Response[flowv1.QualityResponse], error) {
+	answer := &flowv1.QualityResponse{SocketDrops: a.c.drops.Load()}
+	for _, q := range a.c.table.Quality(time.Now()) {
+		answer.Exporters = append(answer.Exporters, qualityToProto(q))
+	}
+	return connect.NewResponse(answer), nil
+}
+
+func qualityToProto(q exporter.Quality) *flowv1.ExporterQuality {
+	return &flowv1.ExporterQuality{
+		Exporter:          q.Exporter.String(),
+		ObservationDomain: q.Domain,
+		Source:            flowv1.Source(q.Source),
+		Datagrams:         q.Datagrams,
+		Records:           q.Records,
+		RecordsPerSecond:  q.RecordsPerSecond,
+		Lost:              q.Lost,
+		LossRatio:         q.LossRatio,
+		Templates:         uint32(q.Templates),
+		SamplingRate:      q.SamplingRate,
+		Drops:             q.Drops,
+		Events:            q.Events,
+		LastSeen:          timestamppb.New(q.LastSeen),
+	}
+}

@@ -1,0 +1,133 @@
+package flow
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/flow"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+)
+
+// batcher gathers records per exporter, the bus's key, and publishes them.
+type batcher struct {
+	bus      bus.Bus
+	log      *slog.Logger
+	metrics  *metrics
+	records  int
+	interval time.Duration
+
+	mu   sync.Mutex
+	open map[netip.Addr][]flow.Record
+
+	full chan []flow.Record
+	// instance and count make batch ids that no other run of the collector makes.
+	instance string
+	count    uint64
+}
+
+// publishQueue is how many full batches may wait for the bus. Beyond it the
+// sockets are not read, and what the kernel then drops is counted there.
+const publishQueue = 64
+
+func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
+	return &batcher{
+		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, interval: cfg.BatchInterval,
+		open: map[netip.Addr][]flow.Record{}, full: make(chan []flow.Record, publishQueue), instance: rand.Text(),
+	}
+}
+
+// add takes records; it waits while the bus is behind.
+func (b *batcher) add(records []flow.Record) {
+	for _, batch := range b.gather(records) {
+		b.full <- batch
+	}
+}
+
+func (b *batcher) gather(records []flow.Record) (full [][]flow.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range records {
+		exporter := records[i].Exporter
+		open := append(b.open[exporter], records[i])
+		if len(open) >= b.records {
+			full = append(full, open)
+			open = make([]flow.Record, 0, b.records)
+		}
+		b.open[exporter] = open
+	}
+	return full
+}
+
+// flush publishes what waits, however little it is.
+func (b *batcher) flush() {
+	b.mu.Lock()
+	open := b.open
+	b.open = map[netip.Addr][]flow.Record{}
+	b.mu.Unlock()
+	for _, batch := range open {
+		if len(batch) > 0 {
+			b.full <- batch
+		}
+	}
+}
+
+// flushRegularly runs until ctx ends.
+func (b *batcher) flushRegularly(ctx context.Context) {
+	tick := time.NewTicker(b.interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			b.flush()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// publish runs until full is closed.
+func (b *batcher) publish(ctx context.Context) {
+	for batch := range b.full {
+		b.publishOne(ctx, batch)
+	}
+}
+
+// retryPause is the time between attempts to publish.
+const retryPause = 200 * time.Millisecond
+
+// publishOne tries until the bus takes the batch or the collector is stopped.
+func (b *batcher) publishOne(ctx context.Context, records []flow.Record) {
+	message := &flowv1.FlowBatch{BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Records: toProto(records)}
+	b.count++
+	for {
+		err := b.bus.Publish(ctx, bus.TopicFlows, records[0].Exporter.String(), message)
+		if err == nil {
+			b.metrics.published.Add(float64(len(records)))
+			return
+		}
+		if ctx.Err() != nil {
+			b.metrics.unpublished.Add(float64(len(records)))
+			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", len(records), "error", err)
+			return
+		}
+		b.log.Warn("the bus does not take flow records, trying again", "error", err)
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func toProto(records []flow.Record) []*flowv1.FlowRecord {
+	out := make([]*flowv1.FlowRecord, len(records))
+	for i := range records {
+		out[i] = records[i].ToProto()
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/millrace/millrace/collectors/flow/exporter"
+)
+
+// Configuration of the collector.
+type Configuration struct {
+	// Listen are the UDP addresses, host:port, on which exporters' datagrams
+	// arrive. NetFlow has no authentication: bind to a management address only.
+	Listen []string
+	// ReceiveBuffer is the kernel's buffer per socket, bytes. Beyond
+	// net.core.rmem_max it needs CAP_NET_ADMIN.
+	ReceiveBuffer int
+	// BatchRecords ends a batch of one exporter; it keeps messages below Kafka's 1 MB.
+	BatchRecords int
+	// BatchInterval is how long a record waits for more of its exporter.
+	BatchInterval time.Duration
+	// Exporters is what to expect of them.
+	Exporters exporter.Configuration
+}
+
+// DefaultConfiguration listens on the loopback.
+func DefaultConfiguration() Configuration {
+	return Configuration{
+		Listen:        []string{"127.0.0.1:2055"},
+		ReceiveBuffer: 64 << 20,
+		BatchRecords:  8192,
+		BatchInterval: 500 * time.Millisecond,
+		Exporters:     exporter.DefaultConfiguration(),
+	}
+}
+
+// maxBatchRecords is also what Import takes at most in one message.
+const maxBatchRecords = 10_000
+
+func (c Configuration) check() error {
+	for _, l := range c.Listen {
+		if _, err := netip.ParseAddrPort(l); err != nil {
+			return fmt.Errorf("listen address %q: want an IP address and a port, such as 127.0.0.1:2055 or [::1]:2055", l)
+		}
+	}
+	switch {
+	case c.BatchRecords < 1 || c.BatchRecords > maxBatchRecords:
+		return fmt.Errorf("batch records is %d; want 1 to %d", c.BatchRecords, maxBatchRecords)
+	case c.BatchInterval <= 0:
+		return errors.New("batch interval must be positive")
+	case c.Exporters.MaxSessions < 1:
+		return errors.New("max sessions must be at least 1")
+	case c.Exporters.MaxAge <= 0 || c.Exporters.MaxAhead <= 0:
+		return errors.New("max age and max ahead must be positive")
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package exporter
+
+import (
+	"time"
+
+	"github.com/millrace/millrace/collectors/flow/decode"
+)
+
+// jumpLimit is how much the exporter's clock may move against ours between two
+// datagrams before it counts as a jump; a queue on the way moves it a little.
+const jumpLimit = 5 * time.Second
+
+// clock turns an exporter's uptime into time.
+type clock struct {
+	begun  bool
+	offset time.Duration // of our clock from the exporter's
+	// boot is when the exporter started, by its own clock. Every datagram says
+	// when that was, in whole seconds rounded down, so the latest of these
+	// answers is the nearest to the truth, and records of different datagrams
+	// do not shift against each other by up to a second.
+	boot time.Time
+}
+
+const ipfix = 10
+
+// observe learns from a header and tells whether the exporter's clock jumped.
+func (c *clock) observe(h decode.Header, m *decode.Message, at time.Time) (jumped bool) {
+	offset := at.Sub(h.ExportTime)
+	jumped = c.begun && (offset-c.offset).Abs() > jumpLimit
+	c.begun, c.offset = true, offset
+	if h.Version == ipfix {
+		if !m.SystemInit.IsZero() {
+			c.boot = m.SystemInit
+		}
+		return jumped
+	}
+	boot := h.ExportTime.Add(-milliseconds(h.Uptime))
+	// Outside of one second's rounding, the clock was set or has drifted.
+	if jumped || c.boot.IsZero() || boot.After(c.boot) || c.boot.Sub(boot) > time.Second {
+		c.boot = boot
+	}
+	return jumped
+}
+
+// times are a flow's start and end. An exporter that names neither is taken to
+// report at the flow's end.
+func (c *clock) times(h decode.Header, f *decode.Flow) (start, end time.Time) {
+	if f.Relative {
+		return c.relative(h, f)
+	}
+	start, end = f.Record.Start, f.Record.End
+	if end.IsZero() {
+		end = h.ExportTime
+	}
+	if start.IsZero() {
+		start = end
+	}
+	return start, end
+}
+
+// relative reads uptimes. IPFIX has none in its header, but may say when the
+// exporter started; where it does not, the flow is taken to have just ended.
+func (c *clock) relative(h decode.Header, f *decode.Flow) (start, end time.Time) {
+	if h.Version != ipfix {
+		return c.absolute(h.Uptime, f.First), c.absolute(h.Uptime, f.Last)
+	}
+	if c.boot.IsZero() {
+		return h.ExportTime.Add(-milliseconds(f.Last - f.First)), h.ExportTime
+	}
+	uptime := uint32(h.ExportTime.Sub(c.boot).Milliseconds())
+	return absoluteAt(h.ExportTime, uptime, f.First), absoluteAt(h.ExportTime, uptime, f.Last)
+}
+
+func (c *clock) absolute(now, uptime uint32) time.Time {
+	return absoluteAt(c.boot.Add(milliseconds(now)), now, uptime)
+}
+
+// absoluteAt is modular: an uptime wraps after 49.7 days, and a flow's first
+// packet may lie before the wrap.
+func absoluteAt(now time.Time, uptimeNow, uptime uint32) time.Time {
+	return now.Add(-time.Duration(int32(uptimeNow-uptime)) * time.Millisecond)
+}
+
+func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

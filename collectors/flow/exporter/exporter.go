@@ -1,0 +1,174 @@
+// Package exporter knows each exporter: its templates, its sequence numbers,
+// its clock, its sampling, and how much of what it sends can be trusted.
+//
+// In: datagrams with their source address and time of arrival. Out: complete
+// flow records, and per exporter a count of everything that was lost or dropped
+// and why. Next: collectors/flow, which puts the records on the bus and the
+// counts into its API.
+//
+// Nothing here reads a clock or a socket: a test can replay a day in a moment.
+package exporter
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/millrace/millrace/collectors/flow/decode"
+	"github.com/millrace/millrace/internal/flow"
+)
+
+// Reasons for which single records are dropped; decode has those for datagrams.
+const (
+	ReasonReplayed    decode.Reason = "replayed"          // the very same datagram came before
+	ReasonNoTemplate  decode.Reason = "no_template"       // data sets before their template
+	ReasonNotFlow     decode.Reason = "not_a_flow"        // a record without addresses or bytes
+	ReasonBadTemplate decode.Reason = "bad_template"      // a template that no record could use, or one too many
+	ReasonTime        decode.Reason = "time_out_of_range" // a record too far from the time of arrival
+	ReasonNegative    decode.Reason = "end_before_start"  // a record that ends before it starts
+	ReasonTooMany     decode.Reason = "too_many_sessions" // from exporters beyond the limit
+)
+
+// Things worth counting that drop nothing.
+const (
+	EventRestart        = "restart"          // the exporter started anew
+	EventClockJump      = "clock_jump"       // its clock moved against ours
+	EventSamplingChange = "sampling_changed" // it announced another rate than before
+	EventLate           = "late"             // a datagram came after its successors
+	EventSequenceJump   = "sequence_jump"    // a gap too large to be loss
+	EventEvicted        = "session_evicted"  // an idle session made room for another
+)
+
+// Configuration of all exporters.
+type Configuration struct {
+	// SamplingRate overrides what an exporter says, or fails to say, by its address.
+	SamplingRate map[netip.Addr]uint64
+	// DefaultSamplingRate is for exporters that never say; 0 is unknown.
+	DefaultSamplingRate uint64
+	// MaxAge is how long before its arrival a flow may have started. Exporters
+	// report long flows when their active timeout, at most an hour or so, is over.
+	MaxAge time.Duration
+	// MaxAhead is how far in the future a flow may end, for clocks that run ahead.
+	MaxAhead time.Duration
+	// MaxSessions bounds the exporters' sockets tracked at once; the longest idle gives way.
+	MaxSessions int
+}
+
+// DefaultConfiguration suits exporters with clocks set by NTP.
+func DefaultConfiguration() Configuration {
+	return Configuration{MaxAge: 24 * time.Hour, MaxAhead: 10 * time.Minute, MaxSessions: 1024}
+}
+
+// session is one exporter socket and observation domain. Templates and
+// sequences belong to it (RFC 7011 sections 3.1 and 8): several exporting
+// processes on one router share an address, and often a domain, but no socket.
+type session struct {
+	key       sessionKey
+	lastSeen  time.Time
+	templates decode.Templates
+	sequence  sequence
+	clock     clock
+	sampling  sampling
+	quality   *quality
+}
+
+type sessionKey struct {
+	from    netip.AddrPort
+	version uint16
+	domain  uint32
+}
+
+// take brings a datagram into the session and appends its flows to out.
+func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flow.Record) []flow.Record {
+	s.lastSeen = at
+	place := s.sequence.place(h, datagram)
+	switch place {
+	case replayed:
+		s.quality.drop(ReasonReplayed, 1)
+		return out
+	case restarted:
+		s.restart()
+	case late:
+		s.quality.event(EventLate)
+	}
+	m.Reset()
+	if err := dec.Decode(datagram, h, &s.templates, m); err != nil {
+		s.quality.refuse(err)
+		s.sequence.lostTrack()
+		return out
+	}
+	s.count(h, m, place)
+	if place != late && s.clock.observe(h, m, at) {
+		s.quality.event(EventClockJump)
+	}
+	for _, a := range m.Sampling {
+		if s.sampling.announce(a) {
+			s.quality.event(EventSamplingChange)
+		}
+	}
+	if s.sampling.header(h) {
+		s.quality.event(EventSamplingChange)
+	}
+	return s.complete(cfg, h, at, m, out)
+}
+
+// restart forgets what a restarted exporter may define anew.
+func (s *session) restart() {
+	s.quality.event(EventRestart)
+	s.templates.Clear()
+	s.sampling = sampling{}
+	s.clock = clock{}
+}
+
+func (s *session) count(h decode.Header, m *decode.Message, place place) {
+	q := s.quality
+	q.templates[s.key.from.Port()] = s.templates.Len()
+	q.drop(ReasonNoTemplate, m.NoTemplate)
+	q.drop(ReasonNotFlow, m.NotFlows)
+	q.drop(ReasonBadTemplate, m.BadTemplates)
+	lost, jump := s.sequence.advance(h, m, place)
+	q.addLost(lost)
+	if jump {
+		q.event(EventSequenceJump)
+	}
+}
+
+// complete gives the flows what only the session knows.
+func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *decode.Message, out []flow.Record) []flow.Record {
+	kept := 0
+	for i := range m.Flows {
+		f := &m.Flows[i]
+		r := f.Record
+		r.Exporter, r.Domain, r.Source = s.key.from.Addr(), h.Domain, h.Source()
+		r.Start, r.End = s.clock.times(h, f)
+		r.SamplingRate = s.rate(cfg, f)
+		if reason := implausible(cfg, &r, at); reason != "" {
+			s.quality.drop(reason, 1)
+			continue
+		}
+		out = append(out, r)
+		kept++
+	}
+	s.quality.received(at, kept, h, m, s.rate(cfg, &decode.Flow{}))
+	return out
+}
+
+// rate is the operator's word, else the exporter's, else the default.
+func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
+	if n, ok := cfg.SamplingRate[s.key.from.Addr()]; ok {
+		return n
+	}
+	if n := s.sampling.rate(f); n > 0 {
+		return n
+	}
+	return cfg.DefaultSamplingRate
+}
+
+func implausible(cfg Configuration, r *flow.Record, at time.Time) decode.Reason {
+	switch {
+	case r.End.Before(r.Start):
+		return ReasonNegative
+	case r.Start.Before(at.Add(-cfg.MaxAge)), r.End.After(at.Add(cfg.MaxAhead)):
+		return ReasonTime
+	}
+	return ""
+}

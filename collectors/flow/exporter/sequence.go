@@ -1,0 +1,151 @@
+package exporter
+
+import (
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/millrace/millrace/collectors/flow/decode"
+)
+
+// place says where a datagram stands among those of its session.
+type place int
+
+const (
+	inOrder place = iota
+	late
+	replayed
+	restarted
+)
+
+const (
+	// remembered is how many datagrams a replay is recognised among.
+	remembered = 4096
+	// maxGap is the largest gap counted as loss, in units of the sequence; above
+	// it the number was set anew rather than counted on.
+	maxGap = 1 << 20
+)
+
+// sequence finds loss. NetFlow v9 counts packets, v5 and IPFIX count records.
+type sequence struct {
+	seen  map[uint64]struct{} // hashes of the last datagrams
+	ring  []uint64            // the same, oldest at next
+	next  int
+	begun bool
+	last  decode.Header // the newest datagram's
+	units [conventions]uint32
+	known bool // units are those of last
+	habit int
+	lost  uint64
+}
+
+// place is decided before the body is decoded, because a restarted exporter's
+// templates must be forgotten first.
+func (s *sequence) place(h decode.Header, datagram []byte) place {
+	if s.remember(xxhash.Sum64(datagram)) {
+		return replayed
+	}
+	if !s.begun || int32(h.Sequence-s.last.Sequence) >= 0 {
+		return inOrder
+	}
+	// The number went back. A late datagram is older than the newest by the
+	// exporter's own clock; after a restart that clock has gone on.
+	if h.ExportTime.After(s.last.ExportTime) || s.last.Sequence-h.Sequence > maxGap {
+		s.begun, s.known = false, false
+		return restarted
+	}
+	return late
+}
+
+// remember tells whether the datagram came before.
+func (s *sequence) remember(hash uint64) bool {
+	if _, ok := s.seen[hash]; ok {
+		return true
+	}
+	if s.seen == nil {
+		s.seen = map[uint64]struct{}{}
+	}
+	s.seen[hash] = struct{}{}
+	if len(s.ring) < remembered {
+		s.ring = append(s.ring, hash)
+		return false
+	}
+	delete(s.seen, s.ring[s.next])
+	s.ring[s.next] = hash
+	s.next = (s.next + 1) % remembered
+	return false
+}
+
+// conventions are the ways in which exporters count. RFC 7011 section 3.1 says:
+// data records, options among them, sent before this message. softflowd leaves
+// options out and counts this message in.
+const (
+	allBefore = iota
+	flowsBefore
+	allUpToThis
+	flowsUpToThis
+	conventions
+)
+
+// advance counts the datagram and returns by how much the number of lost units
+// changed, negative for a late datagram that had been counted as lost.
+func (s *sequence) advance(h decode.Header, m *decode.Message, p place) (lost int64, jump bool) {
+	units := unitsOf(h, m)
+	if p == late {
+		back := min(s.lost, uint64(units[allBefore]))
+		s.lost -= back
+		return -int64(back), false
+	}
+	if s.begun && s.known {
+		lost, jump = s.gap(h, units)
+	}
+	s.begun, s.last, s.units = true, h, units
+	// What a set without template holds is not known, so neither is what comes next.
+	s.known = h.Version == 9 || m.NoTemplate == 0
+	return lost, jump
+}
+
+// gap compares with what each convention expects. The exporter's habit is the
+// one that last fitted.
+func (s *sequence) gap(h decode.Header, units [conventions]uint32) (lost int64, jump bool) {
+	var gaps [conventions]uint32
+	for c := range conventions {
+		step := s.units[c]
+		if c >= allUpToThis {
+			step = units[c]
+		}
+		gaps[c] = h.Sequence - s.last.Sequence - step
+	}
+	if gaps[s.habit] == 0 {
+		return 0, false
+	}
+	for c := range conventions {
+		if gaps[c] == 0 {
+			s.habit = c
+			return 0, false
+		}
+	}
+	switch n := gaps[s.habit]; {
+	case int32(n) < 0:
+		return 0, false // fewer than expected: nothing can be said
+	case n > maxGap:
+		return 0, true
+	default:
+		s.lost += uint64(n)
+		return int64(n), false
+	}
+}
+
+func unitsOf(h decode.Header, m *decode.Message) [conventions]uint32 {
+	flows := uint32(len(m.Flows) + m.NotFlows)
+	all := flows + uint32(m.OptionRecords)
+	switch h.Version {
+	case 9:
+		return [conventions]uint32{1, 1, 1, 1}
+	case 5:
+		flows = uint32(h.Count)
+		return [conventions]uint32{flows, flows, flows, flows}
+	}
+	return [conventions]uint32{all, flows, all, flows}
+}
+
+// lostTrack is for a datagram that did not decode: the next one starts anew.
+func (s *sequence) lostTrack() { s.known = false }

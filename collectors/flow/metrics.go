@@ -1,0 +1,75 @@
+package flow
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const metricPrefix = "millrace_collectors_flow_"
+
+type metrics struct {
+	published   prometheus.Counter
+	unpublished prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer, c *Component) *metrics {
+	m := &metrics{
+		published: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: metricPrefix + "published_records_total", Help: "Flow records given to the bus.",
+		}),
+		unpublished: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: metricPrefix + "unpublished_records_total", Help: "Flow records that the bus did not take before the collector was stopped.",
+		}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.published, m.unpublished, qualityCollector{c})
+	}
+	return m
+}
+
+// qualityCollector shows the exporters' counters, which the table already keeps.
+type qualityCollector struct{ c *Component }
+
+var (
+	perExporter  = []string{"exporter", "domain", "source"}
+	descDatagram = prometheus.NewDesc(metricPrefix+"datagrams_total", "Datagrams taken.", perExporter, nil)
+	descRecords  = prometheus.NewDesc(metricPrefix+"records_total", "Flow records taken.", perExporter, nil)
+	descLost     = prometheus.NewDesc(metricPrefix+"lost", "Missing by sequence number: packets in v9, records in v5 and IPFIX.", perExporter, nil)
+	descSampling = prometheus.NewDesc(metricPrefix+"sampling_rate", "One packet in this many is counted; 0 is unknown.", perExporter, nil)
+	descDrops    = prometheus.NewDesc(metricPrefix+"drops_total", "Datagrams, sets or records dropped.", append(perExporter, "reason"), nil)
+	descEvents   = prometheus.NewDesc(metricPrefix+"events_total", "Restarts, clock jumps and the like.", append(perExporter, "event"), nil)
+	descSocket   = prometheus.NewDesc(metricPrefix+"socket_drops_total", "Datagrams the kernel had no room for.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (q qualityCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descDatagram, descRecords, descLost, descSampling, descDrops, descEvents, descSocket} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (q qualityCollector) Collect(out chan<- prometheus.Metric) {
+	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	gauge := func(d *prometheus.Desc, n uint64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	counter(descSocket, q.c.drops.Load())
+	for _, e := range q.c.table.Quality(time.Now()) {
+		labels := []string{e.Exporter.String(), strconv.FormatUint(uint64(e.Domain), 10), e.Source.String()}
+		counter(descDatagram, e.Datagrams, labels...)
+		counter(descRecords, e.Records, labels...)
+		gauge(descLost, e.Lost, labels...)
+		gauge(descSampling, e.SamplingRate, labels...)
+		for reason, n := range e.Drops {
+			counter(descDrops, n, append(labels, reason)...)
+		}
+		for event, n := range e.Events {
+			counter(descEvents, n, append(labels, event)...)
+		}
+	}
+}

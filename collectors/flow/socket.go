@@ -1,0 +1,120 @@
+package flow
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
+
+	"github.com/millrace/millrace/collectors/flow/exporter"
+)
+
+const (
+	// readBatch is how many datagrams one system call takes at most.
+	readBatch = 64
+	// maxDatagram is the largest UDP datagram there is, so none is cut.
+	maxDatagram = 65535
+	// controlSpace holds one control message with a uint32.
+	controlSpace = 32
+)
+
+// socket is one listening address.
+type socket struct {
+	conn  *net.UDPConn
+	batch *ipv4.PacketConn // also right for IPv6: the system call is the same
+	msgs  []ipv4.Message
+	in    []exporter.Datagram
+	drops uint32 // as the kernel last told
+}
+
+// listen opens a socket that counts its own losses (SO_RXQ_OVFL).
+func listen(ctx context.Context, address string, buffer int) (*socket, error) {
+	var optErr error
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { optErr = setOptions(int(fd), buffer) })
+	}}
+	conn, err := lc.ListenPacket(ctx, "udp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for flows on %s: %w", address, err)
+	}
+	if optErr != nil {
+		conn.Close()
+		return nil, fmt.Errorf("set up the socket on %s: %w", address, optErr)
+	}
+	s := &socket{conn: conn.(*net.UDPConn), batch: ipv4.NewPacketConn(conn), msgs: make([]ipv4.Message, readBatch)}
+	for i := range s.msgs {
+		s.msgs[i] = ipv4.Message{Buffers: [][]byte{make([]byte, maxDatagram)}, OOB: make([]byte, controlSpace)}
+	}
+	return s, nil
+}
+
+func setOptions(fd, buffer int) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1); err != nil {
+		return err
+	}
+	// Without the privilege the kernel's limit holds; the loss it may cause is counted.
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
+}
+
+// receiveBuffer is what the kernel granted, as it accounts it (twice what was asked for).
+func (s *socket) receiveBuffer() int {
+	n := 0
+	if raw, err := s.conn.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { n, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF) }) //nolint:errcheck // 0 then
+	}
+	return n
+}
+
+// read waits for datagrams; they are valid until the next call. dropped is how
+// many the kernel had no room for since the last call.
+func (s *socket) read() (in []exporter.Datagram, dropped uint32, err error) {
+	n, err := s.batch.ReadBatch(s.msgs, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	s.in = s.in[:0]
+	for i := range s.msgs[:n] {
+		m := &s.msgs[i]
+		from, ok := m.Addr.(*net.UDPAddr)
+		if !ok {
+			return nil, 0, errors.New("datagram without a UDP source")
+		}
+		s.in = append(s.in, exporter.Datagram{From: addrPort(from), Payload: m.Buffers[0][:m.N]})
+		if total, ok := overflow(m.OOB[:m.NN]); ok {
+			dropped += total - s.drops
+			s.drops = total
+		}
+	}
+	return s.in, dropped, nil
+}
+
+func addrPort(a *net.UDPAddr) netip.AddrPort {
+	ap := a.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
+}
+
+// overflow reads the control message that counts the socket's drops.
+func overflow(oob []byte) (uint32, bool) {
+	const header = 16 // struct cmsghdr on 64-bit: length, level, type
+	if len(oob) < header+4 {
+		return 0, false
+	}
+	level, kind := int32(binary.NativeEndian.Uint32(oob[8:])), int32(binary.NativeEndian.Uint32(oob[12:]))
+	if level != unix.SOL_SOCKET || kind != unix.SO_RXQ_OVFL {
+		return 0, false
+	}
+	return binary.NativeEndian.Uint32(oob[header:]), true
+}
+
+func (s *socket) address() netip.AddrPort { return addrPort(s.conn.LocalAddr().(*net.UDPAddr)) }
+
+func (s *socket) close() error { return s.conn.Close() }
