@@ -77,3 +77,9 @@ func comparePrefix(a, b netip.Prefix) int {
 
 // AgesOut is when the pair is forgotten if no flow of it is seen any more.
 func (p Pair) AgesOut(rule Rule) time.Time { return p.LastSeen.Add(rule.AgeAfter) }
+
+// Equal compares everything that is remembered of two pairs.
+func (p Pair) Equal(q Pair) bool {
+	return p.Key == q.Key && p.FirstSeen.Equal(q.FirstSeen) && p.LastSeen.Equal(q.LastSeen) &&
+		p.LastAlpha.Equal(q.LastAlpha) && slices.EqualFunc(p.Evidence, q.Evidence, Evidence.equal)
+}

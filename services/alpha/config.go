@@ -1,0 +1,58 @@
+package alpha
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace/services/alpha/detect"
+)
+
+// Configuration of the alpha service.
+type Configuration struct {
+	// Rule is what makes a flow alpha and how long it is remembered.
+	Rule detect.Rule
+	// Window is how much of the past a night looks at when it is not told; 24 h.
+	Window time.Duration
+	// NightlyAt is the local time of day, such as "02:00", at which a night starts by itself; empty: never.
+	NightlyAt string
+	// Policy is the policy that a change set is asked for with.
+	Policy string
+	// Gate is how bad an exporter's data may be.
+	Gate Gate
+}
+
+// Gate holds the limits of the data-quality gate (design: guards of a change set).
+type Gate struct {
+	// MaxLoss is the largest share of export packets or records that may be missing; 0.01.
+	MaxLoss float64
+	// AllowUnknownSampling lets exporters pass that do not say their sampling rate. Their sums are then lower
+	// bounds: nothing false is found, but flows are missed.
+	AllowUnknownSampling bool
+}
+
+// DefaultConfiguration is the paper's rule, every night at two.
+func DefaultConfiguration() Configuration {
+	return Configuration{
+		Rule: detect.DefaultRule(), Window: 24 * time.Hour, NightlyAt: "02:00",
+		Policy: "hntes-two-queue", Gate: Gate{MaxLoss: 0.01},
+	}
+}
+
+// Validate says what to write instead of a value that makes no sense.
+func (c Configuration) Validate() error {
+	errs := []error{c.Rule.Validate()}
+	if c.Window < c.Rule.Interval {
+		errs = append(errs, fmt.Errorf("window %s is shorter than one interval (%s)", c.Window, c.Rule.Interval))
+	}
+	if c.Policy == "" {
+		errs = append(errs, errors.New("no policy to ask change sets for; the shipped one is hntes-two-queue"))
+	}
+	if c.Gate.MaxLoss < 0 || c.Gate.MaxLoss > 1 {
+		errs = append(errs, fmt.Errorf("largest loss %g is not a share between 0 and 1", c.Gate.MaxLoss))
+	}
+	if _, err := parseTimeOfDay(c.NightlyAt); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,162 @@
+package alpha
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/services/alpha/detect"
+)
+
+func sumFromProto(m *flowv1.IntervalsResponse) (detect.Sum, error) {
+	s := detect.Sum{
+		Start: m.GetIntervalStart().AsTime(), Bytes: m.GetBytes(), Packets: m.GetPackets(),
+		SamplingRate: m.GetSamplingRate(), LastRecordEnd: m.GetLastRecordEnd().AsTime(),
+	}
+	var err error
+	if s.Exporter, err = parseAddr(m.GetExporter()); err != nil {
+		return s, fmt.Errorf("exporter: %w", err)
+	}
+	s.Flow, err = flowFromProto(m)
+	return s, err
+}
+
+// fiveTuple is what flowstore's sums and stored evidence have in common.
+type fiveTuple interface {
+	GetSrcAddr() string
+	GetDstAddr() string
+	GetSrcPort() uint32
+	GetDstPort() uint32
+	GetProtocol() uint32
+	GetInIf() uint32
+}
+
+func flowFromProto(m fiveTuple) (detect.Flow, error) {
+	src, err := parseAddr(m.GetSrcAddr())
+	if err != nil {
+		return detect.Flow{}, fmt.Errorf("source: %w", err)
+	}
+	dst, err := parseAddr(m.GetDstAddr())
+	if err != nil {
+		return detect.Flow{}, fmt.Errorf("destination: %w", err)
+	}
+	return detect.Flow{
+		Src: netip.AddrPortFrom(src, uint16(m.GetSrcPort())), Dst: netip.AddrPortFrom(dst, uint16(m.GetDstPort())),
+		Protocol: uint8(m.GetProtocol()), InIf: m.GetInIf(),
+	}, nil
+}
+
+func parseAddr(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	return a.Unmap(), err
+}
+
+func pairFromProto(m *alphav1.Pair) (detect.Pair, error) {
+	p := detect.Pair{
+		FirstSeen: m.GetFirstSeen().AsTime(), LastSeen: m.GetLastSeen().AsTime(), LastAlpha: m.GetLastAlpha().AsTime(),
+	}
+	var err error
+	if p.Key.Exporter, err = parseAddr(m.GetExporter()); err != nil {
+		return p, fmt.Errorf("exporter: %w", err)
+	}
+	if p.Key.Prefixes.Src, err = netip.ParsePrefix(m.GetSrc()); err != nil {
+		return p, fmt.Errorf("source: %w", err)
+	}
+	if p.Key.Prefixes.Dst, err = netip.ParsePrefix(m.GetDst()); err != nil {
+		return p, fmt.Errorf("destination: %w", err)
+	}
+	for _, e := range m.GetEvidence() {
+		evidence, err := evidenceFromProto(e)
+		if err != nil {
+			return p, fmt.Errorf("evidence: %w", err)
+		}
+		p.Evidence = append(p.Evidence, evidence)
+	}
+	return p, nil
+}
+
+func evidenceFromProto(m *alphav1.Evidence) (detect.Evidence, error) {
+	e := detect.Evidence{
+		Start: m.GetIntervalStart().AsTime(), Interval: m.GetInterval().AsDuration(),
+		Bytes: m.GetBytes(), Packets: m.GetPackets(), MinBytes: m.GetMinBytes(),
+		SamplingRate: m.GetSamplingRate(), LastRecordEnd: m.GetLastRecordEnd().AsTime(),
+	}
+	var err error
+	e.Flow, err = flowFromProto(m)
+	return e, err
+}
+
+func pairToProto(rule detect.Rule, p detect.Pair) *alphav1.Pair {
+	m := &alphav1.Pair{
+		Id: p.Key.ID(), Exporter: p.Key.Exporter.String(),
+		Src: p.Key.Prefixes.Src.String(), Dst: p.Key.Prefixes.Dst.String(),
+		FirstSeen: timestamppb.New(p.FirstSeen), LastSeen: timestamppb.New(p.LastSeen),
+		LastAlpha: timestamppb.New(p.LastAlpha), AgesOut: timestamppb.New(p.AgesOut(rule)),
+	}
+	for _, e := range p.Evidence {
+		m.Evidence = append(m.Evidence, evidenceToProto(e))
+	}
+	return m
+}
+
+func evidenceToProto(e detect.Evidence) *alphav1.Evidence {
+	return &alphav1.Evidence{
+		IntervalStart: timestamppb.New(e.Start), Interval: durationpb.New(e.Interval),
+		SrcAddr: e.Flow.Src.Addr().String(), DstAddr: e.Flow.Dst.Addr().String(),
+		SrcPort: uint32(e.Flow.Src.Port()), DstPort: uint32(e.Flow.Dst.Port()),
+		Protocol: uint32(e.Flow.Protocol), InIf: e.Flow.InIf,
+		Bytes: e.Bytes, Packets: e.Packets, MinBytes: e.MinBytes,
+		SamplingRate: e.SamplingRate, SamplingError: e.SamplingError(), LastRecordEnd: timestamppb.New(e.LastRecordEnd),
+	}
+}
+
+func pairsToProto(rule detect.Rule, pairs []detect.Pair) []*alphav1.Pair {
+	var out []*alphav1.Pair
+	for _, p := range pairs {
+		out = append(out, pairToProto(rule, p))
+	}
+	return out
+}
+
+// order is what a night was asked to do, defaults filled in.
+type order struct {
+	rule     detect.Rule
+	from, to time.Time
+	dryRun   bool
+}
+
+// orderFromProto moves the start back to the start of an interval, so that no
+// interval is judged by its second half only.
+func (c *Component) orderFromProto(m *alphav1.NightlyRequest) (order, error) {
+	o := order{rule: c.cfg.Rule, to: c.deps.Now(), dryRun: m.GetDryRun()}
+	if m.MinBytes != nil {
+		o.rule.MinBytes = m.GetMinBytes()
+	}
+	if m.Interval != nil {
+		o.rule.Interval = m.GetInterval().AsDuration()
+	}
+	if m.Ipv4Length != nil {
+		o.rule.IPv4Length = int(m.GetIpv4Length())
+	}
+	if err := o.rule.Validate(); err != nil {
+		return o, err
+	}
+	if m.GetTo() != nil {
+		o.to = m.GetTo().AsTime()
+	}
+	o.from = o.to.Add(-c.cfg.Window)
+	if m.GetFrom() != nil {
+		o.from = m.GetFrom().AsTime()
+	}
+	if !o.from.Before(o.to) {
+		return o, fmt.Errorf("the window ends (%s) before it starts (%s)", stamp(o.to), stamp(o.from))
+	}
+	since := time.Duration(o.from.UnixNano()) % o.rule.Interval
+	o.from = o.from.Add(-since)
+	return o, nil
+}

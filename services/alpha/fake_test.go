@@ -1,0 +1,242 @@
+package alpha
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+)
+
+// neighbours are the other services as a test scripts them; everything between
+// them and the component is real: Connect, etcd, the bus.
+type neighbours struct {
+	flowv1connect.UnimplementedFlowStoreServiceHandler
+	flowv1connect.UnimplementedFlowCollectorServiceHandler
+	pushv1connect.UnimplementedChangeServiceHandler
+
+	mu       sync.Mutex
+	sums     []*flowv1.IntervalsResponse
+	lastSeen map[string]time.Time // by "src dst"
+	quality  []*flowv1.ExporterQuality
+	noFlows  bool
+	pushDown bool
+	asked    *flowv1.IntervalsRequest
+	created  []*pushv1.CreateRequest
+	// onCreate runs while the nightly run waits for services/push, as services/policy does.
+	onCreate func()
+}
+
+func (n *neighbours) Intervals(_ context.Context, req *connect.Request[flowv1.IntervalsRequest], out *connect.ServerStream[flowv1.IntervalsResponse]) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = req.Msg
+	from, to := req.Msg.GetFrom().AsTime(), req.Msg.GetTo().AsTime()
+	for _, s := range n.sums {
+		if at := s.GetIntervalStart().AsTime(); at.Before(from) || !at.Before(to) || s.GetBytes() <= req.Msg.GetMinBytes() {
+			continue
+		}
+		if err := out.Send(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *neighbours) LastSeen(_ context.Context, req *connect.Request[flowv1.LastSeenRequest]) (*connect.Response[flowv1.LastSeenResponse], error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := &flowv1.LastSeenResponse{}
+	for _, p := range req.Msg.GetPairs() {
+		seen := &flowv1.PairSeen{Pair: p}
+		if at, ok := n.lastSeen[p.GetSrc()+" "+p.GetDst()]; ok {
+			seen.LastSeen = timestamppb.New(at)
+		}
+		out.Pairs = append(out.Pairs, seen)
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (n *neighbours) Top(context.Context, *connect.Request[flowv1.TopRequest]) (*connect.Response[flowv1.TopResponse], error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := &flowv1.TopResponse{}
+	if !n.noFlows {
+		out.Pairs = []*flowv1.PairBytes{{Bytes: 1}}
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (n *neighbours) Quality(context.Context, *connect.Request[flowv1.QualityRequest]) (*connect.Response[flowv1.QualityResponse], error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return connect.NewResponse(&flowv1.QualityResponse{Exporters: n.quality}), nil
+}
+
+func (n *neighbours) Create(_ context.Context, req *connect.Request[pushv1.CreateRequest]) (*connect.Response[pushv1.CreateResponse], error) {
+	if n.onCreate != nil {
+		n.onCreate()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.pushDown {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("services/push is not there"))
+	}
+	for i, old := range n.created {
+		if old.GetIdempotencyKey() == req.Msg.GetIdempotencyKey() {
+			return changeNumber(i), nil
+		}
+	}
+	n.created = append(n.created, req.Msg)
+	return changeNumber(len(n.created) - 1), nil
+}
+
+func changeNumber(i int) *connect.Response[pushv1.CreateResponse] {
+	return connect.NewResponse(&pushv1.CreateResponse{Change: &pushv1.ChangeSet{Id: "change-" + string(rune('1'+i))}})
+}
+
+// rig is one alpha service among its neighbours.
+type rig struct {
+	*neighbours
+	c      *Component
+	client alphav1connect.AlphaServiceClient
+	now    time.Time
+	mu     sync.Mutex
+	codes  []string
+}
+
+// noon is the start of an interval of whole minutes.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// etcd is shared by the package's tests: each gets it empty.
+func etcd(t *testing.T) *state.Store {
+	t.Helper()
+	e := state.NewEmbedded(t.TempDir())
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Stop(context.Background()) })
+	return e.Store()
+}
+
+func newRig(t *testing.T, change func(*Configuration)) *rig {
+	t.Helper()
+	cfg := DefaultConfiguration()
+	cfg.NightlyAt = ""
+	if change != nil {
+		change(&cfg)
+	}
+	return newRigOn(t, cfg, etcd(t))
+}
+
+func newRigOn(t *testing.T, cfg Configuration, store *state.Store) *rig {
+	t.Helper()
+	r := &rig{neighbours: &neighbours{}, now: noon.Add(12 * time.Hour)}
+	mux := http.NewServeMux()
+	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(r.neighbours))
+	mux.Handle(flowv1connect.NewFlowCollectorServiceHandler(r.neighbours))
+	mux.Handle(pushv1connect.NewChangeServiceHandler(r.neighbours))
+	local := rpc.NewLocal(mux)
+	b := bus.NewMemory()
+	t.Cleanup(func() { b.Close(); local.Close() })
+	r.listen(t, b)
+	var err error
+	r.c, err = New(cfg, Dependencies{
+		State: func() *state.Store { return store }, Bus: b,
+		FlowStore: flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL),
+		Collector: flowv1connect.NewFlowCollectorServiceClient(local.Client(), rpc.LocalURL),
+		Changes:   pushv1connect.NewChangeServiceClient(local.Client(), rpc.LocalURL),
+		Inventory: &device.Inventory{Devices: []device.Device{
+			{Name: "wr", Exporters: []netip.Addr{netip.MustParseAddr("192.0.2.1")}},
+		}},
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle(r.c.Handler())
+	r.client = alphav1connect.NewAlphaServiceClient(local.Client(), rpc.LocalURL)
+	return r
+}
+
+func (r *rig) listen(t *testing.T, b bus.Bus) {
+	t.Helper()
+	err := b.Subscribe(t.Context(), bus.TopicEvents, "test", func(_ context.Context, m bus.Message) error {
+		e := &eventv1.Event{}
+		if err := proto.Unmarshal(m.Value, e); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.codes = append(r.codes, e.GetCode())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heard waits for an event with the code.
+func (r *rig) heard(t *testing.T, code string) {
+	t.Helper()
+	for range 2000 {
+		r.mu.Lock()
+		for _, c := range r.codes {
+			if c == code {
+				r.mu.Unlock()
+				return
+			}
+		}
+		r.mu.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("no event %q; heard %v", code, r.codes)
+}
+
+// flow adds what one flow sent in the minute at start.
+func (r *rig) flow(exporter, src, dst string, start time.Time, bytes uint64) {
+	r.neighbours.mu.Lock()
+	defer r.neighbours.mu.Unlock()
+	r.sums = append(r.sums, &flowv1.IntervalsResponse{
+		Exporter: exporter, SrcAddr: src, DstAddr: dst, SrcPort: 40000, DstPort: 5001, Protocol: 6, InIf: 3,
+		IntervalStart: timestamppb.New(start), Bytes: bytes, Packets: bytes / 1500, Records: 1, SamplingRate: 1,
+		LastRecordEnd: timestamppb.New(start.Add(50 * time.Second)),
+	})
+}
+
+func (r *rig) nightly(t *testing.T, req *alphav1.NightlyRequest) *alphav1.NightlyResponse {
+	t.Helper()
+	out, err := r.client.Nightly(t.Context(), connect.NewRequest(req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Msg
+}
+
+func (r *rig) list(t *testing.T) []*alphav1.Pair {
+	t.Helper()
+	out, err := r.client.List(t.Context(), connect.NewRequest(&alphav1.ListRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Msg.GetPairs()
+}

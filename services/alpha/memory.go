@@ -1,0 +1,124 @@
+package alpha
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/state"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+const (
+	keyCurrent  = "alpha/current"
+	keySchedule = "alpha/schedule"
+	keyPairs    = "alpha/pairs/"
+	// opsPerTxn stays below etcd's default limit of 128 operations in one transaction.
+	opsPerTxn = 100
+)
+
+// memory keeps pairs in etcd. The pairs of a night are written under a new
+// generation first, in as many transactions as their number needs; then one
+// write of keyCurrent puts them in force, all at once, together with the change
+// set that is still to be asked for.
+type memory struct{ store *state.Store }
+
+// remembered is one consistent reading.
+type remembered struct {
+	generation *alphav1.Generation
+	// revision of keyCurrent; 0 before the first night.
+	revision int64
+	pairs    []*alphav1.Pair
+}
+
+func (m memory) read(ctx context.Context) (remembered, error) {
+	for {
+		r, err := m.current(ctx)
+		if err != nil || r.revision == 0 {
+			return r, err
+		}
+		if r.pairs, err = m.list(ctx, r.generation.GetId()); err != nil {
+			return r, err
+		}
+		// A generation that was replaced meanwhile may have been read in part.
+		if again, err := m.current(ctx); err != nil || again.generation.GetId() == r.generation.GetId() {
+			r.revision, r.generation = again.revision, again.generation
+			return r, err
+		}
+	}
+}
+
+func (m memory) current(ctx context.Context) (remembered, error) {
+	r := remembered{generation: &alphav1.Generation{}}
+	var err error
+	r.revision, err = m.store.Get(ctx, keyCurrent, r.generation)
+	if errors.Is(err, state.ErrNotFound) {
+		return r, nil
+	}
+	return r, err
+}
+
+func (m memory) list(ctx context.Context, generation string) ([]*alphav1.Pair, error) {
+	entries, err := m.store.List(ctx, keyPairs+generation+"/")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*alphav1.Pair, 0, len(entries))
+	for _, e := range entries {
+		p := &alphav1.Pair{}
+		if err := proto.Unmarshal(e.Value, p); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", e.Key, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// replace puts pairs in force if nobody else did since before was read.
+func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1.Pair, pending *pushv1.CreateRequest) (remembered, error) {
+	after := remembered{pairs: pairs, generation: &alphav1.Generation{
+		Id: rand.Text(), Time: timestamppb.Now(), Pending: pending,
+	}}
+	for some := range slices.Chunk(pairs, opsPerTxn) {
+		ops := make([]state.Op, 0, len(some))
+		for _, p := range some {
+			ops = append(ops, state.Op{Key: keyPairs + after.generation.GetId() + "/" + p.GetId(), Value: p})
+		}
+		if err := m.store.Apply(ctx, ops...); err != nil {
+			return before, err
+		}
+	}
+	var err error
+	if after.revision, err = m.store.Put(ctx, keyCurrent, before.revision, after.generation); err != nil {
+		return before, err
+	}
+	return after, m.sweep(ctx, after.generation.GetId())
+}
+
+// delivered forgets the pending change set.
+func (m memory) delivered(ctx context.Context, r remembered) error {
+	done := &alphav1.Generation{Id: r.generation.GetId(), Time: r.generation.GetTime()}
+	_, err := m.store.Put(ctx, keyCurrent, r.revision, done)
+	return err
+}
+
+// sweep removes the pairs of all other generations, those of crashed nights too.
+func (m memory) sweep(ctx context.Context, keep string) error {
+	root := state.Prefix + keyPairs
+	mine := root + keep + "/"
+	_, err := m.store.Client().Txn(ctx).Then(
+		clientv3.OpDelete(root, clientv3.WithRange(mine)),
+		clientv3.OpDelete(clientv3.GetPrefixRangeEnd(mine), clientv3.WithRange(clientv3.GetPrefixRangeEnd(root))),
+	).Commit()
+	if err != nil {
+		return fmt.Errorf("remove pairs of former nights: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package alpha
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+type metrics struct {
+	nights  *prometheus.CounterVec
+	pairs   prometheus.Gauge
+	changes *prometheus.CounterVec
+	refused prometheus.Gauge
+	sums    prometheus.Counter
+	invalid prometheus.Counter
+	seconds prometheus.Histogram
+}
+
+// newMetrics registers with r; a nil r counts without being shown.
+func newMetrics(r prometheus.Registerer) *metrics {
+	f := promauto.With(r)
+	return &metrics{
+		nights: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_alpha_nights_total",
+			Help: "Nightly runs, by result: done, dry-run, failed.",
+		}, []string{"result"}),
+		pairs: f.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_services_alpha_pairs",
+			Help: "Pairs in force after the last night.",
+		}),
+		changes: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_alpha_pair_changes_total",
+			Help: "Pairs by what happened to them: added, refreshed, aged-out.",
+		}, []string{"change"}),
+		refused: f.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_services_alpha_refused_exporters",
+			Help: "Exporters that the data-quality gate refused in the last night.",
+		}),
+		sums: f.NewCounter(prometheus.CounterOpts{
+			Name: "millrace_services_alpha_sums_total",
+			Help: "Flow sums above the threshold read from the flow store.",
+		}),
+		invalid: f.NewCounter(prometheus.CounterOpts{
+			Name: "millrace_services_alpha_invalid_sums_total",
+			Help: "Flow sums that could not be read and were left out.",
+		}),
+		seconds: f.NewHistogram(prometheus.HistogramOpts{
+			Name:    "millrace_services_alpha_night_seconds",
+			Help:    "How long a nightly run took.",
+			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
+		}),
+	}
+}

@@ -1,0 +1,147 @@
+package alpha
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/units"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/alpha/detect"
+)
+
+// report is the answer to whoever started the night.
+func (c *Component) report(o order, r detect.Result, refused map[netip.Addr]string) *alphav1.NightlyResponse {
+	c.metrics.refused.Set(float64(len(refused)))
+	out := &alphav1.NightlyResponse{
+		Added: pairsToProto(o.rule, r.Added), Refreshed: pairsToProto(o.rule, r.Refreshed), AgedOut: pairsToProto(o.rule, r.AgedOut),
+		Warnings: c.strangers(r),
+	}
+	for _, exporter := range slices.SortedFunc(maps.Keys(refused), netip.Addr.Compare) {
+		out.Refused = append(out.Refused, &alphav1.Refusal{Exporter: exporterText(exporter), Reason: refused[exporter]})
+	}
+	return out
+}
+
+// strangers warns of pairs whose exporter no device claims: no rule can be made for them.
+func (c *Component) strangers(r detect.Result) []string {
+	var out []string
+	seen := map[netip.Addr]bool{}
+	for _, p := range slices.Concat(r.Added, r.Refreshed) {
+		exporter := p.Key.Exporter
+		if _, known := c.deps.Inventory.ByExporter(exporter); known || seen[exporter] {
+			continue
+		}
+		seen[exporter] = true
+		out = append(out, fmt.Sprintf("exporter %s belongs to no device of the inventory, so its pairs cannot be redirected; add the address to a device's exporters", exporter))
+	}
+	return out
+}
+
+// tell publishes the night's news.
+func (c *Component) tell(ctx context.Context, o order, out *alphav1.NightlyResponse) {
+	for _, p := range out.GetAdded() {
+		c.events.Info(ctx, "pair-found", p.GetId(), fmt.Sprintf("%s to %s is alpha: %s.", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence())))
+	}
+	for _, p := range out.GetAgedOut() {
+		c.events.Info(ctx, "pair-aged-out", p.GetId(), fmt.Sprintf("%s to %s is forgotten: no flow of it for %s.", p.GetSrc(), p.GetDst(), span(o.rule.AgeAfter)))
+	}
+	for _, r := range out.GetRefused() {
+		c.events.Warn(ctx, "exporter-refused", r.GetExporter(), fmt.Sprintf("Pairs of exporter %s stay as they are: %s.", r.GetExporter(), r.GetReason()))
+	}
+	for _, w := range out.GetWarnings() {
+		c.events.Warn(ctx, "exporter-unknown", "nightly", w+".")
+	}
+	c.events.Info(ctx, "night-done", "nightly", fmt.Sprintf("Flows from %s to %s: %d pairs added, %d refreshed, %d aged out.",
+		stamp(o.from), stamp(o.to), len(out.GetAdded()), len(out.GetRefreshed()), len(out.GetAgedOut())))
+}
+
+// request is the change set to ask for; nil if no router's rules can differ.
+func (c *Component) request(o order, r detect.Result) *pushv1.CreateRequest {
+	changed := slices.Concat(r.Added, r.AgedOut)
+	if len(changed) == 0 {
+		return nil
+	}
+	req := &pushv1.CreateRequest{
+		Title:  fmt.Sprintf("alpha pairs: %d added, %d removed", len(r.Added), len(r.AgedOut)),
+		Author: "alpha nightly", Policy: c.cfg.Policy, Reason: reason(o, r),
+	}
+	for _, p := range changed {
+		req.Pairs = append(req.Pairs, p.Key.ID())
+	}
+	slices.Sort(req.Pairs)
+	req.IdempotencyKey = idempotencyKey(req.Pairs, stamp(o.from), stamp(o.to))
+	return req
+}
+
+// reasonPairs is how many pairs a reason spells out.
+const reasonPairs = 5
+
+func reason(o order, r detect.Result) string {
+	text := fmt.Sprintf("Flows from %s to %s.", stamp(o.from), stamp(o.to))
+	for _, p := range r.Added[:min(reasonPairs, len(r.Added))] {
+		m := pairToProto(o.rule, p)
+		text += fmt.Sprintf(" %s to %s %s.", m.GetSrc(), m.GetDst(), strongest(m.GetEvidence()))
+	}
+	if more := len(r.Added) - reasonPairs; more > 0 {
+		text += fmt.Sprintf(" So did %d more.", more)
+	}
+	if n := len(r.AgedOut); n > 0 {
+		text += fmt.Sprintf(" Pairs without any flow for %s: %d.", span(o.rule.AgeAfter), n)
+	}
+	return text
+}
+
+// strongest puts the evidence with the most bytes in words.
+func strongest(list []*alphav1.Evidence) string {
+	if len(list) == 0 {
+		return "sent more than the threshold"
+	}
+	e := slices.MaxFunc(list, func(a, b *alphav1.Evidence) int { return cmp.Compare(a.GetBytes(), b.GetBytes()) })
+	return fmt.Sprintf("sent %s within %s from %s on (threshold %s)", approx(e.GetBytes()),
+		span(e.GetInterval().AsDuration()), stamp(e.GetIntervalStart().AsTime()), units.Size(e.GetMinBytes()))
+}
+
+// approx keeps three digits of a byte count, which is all that people compare.
+func approx(n uint64) units.Size {
+	scale := uint64(1)
+	for n/scale >= 1000 {
+		scale *= 10
+	}
+	return units.Size((n + scale/2) / scale * scale)
+}
+
+func exporterText(a netip.Addr) string {
+	if a == everyone {
+		return "all"
+	}
+	return a.String()
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// span writes whole days as days.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day && d%day == 0:
+		return fmt.Sprintf("%d days", d/day)
+	case d%time.Second == 0 && d <= 2*time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+	return d.String()
+}
+
+// idempotencyKey is equal exactly for the same pairs found in the same window.
+func idempotencyKey(pairs []string, window ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append(slices.Clone(pairs), window...), "\n")))
+	return "alpha-" + hex.EncodeToString(sum[:16])
+}

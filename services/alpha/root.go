@@ -1,0 +1,105 @@
+// Package alpha remembers between which prefixes huge transfers happen (paper
+// 002, section II).
+//
+// In: flow sums per fixed interval and last-seen times from services/flowstore,
+// data quality from collectors/flow. Out: prefix pairs with evidence, and one
+// change set per night in which they changed. Next: services/push, which plans
+// the change; services/policy, which reads the pairs while it does.
+//
+// What is alpha is decided by the pure package detect; this one asks, stores
+// and says.
+package alpha
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+)
+
+// Dependencies of the alpha service.
+type Dependencies struct {
+	// State is asked at Start and later, so that it may be (*state.Embedded).Store of one that is started before.
+	State     func() *state.Store
+	Bus       bus.Bus
+	FlowStore flowv1connect.FlowStoreServiceClient
+	Collector flowv1connect.FlowCollectorServiceClient
+	Changes   pushv1connect.ChangeServiceClient
+	// Inventory tells which exporter is which router.
+	Inventory  *device.Inventory
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Component serves AlphaService and runs the night.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+	events  *events.Publisher
+	at      *timeOfDay
+	// night allows one run at a time; reading pairs does not need it.
+	night sync.Mutex
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	at, err := parseTimeOfDay(cfg.NightlyAt)
+	if err != nil {
+		return nil, err
+	}
+	return &Component{
+		cfg: cfg, deps: deps, at: at, metrics: newMetrics(deps.Registerer),
+		events: events.NewPublisher(deps.Bus, "services/alpha", deps.Log),
+	}, nil
+}
+
+// Start begins to watch the clock and to ask for change sets left pending.
+func (c *Component) Start(ctx context.Context) error {
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop, c.done = stop, make(chan struct{})
+	go c.watchClock(run)
+	return nil
+}
+
+// Stop interrupts a run under way; nothing of it is stored then.
+func (c *Component) Stop(ctx context.Context) error {
+	if c.stop == nil {
+		return nil
+	}
+	c.stop()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Handler is the API to mount.
+func (c *Component) Handler() (string, http.Handler) {
+	return alphav1connect.NewAlphaServiceHandler(&api{c})
+}
+
+func (c *Component) memory() memory { return memory{c.deps.State()} }

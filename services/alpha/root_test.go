@@ -1,0 +1,416 @@
+package alpha
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+const (
+	wr  = "192.0.2.1"
+	day = 24 * time.Hour
+)
+
+func night() *alphav1.NightlyRequest { return &alphav1.NightlyRequest{} }
+
+func endsOf(pairs []*alphav1.Pair) (out []string) {
+	for _, p := range pairs {
+		out = append(out, p.GetExporter()+" "+p.GetSrc()+" "+p.GetDst())
+	}
+	return out
+}
+
+func TestANightFindsStoresAndAsks(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 5_234_567_890)
+	r.flow(wr, "10.1.0.6", "10.3.0.9", noon, 900_000_000)
+	// services/policy lists the pairs while the change set is being made: it must neither wait for the night nor miss the pair.
+	var during []string
+	r.onCreate = func() { during = endsOf(r.list(t)) }
+
+	out := r.nightly(t, night())
+	want := []string{"192.0.2.1 10.1.0.0/24 10.2.0.0/24"}
+	for name, got := range map[string][]string{
+		"added": endsOf(out.GetAdded()), "listed": endsOf(r.list(t)), "listed while the change set is made": during,
+	} {
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("%s (-got +want):\n%s", name, diff)
+		}
+	}
+	if out.GetChangeId() != "change-1" || len(out.GetRefused())+len(out.GetWarnings()) != 0 {
+		t.Errorf("change %q, refused %v, warnings %v", out.GetChangeId(), out.GetRefused(), out.GetWarnings())
+	}
+	wantChange := &pushv1.CreateRequest{
+		Title: "alpha pairs: 1 added, 0 removed", Author: "alpha nightly", Policy: "hntes-two-queue",
+		Reason: "Flows from 2026-11-20 00:00:00 UTC to 2026-11-21 00:00:00 UTC. 10.1.0.0/24 to 10.2.0.0/24 sent 5.23GB within 60 s from 2026-11-20 12:00:00 UTC on (threshold 1GB).",
+		Pairs:  []string{out.GetAdded()[0].GetId()},
+	}
+	if diff := cmp.Diff(r.created[0], wantChange, protocmp.Transform(), protocmp.IgnoreFields(wantChange, "idempotency_key")); diff != "" {
+		t.Errorf("change asked for (-got +want):\n%s", diff)
+	}
+	r.heard(t, "pair-found")
+	r.heard(t, "night-done")
+}
+
+func TestTheSameNightAgainAsksForNothing(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.nightly(t, night())
+	out := r.nightly(t, night())
+	if n := len(out.GetAdded()) + len(out.GetRefreshed()) + len(out.GetAgedOut()); n != 0 || out.GetChangeId() != "" || len(r.created) != 1 {
+		t.Errorf("second run: %d changes, change set %q, %d asked for", n, out.GetChangeId(), len(r.created))
+	}
+}
+
+func TestADryRunStoresNothing(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	out := r.nightly(t, &alphav1.NightlyRequest{DryRun: true})
+	if len(out.GetAdded()) != 1 || len(r.list(t)) != 0 || len(r.created) != 0 {
+		t.Errorf("added %d, stored %d, asked for %d; want 1, 0, 0", len(out.GetAdded()), len(r.list(t)), len(r.created))
+	}
+}
+
+func TestOverridesReachTheRule(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 20e6)
+	out := r.nightly(t, &alphav1.NightlyRequest{
+		From: timestamppb.New(noon.Add(25 * time.Second)), To: timestamppb.New(noon.Add(time.Minute)),
+		MinBytes: proto.Uint64(10e6), Interval: durationpb.New(10 * time.Second), Ipv4Length: proto.Uint32(32),
+	})
+	// The window is widened to the start of an interval: 12:00:20, which does not hold the flow at 12:00:00.
+	if len(out.GetAdded()) != 0 || !r.asked.GetFrom().AsTime().Equal(noon.Add(20*time.Second)) {
+		t.Errorf("asked from %v, added %v", r.asked.GetFrom().AsTime(), endsOf(out.GetAdded()))
+	}
+	out = r.nightly(t, &alphav1.NightlyRequest{
+		From: timestamppb.New(noon.Add(5 * time.Second)), To: timestamppb.New(noon.Add(time.Minute)),
+		MinBytes: proto.Uint64(10e6), Interval: durationpb.New(10 * time.Second), Ipv4Length: proto.Uint32(32),
+	})
+	if diff := cmp.Diff(endsOf(out.GetAdded()), []string{"192.0.2.1 10.1.0.5/32 10.2.0.9/32"}); diff != "" {
+		t.Errorf("added (-got +want):\n%s", diff)
+	}
+	e := out.GetAdded()[0].GetEvidence()[0]
+	if e.GetMinBytes() != 10e6 || e.GetInterval().AsDuration() != 10*time.Second {
+		t.Errorf("evidence %v does not tell the rule it was judged by", e)
+	}
+}
+
+func TestPairsAgeByAnyFlowOfTheirs(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.flow(wr, "10.1.0.5", "10.4.0.9", noon, 2e9)
+	r.nightly(t, night())
+	r.lastSeen = map[string]time.Time{"10.1.0.0/24 10.4.0.0/24": noon.Add(20 * day)}
+	r.now = noon.Add(31 * day)
+	out := r.nightly(t, night())
+	if diff := cmp.Diff(endsOf(out.GetAgedOut()), []string{"192.0.2.1 10.1.0.0/24 10.2.0.0/24"}); diff != "" {
+		t.Errorf("aged out (-got +want):\n%s", diff)
+	}
+	left := r.list(t)
+	if diff := cmp.Diff(endsOf(left), []string{"192.0.2.1 10.1.0.0/24 10.4.0.0/24"}); diff != "" {
+		t.Errorf("left (-got +want):\n%s", diff)
+	}
+	if got := left[0].GetAgesOut().AsTime(); !got.Equal(noon.Add(50 * day)) {
+		t.Errorf("ages out at %v, want 30 days after its last flow", got)
+	}
+	if out.GetChangeId() != "change-2" || !strings.HasSuffix(r.created[1].GetReason(), "Pairs without any flow for 30 days: 1.") {
+		t.Errorf("change %q because %q", out.GetChangeId(), r.created[1].GetReason())
+	}
+	r.heard(t, "pair-aged-out")
+}
+
+func TestAWindowWithoutAnyFlowAgesNothing(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.nightly(t, night())
+	// The clock jumps a year ahead: no flow is stored for that night.
+	r.now = noon.Add(365 * day)
+	r.noFlows = true
+	out := r.nightly(t, night())
+	if len(out.GetAgedOut()) != 0 || len(r.list(t)) != 1 || len(out.GetRefused()) != 1 || out.GetRefused()[0].GetExporter() != "all" {
+		t.Errorf("aged out %d, left %d, refused %v", len(out.GetAgedOut()), len(r.list(t)), out.GetRefused())
+	}
+}
+
+func TestTheGate(t *testing.T) {
+	good := &flowv1.ExporterQuality{Exporter: wr, Source: flowv1.Source_SOURCE_NETFLOW_V9, Templates: 2, SamplingRate: 1, LossRatio: 0.01}
+	but := func(change func(*flowv1.ExporterQuality)) *flowv1.ExporterQuality {
+		q := proto.Clone(good).(*flowv1.ExporterQuality)
+		change(q)
+		return q
+	}
+	for name, tc := range map[string]struct {
+		quality []*flowv1.ExporterQuality
+		reason  string
+		gate    Gate
+	}{
+		"good data pass":                       {quality: []*flowv1.ExporterQuality{good}},
+		"an exporter from files is not judged": {},
+		"unknown sampling": {
+			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.SamplingRate = 0 })}, reason: "sampling rate is unknown"},
+		"unknown sampling where that is allowed": {
+			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.SamplingRate = 0 })}, gate: Gate{MaxLoss: 0.01, AllowUnknownSampling: true}},
+		"no templates": {
+			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.Templates = 0 })}, reason: "no template has arrived"},
+		"NetFlow v5 has none": {
+			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.Templates, q.Source = 0, flowv1.Source_SOURCE_NETFLOW_V5 })}},
+		"loss above the limit": {
+			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.LossRatio = 0.0234 })}, reason: "2.34 % of its export is missing, the limit is 1.00 %"},
+		"one bad observation domain of two": {
+			quality: []*flowv1.ExporterQuality{good, but(func(q *flowv1.ExporterQuality) { q.ObservationDomain, q.LossRatio = 7, 0.5 })}, reason: "observation domain 7: 50.00 %"},
+		"another exporter's trouble": {
+			quality: []*flowv1.ExporterQuality{good, but(func(q *flowv1.ExporterQuality) { q.Exporter, q.LossRatio = "192.0.2.99", 0.5 })}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate := DefaultConfiguration().Gate
+			if tc.gate.MaxLoss > 0 {
+				gate = tc.gate
+			}
+			got := ""
+			for exporter, reason := range gate.judge(tc.quality) {
+				if exporter.String() == wr {
+					got = reason
+				}
+			}
+			if (tc.reason == "") != (got == "") || !strings.Contains(got, tc.reason) {
+				t.Errorf("reason %q, want %q", got, tc.reason)
+			}
+		})
+	}
+}
+
+func TestARefusedExportersPairsStay(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.nightly(t, night())
+	r.flow(wr, "10.1.0.5", "10.7.0.9", noon.Add(40*day), 2e9)
+	r.quality = []*flowv1.ExporterQuality{{Exporter: wr, Source: flowv1.Source_SOURCE_NETFLOW_V9, SamplingRate: 1}}
+	r.now = noon.Add(40*day + 12*time.Hour)
+	out := r.nightly(t, night())
+	if len(out.GetAdded())+len(out.GetAgedOut()) != 0 || len(r.list(t)) != 1 || len(r.created) != 1 {
+		t.Errorf("added %d, aged out %d, left %d, change sets %d; want 0, 0, 1, 1",
+			len(out.GetAdded()), len(out.GetAgedOut()), len(r.list(t)), len(r.created))
+	}
+	if len(out.GetRefused()) != 1 || out.GetRefused()[0].GetExporter() != wr {
+		t.Errorf("refused %v", out.GetRefused())
+	}
+	r.heard(t, "exporter-refused")
+}
+
+func TestAnExporterOfNoDeviceIsWarnedOf(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow("192.0.2.77", "10.1.0.5", "10.2.0.9", noon, 2e9)
+	out := r.nightly(t, night())
+	if len(out.GetAdded()) != 1 || len(out.GetWarnings()) != 1 || !strings.Contains(out.GetWarnings()[0], "192.0.2.77") {
+		t.Errorf("added %d, warnings %v; want the pair and a warning", len(out.GetAdded()), out.GetWarnings())
+	}
+	r.heard(t, "exporter-unknown")
+}
+
+func TestAChangeSetThatCouldNotBeMadeIsAskedForAgain(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.pushDown = true
+	_, err := r.client.Nightly(t.Context(), connect.NewRequest(night()))
+	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "asked for again") {
+		t.Fatalf("error %v: want Unavailable that says what happens next", err)
+	}
+	r.pushDown = false
+	// As after a crash: another process with the same etcd.
+	after := newRigOn(t, r.c.cfg, r.c.deps.State())
+	after.c.retry(t.Context())
+	after.c.retry(t.Context())
+	if len(after.created) != 1 || after.created[0].GetPairs()[0] != after.list(t)[0].GetId() {
+		t.Errorf("asked for %v, want one change set with the stored pair", after.created)
+	}
+}
+
+func TestAPendingChangeSetJoinsTheNextNights(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.pushDown = true
+	if _, err := r.client.Nightly(t.Context(), connect.NewRequest(night())); err == nil {
+		t.Fatal("no error while services/push is down")
+	}
+	r.pushDown = false
+	r.flow(wr, "10.1.0.5", "10.7.0.9", noon.Add(day), 2e9)
+	r.now = r.now.Add(day)
+	out := r.nightly(t, night())
+	if len(out.GetAdded()) != 1 || len(r.created) != 1 || len(r.created[0].GetPairs()) != 2 {
+		t.Errorf("change sets %v, want one with the pairs of both nights", r.created)
+	}
+}
+
+func TestThousandsOfPairsAreStoredAtOnce(t *testing.T) {
+	r := newRig(t, nil)
+	const n = 2500
+	for i := range n {
+		r.flow(wr, fmt.Sprintf("10.%d.%d.1", i/250, i%250), "172.16.0.1", noon, 2e9)
+	}
+	r.nightly(t, night())
+	if got := len(r.list(t)); got != n {
+		t.Fatalf("%d pairs, want %d", got, n)
+	}
+	// The night after, and nothing of the generation before may be left.
+	r.flow(wr, "10.99.0.1", "172.16.0.1", noon.Add(day), 2e9)
+	r.now = r.now.Add(day)
+	r.nightly(t, night())
+	entries, err := r.c.deps.State().List(t.Context(), keyPairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != n+1 {
+		t.Errorf("%d keys in etcd, want %d: former nights are swept", len(entries), n+1)
+	}
+}
+
+func TestTwoNightsAtOnceDoNotMix(t *testing.T) {
+	store := etcd(t)
+	one, two := newRigOn(t, DefaultConfiguration(), store), newRigOn(t, DefaultConfiguration(), store)
+	one.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	before, err := one.c.memory().read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
+	two.nightly(t, night())
+	if _, err := one.c.memory().replace(t.Context(), before, nil, nil); connect.CodeOf(coded(err)) != connect.CodeAborted {
+		t.Errorf("error %v: want Aborted, because another night came between", err)
+	}
+	if diff := cmp.Diff(endsOf(one.list(t)), []string{"192.0.2.1 10.1.0.0/24 10.3.0.0/24"}); diff != "" {
+		t.Errorf("pairs in force (-got +want):\n%s", diff)
+	}
+}
+
+func TestExplainFindsAPairByWhatPeopleHave(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.flow("192.0.2.77", "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
+	r.nightly(t, night())
+	id := r.list(t)[0].GetId()
+	for name, tc := range map[string]struct {
+		ask  string
+		code connect.Code
+	}{
+		"the id":                       {id, 0},
+		"the start of the id":          {id[:6], 0},
+		"both prefixes":                {"10.1.0.0/24,10.3.0.0/24", 0},
+		"two addresses":                {"10.1.0.200, 10.3.0.1", 0},
+		"the same pair at two routers": {"10.1.0.0/24,10.2.0.0/24", connect.CodeInvalidArgument},
+		"the way back":                 {"10.3.0.0/24,10.1.0.0/24", connect.CodeNotFound},
+		"nothing":                      {"", connect.CodeNotFound},
+	} {
+		out, err := r.client.Explain(t.Context(), connect.NewRequest(&alphav1.ExplainRequest{Pair: tc.ask}))
+		if tc.code != 0 {
+			if connect.CodeOf(err) != tc.code {
+				t.Errorf("%s: %v, want %v", name, err, tc.code)
+			}
+			continue
+		}
+		if err != nil || len(out.Msg.GetPair().GetEvidence()) != 1 {
+			t.Errorf("%s: %v, %v", name, out, err)
+		}
+	}
+}
+
+func TestBadRequestsSayWhatToWrite(t *testing.T) {
+	r := newRig(t, nil)
+	for name, req := range map[string]*alphav1.NightlyRequest{
+		"a window that ends before it starts": {From: timestamppb.New(noon), To: timestamppb.New(noon.Add(-time.Hour))},
+		"a /25":                               {Ipv4Length: proto.Uint32(25)},
+		"an interval of nothing":              {Interval: durationpb.New(0)},
+	} {
+		if _, err := r.client.Nightly(t.Context(), connect.NewRequest(req)); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%s: %v, want InvalidArgument", name, err)
+		}
+	}
+}
+
+func TestWhenANightIsDue(t *testing.T) {
+	at, err := parseTimeOfDay("02:00")
+	if err != nil {
+		t.Fatal(err)
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := func(d, h, m int) time.Time { return time.Date(2026, 11, d, h, m, 0, 0, time.UTC) }
+	for name, tc := range map[string]struct {
+		now, last time.Time
+		run       bool
+		newLast   time.Time
+	}{
+		"the first start waits for its first night": {clock(20, 12, 0), time.Time{}, false, clock(20, 12, 0)},
+		"before the time": {clock(21, 1, 59), clock(20, 2, 0), false, clock(20, 2, 0)},
+		"at the time":     {clock(21, 2, 0), clock(20, 2, 0), true, clock(21, 2, 0)},
+		"once a night":    {clock(21, 2, 1), clock(21, 2, 0), false, clock(21, 2, 0)},
+		"a night missed while the process was down is made up": {clock(21, 9, 0), clock(20, 2, 0), true, clock(21, 9, 0)},
+		"ten nights missed are made up by one":                 {clock(30, 9, 0), clock(20, 2, 0), true, clock(30, 9, 0)},
+		"a clock set back forgets the night in the future":     {clock(20, 12, 0), clock(29, 2, 0), false, clock(20, 12, 0)},
+		"and the next night is the next time of day":           {clock(21, 2, 0), clock(20, 12, 0), true, clock(21, 2, 0)},
+		"a time that summer time skips comes an hour later": {
+			time.Date(2026, 3, 29, 3, 0, 0, 0, berlin), time.Date(2026, 3, 28, 2, 0, 0, 0, berlin), true, time.Date(2026, 3, 29, 3, 0, 0, 0, berlin)},
+	} {
+		run, newLast := at.due(tc.now, tc.last)
+		if run != tc.run || !newLast.Equal(tc.newLast) {
+			t.Errorf("%s: %v, %v; want %v, %v", name, run, newLast, tc.run, tc.newLast)
+		}
+	}
+	if _, err := parseTimeOfDay("2 am"); err == nil {
+		t.Error(`"2 am" was accepted`)
+	}
+}
+
+func TestTheClockStartsOneNightOfTwoReplicas(t *testing.T) {
+	store := etcd(t)
+	cfg := DefaultConfiguration()
+	one, two := newRigOn(t, cfg, store), newRigOn(t, cfg, store)
+	for _, r := range []*rig{one, two} {
+		r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+		r.now = noon
+		r.c.runIfDue(t.Context())
+	}
+	if len(one.created)+len(two.created) != 0 {
+		t.Fatal("a night ran before its time")
+	}
+	for _, r := range []*rig{one, two} {
+		r.now = noon.Add(20 * time.Hour)
+		r.c.runIfDue(t.Context())
+	}
+	if len(one.created)+len(two.created) != 1 {
+		t.Errorf("%d change sets, want one: the night belongs to whoever wrote the schedule first", len(one.created)+len(two.created))
+	}
+}
+
+func TestStartAndStopLeaveNothingBehind(t *testing.T) {
+	r := newRig(t, nil)
+	if err := r.c.Stop(context.Background()); err != nil {
+		t.Errorf("stop before start: %v", err)
+	}
+	if err := r.c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-r.c.done:
+	default:
+		t.Error("the clock is still watched after Stop")
+	}
+}
