@@ -1,0 +1,272 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/units"
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+)
+
+func alphaCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "alpha",
+		Short: "Find and list alpha pairs: prefixes between which huge transfers happen",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	serverFlag(cmd)
+	cmd.AddCommand(alphaNightlyCommand(), alphaListCommand(), alphaExplainCommand())
+	return cmd
+}
+
+func alphaClient(cmd *cobra.Command) alphav1connect.AlphaServiceClient {
+	client, server := apiClient(cmd)
+	return alphav1connect.NewAlphaServiceClient(client, server)
+}
+
+func alphaNightlyCommand() *cobra.Command {
+	var o nightlyFlags
+	cmd := &cobra.Command{
+		Use:   "nightly",
+		Short: "Find alpha pairs in stored flows, age old ones out, ask for a change set",
+		Long: "Find alpha pairs in stored flows, age old ones out, and ask for a change set with the result.\n" +
+			"Without flags it does what the scheduled run does at night. Nothing reaches a router before the change set is approved.",
+		Example: "  millrace alpha nightly\n" +
+			"  millrace alpha nightly --dry-run --min-bytes 500MB --prefix-length 32\n" +
+			"  millrace alpha nightly --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z\n" +
+			"  millrace alpha nightly --from 2h",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			req, err := o.request(cmd, time.Now())
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "summing flows over fixed intervals …")
+			r, err := alphaClient(cmd).Nightly(cmd.Context(), connect.NewRequest(req))
+			if connect.CodeOf(err) == connect.CodeInvalidArgument {
+				return coded{err, exitUsage}
+			}
+			if err != nil {
+				return fmt.Errorf("nightly run: %w", err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			return printNight(cmd.OutOrStdout(), r.Msg, o.dryRun)
+		},
+	}
+	o.register(cmd)
+	jsonFlag(cmd)
+	return cmd
+}
+
+// nightlyFlags are read as text, so that what was not given stays the service's choice.
+type nightlyFlags struct {
+	from, to, minBytes string
+	interval           time.Duration
+	prefixLength       uint32
+	dryRun             bool
+}
+
+func (o *nightlyFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.from, "from", "", "start of the window: RFC 3339, or how long ago such as 2h (default: 24h before --to)")
+	f.StringVar(&o.to, "to", "", "end of the window (default: now)")
+	f.StringVar(&o.minBytes, "min-bytes", "", "H: a flow is alpha above this many bytes per interval, such as 1GB")
+	f.DurationVar(&o.interval, "interval", 0, "length of the fixed intervals, such as 60s")
+	f.Uint32Var(&o.prefixLength, "prefix-length", 0, "IPv4 prefix length under which pairs are remembered: 24 or 32")
+	f.BoolVar(&o.dryRun, "dry-run", false, "find and print, but store nothing and ask for no change set")
+}
+
+func (o *nightlyFlags) request(cmd *cobra.Command, now time.Time) (*alphav1.NightlyRequest, error) {
+	req := &alphav1.NightlyRequest{DryRun: o.dryRun}
+	var err error
+	if req.From, err = parseTime("--from", o.from, now); err != nil {
+		return nil, err
+	}
+	if req.To, err = parseTime("--to", o.to, now); err != nil {
+		return nil, err
+	}
+	if o.minBytes != "" {
+		n, err := units.ParseSize(o.minBytes)
+		if err != nil {
+			return nil, fmt.Errorf("--min-bytes: %w", err)
+		}
+		req.MinBytes = proto.Uint64(uint64(n))
+	}
+	if cmd.Flags().Changed("interval") {
+		req.Interval = durationpb.New(o.interval)
+	}
+	if cmd.Flags().Changed("prefix-length") {
+		req.Ipv4Length = proto.Uint32(o.prefixLength)
+	}
+	return req, nil
+}
+
+// parseTime reads a point in time, or how long ago it was; empty is nil.
+func parseTime(flag, s string, now time.Time) (*timestamppb.Timestamp, error) {
+	if s == "" {
+		return nil, nil
+	}
+	if ago, err := time.ParseDuration(s); err == nil {
+		return timestamppb.New(now.Add(-ago)), nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: write a time as 2026-11-20T02:00:00Z, or how long ago as 2h", flag, s)
+	}
+	return timestamppb.New(t), nil
+}
+
+func alphaListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the pairs in force",
+		Example: "  millrace alpha list\n  millrace alpha list --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := alphaClient(cmd).List(cmd.Context(), connect.NewRequest(&alphav1.ListRequest{}))
+			if err != nil {
+				return fmt.Errorf("list alpha pairs: %w", err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			if len(r.Msg.GetPairs()) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "no alpha pair is in force; `millrace alpha nightly` looks for some")
+				return nil
+			}
+			return printPairs(cmd.OutOrStdout(), "", r.Msg.GetPairs())
+		},
+	}
+	jsonFlag(cmd)
+	return cmd
+}
+
+func alphaExplainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "explain PAIR",
+		Short:   "Show the evidence for one pair (its id, or SOURCE,DESTINATION)",
+		Example: "  millrace alpha explain p6gsacxg7gqha\n  millrace alpha explain 10.1.0.0/24,10.2.0.0/24",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := alphaClient(cmd).Explain(cmd.Context(), connect.NewRequest(&alphav1.ExplainRequest{Pair: args[0]}))
+			if connect.CodeOf(err) == connect.CodeNotFound {
+				return coded{err, exitUnmet}
+			}
+			if err != nil {
+				return fmt.Errorf("explain pair: %w", err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			return printEvidence(cmd.OutOrStdout(), r.Msg.GetPair())
+		},
+	}
+	jsonFlag(cmd)
+	return cmd
+}
+
+func printNight(out io.Writer, r *alphav1.NightlyResponse, dryRun bool) error {
+	for _, group := range []struct {
+		title string
+		pairs []*alphav1.Pair
+	}{{"added", r.GetAdded()}, {"refreshed", r.GetRefreshed()}, {"aged out", r.GetAgedOut()}} {
+		if len(group.pairs) == 0 {
+			continue
+		}
+		if err := printPairs(out, group.title, group.pairs); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	for _, f := range r.GetRefused() {
+		fmt.Fprintf(out, "left as they are: pairs of exporter %s, because %s\n", f.GetExporter(), f.GetReason())
+	}
+	for _, w := range r.GetWarnings() {
+		fmt.Fprintf(out, "warning: %s\n", w)
+	}
+	fmt.Fprintf(out, "%d pairs added, %d refreshed, %d aged out\n", len(r.GetAdded()), len(r.GetRefreshed()), len(r.GetAgedOut()))
+	switch {
+	case dryRun:
+		fmt.Fprintln(out, "dry run: nothing was stored, no change set was asked for")
+	case r.GetChangeId() != "":
+		fmt.Fprintf(out, "change set %s awaits approval: millrace change show %s\n", r.GetChangeId(), r.GetChangeId())
+	default:
+		fmt.Fprintln(out, "no router's rules change, so no change set was asked for")
+	}
+	return nil
+}
+
+func printPairs(out io.Writer, title string, pairs []*alphav1.Pair) error {
+	if title != "" {
+		fmt.Fprintln(out, title+":")
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "PAIR\tSOURCE\tDESTINATION\tEXPORTER\tLAST ALPHA\tMOST\tAGES OUT")
+	for _, p := range pairs {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.GetId(), p.GetSrc(), p.GetDst(), p.GetExporter(),
+			clock(p.GetLastAlpha()), most(p.GetEvidence()), p.GetAgesOut().AsTime().Local().Format("2006-01-02"))
+	}
+	return w.Flush()
+}
+
+// most is the largest sum among the evidence, with its interval.
+func most(list []*alphav1.Evidence) string {
+	var top *alphav1.Evidence
+	for _, e := range list {
+		if e.GetBytes() >= top.GetBytes() {
+			top = e
+		}
+	}
+	if top == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s in %s", megabytes(top.GetBytes()), top.GetInterval().AsDuration())
+}
+
+func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+func printEvidence(out io.Writer, p *alphav1.Pair) error {
+	fmt.Fprintf(out, "pair %s: %s to %s, seen by exporter %s\n", p.GetId(), p.GetSrc(), p.GetDst(), p.GetExporter())
+	fmt.Fprintf(out, "alpha first %s, last %s; any flow last %s; forgotten after %s without one\n\n",
+		clock(p.GetFirstSeen()), clock(p.GetLastAlpha()), clock(p.GetLastSeen()), clock(p.GetAgesOut()))
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "INTERVAL\tFLOW\tSENT\tTHRESHOLD\tSAMPLING\tERROR (1 SD)\tINTERFACE")
+	for _, e := range p.GetEvidence() {
+		fmt.Fprintf(w, "%s + %s\t%s:%d → %s:%d proto %d\t%s\t%s\t%s\t%s\t%d\n",
+			clock(e.GetIntervalStart()), e.GetInterval().AsDuration(),
+			e.GetSrcAddr(), e.GetSrcPort(), e.GetDstAddr(), e.GetDstPort(), e.GetProtocol(),
+			megabytes(e.GetBytes()), megabytes(e.GetMinBytes()), sampling(e.GetSamplingRate()), samplingError(e), e.GetInIf())
+	}
+	return w.Flush()
+}
+
+func sampling(rate uint64) string {
+	switch rate {
+	case 0:
+		return "unknown"
+	case 1:
+		return "none"
+	}
+	return fmt.Sprintf("1:%d", rate)
+}
+
+func samplingError(e *alphav1.Evidence) string {
+	if e.GetSamplingRate() == 0 {
+		return "sent at least this"
+	}
+	return fmt.Sprintf("%.1f %%", 100*e.GetSamplingError())
+}
+
+func clock(t *timestamppb.Timestamp) string { return t.AsTime().Local().Format("2006-01-02 15:04:05") }
