@@ -14,16 +14,23 @@ import (
 func inNamespaces(f func() error, paths ...string) error {
 	result := make(chan error, 1)
 	go func() {
-		// No Unlock: the runtime ends a thread whose goroutine returns locked.
 		runtime.LockOSThread()
-		result <- func() error {
-			for _, path := range paths {
-				if err := setns(path); err != nil {
-					return err
-				}
+		if unix.Gettid() == unix.Getpid() {
+			// The main thread cannot end before the process does: it would hold
+			// the namespaces open, and be what /proc/<pid> shows to others. While
+			// this goroutine sits on it, the next one gets another.
+			defer runtime.UnlockOSThread()
+			result <- inNamespaces(f, paths...)
+			return
+		}
+		// No Unlock: the runtime ends a thread whose goroutine returns locked.
+		for _, path := range paths {
+			if err := setns(path); err != nil {
+				result <- err
+				return
 			}
-			return f()
-		}()
+		}
+		result <- f()
 	}()
 	return <-result
 }

@@ -1,0 +1,136 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// footprint is everything a running lab occupies on this machine.
+type footprint struct {
+	state      State
+	processes  map[int]string // start time by pid
+	namespaces []string       // "net:[4026532177]"
+}
+
+// takeFootprint walks down from the supervisor.
+func takeFootprint(t *testing.T, s State) footprint {
+	t.Helper()
+	f := footprint{state: s, processes: map[int]string{}}
+	for changed := true; changed; {
+		changed = false
+		for _, pid := range pids(t) {
+			_, known := f.processes[pid]
+			_, childOfOurs := f.processes[parent(pid)]
+			if known || pid != s.Pid && !childOfOurs {
+				continue
+			}
+			if start, err := startTime(pid); err == nil {
+				f.processes[pid], changed = start, true
+			}
+		}
+	}
+	for pid := range f.processes {
+		f.namespaces = append(f.namespaces, namespacesOf(pid)...)
+	}
+	own := namespacesOf(os.Getpid())
+	f.namespaces = slices.DeleteFunc(f.namespaces, func(ns string) bool { return slices.Contains(own, ns) })
+	slices.Sort(f.namespaces)
+	f.namespaces = slices.Compact(f.namespaces)
+	if len(f.processes) < 3 || len(f.namespaces) < 3 {
+		t.Fatalf("the footprint of the lab is too small to be true: %d processes, namespaces %v", len(f.processes), f.namespaces)
+	}
+	return f
+}
+
+func pids(t *testing.T) (all []int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+func parent(pid int) int {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
+	ppid, _ := strconv.Atoi(fields[1])
+	return ppid
+}
+
+func namespacesOf(pid int) (all []string) {
+	for _, kind := range []string{"net", "pid", "mnt"} {
+		if id, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind)); err == nil {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// left lists what is still there.
+func (f footprint) left(t *testing.T) (found []string) {
+	t.Helper()
+	for pid, start := range f.processes {
+		if now, err := startTime(pid); err == nil && now == start {
+			found = append(found, fmt.Sprintf("process %d", pid))
+		}
+	}
+	for _, pid := range pids(t) {
+		for _, ns := range namespacesOf(pid) {
+			if slices.Contains(f.namespaces, ns) {
+				found = append(found, fmt.Sprintf("namespace %s, held by process %d", ns, pid))
+			}
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, f.state.Output) || strings.Contains(line, " nsfs ") || strings.Contains(line, "hostfs") {
+			found = append(found, "mount "+line)
+		}
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if l.Name == controlLink || l.Name == "vec0" || l.Name == "mgmt" {
+			found = append(found, "interface "+l.Name)
+		}
+	}
+	if files, _ := filepath.Glob("/dev/shm/uml/*"); len(files) > 0 {
+		found = append(found, fmt.Sprint("files ", files))
+	}
+	return found
+}
+
+// gone fails unless the lab vanishes without anyone's help. The kernel needs a
+// moment to take down the namespaces of a process that was killed.
+func (f footprint) gone(t *testing.T) {
+	t.Helper()
+	var found []string
+	for range 100 {
+		if found = f.left(t); len(found) == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("left of the lab:\n%s", strings.Join(found, "\n"))
+}
