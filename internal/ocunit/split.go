@@ -58,26 +58,36 @@ func descend(v any, path string) any {
 	return v
 }
 
-// Foreign tells what an operator's own binding puts on the interface that the
-// unit at path would bind, or "" where there is none: Millrace never replaces it.
-func Foreign(path, root string, raw []byte) string {
-	k, _, key, ok := Of(path)
-	if !ok || k.Root != root || k.Binding == "" || len(raw) == 0 {
-		return ""
+// Foreign lists the interface bindings in a subtree that are an operator's own:
+// unit path to the name of what is bound. Millrace never replaces them.
+func Foreign(root string, raw []byte) (map[string]string, error) {
+	out := map[string]string{}
+	if len(raw) == 0 {
+		return out, nil
 	}
 	tree, err := decode(raw)
 	if err != nil {
-		return ""
+		return nil, fmt.Errorf("read %s: %w", root, err)
 	}
-	entries, _ := descend(normal(tree), strings.TrimPrefix(k.List, "/")).([]any)
+	tree = normal(tree)
+	for _, k := range Kinds {
+		if k.Root == root && k.Binding != "" {
+			k.foreign(tree, out)
+		}
+	}
+	return out, nil
+}
+
+func (k Kind) foreign(tree any, out map[string]string) {
+	entries, _ := descend(tree, strings.TrimPrefix(k.List, "/")).([]any)
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
 		bound, _ := descend(entry, k.Binding).(string)
-		if entry[k.Key] == key && bound != "" && !strings.HasPrefix(bound, OwnedPrefix) {
-			return bound
+		key, _ := entry[k.Key].(string)
+		if bound != "" && !strings.HasPrefix(bound, OwnedPrefix) {
+			out[k.Path(key)] = bound
 		}
 	}
-	return ""
 }
 
 // Assemble is Split's inverse: the JSON a Get of root returns for a router that

@@ -1,0 +1,87 @@
+package openconfig
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/gnmi/proto/gnmi_ext"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/services/push/driver"
+)
+
+func extension(c *gnmi_ext.Commit) []*gnmi_ext.Extension {
+	return []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{Commit: c}}}
+}
+
+func confirm(id string) *gnmi_ext.Commit {
+	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Confirm{Confirm: &gnmi_ext.CommitConfirm{}}}
+}
+
+// Probe implements driver.Driver. Extensions are not listed in Capabilities,
+// and a target that ignores this one would keep every change for good. So it is
+// asked to confirm a commit that cannot exist, with an empty Set: one that
+// honours the extension refuses, one that ignores it says OK and changes nothing.
+func (r *router) Probe(ctx context.Context) error {
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
+	switch status.Code(err) {
+	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
+		return nil
+	case codes.OK, codes.Unimplemented:
+		return fmt.Errorf("probe %s: %w", r.name, driver.ErrNoCommitConfirm)
+	}
+	return lost(fmt.Errorf("probe %s for commit-confirm: %w", r.name, err))
+}
+
+// Commit implements driver.Driver.
+func (r *router) Commit(ctx context.Context, c driver.Commit) error {
+	req := &gnmi.SetRequest{Extension: extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
+		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
+	}})}
+	for _, change := range c.Changes {
+		path, err := gnmiclient.ParsePath(change.Path)
+		if err != nil {
+			return err
+		}
+		if change.After == "" {
+			req.Delete = append(req.Delete, path)
+			continue
+		}
+		value, err := ocunit.Wire(change.Path, change.After)
+		if err != nil {
+			return err
+		}
+		req.Replace = append(req.Replace, &gnmi.Update{
+			Path: path, Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: value}},
+		})
+	}
+	_, err := r.client.Set(ctx, req)
+	return lost(err)
+}
+
+// Confirm implements driver.Driver.
+func (r *router) Confirm(ctx context.Context, id string) error {
+	return r.finish(ctx, confirm(id))
+}
+
+// Cancel implements driver.Driver.
+func (r *router) Cancel(ctx context.Context, id string) error {
+	return r.finish(ctx, &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Cancel{Cancel: &gnmi_ext.CommitCancel{}}})
+}
+
+// finish ends a pending commit. FAILED_PRECONDITION: none is pending;
+// INVALID_ARGUMENT: another one is (gNMI commit-confirmed extension).
+func (r *router) finish(ctx context.Context, c *gnmi_ext.Commit) error {
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(c)})
+	switch status.Code(err) {
+	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
+		return fmt.Errorf("%w: %w", driver.ErrNotPending, err)
+	}
+	return lost(err)
+}

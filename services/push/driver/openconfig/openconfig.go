@@ -1,0 +1,95 @@
+// Package openconfig drives targets that take OpenConfig as services/policy
+// renders it, such as services/routeragent.
+//
+// In: units. Out: gNMI Get and Set with the Commit extension. Next: the router.
+package openconfig
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/services/push/driver"
+)
+
+// Opener dials routers with the controller's certificate.
+type Opener struct{ Credentials *tls.Config }
+
+// needed are the models without which the units cannot be said.
+var needed = []string{"openconfig-defined-sets", "openconfig-qos", "openconfig-network-instance"}
+
+// Open implements driver.Opener.
+func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
+	c, err := gnmiclient.Dial(ctx, d, o.Credentials)
+	if err != nil {
+		return nil, lost(err)
+	}
+	for _, model := range needed {
+		if !c.Supports(model) {
+			c.Close()
+			return nil, fmt.Errorf("%s does not offer the YANG model %s in its Capabilities; it cannot be driven with OpenConfig", d.Name, model)
+		}
+	}
+	return &router{name: d.Name, client: c}, nil
+}
+
+type router struct {
+	name   string
+	client *gnmiclient.Client
+}
+
+// Close implements driver.Driver.
+func (r *router) Close() error { return r.client.Close() }
+
+// Snapshot implements driver.Driver: one Get per root, because a root without
+// data is NOT_FOUND and would fail the others (gNMI specification, section 3.3.4).
+func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
+	s := driver.Snapshot{Units: map[string]string{}, Foreign: map[string]string{}}
+	for _, root := range ocunit.Roots() {
+		raw, err := r.get(ctx, gnmi.GetRequest_CONFIG, root)
+		if err != nil {
+			return s, err
+		}
+		units, err := ocunit.Split(root, raw)
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", r.name, err)
+		}
+		foreign, err := ocunit.Foreign(root, raw)
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", r.name, err)
+		}
+		maps.Copy(s.Units, units)
+		maps.Copy(s.Foreign, foreign)
+	}
+	return s, nil
+}
+
+// get is empty for a path that holds nothing.
+func (r *router) get(ctx context.Context, kind gnmi.GetRequest_DataType, path string) ([]byte, error) {
+	raw, err := r.client.GetJSON(ctx, kind, path)
+	if errors.Is(err, gnmiclient.ErrNoValue) || status.Code(err) == codes.NotFound {
+		return nil, nil
+	}
+	return raw, lost(err)
+}
+
+// lost marks errors after which nobody knows what the router did.
+func lost(err error) error {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return fmt.Errorf("%w: %w", driver.ErrLost, err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %w", driver.ErrLost, err)
+	}
+	return err
+}
