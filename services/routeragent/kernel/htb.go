@@ -99,10 +99,10 @@ func rateSpec(b []byte, bytesPerSecond uint64) {
 	binary.NativeEndian.PutUint32(b[8:], uint32(min(bytesPerSecond, 0xffffffff)))
 }
 
-// burstTicks is how far a class may run ahead: one packet plus a quarter of a
-// millisecond at its rate, so that timer slack costs no throughput; in units of 64 ns.
+// burstTicks is how far a class may run ahead: one packet plus two
+// milliseconds at its rate, so that a late timer costs no throughput; in units of 64 ns.
 func burstTicks(rate uint64) uint32 {
-	const mtu, slack = 1600, 250_000
+	const mtu, slack = 1600, 2_000_000
 	ns := slack + mtu*8*1_000_000_000/max(rate, 1)
 	return uint32(min(ns>>6, 0xffffffff))
 }
