@@ -21,7 +21,8 @@ func labExecCommand() *cobra.Command {
 		Short: "Run a program on a node; its exit code becomes ours",
 		Long: `NODE is a router or host of the scenario, "guest" for the kernel that carries
 them, or "control" for the place of the control plane: this machine's file
-system inside the lab's network.`,
+system inside the lab's network. Like ssh, it reads standard input; in a script's
+loop give it </dev/null.`,
 		Example: `  millrace lab exec WR -- vtysh -N WR -c "show ip ospf neighbor"
   millrace lab exec WA -- ping -c 3 10.2.9.2
   millrace lab exec control -- gnmi_cli -address 172.31.255.11:9339 ...`,
@@ -48,12 +49,7 @@ func run(ctx context.Context, l *lab.Lab, node string, argv []string) error {
 	if node == "guest" {
 		node = ""
 	}
-	s := lab.Stream{Stdout: os.Stdout, Stderr: os.Stderr}
-	// Reading a terminal that nobody types at would make no difference; reading
-	// one in the background would stop us.
-	if info, err := os.Stdin.Stat(); err == nil && info.Mode()&os.ModeCharDevice == 0 {
-		s.Stdin = os.Stdin
-	}
+	s := lab.Stream{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	return l.Exec(ctx, node, argv, s)
 }
 

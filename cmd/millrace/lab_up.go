@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,21 +92,17 @@ func printValue(cmd *cobra.Command, v any) error {
 }
 
 func labDownCommand() *cobra.Command {
+	every := false
 	cmd := &cobra.Command{
 		Use:     "down [NAME]",
-		Short:   "End a lab, or every lab; nothing of it is left",
+		Short:   "End a lab; nothing of it is left",
+		Long:    "Without NAME, ends the only lab that is up. A lab that is not up is not an error.",
 		Example: "  millrace lab down hntes-redirect",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names := args
-			if len(names) == 0 {
-				all, err := lab.List()
-				if err != nil {
-					return err
-				}
-				for _, s := range all {
-					names = append(names, s.Name)
-				}
+			names, err := labsToEnd(args, every)
+			if err != nil {
+				return coded{err, exitUsage}
 			}
 			var failed error
 			for _, name := range names {
@@ -117,6 +114,26 @@ func labDownCommand() *cobra.Command {
 			return failed
 		},
 	}
+	cmd.Flags().BoolVar(&every, "all", false, "end every lab on this machine")
 	jsonFlag(cmd)
 	return cmd
+}
+
+// labsToEnd never guesses between several labs: one may be a colleague's.
+func labsToEnd(args []string, every bool) ([]string, error) {
+	if len(args) > 0 {
+		return args, nil
+	}
+	all, err := lab.List()
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	if len(names) > 1 && !every {
+		return nil, fmt.Errorf("%d labs are up: %s; name one, or give --all", len(names), strings.Join(names, ", "))
+	}
+	return names, nil
 }

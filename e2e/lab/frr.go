@@ -60,6 +60,7 @@ func frrConfig(s *scenario.Scenario, r scenario.Router) string {
 		line(" segment-routing prefix %s/32 index %d", Loopback(r), r.Index)
 	}
 	line("exit\n!")
+	b.WriteString(r.FRR.Configuration)
 	return b.String()
 }
 
@@ -70,6 +71,9 @@ func coreInterface(line func(string, ...any), s *scenario.Scenario, l scenario.L
 	line(" ip ospf hello-interval %d", int(s.IGP.Hello.Seconds()))
 	line(" ip ospf dead-interval %d", int(s.IGP.Dead.Seconds()))
 	line(" ip ospf network point-to-point")
+	// Database exchanges begin while the other side is still starting; the
+	// default would repeat what it missed only after 5 s.
+	line(" ip ospf retransmit-interval 1")
 	if s.IGP.SegmentRouting {
 		linkParameters(line, l)
 	}

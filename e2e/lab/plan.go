@@ -114,6 +114,7 @@ func finishRouter(s *scenario.Scenario, r scenario.Router, n *NodePlan, folder, 
 	if s.IGP.SegmentRouting {
 		n.FRRD = append(n.FRRD, "pathd -M pathd_pcep")
 	}
+	n.FRRD = append(n.FRRD, r.FRR.Daemons...)
 	n.Daemons = append(n.Daemons, netflowDaemon(s, r)...)
 	if r.Agent {
 		n.Daemons = append(n.Daemons, scenario.Daemon{

@@ -104,6 +104,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"an operator nobody knows", `"<="`, `"=<"`, `op "=<"`},
 		{"a loss above one", "delay: 1ms", "loss: 3", "loss 3: it is a probability"},
 		{"an unknown NetFlow version", "netflow: {}", "netflow: {version: 7}", "NetFlow version 7"},
+		{"an FRR daemon that is not one", "{name: R2}", "{name: R2, frr: {daemons: [ripd]}}", `4:32: FRR daemon "ripd"`},
 		{"an IGP that cannot work", "name: small", "name: small\nigp: {hello: 2s, dead: 1s}", "dead is longer than hello"},
 		{"an empty file", good, "", "the scenario is empty"},
 	} {

@@ -58,8 +58,18 @@ type Router struct {
 	// NetFlow, where present, exports what enters from hosts.
 	NetFlow *NetFlow `yaml:"netflow"`
 	// Agent runs `millrace agent` on the router.
-	Agent   bool     `yaml:"agent"`
+	Agent bool `yaml:"agent"`
+	// FRR adds to what every router runs (zebra, ospfd, staticd, pathd).
+	FRR     FRR      `yaml:"frr"`
 	Daemons []Daemon `yaml:"daemons"`
+}
+
+// FRR is what a scenario adds to a router's own configuration.
+type FRR struct {
+	// Daemons such as bgpd or pbrd.
+	Daemons []string `yaml:"daemons"`
+	// Configuration is appended to the generated one, in FRR's words.
+	Configuration string `yaml:"configuration"`
 }
 
 // NetFlow configures the router's exporter.

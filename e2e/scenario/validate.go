@@ -47,6 +47,7 @@ func (s *Scenario) problems() []problem {
 var (
 	nodeName      = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,10}$`)
 	interfaceName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,14}$`)
+	frrDaemons    = []string{"bgpd", "pbrd", "ldpd", "isisd", "bfdd"}
 	reserved      = []string{"wire", "guest", "control"}
 )
 
@@ -78,6 +79,11 @@ func (c *checker) nodes() {
 			c.add(path+".index", "routers %s and %s have the same index %d", other, r.Name, r.Index)
 		}
 		index[r.Index] = r.Name
+		for j, d := range r.FRR.Daemons {
+			if !slices.Contains(frrDaemons, d) {
+				c.add(fmt.Sprintf("%s.frr.daemons[%d]", path, j), "FRR daemon %q: use %s; zebra, ospfd, staticd and pathd run anyway", d, strings.Join(frrDaemons, ", "))
+			}
+		}
 		c.netflow(path+".netflow", r.NetFlow)
 		c.daemons(path, r.Daemons)
 	}
@@ -118,6 +124,9 @@ func (c *checker) daemons(path string, all []Daemon) {
 }
 
 func (c *checker) links() {
+	if n := len(c.s.Links); n > 250 {
+		c.add("$.links", "%d links: there are addresses for 250", n)
+	}
 	used := map[Endpoint]bool{}
 	for i, l := range c.s.Links {
 		path := fmt.Sprintf("$.links[%d]", i)
