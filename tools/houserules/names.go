@@ -1,0 +1,65 @@
+package houserules
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// commands names the subcommand of a component where that is not the folder's
+// name: these run on routers, where an operator types a short word.
+var commands = map[string]string{
+	"services/routeragent": "agent",
+	"services/peagent":     "pe",
+}
+
+// oneName: each component has docs/reference/<name>.md and its name in cmd/millrace.
+func oneName(t *Tree) []string {
+	words := commandWords(t)
+	components := map[string]bool{}
+	for name := range t.Files {
+		if c := component(name); c != "" {
+			components[c] = true
+		}
+	}
+	var bad []string
+	for _, c := range slices.Sorted(maps.Keys(components)) {
+		_, name, _ := strings.Cut(c, "/")
+		page := "docs/reference/" + name + ".md"
+		if _, ok := t.Files[page]; !ok {
+			bad = append(bad, fmt.Sprintf("%s has no %s", c, page))
+		}
+		command := name
+		if other, ok := commands[c]; ok {
+			command = other
+		}
+		if !words[command] && !words[c] {
+			bad = append(bad, fmt.Sprintf("%s has neither subcommand nor serve name %q in cmd/millrace", c, command))
+		}
+	}
+	return bad
+}
+
+// commandWords are the first words of all string literals in cmd/millrace.
+func commandWords(t *Tree) map[string]bool {
+	words := map[string]bool{}
+	for _, f := range t.Written(false) {
+		if f.Folder() != "cmd/millrace" {
+			continue
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if _, ok := n.(*ast.ImportSpec); ok {
+				return false
+			}
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				word, _, _ := strings.Cut(strings.Trim(lit.Value, "`\""), " ")
+				words[word] = true
+			}
+			return true
+		})
+	}
+	return words
+}

@@ -1,0 +1,66 @@
+package houserules
+
+// Rule is one thing this repository keeps to.
+type Rule struct {
+	Name string
+	// Why is what somebody who broke the rule should know.
+	Why string
+	// Check returns one line per violation.
+	Check func(*Tree) []string
+}
+
+// Rules are all of them.
+func Rules() []Rule {
+	return []Rule{
+		{
+			"every package says what comes in, what goes out and who is next",
+			"a reader follows the data from package to package by these three lines, without opening the code",
+			packageComments,
+		},
+		{
+			"packages import only what their place in the tree allows",
+			"walls keep parts replaceable: what may be run elsewhere or proven alone must not lean on its neighbours",
+			walls,
+		},
+		{
+			"pure cores have no clock, network, file or goroutine",
+			"what decides must give the same answer for the same input, or no test, replay or what-if of it means anything",
+			pure,
+		},
+		{
+			"files have at most 400 lines",
+			"a file is read as a whole; one that is longer usually holds a second idea that deserves its own name",
+			size,
+		},
+		{
+			"at least 90 % of exported names are documented",
+			"an exported name is a promise to somebody who will not read its body",
+			documented,
+		},
+		{
+			"one name everywhere: folder, reference page, command",
+			"an operator who sees a name in a log or a metric must find its page and its command without asking",
+			oneName,
+		},
+		{
+			"no registry hosts and no paths of somebody's machine",
+			"the tree must build wherever it is cloned, from whatever mirror that place uses",
+			machines,
+		},
+		{
+			"no work left for later in comments",
+			"what is not done belongs into an issue, where somebody looks",
+			leftovers,
+		},
+		{
+			"generated files say so",
+			"an edit to a generated file is lost with the next run of its generator",
+			generated,
+		},
+		{
+			"the licence is there",
+			"without it nobody may use any of this",
+			licence,
+		},
+	}
+}

@@ -1,0 +1,88 @@
+package houserules
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// wall forbids imports to a part of the tree.
+type wall struct {
+	folder string // whose imports
+	tests  bool   // of tests too
+	banned []string
+	except []string // folders that may, because of
+	why    string
+}
+
+var wallTable = []wall{
+	{
+		folder: "internal", tests: true,
+		banned: []string{module + "services", module + "collectors", module + "cmd", module + "e2e"},
+		why:    "shared code that knows one of its users cannot be shared by the next",
+	},
+	{
+		folder: "services/alpha",
+		banned: []string{"github.com/openconfig/gnmi", module + "internal/gnmiclient"},
+		why:    "detection decides from flows alone; how routers are spoken to must not matter to it",
+	},
+	{
+		folder: "services/policy",
+		banned: []string{module + "internal/gnmiclient"},
+		why:    "a compiled plan is a value; only the push meets a live router",
+	},
+	{
+		folder: "policies", tests: true,
+		banned: []string{module + "cmd", module + "e2e"},
+		why:    "policies are input, whoever reads them",
+	},
+}
+
+// walls also keeps services and collectors from importing each other.
+func walls(t *Tree) []string {
+	var bad []string
+	for _, f := range t.Written(true) {
+		for _, imported := range imports(f) {
+			for _, w := range wallTable {
+				if Under(f.Path, w.folder) && (w.tests || !f.Test) && anyUnder(imported, w.banned) && !anyUnder(f.Path, w.except) {
+					bad = append(bad, fmt.Sprintf("%s imports %s: %s", f.Path, imported, w.why))
+				}
+			}
+			from, to := component(f.Path), component(strings.TrimPrefix(imported, module))
+			if !f.Test && from != "" && to != "" && from != to {
+				bad = append(bad, fmt.Sprintf("%s imports %s: services meet over their API and the bus, so that each can run in a process of its own", f.Path, imported))
+			}
+		}
+	}
+	return bad
+}
+
+// component is the service or collector a path belongs to, such as services/push.
+func component(name string) string {
+	parts := strings.SplitN(name, "/", 3)
+	if len(parts) < 2 || parts[0] != "services" && parts[0] != "collectors" || path.Ext(parts[1]) != "" {
+		return ""
+	}
+	return parts[0] + "/" + parts[1]
+}
+
+func imports(f *GoFile) []string {
+	var out []string
+	for _, spec := range f.AST.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func anyUnder(name string, folders []string) bool {
+	for _, folder := range folders {
+		if Under(name, folder) {
+			return true
+		}
+	}
+	return false
+}
