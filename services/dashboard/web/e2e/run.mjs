@@ -31,7 +31,7 @@ function run(program, args) {
 
 /** Starts the fixture and gives its URL, and a way to end it. */
 async function serve(flags) {
-  const child = spawn(binary, flags, { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(binary, flags, { cwd: repository, stdio: ["ignore", "pipe", "ignore"] });
   const ended = new Promise((resolve) => child.on("close", resolve));
   const stop = async () => {
     child.kill("SIGTERM");

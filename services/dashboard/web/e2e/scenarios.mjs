@@ -66,7 +66,7 @@ export const scenarios = [
         () => "",
         (e) => e.stderr,
       );
-      check(`approve.mjs said ${error || "nothing"}`, /became FAILED.*CR: Set to .*weights sum to 105/.test(error));
+      check(`approve.mjs said ${error || "nothing"}`, /became FAILED.*cr: Set to .*weights sum to 105/.test(error));
     },
   },
   {
@@ -117,9 +117,9 @@ export const scenarios = [
       await withPage(laptop, async (page) => {
         await open(page, url);
         await page.getByTestId("pair").first().getByRole("button").click();
-        await until("the evidence", page.getByTestId("evidence").getByText("10.1.1.21:40112").first().waitFor());
+        await until("the evidence", page.getByTestId("evidence").getByText("192.0.2.3:40112").first().waitFor());
         await page.getByRole("button", { name: "Table" }).click();
-        check(page.url(), page.url().endsWith("/?v=1&pair=w1-e1-3f9a21&view=table"));
+        check(page.url(), page.url().endsWith("/?v=1&pair=p-w1-e1&view=table"));
         await page.reload();
         await until("the same again", page.getByTestId("links").waitFor());
         await until("the same again", page.getByTestId("evidence").waitFor());
@@ -165,11 +165,11 @@ export const scenarios = [
   },
   {
     name: "a router without telemetry is marked, with the reason",
-    flags: ["--dead", "CR"],
+    flags: ["--dead", "cr"],
     play: async ({ url }) => {
       await withPage(laptop, async (page) => {
         await open(page, url);
-        await until("the mark", page.locator('[data-testid="router-CR"][data-state="dark"]').waitFor());
+        await until("the mark", page.locator('[data-testid="router-cr"][data-state="dark"]').waitFor());
         await until("the reason", page.locator(".legend").getByText("connection refused").waitFor());
       });
     },

@@ -75,9 +75,10 @@ test("a plan reads as sentences", () => {
       { src: "10.1.2.0/24", dst: "10.3.2.0/24", queue: "alpha" },
     ],
   });
-  expect(planSentences(plan)).toEqual([
+  const nameOf = (a: string) => (a === "10.255.0.3" ? "CR" : a);
+  expect(planSentences(plan, nameOf)).toEqual([
     "Queues alpha 95 %, beta 5 % on ge-er (100 Mbit/s)",
-    "LSP te-1 by WR → 10.255.0.3 → 10.255.0.2",
+    "LSP te-1 by WR → CR → 10.255.0.2",
     "10.1.1.0/24 → 10.3.1.0/24 into queue alpha and LSP te-1",
     "10.1.2.0/24 → 10.3.2.0/24 into queue alpha",
   ]);

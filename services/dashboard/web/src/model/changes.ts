@@ -1,6 +1,12 @@
 // What a change set is, may become, and would do, in words.
 import type { RouterPlan } from "../gen/millrace/policy/v1/policy_pb";
-import { type ChangeSet, DeviceState, State, type Transition } from "../gen/millrace/push/v1/push_pb";
+import {
+  type ChangeSet,
+  type DeviceChange,
+  DeviceState,
+  State,
+  type Transition,
+} from "../gen/millrace/push/v1/push_pb";
 import { bitsPerSecond, formatRate } from "./units";
 
 export type Tone = "neutral" | "waiting" | "busy" | "good" | "bad";
@@ -104,15 +110,19 @@ export function outcome(change: ChangeSet): string[] {
   return out;
 }
 
-/** A router's plan in sentences. */
-export function planSentences(plan: RouterPlan): string[] {
+/** Routers where LSPs begin first: there a change decides what moves where. */
+export const headsFirst = (devices: readonly DeviceChange[]) =>
+  [...devices].sort((a, b) => Number((b.plan?.lsps.length ?? 0) > 0) - Number((a.plan?.lsps.length ?? 0) > 0));
+
+/** A router's plan in sentences; nameOf turns loopbacks into names where they are known. */
+export function planSentences(plan: RouterPlan, nameOf: (loopback: string) => string): string[] {
   const out: string[] = [];
   if (plan.queues.length && plan.ports.length) {
     const shares = plan.queues.map((q) => `${q.name} ${q.weight} %`).join(", ");
     const ports = plan.ports.map((p) => `${p.interface} (${formatRate(bitsPerSecond(Number(p.speed)))})`).join(", ");
     out.push(`Queues ${shares} on ${ports}`);
   }
-  for (const lsp of plan.lsps) out.push(`LSP ${lsp.name} by ${[plan.router, ...lsp.hops].join(" → ")}`);
+  for (const lsp of plan.lsps) out.push(`LSP ${lsp.name} by ${[plan.router, ...lsp.hops.map(nameOf)].join(" → ")}`);
   for (const r of plan.rules) out.push(`${r.src} → ${r.dst} into queue ${r.queue}${r.lsp ? ` and LSP ${r.lsp}` : ""}`);
   return out;
 }

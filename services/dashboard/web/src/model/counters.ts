@@ -90,11 +90,9 @@ export function queuesOf(book: CounterBook, device: string, port: string): strin
   return [...names].sort();
 }
 
-/** Time of the newest reading of a device, to ask only for what is newer. */
-export function newestOf(book: CounterBook, device: string): Millis | undefined {
+/** Time of the newest reading of all, to ask only for what is newer. */
+export function newestOf(book: CounterBook): Millis | undefined {
   let newest = 0;
-  for (const [key, samples] of book) {
-    if (key.startsWith(`${device} `)) newest = Math.max(newest, samples.at(-1)?.time ?? 0);
-  }
+  for (const samples of book.values()) newest = Math.max(newest, samples.at(-1)?.time ?? 0);
   return newest > 0 ? millis(newest) : undefined;
 }

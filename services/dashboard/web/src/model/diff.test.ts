@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDiff } from "./diff";
+import { type LineKind, openAtFirst, parseDiff, splitTitle } from "./diff";
 
 test("a diff per configuration path becomes one section per path", () => {
   const got = parseDiff(
@@ -78,4 +78,21 @@ test("text without any header is shown whole", () => {
 
 test("no diff has no sections", () => {
   expect(parseDiff("")).toEqual({ sections: [], added: 0, removed: 0 });
+});
+
+test.each([
+  ["/qos/queues/queue[name=te-alpha]", "/qos/queues/", "queue[name=te-alpha]"],
+  ["/qos/interfaces/interface[interface-id=ge-0/0/1]", "/qos/interfaces/", "interface[interface-id=ge-0/0/1]"],
+  ["scheduler", "", "scheduler"],
+])("of %s the last entry stands out", (title, folder, entry) => {
+  expect(splitTitle(title)).toEqual([folder, entry]);
+});
+
+test("long additions are folded at first, changes to what is there are not", () => {
+  const section = (kind: LineKind, n: number) => ({
+    title: "",
+    lines: Array.from({ length: n }, () => ({ kind, text: "" })),
+  });
+  const sections = [section("add", 9), section("add", 9), section("del", 30), section("add", 1)];
+  expect(openAtFirst(sections)).toEqual([true, false, true, false]);
 });

@@ -77,3 +77,27 @@ function addLine(diff: Diff, section: DiffSection, line: string) {
   if (kind === "add") diff.added++;
   if (kind === "del") diff.removed++;
 }
+
+/** How many lines are unfolded at first; what changes something that is there always is. */
+const firstLines = 12;
+
+/** Which sections to show unfolded at first: those that change what is there, then as many as fit. */
+export function openAtFirst(sections: readonly DiffSection[]): boolean[] {
+  let left = firstLines;
+  return sections.map((s) => {
+    const changes = s.lines.some((l) => l.kind !== "add");
+    left -= s.lines.length;
+    return changes || left >= 0;
+  });
+}
+
+/** Cuts a configuration path before its last entry, which is what people look for. */
+export function splitTitle(title: string): [folder: string, entry: string] {
+  let depth = 0;
+  for (let i = title.length - 1; i >= 0; i--) {
+    if (title[i] === "]") depth++;
+    if (title[i] === "[") depth--;
+    if (title[i] === "/" && depth === 0) return [title.slice(0, i + 1), title.slice(i + 1)];
+  }
+  return ["", title];
+}

@@ -22,7 +22,7 @@ export function createStore(api: Api) {
   const reader = new CounterReader(api.store);
   const topology = new Resource(async (signal) => (await api.paths.topology({}, { signal })).snapshot, always(4000));
   const devices = new Resource(async (signal) => (await api.telemetry.devices({}, { signal })).devices, always(3000));
-  const counters = new Resource((signal) => reader.read(names(), signal), always(2000));
+  const counters = new Resource((signal) => reader.read(signal), always(2000));
   const pairs = new Resource(async (signal) => (await api.alpha.list({}, { signal })).pairs, always(10_000));
   const quality = new Resource((signal) => api.collector.quality({}, { signal }), always(5000));
   const changes = new Resource(
@@ -33,13 +33,6 @@ export function createStore(api: Api) {
     void changes.refresh();
     void pairs.refresh();
   });
-
-  /** Routers whose counters are worth asking for. */
-  function names(): string[] {
-    const managed = (topology.get().data?.nodes ?? []).map((n) => n.name);
-    const watched = (devices.get().data ?? []).filter((d) => d.connected).map((d) => d.name);
-    return [...new Set([...managed, ...watched])].filter((n) => n !== "");
-  }
 
   /** Does it, or says in one line why not. */
   async function act(action: Action, id: string, { by, note }: Decision): Promise<string | undefined> {
@@ -63,11 +56,8 @@ export function createStore(api: Api) {
       for (const part of all) if (part instanceof Resource) void part.refresh();
     };
     document.addEventListener("visibilitychange", onShow);
-    // Counters need the routers' names, which the first answers bring.
-    const onNames = topology.subscribe(() => counters.get().data?.size || void counters.refresh());
     return () => {
       document.removeEventListener("visibilitychange", onShow);
-      onNames();
       for (const stop of stops) stop();
     };
   }

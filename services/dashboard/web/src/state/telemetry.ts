@@ -12,35 +12,32 @@ import {
 } from "../model/counters";
 import { millis } from "../model/units";
 
+/** Below these paths lie the counters of ports and of their queues. */
+const prefixes = ["/interfaces", "/qos/interfaces"];
+
+/** Counters do not arrive in the order of their times; some of the last seconds may still be on their way. */
+const late = 15_000;
+
 /** Keeps the counters of all routers, and asks only for what is newer than what it has. */
 export class CounterReader {
   #book: CounterBook = new Map();
 
   constructor(private readonly api: Pick<Api["store"], "telemetry">) {}
 
-  /** One router that cannot be read does not hide the others; only when none can is it an error. */
-  async read(devices: readonly string[], signal: AbortSignal): Promise<CounterBook> {
-    const answers = await Promise.allSettled(
-      devices.flatMap((d) => ["/interfaces", "/qos/interfaces"].map((path) => this.#ask(d, path, signal))),
-    );
-    const good = answers.filter((a) => a.status === "fulfilled").flatMap((a) => a.value);
-    const bad = answers.find((a) => a.status === "rejected");
-    if (bad && good.length === 0) throw bad.reason;
-    this.#book = merged(this.#book, good);
-    return this.#book;
-  }
-
-  async #ask(device: string, pathPrefix: string, signal: AbortSignal): Promise<TelemetrySeries[]> {
+  async read(signal: AbortSignal): Promise<CounterBook> {
     const now = Date.now();
-    const newest = newestOf(this.#book, device);
-    // Counters of one router do not arrive together; some of the last seconds may still be on their way.
-    const from = newest === undefined ? now - historySpan : newest - 5000;
-    const answer = await this.api.telemetry(
-      // Clocks of routers and of this browser differ: what is a little ahead of us counts too.
-      { device, pathPrefix, from: timestampFromMs(from), to: timestampFromMs(now + 60_000) },
-      { signal },
+    const newest = newestOf(this.#book);
+    const from = newest === undefined ? now - historySpan : newest - late;
+    // Clocks of routers and of this browser differ: what is a little ahead of us counts too.
+    const window = { from: timestampFromMs(from), to: timestampFromMs(now + 60_000) };
+    const answers = await Promise.all(
+      prefixes.map((pathPrefix) => this.api.telemetry({ pathPrefix, ...window }, { signal })),
     );
-    return answer.series;
+    this.#book = merged(
+      this.#book,
+      answers.flatMap((a) => a.series),
+    );
+    return this.#book;
   }
 }
 

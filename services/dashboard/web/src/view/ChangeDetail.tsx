@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
-import { type Action, actionsOf, outcome, type Step, stateLabel, stateName, steps } from "../model/changes";
+import { type Action, actionsOf, headsFirst, outcome, type Step, stateLabel, stateName, steps } from "../model/changes";
 import { ConfirmDialog } from "./ConfirmDialog";
 import { DeviceDetail } from "./DeviceDetail";
 import { Clock } from "./time";
@@ -82,7 +82,7 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
           ))}
         </ul>
       )}
-      {change.devices.map((d, i) => (
+      {headsFirst(change.devices).map((d, i) => (
         <DeviceDetail key={d.device} device={d} open={i === 0} />
       ))}
       <History change={change} />

@@ -2,6 +2,8 @@ import { useState } from "react";
 import type { DeviceChange } from "../gen/millrace/push/v1/push_pb";
 import { checkFailed, deviceLabel, planSentences } from "../model/changes";
 import { parseDiff } from "../model/diff";
+import { nameOfAddress } from "../model/topology";
+import { useResource, useStore } from "../state/hooks";
 import { DiffView } from "./DiffView";
 import { Badge } from "./Panel";
 import { Clock } from "./time";
@@ -10,6 +12,7 @@ import { Clock } from "./time";
 export function DeviceDetail({ device, open: first }: { device: DeviceChange; open: boolean }) {
   const [open, setOpen] = useState(first);
   const label = deviceLabel(device.state);
+  const snapshot = useResource(useStore().topology).data;
   const diff = parseDiff(device.diff);
   return (
     <details
@@ -29,7 +32,7 @@ export function DeviceDetail({ device, open: first }: { device: DeviceChange; op
       {device.error && <p className="problem">{device.error}</p>}
       {device.plan && (
         <ul className="sentences">
-          {planSentences(device.plan).map((s) => (
+          {planSentences(device.plan, (a) => nameOfAddress(snapshot, a)).map((s) => (
             <li key={s}>{s}</li>
           ))}
         </ul>

@@ -120,7 +120,6 @@ function EvidenceTable({ pair }: { pair: Pair }) {
             <th>Flow</th>
             <th className="num">Bytes</th>
             <th className="num">over H</th>
-            <th className="num">Packets</th>
             <th className="num">Sampling</th>
           </tr>
         </thead>
@@ -131,13 +130,12 @@ function EvidenceTable({ pair }: { pair: Pair }) {
                 <Clock at={e.intervalStart} />
               </td>
               <td>{flowText(e)}</td>
-              <td className="num">{formatBytes(e.bytes)}</td>
-              <td className="num">{formatBytes(e.minBytes)}</td>
-              <td className="num">{formatCount(e.packets)}</td>
-              <td className="num">
-                {samplingText(e.samplingRate)}
-                {e.samplingError > 0 && `, ± ${formatShare(share(e.samplingError), 1)}`}
+              <td className="num" title={`${formatCount(e.bytes)} bytes in ${formatCount(e.packets)} packets`}>
+                {formatBytes(e.bytes)}
+                {e.samplingError > 0 && <span className="dim"> ± {formatShare(share(e.samplingError), 1)}</span>}
               </td>
+              <td className="num">{formatBytes(e.minBytes)}</td>
+              <td className="num">{samplingText(e.samplingRate)}</td>
             </tr>
           ))}
         </tbody>

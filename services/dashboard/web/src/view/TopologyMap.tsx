@@ -125,12 +125,13 @@ function shortLabel(edge: Edge, a: Point, b: Point): EdgeText | undefined {
 
 const mean = (v: number[]) => v.reduce((x, y) => x + y, 0) / (v.length || 1);
 
-/** Leaves room at the border for router boxes and, where links are labelled, for a label below. */
+/** Leaves room at the border for router boxes and, where links are labelled, for a label below; never taller than wide. */
 function frameBox(size: Size, box: Size, edges: number) {
   const margin = 12;
-  const x = box.width / 2 + margin + (edges <= fewEdges ? 18 : 0);
-  const y = box.height / 2 + margin;
   const below = edges <= fewEdges ? 48 : 0;
+  const tall = Math.max(0, size.height - 0.9 * size.width) / 2;
+  const x = box.width / 2 + margin + (edges <= fewEdges ? 18 : 0);
+  const y = box.height / 2 + margin + tall;
   return { left: x, right: Math.max(x, size.width - x), top: y, bottom: Math.max(y, size.height - y - below) };
 }
 
