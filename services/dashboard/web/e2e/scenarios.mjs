@@ -117,7 +117,7 @@ export const scenarios = [
       await withPage(laptop, async (page) => {
         await open(page, url);
         await page.getByTestId("pair").first().getByRole("button").click();
-        await until("the evidence", page.getByTestId("evidence").getByText("192.0.2.3:40112").first().waitFor());
+        await until("the evidence", page.getByTestId("evidence").getByText("192.0.2.2:40112").first().waitFor());
         await page.getByRole("button", { name: "Table" }).click();
         check(page.url(), page.url().endsWith("/?v=1&pair=p-w1-e1&view=table"));
         await page.reload();
