@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"sync"
 	"time"
 
@@ -88,9 +89,15 @@ func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
 	}, nil
 }
 
+// namePrefix leaves room for our longest topic in the 249 bytes Kafka takes.
+var namePrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
+
 func (c KafkaConfiguration) check() error {
 	if len(c.Brokers) == 0 {
 		return errors.New("no Kafka brokers: give host:port of at least one")
+	}
+	if !namePrefix.MatchString(c.Prefix) {
+		return fmt.Errorf("Kafka prefix %q: topic names take letters, digits, dots, underscores and hyphens, and the prefix at most 64 of them", c.Prefix) //nolint:staticcheck // a name
 	}
 	if c.TLS != nil || c.Plaintext {
 		return nil

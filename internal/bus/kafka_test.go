@@ -252,6 +252,7 @@ func TestKafkaConfigurationIsChecked(t *testing.T) {
 		cfg  bus.KafkaConfiguration
 		want string
 	}{
+		{"a prefix that cannot be in a topic's name", bus.KafkaConfiguration{Brokers: []string{"127.0.0.1:9092"}, Prefix: "site/1"}, "letters, digits"},
 		{"no brokers", bus.KafkaConfiguration{}, "no Kafka brokers"},
 		{"another host without TLS", bus.KafkaConfiguration{Brokers: []string{"kafka-1.example.net:9092"}}, "configure TLS"},
 		{"one of several without TLS", bus.KafkaConfiguration{Brokers: []string{"127.0.0.1:9092", "192.0.2.7:9092"}}, "192.0.2.7:9092"},
