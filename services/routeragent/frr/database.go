@@ -240,12 +240,23 @@ func (db *Database) readSR(doc []byte) error {
 				Prefix netip.Prefix `json:"prefix"`
 				SID    uint32       `json:"sid"`
 			} `json:"extendedPrefix"`
+			Links []struct {
+				Local netip.Prefix `json:"prefix"`
+				SID   uint32       `json:"sid"`
+			} `json:"extendedLink"`
 		} `json:"srNodes"`
 	}
 	if err := json.Unmarshal(doc, &in); err != nil {
 		return err
 	}
 	for _, s := range in.Nodes {
+		for _, l := range s.Links {
+			// FRR 8.4.4 loses adjacency SIDs from its TE database when a link comes back; its SR database has
+			// them, the unprotected one first.
+			if link := db.link(s.ID, l.Local.Addr()); link != nil && link.Adjacency == 0 {
+				link.Adjacency = l.SID
+			}
+		}
 		for _, area := range db.Areas {
 			n := area[s.ID]
 			if n == nil {

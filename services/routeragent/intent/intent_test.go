@@ -1,0 +1,152 @@
+package intent
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/millrace/millrace/services/routeragent/kernel"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+func lines(name string) (Line, bool) {
+	switch name {
+	case "ge-a", "ge-b":
+		return Line{Rate: 100e6, Buffer: 1250000}, true
+	case "ge-unknown-rate":
+		return Line{}, true
+	}
+	return Line{}, false
+}
+
+func config(t *testing.T, replace ...string) *tree.Node {
+	t.Helper()
+	raw, err := os.ReadFile("../testdata/hntes.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	compact, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := string(compact)
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(s, replace[i]) {
+			t.Fatalf("configuration lacks %q", replace[i])
+		}
+		s = strings.ReplaceAll(s, replace[i], replace[i+1])
+	}
+	n, err := tree.FromJSON([]byte(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+var comparers = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
+
+func TestHNTESCompilesToTwoQueuesOneRuleOneLSP(t *testing.T) {
+	got, err := Compile(config(t), lines, Numbers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Plan{
+		Kernel: kernel.Spec{
+			Ports: map[string]kernel.Port{"ge-b": {Rate: 100e6, Default: 2, Queues: []kernel.Queue{
+				{Name: "te-alpha", Class: 1, Rate: 95e6, Priority: 0, Quantum: 28766, Buffer: 1187500},
+				{Name: "te-beta", Class: 2, Rate: 5e6, Priority: 1, Quantum: 1514, Buffer: 62500},
+			}}},
+			Policies: map[string][]kernel.Rule{"te-in": {{Sequence: 10, Mark: kernel.Mark(1, 1),
+				Src: netip.MustParsePrefix("10.0.1.0/24"), Dst: netip.MustParsePrefix("198.51.100.0/24")}}},
+			Bindings: map[string]string{"ge-a": "te-in"},
+			Paths:    []int{1},
+		},
+		Tunnels: []Tunnel{{Name: "te-lsp-7", Path: "te-p7", ID: 1, Destination: netip.MustParseAddr("10.255.0.4"),
+			Hops: []Hop{{netip.MustParseAddr("10.0.2.2"), true}, {netip.MustParseAddr("10.255.0.4"), false}}}},
+		Numbers: Numbers{Classes: map[string]int{"te-alpha": 1, "te-beta": 2}, Paths: map[string]int{"te-lsp-7": 1}, Hits: map[string]int{"te-in/10": 0}},
+		PortIDs: map[string]string{"ge-b": "ge-b"},
+		Rules:   map[RuleID]int{{"te-in", 10}: 0},
+	}
+	if diff := cmp.Diff(want, got, comparers); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+}
+
+func TestNumbersStayWithTheirNames(t *testing.T) {
+	old := Numbers{Classes: map[string]int{"te-beta": 1, "gone": 2}, Paths: map[string]int{"te-old": 1}, Hits: map[string]int{"te-in/10": 7}}
+	got, err := Compile(config(t), lines, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// te-alpha must not get 2, nor the tunnel 1: what had them may still be in the kernel.
+	want := Numbers{Classes: map[string]int{"te-beta": 1, "te-alpha": 3}, Paths: map[string]int{"te-lsp-7": 2}, Hits: map[string]int{"te-in/10": 7}}
+	if diff := cmp.Diff(want, got.Numbers); diff != "" {
+		t.Errorf("numbers (-want +got):\n%s", diff)
+	}
+}
+
+func TestOrderOfServiceIsTheSequenceWithoutPriorityLevels(t *testing.T) {
+	got, err := Compile(config(t, `"te-qos-ext:priority-level":"MEDIUM_HIGH"`, `"sequence":1`, `"te-qos-ext:priority-level":"MEDIUM_LOW"`, `"sequence":2`), lines, Numbers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := got.Kernel.Ports["ge-b"].Queues
+	if q[0].Priority != 0 || q[1].Priority != 1 {
+		t.Errorf("priorities %d and %d, want 0 and 1", q[0].Priority, q[1].Priority)
+	}
+}
+
+func TestBufferWithoutProfileIsTheWeightsShare(t *testing.T) {
+	got, err := Compile(config(t, `"dedicated-buffer":"1187500",`, ``, `"dedicated-buffer":"62500",`, ``), lines, Numbers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := got.Kernel.Ports["ge-b"].Queues
+	if q[0].Buffer != 1187500 || q[1].Buffer != 62500 {
+		t.Errorf("buffers %d and %d, want 95 and 5 %% of 1250000", q[0].Buffer, q[1].Buffer)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		replace     []string
+		path        string
+		unsupported bool
+	}{
+		{"an interface the router does not have", []string{`"interface":"ge-b"`, `"interface":"ge-z"`}, "/qos/interfaces", false},
+		{"an interface of unknown rate", []string{`"interface":"ge-b"`, `"interface":"ge-unknown-rate"`}, "/qos/interfaces", false},
+		{"a queue without a share", []string{`"weight":"5"`, `"weight":"0"`}, "/weight", false},
+		{"priority levels on some schedulers only", []string{`,"te-qos-ext:priority-level":"MEDIUM_LOW"`, ``}, "/scheduler-policy[name=te-2q]", false},
+		{"a policy type that redirects elsewhere", []string{"MATCH_ACTION_POLICY", "PBR_POLICY"}, "/type", true},
+		{"a tunnel signalled by RSVP", []string{"PATH_SETUP_SR", "PATH_SETUP_RSVP"}, "/signaling-protocol", true},
+		{"a tunnel that is not ours by name", []string{"te-lsp-7", "gold"}, "/tunnel[name=gold]", true},
+		{"a rule that does nothing", []string{`"path-selection-group":"te-7"`, ``, `,"qos-forwarding-group":"te-alpha"`, ``}, "/action", false},
+		{"a rule that drops", []string{"openconfig-policy-forwarding:FORWARD", "openconfig-policy-forwarding:DROP"}, "/forwarding-action", true},
+		{"a DSCP match", []string{`"source-address-prefix-set":"te-src-7"`, `"source-address-prefix-set":"te-src-7","dscp":8`}, "/dscp", true},
+		{"another network instance", []string{`"DEFAULT"`, `"blue"`}, "[name=blue]", true},
+		{"a group of two LSPs", []string{`["te-lsp-7"]`, `["te-lsp-7","te-lsp-8"]`}, "/mpls-lsp", true},
+		{"a prefix set of IPv6", []string{`"10.0.1.0/24"`, `"2001:db8::/32"`}, "/prefix", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Compile(config(t, c.replace...), lines, Numbers{})
+			var refused *Error
+			if !errors.As(err, &refused) {
+				t.Fatalf("error %v, want a refusal", err)
+			}
+			if !strings.Contains(refused.Path, c.path) || refused.Unsupported != c.unsupported {
+				t.Errorf("refused at %s (unsupported %v): %s; want %s (%v)", refused.Path, refused.Unsupported, refused.Reason, c.path, c.unsupported)
+			}
+		})
+	}
+}
