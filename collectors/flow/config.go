@@ -13,16 +13,16 @@ import (
 type Configuration struct {
 	// Listen are the UDP addresses, host:port, on which exporters' datagrams
 	// arrive. NetFlow has no authentication: bind to a management address only.
-	Listen []string
+	Listen []string `yaml:"listen"`
 	// ReceiveBuffer is the kernel's buffer per socket, bytes. Beyond
 	// net.core.rmem_max it needs CAP_NET_ADMIN.
-	ReceiveBuffer int
+	ReceiveBuffer int `yaml:"receive_buffer"`
 	// BatchRecords ends a batch of one exporter; it keeps messages below Kafka's 1 MB.
-	BatchRecords int
+	BatchRecords int `yaml:"batch_records"`
 	// BatchInterval is how long a record waits for more of its exporter.
-	BatchInterval time.Duration
+	BatchInterval time.Duration `yaml:"batch_interval"`
 	// Exporters is what to expect of them.
-	Exporters exporter.Configuration
+	Exporters exporter.Configuration `yaml:"exporters"`
 }
 
 // DefaultConfiguration listens on the loopback.

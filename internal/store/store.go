@@ -55,17 +55,17 @@ type Column struct {
 // Configuration chooses the database.
 type Configuration struct {
 	// Servers are host:port of a ClickHouse cluster's native protocol; empty means the embedded engine.
-	Servers []string
+	Servers []string `yaml:"servers"`
 	// Database, Username and Password are for servers.
-	Database string
-	Username string
-	Password Secret
+	Database string `yaml:"database"`
+	Username string `yaml:"username"`
+	Password Secret `yaml:"password"`
 	// TLS is used towards servers unless they listen on the loopback.
-	TLS bool
+	TLS bool `yaml:"tls"`
 	// Directory holds the embedded engine's data; one process at a time may use it.
-	Directory string
+	Directory string `yaml:"directory"`
 	// MaxMemory bounds what one query of the embedded engine may use, bytes; 0 is no bound.
-	MaxMemory uint64
+	MaxMemory uint64 `yaml:"max_memory"`
 }
 
 // DefaultConfiguration is the embedded engine under dir.

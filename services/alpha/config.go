@@ -11,24 +11,24 @@ import (
 // Configuration of the alpha service.
 type Configuration struct {
 	// Rule is what makes a flow alpha and how long it is remembered.
-	Rule detect.Rule
+	Rule detect.Rule `yaml:"rule"`
 	// Window is how much of the past a night looks at when it is not told; 24 h.
-	Window time.Duration
+	Window time.Duration `yaml:"window"`
 	// NightlyAt is the local time of day, such as "02:00", at which a night starts by itself; empty: never.
-	NightlyAt string
+	NightlyAt string `yaml:"nightly_at"`
 	// Policy is the policy that a change set is asked for with.
-	Policy string
+	Policy string `yaml:"policy"`
 	// Gate is how bad an exporter's data may be.
-	Gate Gate
+	Gate Gate `yaml:"gate"`
 }
 
 // Gate holds the limits of the data-quality gate (design: guards of a change set).
 type Gate struct {
 	// MaxLoss is the largest share of export packets or records that may be missing; 0.01.
-	MaxLoss float64
+	MaxLoss float64 `yaml:"max_loss"`
 	// AllowUnknownSampling lets exporters pass that do not say their sampling rate. Their sums are then lower
 	// bounds: nothing false is found, but flows are missed.
-	AllowUnknownSampling bool
+	AllowUnknownSampling bool `yaml:"allow_unknown_sampling"`
 }
 
 // DefaultConfiguration is the paper's rule, every night at two.

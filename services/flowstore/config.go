@@ -10,17 +10,17 @@ import (
 // Configuration of the flow store.
 type Configuration struct {
 	// Store chooses the database: the embedded engine or ClickHouse servers.
-	Store store.Configuration
+	Store store.Configuration `yaml:"store"`
 	// Retention is how long flow records are kept after their start; 0 keeps them for ever.
-	Retention time.Duration
+	Retention time.Duration `yaml:"retention"`
 	// TelemetryRetention is the same for counters.
-	TelemetryRetention time.Duration
+	TelemetryRetention time.Duration `yaml:"telemetry_retention"`
 	// Linger is how long an insert waits for more messages to share it with.
-	Linger time.Duration
+	Linger time.Duration `yaml:"linger"`
 	// MaxRows ends the wait: an insert holds about this many rows.
-	MaxRows int
+	MaxRows int `yaml:"max_rows"`
 	// Workers is how many bus messages are taken at a time; they share inserts.
-	Workers int
+	Workers int `yaml:"workers"`
 }
 
 // DefaultConfiguration keeps flows 90 days and counters 30, in the embedded engine under dir.
@@ -29,7 +29,7 @@ func DefaultConfiguration(dir string) Configuration {
 		Store:              store.DefaultConfiguration(dir),
 		Retention:          90 * 24 * time.Hour,
 		TelemetryRetention: 30 * 24 * time.Hour,
-		Linger:             200 * time.Millisecond,
+		Linger:             20 * time.Millisecond,
 		MaxRows:            200_000,
 		Workers:            16,
 	}

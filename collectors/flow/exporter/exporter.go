@@ -41,16 +41,16 @@ const (
 // Configuration of all exporters.
 type Configuration struct {
 	// SamplingRate overrides what an exporter says, or fails to say, by its address.
-	SamplingRate map[netip.Addr]uint64
+	SamplingRate map[netip.Addr]uint64 `yaml:"sampling_rate"`
 	// DefaultSamplingRate is for exporters that never say; 0 is unknown.
-	DefaultSamplingRate uint64
+	DefaultSamplingRate uint64 `yaml:"default_sampling_rate"`
 	// MaxAge is how long before its arrival a flow may have started. Exporters
 	// report long flows when their active timeout, at most an hour or so, is over.
-	MaxAge time.Duration
+	MaxAge time.Duration `yaml:"max_age"`
 	// MaxAhead is how far in the future a flow may end, for clocks that run ahead.
-	MaxAhead time.Duration
+	MaxAhead time.Duration `yaml:"max_ahead"`
 	// MaxSessions bounds the exporters' sockets tracked at once; the longest idle gives way.
-	MaxSessions int
+	MaxSessions int `yaml:"max_sessions"`
 }
 
 // DefaultConfiguration suits exporters with clocks set by NTP.

@@ -17,15 +17,16 @@ import (
 // Rule is what makes a flow alpha, and how long that is remembered.
 type Rule struct {
 	// MinBytes is H: a flow is alpha if it sent more than this in one interval.
-	MinBytes uint64
+	MinBytes uint64 `yaml:"min_bytes"`
 	// Interval is the length of the fixed intervals, counted from the Unix epoch.
-	Interval time.Duration
+	Interval time.Duration `yaml:"interval"`
 	// IPv4Length and IPv6Length are the prefix lengths under which pairs are remembered.
-	IPv4Length, IPv6Length int
+	IPv4Length int `yaml:"ipv4_length"`
+	IPv6Length int `yaml:"ipv6_length"`
 	// AgeAfter is how long a pair outlives its last flow, alpha or not.
-	AgeAfter time.Duration
+	AgeAfter time.Duration `yaml:"age_after"`
 	// MaxEvidence bounds the evidence kept per pair; the newest is kept.
-	MaxEvidence int
+	MaxEvidence int `yaml:"max_evidence"`
 }
 
 // DefaultRule is the paper's: 1 GB in one minute, remembered for 30 days.
