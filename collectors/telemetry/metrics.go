@@ -1,0 +1,37 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+type metrics struct {
+	connected  *prometheus.GaugeVec
+	failures   *prometheus.CounterVec
+	counters   *prometheus.CounterVec
+	unreadable *prometheus.CounterVec
+}
+
+// newMetrics registers with r; a nil r counts without being shown.
+func newMetrics(r prometheus.Registerer) *metrics {
+	f := promauto.With(r)
+	device := []string{"device"}
+	return &metrics{
+		connected: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "millrace_collectors_telemetry_connected",
+			Help: "1 while counters of the device come in.",
+		}, device),
+		failures: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_collectors_telemetry_failures_total",
+			Help: "Connections and streams that failed.",
+		}, device),
+		counters: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_collectors_telemetry_counters_total",
+			Help: "Counter values published.",
+		}, device),
+		unreadable: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_collectors_telemetry_unreadable_total",
+			Help: "Counter values dropped because path or value made no sense.",
+		}, device),
+	}
+}

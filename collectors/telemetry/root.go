@@ -1,0 +1,107 @@
+// Package telemetry reads counters from routers, as a stream, for as long as
+// it runs.
+//
+// In: the inventory; gNMI Subscribe (STREAM, SAMPLE) to interface, queue and
+// redirect rule counters of each device. Out: CounterBatch on the bus, keyed by
+// device; which devices are connected. Next: services/flowstore, which keeps
+// them, for services/dashboard and for services/push, which verifies by them.
+package telemetry
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
+	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
+)
+
+// Dependencies of the collector.
+type Dependencies struct {
+	Inventory *device.Inventory
+	// TLS is the controller's client credentials, such as (*device.Inventory).ClientTLS.
+	TLS        *tls.Config
+	Bus        bus.Bus
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Component watches every device of the inventory, each on its own.
+type Component struct {
+	cfg      Configuration
+	deps     Dependencies
+	metrics  *metrics
+	events   *events.Publisher
+	watchers []*watcher
+	stop     context.CancelFunc
+	wg       sync.WaitGroup
+}
+
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Component{
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
+		events: events.NewPublisher(deps.Bus, "collectors/telemetry", deps.Log),
+	}
+	for _, d := range deps.Inventory.Devices {
+		c.watchers = append(c.watchers, newWatcher(c, d))
+	}
+	return c, nil
+}
+
+// Start begins to connect; routers that are not there yet are tried until they are.
+func (c *Component) Start(ctx context.Context) error {
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	for _, w := range c.watchers {
+		c.wg.Go(func() { w.run(run) })
+	}
+	return nil
+}
+
+// Stop ends all streams.
+func (c *Component) Stop(ctx context.Context) error {
+	if c.stop == nil {
+		return nil
+	}
+	c.stop()
+	done := make(chan struct{})
+	go func() {
+		c.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Handler is the API to mount.
+func (c *Component) Handler() (string, http.Handler) {
+	return telemetryv1connect.NewTelemetryCollectorServiceHandler(&api{c})
+}
+
+// api is the Connect face of the component.
+type api struct{ c *Component }
+
+// Devices implements TelemetryCollectorService.
+func (a *api) Devices(context.Context, *connect.Request[telemetryv1.DevicesRequest]) (*connect.Response[telemetryv1.DevicesResponse], error) {
+	out := &telemetryv1.DevicesResponse{}
+	for _, w := range a.c.watchers {
+		out.Devices = append(out.Devices, w.report())
+	}
+	return connect.NewResponse(out), nil
+}

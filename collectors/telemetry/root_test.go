@@ -1,0 +1,222 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
+	"github.com/millrace/millrace/internal/rpc"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
+)
+
+const (
+	octets = "/interfaces/interface[name=ge-er]/state/counters/out-octets"
+	queue  = "/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-alpha]/state/transmit-octets"
+	stamp  = 1763640000000000000
+)
+
+func update(path string, v uint64) *gnmi.Update {
+	return &gnmi.Update{Path: gnmiclient.MustPath(path), Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_UintVal{UintVal: v}}}
+}
+
+func text(path, v string) *gnmi.Update {
+	return &gnmi.Update{Path: gnmiclient.MustPath(path), Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_StringVal{StringVal: v}}}
+}
+
+// sampler serves one sample and then keeps the stream open.
+func sampler(updates ...*gnmi.Update) func(*gnmi.SubscriptionList, gnmi.GNMI_SubscribeServer) error {
+	return func(_ *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
+		n := &gnmi.Notification{Timestamp: stamp, Update: updates}
+		if err := stream.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_Update{Update: n}}); err != nil {
+			return err
+		}
+		<-stream.Context().Done()
+		return nil
+	}
+}
+
+type rig struct {
+	client  telemetryv1connect.TelemetryCollectorServiceClient
+	batches chan *telemetryv1.CounterBatch
+	events  chan *eventv1.Event
+}
+
+func start(t *testing.T, certs gnmitest.Certs, devices ...device.Device) *rig {
+	t.Helper()
+	b := bus.NewMemory()
+	r := &rig{batches: make(chan *telemetryv1.CounterBatch, 1000), events: make(chan *eventv1.Event, 1000)}
+	subscribe(t, b, bus.TopicTelemetry, r.batches, func() *telemetryv1.CounterBatch { return &telemetryv1.CounterBatch{} })
+	subscribe(t, b, bus.TopicEvents, r.events, func() *eventv1.Event { return &eventv1.Event{} })
+	cfg := DefaultConfiguration()
+	cfg.MinBackoff, cfg.MaxBackoff = time.Millisecond, 20*time.Millisecond
+	c, err := New(cfg, Dependencies{
+		Inventory: &device.Inventory{Devices: devices}, TLS: certs.Client, Bus: b, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(c.Handler())
+	local := rpc.NewLocal(mux)
+	r.client = telemetryv1connect.NewTelemetryCollectorServiceClient(local.Client(), rpc.LocalURL)
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		b.Close()
+		local.Close()
+	})
+	return r
+}
+
+func subscribe[M proto.Message](t *testing.T, b bus.Bus, topic string, to chan M, empty func() M) {
+	t.Helper()
+	err := b.Subscribe(t.Context(), topic, "test", func(_ context.Context, m bus.Message) error {
+		msg := empty()
+		if err := proto.Unmarshal(m.Value, msg); err != nil {
+			return err
+		}
+		to <- msg
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// next waits for a message, long enough that only a hang fails.
+func next[M any](t *testing.T, from chan M) M {
+	t.Helper()
+	select {
+	case m := <-from:
+		return m
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+func (r *rig) devices(t *testing.T) []*telemetryv1.Device {
+	t.Helper()
+	out, err := r.client.Devices(t.Context(), connect.NewRequest(&telemetryv1.DevicesRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Msg.GetDevices()
+}
+
+func router(t *testing.T, name string, certs gnmitest.Certs) *gnmitest.Server {
+	t.Helper()
+	s := gnmitest.New(t, name, certs)
+	s.OnSubscribe = sampler(
+		update(octets, 7), update(queue, 1<<63),
+		text("/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-alpha]/state/name", "te-alpha"),
+		update("/network-instances/network-instance[name=DEFAULT]/policy-forwarding/policies/policy[policy-id=te]/rules/rule[sequence-id=10]/state/sequence-id", 10),
+		text(octets, "not a number"),
+	)
+	return s
+}
+
+func TestCountersReachTheBus(t *testing.T) {
+	certs := gnmitest.NewCerts(t)
+	s := router(t, "wr", certs)
+	s.Start(t)
+	r := start(t, certs, s.Device)
+	at := timestamppb.New(time.Unix(0, stamp))
+	want := &telemetryv1.CounterBatch{Device: "wr", Counters: []*telemetryv1.Counter{
+		{Path: octets, Value: 7, Time: at}, {Path: queue, Value: 1 << 63, Time: at},
+	}}
+	got := next(t, r.batches)
+	if diff := cmp.Diff(got, want, protocmp.Transform(), protocmp.IgnoreFields(want, "batch_id")); diff != "" || got.GetBatchId() == "" {
+		t.Errorf("batch %q (-got +want):\n%s", got.GetBatchId(), diff)
+	}
+	if e := next(t, r.events); e.GetCode() != "telemetry-up" || e.GetSubject() != "wr" {
+		t.Errorf("event %v", e)
+	}
+	if d := r.devices(t)[0]; !d.GetConnected() || d.GetError() != "" || d.GetLastUpdate() == nil {
+		t.Errorf("device %v, want it connected", d)
+	}
+}
+
+func TestADeadRouterIsTriedAgainAndOthersGoOn(t *testing.T) {
+	certs := gnmitest.NewCerts(t)
+	alive, dying := router(t, "er", certs), router(t, "wr", certs)
+	alive.Start(t)
+	dying.Start(t)
+	r := start(t, certs, dying.Device, alive.Device)
+	up := map[string]bool{next(t, r.events).GetSubject(): true, next(t, r.events).GetSubject(): true}
+	if !up["wr"] || !up["er"] {
+		t.Fatalf("up: %v", up)
+	}
+	dying.Stop()
+	if e := next(t, r.events); e.GetCode() != "telemetry-down" || e.GetSubject() != "wr" {
+		t.Fatalf("event %v, want that wr is down", e)
+	}
+	list := r.devices(t)
+	if list[0].GetConnected() || list[0].GetError() == "" || !list[1].GetConnected() {
+		t.Errorf("devices %v, want wr down with a reason and er up", list)
+	}
+	dying.Start(t)
+	// However many attempts failed meanwhile, the next news is that it is back.
+	if e := next(t, r.events); e.GetCode() != "telemetry-up" || e.GetSubject() != "wr" {
+		t.Errorf("event %v, want that wr is up", e)
+	}
+}
+
+func TestARouterWithoutQueuesIsAskedForLess(t *testing.T) {
+	certs := gnmitest.NewCerts(t)
+	s := router(t, "wr", certs)
+	answer := sampler(update(octets, 7))
+	s.OnSubscribe = func(list *gnmi.SubscriptionList, stream gnmi.GNMI_SubscribeServer) error {
+		if len(list.GetSubscription()) > 1 {
+			return status.Error(codes.Unimplemented, "no such path here")
+		}
+		return answer(list, stream)
+	}
+	s.Start(t)
+	r := start(t, certs, s.Device)
+	if got := next(t, r.batches); len(got.GetCounters()) != 1 {
+		t.Errorf("counters %v", got.GetCounters())
+	}
+}
+
+func TestUntrustedRoutersStayDown(t *testing.T) {
+	s := router(t, "wr", gnmitest.NewCerts(t))
+	s.Start(t)
+	r := start(t, gnmitest.NewCerts(t), s.Device)
+	if e := next(t, r.events); e.GetCode() != "telemetry-down" || !strings.Contains(e.GetText(), "certificate") {
+		t.Errorf("event %v, want one that speaks of the certificate", e)
+	}
+}
+
+func TestPrefixesOfNotificationsArePartOfThePath(t *testing.T) {
+	n := &gnmi.Notification{
+		Prefix: gnmiclient.MustPath("/interfaces/interface[name=ge-er]"),
+		Update: []*gnmi.Update{update("/state/counters/out-octets", 3)},
+	}
+	batch, unreadable := decode("wr", n, time.Unix(5, 0))
+	if unreadable != 0 || batch.GetCounters()[0].GetPath() != octets || batch.GetCounters()[0].GetTime().GetSeconds() != 5 {
+		t.Errorf("batch %v, %d unreadable", batch, unreadable)
+	}
+}

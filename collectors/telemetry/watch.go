@@ -1,0 +1,167 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/gnmiclient"
+	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
+)
+
+// watcher keeps one device's stream up.
+type watcher struct {
+	c      *Component
+	device device.Device
+
+	mu    sync.Mutex
+	state state
+}
+
+// state is what Devices shows.
+type state struct {
+	connected bool
+	// err is why the stream is down; nil before the first attempt and while it is up.
+	err  error
+	last time.Time
+}
+
+func newWatcher(c *Component, d device.Device) *watcher { return &watcher{c: c, device: d} }
+
+func (w *watcher) run(ctx context.Context) {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = w.c.cfg.MinBackoff, w.c.cfg.MaxBackoff
+	for {
+		err := w.connect(ctx, wait.Reset)
+		if ctx.Err() != nil {
+			return
+		}
+		w.lost(ctx, err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait.NextBackOff()):
+		}
+	}
+}
+
+// connect follows the device until its stream ends; arrived is called with the first data.
+func (w *watcher) connect(ctx context.Context, arrived func()) error {
+	dial, cancel := context.WithTimeout(ctx, w.c.cfg.DialTimeout)
+	defer cancel()
+	client, err := gnmiclient.Dial(dial, w.device, w.c.deps.TLS)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for n := len(paths); n > 0; n-- {
+		if err = w.follow(ctx, client, paths[:n], arrived); !refused(err) {
+			return err
+		}
+		w.c.deps.Log.WarnContext(ctx, "router does not offer all counters", "device", w.device.Name, "without", paths[n-1:], "error", err)
+	}
+	return err
+}
+
+// refused tells whether the router knows no such path, as opposed to being gone.
+func refused(err error) bool {
+	switch status.Code(err) {
+	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound:
+		return true
+	}
+	return false
+}
+
+var errSilent = errors.New("the stream brings nothing any more")
+
+// follow publishes samples until the stream ends or falls silent.
+func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []string, arrived func()) error {
+	sub, err := gnmiclient.Sample(w.c.cfg.Interval, list...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(w.c.cfg.silence(), func() { cancel(errSilent) })
+	defer watchdog.Stop()
+	err = client.Subscribe(ctx, sub, func(r *gnmi.SubscribeResponse) error {
+		watchdog.Reset(w.c.cfg.silence())
+		if r.GetUpdate() == nil {
+			return nil
+		}
+		arrived()
+		return w.publish(ctx, r.GetUpdate())
+	})
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return fmt.Errorf("%w for %s", errSilent, w.c.cfg.silence())
+	}
+	if err == nil {
+		return errors.New("the router ended the stream")
+	}
+	return err
+}
+
+func (w *watcher) publish(ctx context.Context, n *gnmi.Notification) error {
+	batch, unreadable := decode(w.device.Name, n, time.Now())
+	w.c.metrics.unreadable.WithLabelValues(w.device.Name).Add(float64(unreadable))
+	if batch == nil {
+		return nil
+	}
+	if err := w.c.deps.Bus.Publish(ctx, bus.TopicTelemetry, w.device.Name, batch); err != nil {
+		return err
+	}
+	w.c.metrics.counters.WithLabelValues(w.device.Name).Add(float64(len(batch.GetCounters())))
+	w.got(ctx)
+	return nil
+}
+
+// got notes data; the first after a silence is news.
+func (w *watcher) got(ctx context.Context) {
+	w.mu.Lock()
+	news := !w.state.connected
+	w.state = state{connected: true, last: time.Now()}
+	w.mu.Unlock()
+	if news {
+		w.c.metrics.connected.WithLabelValues(w.device.Name).Set(1)
+		w.c.events.Info(ctx, "telemetry-up", w.device.Name, fmt.Sprintf("Counters of %s come in.", w.device.Name))
+	}
+}
+
+// lost notes why there are no data; that it was lost is news once, more attempts are not.
+func (w *watcher) lost(ctx context.Context, err error) {
+	w.mu.Lock()
+	news := w.state.connected || w.state.err == nil
+	w.state.connected, w.state.err = false, err
+	w.mu.Unlock()
+	w.c.metrics.connected.WithLabelValues(w.device.Name).Set(0)
+	w.c.metrics.failures.WithLabelValues(w.device.Name).Inc()
+	if news {
+		w.c.events.Warn(ctx, "telemetry-down", w.device.Name, fmt.Sprintf("No counters of %s: %v. Trying again.", w.device.Name, err))
+	}
+}
+
+func (w *watcher) report() *telemetryv1.Device {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := &telemetryv1.Device{Name: w.device.Name, Address: w.device.Address, Connected: w.state.connected}
+	if !w.state.last.IsZero() {
+		d.LastUpdate = timestamppb.New(w.state.last)
+	}
+	switch {
+	case w.state.err != nil:
+		d.Error = w.state.err.Error()
+	case !w.state.connected:
+		d.Error = "not connected yet"
+	}
+	return d
+}
