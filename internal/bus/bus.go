@@ -36,6 +36,13 @@ var Compacted = map[string]bool{TopicTopology: true}
 // ErrClosed is returned by Publish and Subscribe after Close.
 var ErrClosed = errors.New("bus is closed")
 
+// MaxMessage is the size of the largest encoded message a bus takes. Four times
+// what Kafka takes by default, because a full batch of IPv6 flows is over that.
+const MaxMessage = 4 << 20
+
+// ErrTooLarge is returned for a message over MaxMessage: publishing it again is no use.
+var ErrTooLarge = fmt.Errorf("larger than the %d bytes the bus takes", MaxMessage)
+
 // Message is one fact as a handler sees it.
 type Message struct {
 	Topic string
@@ -73,6 +80,9 @@ func encode(topic, key string, value proto.Message) (Message, error) {
 	raw, err := proto.Marshal(value)
 	if err != nil {
 		return Message{}, fmt.Errorf("encode message for %s: %w", topic, err)
+	}
+	if len(raw) > MaxMessage {
+		return Message{}, fmt.Errorf("message of %d bytes for %s: %w", len(raw), topic, ErrTooLarge)
 	}
 	if raw == nil {
 		raw = []byte{}

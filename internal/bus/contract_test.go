@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ func contract(t *testing.T, fresh func(t *testing.T) bus.Bus) {
 	}{
 		{"every group gets every message", everyGroup},
 		{"a message arrives as it was published", asPublished},
+		{"a message may have the largest size and not a byte more", largest},
 		{"the members of a group share its messages", membersShare},
 		{"order per key holds with failing handlers and several members", orderPerKey},
 		{"a message whose handler fails is delivered again and never skipped", neverSkipped},
@@ -99,6 +101,25 @@ func asPublished(t *testing.T, b bus.Bus) {
 		if m.Topic != bus.TopicEvents || m.Key != expected.GetSubject() || !proto.Equal(event, expected) {
 			t.Errorf("got %s %q %v, want %s %q %v", m.Topic, m.Key, event, bus.TopicEvents, expected.GetSubject(), expected)
 		}
+	}
+}
+
+// largest sends what does not compress, because Kafka's limit is on what is compressed.
+func largest(t *testing.T, b bus.Bus) {
+	const framing = 5 // tag and length of the one field
+	noise := make([]byte, bus.MaxMessage-framing)
+	for i := range noise {
+		noise[i] = byte('a' + rand.IntN(26))
+	}
+	got := make(chan bus.Message, 10)
+	subscribe(t, b, bus.TopicEvents, "g", func(_ context.Context, m bus.Message) error { got <- m; return nil })
+	publish(t, b, bus.TopicEvents, "key", string(noise))
+	if n := len(receive(t, got).Value); n != bus.MaxMessage {
+		t.Errorf("got %d bytes, want %d", n, bus.MaxMessage)
+	}
+	err := b.Publish(t.Context(), bus.TopicEvents, "key", &eventv1.Event{Text: string(noise) + "x"})
+	if !errors.Is(err, bus.ErrTooLarge) {
+		t.Errorf("one byte more: got %v, want ErrTooLarge", err)
 	}
 }
 

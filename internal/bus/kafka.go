@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/proto"
 )
@@ -75,6 +76,7 @@ func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
 	}
 	client, err := kgo.NewClient(append(cfg.options(),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ProducerBatchMaxBytes(maxBatch),
 		// A publisher whose context ends is told so at once; it may then publish
 		// again what a broker has taken already, which the contract allows.
 		kgo.AllowIdempotentProduceCancellation(),
@@ -143,8 +145,11 @@ func (k *Kafka) Publish(ctx context.Context, topic, key string, value proto.Mess
 	}
 	record := &kgo.Record{Topic: k.cfg.Prefix + topic, Key: []byte(key), Value: m.Value}
 	if err := k.client.ProduceSync(ctx, record).FirstErr(); err != nil {
-		if errors.Is(err, kgo.ErrClientClosed) {
+		switch {
+		case errors.Is(err, kgo.ErrClientClosed):
 			return ErrClosed
+		case errors.Is(err, kerr.MessageTooLarge): // the topic was made by hand
+			err = fmt.Errorf("%w (%w): set max.message.bytes=%d on the topic", ErrTooLarge, err, maxBatch)
 		}
 		return fmt.Errorf("publish to %s: %w", topic, err)
 	}

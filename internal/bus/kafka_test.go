@@ -38,6 +38,7 @@ func TestKafka(t *testing.T) {
 	t.Run("a poisoned partition holds up only itself, with bounded memory", func(t *testing.T) { poisoned(t, config()) })
 	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
 	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
+	t.Run("a topic that takes only small messages is named", func(t *testing.T) { smallTopic(t, config()) })
 	t.Run("the connection is mutual TLS where it is configured", func(t *testing.T) { overTLS(t, config(), broker) })
 	t.Run("a broker that goes away is an error, not a hang", func(t *testing.T) { brokerGone(t, config(), broker) })
 }
@@ -210,6 +211,19 @@ func overTLS(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) {
 	defer cancel()
 	if err := stranger.Publish(ctx, bus.TopicEvents, "key", &eventv1.Event{}); err == nil {
 		t.Error("a client without certificate published")
+	}
+}
+
+func smallTopic(t *testing.T, cfg bus.KafkaConfiguration) {
+	limit := map[string]*string{"max.message.bytes": kadm.StringPtr("1000")}
+	if _, err := adminClient(t, cfg).CreateTopic(t.Context(), 1, 1, limit, cfg.Prefix+bus.TopicEvents); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, cfg)
+	defer b.Close()
+	err := b.Publish(t.Context(), bus.TopicEvents, "key", &eventv1.Event{Text: strings.Repeat("0123456789abcdef", 10_000)})
+	if !errors.Is(err, bus.ErrTooLarge) || !strings.Contains(err.Error(), "set max.message.bytes") {
+		t.Errorf("got %v, want ErrTooLarge that says what to set", err)
 	}
 }
 

@@ -43,11 +43,16 @@ func (k *Kafka) makeTopic(ctx context.Context, name string, compacted bool) erro
 	return nil
 }
 
+// maxBatch is MaxMessage with room for key and framing.
+const maxBatch = MaxMessage + 64<<10
+
 func (c KafkaConfiguration) topicConfig(compacted bool) map[string]*string {
+	size := strconv.Itoa(maxBatch)
 	if !compacted {
 		return map[string]*string{
-			"cleanup.policy": kadm.StringPtr("delete"),
-			"retention.ms":   kadm.StringPtr(strconv.FormatInt(c.Retention.Milliseconds(), 10)),
+			"cleanup.policy":    kadm.StringPtr("delete"),
+			"max.message.bytes": &size,
+			"retention.ms":      kadm.StringPtr(strconv.FormatInt(c.Retention.Milliseconds(), 10)),
 		}
 	}
 	// The broker compacts closed segments only, and by default a topic as quiet
@@ -55,6 +60,7 @@ func (c KafkaConfiguration) topicConfig(compacted bool) map[string]*string {
 	// subscriber reads snapshots of an hour and not of a week.
 	return map[string]*string{
 		"cleanup.policy":            kadm.StringPtr("compact"),
+		"max.message.bytes":         &size,
 		"segment.ms":                kadm.StringPtr("3600000"),
 		"min.cleanable.dirty.ratio": kadm.StringPtr("0.1"),
 	}
