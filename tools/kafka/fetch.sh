@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the Kafka broker that internal/testkit/kafka runs (some 40 MB of jars) into .cache/kafka,
-# or into the folder MILLRACE_KAFKA_LIB names. Maven verifies the checksum of each file.
+# or into the folder MILLRACE_KAFKA_LIB names. Maven checks each file against its published checksum (-C).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -17,7 +17,7 @@ mkdir -p "$(dirname "$lib")"
 partial=$(mktemp -d "$lib.XXXXXX")
 log=$(mktemp)
 trap 'rm -rf "$partial" "$log"' EXIT
-mvn -B -q -f tools/kafka/pom.xml dependency:copy-dependencies \
+mvn -B -q -C -f tools/kafka/pom.xml dependency:copy-dependencies \
   -DoutputDirectory="$partial" -DincludeScope=runtime >"$log" 2>&1 || {
   tail -20 "$log" >&2
   echo "setup: fetching Kafka failed; check that Maven reaches its repository" >&2
