@@ -58,7 +58,7 @@ build: setup $(STAMPS)/web ## Build bin/millrace with the dashboard inside
 
 .PHONY: demo
 demo: build ## Run the main job on virtual routers; KEEP=1 leaves lab and dashboard up
-	@PATH="$(NODE_DIR):$$PATH" bin/millrace lab run hntes-redirect --out out/demo $(if $(KEEP),--keep)
+	@PATH="$(NODE_DIR):$$PATH" bin/millrace lab run hntes-redirect --output out/demo $(if $(KEEP),--keep)
 
 .PHONY: generate
 generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects

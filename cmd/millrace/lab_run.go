@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/e2e/hntes"
 	"github.com/millrace/millrace/e2e/lab"
 	"github.com/millrace/millrace/e2e/scenario"
 )
@@ -24,15 +25,26 @@ type labReport struct {
 
 func labRunCommand() *cobra.Command {
 	var f labFlags
+	var loop loopFlags
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Boot a lab, run its phases, judge its expectations, end it",
-		Long: `Phases that require something the lab cannot do by itself, such as a redirect by
-the control plane, are left out, and so are the expectations about them.
-Exit status 3 says that the run was complete and an expectation was not met.`,
-		Example: "  millrace lab run hntes-redirect --json > result.json",
-		Args:    cobra.ExactArgs(1),
+		Long: `A scenario with a phase that requires a redirect is run with the whole product
+beside the routers: flows are collected, alpha pairs found, a change set
+approved and pushed, and rolled back at the end. Any other scenario is only its
+phases. Exit status 3 says that the run was complete and an expectation was not
+met.`,
+		Example: "  millrace lab run hntes-redirect --output out/demo\n" +
+			"  millrace lab run hntes-redirect --output out/demo --keep --until day1",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := loadScenario(args[0])
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			if hntes.Needed(s) {
+				return runLoop(cmd, s, f, loop)
+			}
 			l, err := f.up(cmd, args[0])
 			if err != nil {
 				return err
@@ -53,6 +65,7 @@ Exit status 3 says that the run was complete and an expectation was not met.`,
 		},
 	}
 	f.add(cmd)
+	loop.add(cmd)
 	jsonFlag(cmd)
 	return cmd
 }

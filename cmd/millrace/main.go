@@ -36,8 +36,14 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.AddCommand(
+		upCommand(),
+		serveCommand(),
 		agentCommand(),
 		labCommand(),
+		flowsCommand(),
+		alphaCommand(),
+		pathsCommand(),
+		referenceCommand(),
 	)
 	return cmd
 }

@@ -43,7 +43,7 @@ inventory: %s
 flow: {listen: ["%s:2055"]}
 telemetry: {interval: 1s}
 topology: {interval: 2s}
-alpha: {min_bytes: 10000000, interval: 60s}
+alpha: {nightly_at: "", rule: {min_bytes: 10000000, interval: 60s}}
 `
 
 func startPlane(ctx context.Context, l *lab.Lab, output, listen string) (*controlPlane, error) {

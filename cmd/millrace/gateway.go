@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
+	"github.com/millrace/millrace/services/dashboard"
+)
+
+// apis are the API paths of services, for passing requests on.
+var apis = map[string]string{
+	"flow":      flowv1connect.FlowCollectorServiceName,
+	"flowstore": flowv1connect.FlowStoreServiceName,
+	"telemetry": telemetryv1connect.TelemetryCollectorServiceName,
+	"topology":  topologyv1connect.TopologyCollectorServiceName,
+	"paths":     pathsv1connect.PathsServiceName,
+	"policy":    policyv1connect.PolicyServiceName,
+	"push":      pushv1connect.ChangeServiceName,
+	"alpha":     alphav1connect.AlphaServiceName,
+}
+
+// gateway lists every API the dashboard's port answers.
+func (p *process) gateway() ([]dashboard.Mount, error) {
+	var out []dashboard.Mount
+	for _, m := range p.mounts {
+		out = append(out, dashboard.Mount{Path: m.path, Handler: m.handler})
+	}
+	for name, api := range apis {
+		if p.hosted[name] || p.cfg.Peers[name] == "" {
+			continue
+		}
+		target, err := url.Parse(p.cfg.Peers[name])
+		if err != nil {
+			return nil, fmt.Errorf("peers.%s: %w", name, err)
+		}
+		proxy := &httputil.ReverseProxy{
+			Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			FlushInterval: -1, // streams pass on message by message
+		}
+		out = append(out, dashboard.Mount{Path: "/" + api + "/", Handler: proxy})
+	}
+	return out, nil
+}
+
+// component is what every service's package offers.
+type component interface {
+	lifecycle.Component
+	Handler() (string, http.Handler)
+}
+
+func hosted(name string, c component) (lifecycle.Named, *mount, error) {
+	path, handler := c.Handler()
+	return lifecycle.Named{Name: name, Component: c}, &mount{path, handler}, nil
+}
+
+// apiServer serves the API of one service that runs in a process of its own.
+type apiServer struct {
+	listener net.Listener
+	server   *http.Server
+	log      *slog.Logger
+}
+
+func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger) *apiServer {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &apiServer{listener: l, log: log, server: &http.Server{Handler: h, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second}}
+}
+
+// Start implements lifecycle.Component.
+func (s *apiServer) Start(context.Context) error {
+	go func() {
+		if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("API stopped serving", "error", err)
+		}
+	}()
+	s.log.Info("API serves", "url", "http://"+s.listener.Addr().String())
+	return nil
+}
+
+// Stop implements lifecycle.Component.
+func (s *apiServer) Stop(ctx context.Context) error { return s.server.Shutdown(ctx) }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
+)
+
+// process is what one `millrace up` or `millrace serve NAME` runs: the engines
+// it needs, the services it hosts, and the way to all others.
+type process struct {
+	cfg      *config
+	log      *slog.Logger
+	metrics  *prometheus.Registry
+	bus      bus.Bus
+	state    *state.Store
+	devices  *device.Inventory
+	tls      *tls.Config
+	hosted   map[string]bool
+	mux      *http.ServeMux
+	mounts   []mount
+	local    *rpc.Local
+	closers  []func(context.Context) error
+	group    *lifecycle.Group
+	listener net.Listener
+}
+
+type mount struct {
+	path    string
+	handler http.Handler
+}
+
+// newProcess opens the engines; run ends what it opened.
+func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted ...string) (*process, error) {
+	p := &process{
+		cfg: cfg, listener: listener, hosted: map[string]bool{}, mux: http.NewServeMux(),
+		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), metrics: prometheus.NewRegistry(),
+	}
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, name := range hosted {
+		p.hosted[name] = true
+	}
+	p.local = rpc.NewLocal(p.mux)
+	p.closers = append(p.closers, func(context.Context) error { return p.local.Close() })
+	for _, open := range []func(context.Context) error{p.openBus, p.openState, p.openInventory} {
+		if err := open(ctx); err != nil {
+			return nil, errors.Join(err, p.close(ctx))
+		}
+	}
+	return p, p.assemble()
+}
+
+func (p *process) openBus(context.Context) error {
+	if len(p.cfg.Kafka.Brokers) == 0 {
+		p.bus = bus.NewMemory()
+	} else {
+		k := bus.DefaultKafkaConfiguration()
+		k.Brokers = p.cfg.Kafka.Brokers
+		kafka, err := bus.NewKafka(k)
+		if err != nil {
+			return err
+		}
+		p.bus = kafka
+	}
+	p.closers = append(p.closers, func(context.Context) error { return p.bus.Close() })
+	return nil
+}
+
+// openState starts or reaches etcd, where a hosted service keeps state there.
+func (p *process) openState(ctx context.Context) error {
+	if !p.hosted["alpha"] && !p.hosted["push"] {
+		return nil
+	}
+	if len(p.cfg.Etcd.Endpoints) > 0 {
+		store, err := state.Dial(p.cfg.Etcd.Endpoints)
+		if err != nil {
+			return err
+		}
+		p.state = store
+		p.closers = append(p.closers, func(context.Context) error { return store.Client().Close() })
+		return nil
+	}
+	embedded := state.NewEmbedded(filepath.Join(p.cfg.DataDir, "etcd"))
+	if err := embedded.Start(ctx); err != nil {
+		return err
+	}
+	p.state = embedded.Store()
+	p.closers = append(p.closers, embedded.Stop)
+	return nil
+}
+
+func (p *process) openInventory(context.Context) (err error) {
+	if p.devices, err = device.Load(p.cfg.Inventory); err != nil {
+		return err
+	}
+	if len(p.devices.Devices) > 0 {
+		p.tls, err = p.devices.ClientTLS()
+	}
+	return err
+}
+
+// to returns what a generated client needs to reach a service: memory when it
+// is hosted here, its URL when it is a peer.
+func (p *process) to(name string) (*http.Client, string) {
+	if p.hosted[name] {
+		return p.local.Client(), rpc.LocalURL
+	}
+	return http.DefaultClient, p.cfg.Peers[name]
+}
+
+// run starts everything, waits for ctx, stops everything.
+func (p *process) run(ctx context.Context) error {
+	if err := p.group.Start(ctx); err != nil {
+		return errors.Join(err, p.close(ctx))
+	}
+	<-ctx.Done()
+	p.log.Info("stopping")
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(p.group.Stop(ctx), p.close(ctx))
+}
+
+func (p *process) close(ctx context.Context) error {
+	var errs []error
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		errs = append(errs, p.closers[i](ctx))
+	}
+	p.closers = nil
+	return errors.Join(errs...)
+}
+
+// checkPeers refuses to start a service that would have nobody to talk to.
+func (p *process) checkPeers(name string, needs ...string) error {
+	for _, n := range needs {
+		if !p.hosted[n] && p.cfg.Peers[n] == "" {
+			return fmt.Errorf("%s talks to %s, which does not run here: set peers.%s to its URL", name, n, n)
+		}
+	}
+	return nil
+}

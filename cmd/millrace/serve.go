@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func serveCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "serve NAME",
+		Short: "Run one service in a process of its own",
+		Long: `Runs one collector or service, which listens where the configuration's peers.NAME
+says and finds the others by their entries. The bus must then be Kafka and the
+state an etcd cluster, because both are shared between processes.
+
+Services: ` + strings.Join(serviceNames(), ", ") + `.`,
+		Example:   "  millrace serve flowstore --config /etc/millrace/millrace.yaml",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: serviceNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := args[0]
+			if !slices.Contains(serviceNames(), name) {
+				return coded{fmt.Errorf("no service is called %s; there are %s", name, strings.Join(serviceNames(), ", ")), exitUsage}
+			}
+			cfg, err := loadConfig(file)
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			listener, err := serveListener(cfg, name)
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			p, err := newProcess(cmd.Context(), cfg, listener, name)
+			if err != nil {
+				return err
+			}
+			return p.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML), the same for all services")
+	return cmd
+}
+
+// serveListener opens the port that peers.NAME tells the others about.
+func serveListener(cfg *config, name string) (net.Listener, error) {
+	if len(cfg.Kafka.Brokers) == 0 {
+		return nil, fmt.Errorf("services in processes of their own share a bus: set kafka.brokers, or run `millrace up`")
+	}
+	base, err := url.Parse(cfg.Peers[name])
+	if err != nil || base.Port() == "" {
+		return nil, fmt.Errorf("peers.%s is %q: write the URL at which others reach this service, such as http://127.0.0.1:7001", name, cfg.Peers[name])
+	}
+	if ip, err := netip.ParseAddr(base.Hostname()); err != nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("peers.%s is %s: services talk without TLS for now, so only a loopback address such as 127.0.0.1 is taken", name, cfg.Peers[name])
+	}
+	l, err := net.Listen("tcp", base.Host)
+	if err != nil {
+		return nil, fmt.Errorf("listen for %s: %w", name, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/services/dashboard"
+)
+
+func upCommand() *cobra.Command {
+	var file string
+	var listenFD int
+	var check, dump bool
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run the whole control plane in one process",
+		Long: `Runs every collector and service in this process, with an embedded etcd, an
+embedded ClickHouse engine and an in-process bus unless the configuration names
+clusters. The dashboard and all APIs share one port, on the loopback by default.`,
+		Example: `  millrace up --config /etc/millrace/millrace.yaml
+  millrace up --dump > millrace.yaml     # every setting with its default
+  millrace up --config millrace.yaml --check`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dump && file == "" {
+				return dumpConfig(cmd, defaultConfig(defaultDataDir))
+			}
+			cfg, err := loadConfig(file)
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			if dump {
+				return dumpConfig(cmd, *cfg)
+			}
+			if check {
+				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is complete and every setting is known")
+				return nil
+			}
+			listener, err := inherited(listenFD)
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			p, err := newProcess(cmd.Context(), cfg, listener, serviceNames()...)
+			if err != nil {
+				return err
+			}
+			return p.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML)")
+	cmd.Flags().IntVar(&listenFD, "listen-fd", 0, "serve the dashboard on this already listening descriptor")
+	cmd.Flags().BoolVar(&check, "check", false, "check the configuration and exit")
+	cmd.Flags().BoolVar(&dump, "dump", false, "print the configuration with all defaults and exit")
+	return cmd
+}
+
+// inherited takes over a socket the parent opened, for instance in another network namespace.
+func inherited(fd int) (net.Listener, error) {
+	if fd == 0 {
+		return nil, nil
+	}
+	if fd <= int(os.Stderr.Fd()) {
+		return nil, errors.New("--listen-fd: descriptors 0 to 2 are the standard streams")
+	}
+	return dashboard.InheritedListener(uintptr(fd))
+}
+
+func dumpConfig(cmd *cobra.Command, cfg config) error {
+	raw, err := yaml.Marshal(cfg)
+	if err != nil {
+		return fmt.Errorf("encode configuration: %w", err)
+	}
+	_, err = cmd.OutOrStdout().Write(raw)
+	return err
+}
