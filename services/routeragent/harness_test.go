@@ -48,7 +48,7 @@ func newTarget(t *testing.T) *target {
 	x.cfg = routeragent.Configuration{
 		Name: "r1", DataDir: t.TempDir(), FRRInstance: "none",
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: x.pki.CA},
-		Interfaces: map[string]routeragent.Interface{"ge-b": {Speed: 100e6, Buffer: 1250000}},
+		Interfaces: map[string]routeragent.Interface{"ge-a": {Speed: 100e6, Buffer: 1250000}, "ge-b": {Speed: 100e6, Buffer: 1250000}},
 	}
 	x.lsps = &plainLSPs{router: x.router, have: map[int]intent.Tunnel{}}
 	x.start()

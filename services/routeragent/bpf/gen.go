@@ -8,4 +8,3 @@
 package bpf
 
 //go:generate go tool bpf2go -cc clang -target bpfel -type key -type rule -type port -type hit Classifier classifier.c -- -O2 -g -Wall -Werror -I/usr/include/x86_64-linux-gnu
-

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netns"
 )
@@ -47,6 +48,7 @@ func NewRouter(t *testing.T) *Router {
 		r.Run("tc", "-n", r.Name, "qdisc", "add", "dev", port, "root", "handle", "1:", "tbf", "rate", "100mbit", "burst", "15k", "limit", "1250000")
 	}
 	r.In("sysctl", "-qw", "net.ipv4.ip_forward=1")
+	r.waitCarrier()
 	h, err := netns.GetFromName(r.Name)
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +56,18 @@ func NewRouter(t *testing.T) *Router {
 	r.NS = h
 	t.Cleanup(func() { h.Close() })
 	return r
+}
+
+// waitCarrier waits until the kernel has noticed that both ends of the ports are up, which dumps of routes show.
+func (r *Router) waitCarrier() {
+	r.t.Helper()
+	for range 200 {
+		if !strings.Contains(r.In("ip", "route", "show", "table", "all"), "linkdown") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.t.Fatal("ports never came up")
 }
 
 // Run runs a command outside the router.

@@ -1,0 +1,163 @@
+package routeragent_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/gnmi/proto/gnmi_ext"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+func commit(req *gnmi.SetRequest, c *gnmi_ext.Commit) *gnmi.SetRequest {
+	req.Extension = append(req.Extension, &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_Commit{Commit: c}})
+	return req
+}
+
+func trial(id string, d *durationpb.Duration) *gnmi_ext.Commit {
+	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Commit{Commit: &gnmi_ext.CommitRequest{RollbackDuration: d}}}
+}
+
+func confirm(id string) *gnmi_ext.Commit {
+	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Confirm{Confirm: &gnmi_ext.CommitConfirm{}}}
+}
+
+func cancel(id string) *gnmi_ext.Commit {
+	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Cancel{Cancel: &gnmi_ext.CommitCancel{}}}
+}
+
+func extend(id string, d *durationpb.Duration) *gnmi_ext.Commit {
+	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_SetRollbackDuration{SetRollbackDuration: &gnmi_ext.CommitSetRollbackDuration{RollbackDuration: d}}}
+}
+
+func TestCheck31AnUnconfirmedCommitIsTakenBack(t *testing.T) {
+	x := newTarget(t)
+	before := x.router.Dump()
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
+		t.Fatal(err)
+	}
+	if x.router.Dump() == before || x.config("/qos") == "" {
+		t.Fatal("the commit is not in force while it waits")
+	}
+	eventually(t, "the commit is taken back", func() bool { return x.config("/qos") == "" })
+	if diff := cmp.Diff(before, x.router.Dump()); diff != "" {
+		t.Errorf("kernel after the rollback (-before +after):\n%s", diff)
+	}
+	wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c1"))), codes.FailedPrecondition)
+}
+
+func TestCheck31AConfirmedCommitStays(t *testing.T) {
+	x := newTarget(t)
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.set(commit(&gnmi.SetRequest{}, confirm("c1"))); err != nil {
+		t.Fatal(err)
+	}
+	held := x.router.Dump()
+	time.Sleep(1200 * time.Millisecond) // past the deadline: nothing may happen
+	if diff := cmp.Diff(held, x.router.Dump()); diff != "" || x.config("/qos") == "" {
+		t.Errorf("a confirmed commit was taken back (-held +now):\n%s", diff)
+	}
+	x.stop()
+	x.start()
+	if diff := cmp.Diff(held, x.router.Dump()); diff != "" || x.config("/qos") == "" {
+		t.Errorf("a confirmed commit did not survive a restart (-held +now):\n%s", diff)
+	}
+}
+
+func TestCheck31CancelAndExtend(t *testing.T) {
+	x := newTarget(t)
+	before := x.router.Dump()
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.set(commit(&gnmi.SetRequest{}, extend("c1", durationpb.New(time.Hour)))); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1200 * time.Millisecond) // past the first deadline
+	if x.config("/qos") == "" {
+		t.Fatal("an extended commit was taken back at its first deadline")
+	}
+	if err := x.set(commit(&gnmi.SetRequest{}, cancel("c1"))); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, x.router.Dump()); diff != "" || x.config("/qos") != "" {
+		t.Errorf("kernel after cancel (-before +after):\n%s", diff)
+	}
+}
+
+func TestCheck32CommitsThatAreRefused(t *testing.T) {
+	x := newTarget(t)
+	for name, c := range map[string]*gnmi_ext.Commit{"confirm": confirm("c1"), "cancel": cancel("c1"), "set_rollback_duration": extend("c1", durationpb.New(time.Hour))} {
+		t.Run(name+" with none pending", func(t *testing.T) {
+			wantCode(t, x.set(commit(&gnmi.SetRequest{}, c)), codes.FailedPrecondition)
+		})
+	}
+	for name, c := range map[string]*gnmi_ext.Commit{
+		"no id":       trial("", nil),
+		"duration 0":  trial("c1", durationpb.New(0)),
+		"no action":   {Id: "c1"},
+		"no duration": extend("c1", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantCode(t, x.set(commit(x.request("update / "+hntes("95")), c)), codes.InvalidArgument)
+		})
+	}
+	// No duration is ten minutes, and so waits through what follows.
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", nil))); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, x.set(x.request("delete /")), codes.FailedPrecondition)
+	wantCode(t, x.set(commit(x.request("delete /"), trial("c2", nil))), codes.FailedPrecondition)
+	wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c2"))), codes.InvalidArgument)
+	wantCode(t, x.set(commit(x.request("delete /"), confirm("c1"))), codes.InvalidArgument)
+	wantCode(t, x.set(commit(&gnmi.SetRequest{}, cancel("c1"))), codes.OK)
+}
+
+func TestCheck33ACommitThatWaitsDoesNotSurviveTheAgent(t *testing.T) {
+	x := newTarget(t)
+	if err := x.set(x.request("update / " + hntes("80"))); err != nil {
+		t.Fatal(err)
+	}
+	config, before := x.config("/"), x.router.Dump()
+	change := commit(x.request("update / "+hntes("95"), "delete /network-instances/network-instance[name=DEFAULT]/policy-forwarding/interfaces"), trial("c1", durationpb.New(time.Hour)))
+	if err := x.set(change); err != nil {
+		t.Fatal(err)
+	}
+	if x.router.Dump() == before {
+		t.Fatal("the commit is not in force while it waits")
+	}
+	x.stop()
+	x.start()
+	if diff := cmp.Diff(config, x.config("/")); diff != "" {
+		t.Errorf("configuration (-before the commit +after the restart):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, x.router.Dump()); diff != "" {
+		t.Errorf("kernel (-before the commit +after the restart):\n%s", diff)
+	}
+	wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c1"))), codes.FailedPrecondition)
+}
+
+func TestCheck33AfterARebootTheRouterIsBuiltAgain(t *testing.T) {
+	x := newTarget(t)
+	if err := x.set(x.request("update / " + hntes("95"))); err != nil {
+		t.Fatal(err)
+	}
+	held := x.router.Dump()
+	x.stop()
+	// What a reboot leaves of it: lines with their own qdisc, no rules, no LSPs.
+	x.router.In("tc", "qdisc", "replace", "dev", "ge-b", "root", "handle", "1:", "tbf", "rate", "100mbit", "burst", "15k", "limit", "1250000")
+	for _, port := range []string{"ge-a", "ge-b"} {
+		x.router.In("tc", "qdisc", "del", "dev", port, "clsact")
+	}
+	x.router.In("ip", "rule", "del", "pref", "20001")
+	x.router.In("ip", "route", "flush", "table", "20001")
+	clear(x.lsps.have)
+	x.start()
+	if diff := cmp.Diff(held, x.router.Dump()); diff != "" {
+		t.Errorf("kernel after the reboot (-before +after):\n%s", diff)
+	}
+}
