@@ -1,0 +1,85 @@
+package topology
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/topo"
+)
+
+// assemble puts names, interfaces and speeds on what a link-state database
+// knows. interfaces is by device name.
+func assemble(s topo.Snapshot, inv *device.Inventory, interfaces map[string][]topo.Interface) topo.Snapshot {
+	s.Nodes, s.Links = slices.Clone(s.Nodes), slices.Clone(s.Links)
+	byID := map[netip.Addr]*topo.Node{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if d, ok := deviceOf(n, inv); ok {
+			n.Name = d.Name
+			n.Interfaces = interfaces[d.Name]
+			if !n.Loopback.IsValid() {
+				n.Loopback = d.Loopback
+			}
+		}
+		byID[n.ID] = n
+	}
+	for i := range s.Links {
+		l := &s.Links[i]
+		if n := byID[l.From]; n != nil {
+			nameInterface(l, n.Interfaces)
+		}
+		if !l.RemoteAddress.IsValid() {
+			l.RemoteAddress = farEnd(s.Links, l)
+		}
+	}
+	return s
+}
+
+// deviceOf finds the inventory's entry by loopback, which is router id and SID prefix alike.
+func deviceOf(n *topo.Node, inv *device.Inventory) (device.Device, bool) {
+	for _, d := range inv.Devices {
+		if d.Loopback.IsValid() && (d.Loopback == n.ID || d.Loopback == n.Loopback) {
+			return d, true
+		}
+	}
+	return device.Device{}, false
+}
+
+// nameInterface finds the link's port by its address. The port's own rate is
+// better than the one advertised: schedulers work with it.
+func nameInterface(l *topo.Link, ports []topo.Interface) {
+	for _, p := range ports {
+		for _, a := range p.Addresses {
+			if a.Addr() != l.LocalAddress {
+				continue
+			}
+			l.Interface = p.Name
+			if p.Speed > 0 {
+				l.Bandwidth = p.Speed
+			}
+			return
+		}
+	}
+}
+
+// farEnd finds the address at the other end from the link back, where that is
+// the only one between the two routers; the link back may name our address.
+func farEnd(links []topo.Link, l *topo.Link) netip.Addr {
+	var only netip.Addr
+	n := 0
+	for _, back := range links {
+		if back.From != l.To || back.To != l.From {
+			continue
+		}
+		if back.RemoteAddress == l.LocalAddress {
+			return back.LocalAddress
+		}
+		only = back.LocalAddress
+		n++
+	}
+	if n == 1 {
+		return only
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,122 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/topo"
+	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
+)
+
+// read is one reading of everything: interfaces of all routers at once, then
+// link-state databases from as few routers as show all areas. insist ignores
+// the backoff of routers that did not answer.
+func (c *Component) read(ctx context.Context, insist bool) error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	started := time.Now()
+	c.readInterfaces(ctx, insist)
+	areas, err := c.readAreas(ctx)
+	interfaces := map[string][]topo.Interface{}
+	for _, r := range c.routers {
+		interfaces[r.device.Name] = r.interfaces
+	}
+	for _, s := range areas {
+		err = errors.Join(err, c.publish(ctx, assemble(s, c.deps.Inventory, interfaces)))
+	}
+	c.metrics.seconds.Observe(time.Since(started).Seconds())
+	return err
+}
+
+func (c *Component) readInterfaces(ctx context.Context, insist bool) {
+	var wg sync.WaitGroup
+	for _, r := range c.routers {
+		if insist || time.Now().After(r.next) {
+			wg.Go(func() { r.readInterfaces(ctx) })
+		}
+	}
+	wg.Wait()
+}
+
+// readAreas asks one router per area: every router of an area has the same
+// database. Routers already seen in one are not asked again.
+func (c *Component) readAreas(ctx context.Context) ([]topo.Snapshot, error) {
+	var out []topo.Snapshot
+	var errs []error
+	for _, r := range c.routers {
+		if r.err != nil || seenIn(out, r) {
+			continue
+		}
+		areas, err := r.readTED(ctx)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.device.Name, err))
+			continue
+		}
+		for _, s := range areas {
+			s.Source = r.device.Name
+			if !slices.ContainsFunc(out, func(t topo.Snapshot) bool { return t.Area == s.Area }) {
+				out = append(out, s)
+			}
+		}
+	}
+	if len(out) > 0 {
+		if len(errs) > 0 {
+			c.deps.Log.WarnContext(ctx, "some routers show no link-state database; others do", "error", errors.Join(errs...))
+		}
+		return out, nil
+	}
+	return nil, errors.Join(append([]error{errors.New("no router shows a link-state database")}, errs...)...)
+}
+
+func seenIn(areas []topo.Snapshot, r *router) bool {
+	for _, s := range areas {
+		for i := range s.Nodes {
+			n := &s.Nodes[i]
+			if r.device.Loopback.IsValid() && (n.ID == r.device.Loopback || n.Loopback == r.device.Loopback) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// publish sends a snapshot if anything but its time and source changed.
+func (c *Component) publish(ctx context.Context, s topo.Snapshot) error {
+	last, known := c.published[s.Area]
+	if known && same(last, s) {
+		return nil
+	}
+	s.Time = time.Now()
+	if err := c.deps.Bus.Publish(ctx, bus.TopicTopology, s.Area, s.ToProto()); err != nil {
+		return fmt.Errorf("publish the topology of area %s: %w", s.Area, err)
+	}
+	c.published[s.Area] = s
+	c.metrics.published.WithLabelValues(s.Area).Inc()
+	c.metrics.nodes.WithLabelValues(s.Area).Set(float64(len(s.Nodes)))
+	c.metrics.links.WithLabelValues(s.Area).Set(float64(len(s.Links)))
+	for _, n := range diff(last, s) {
+		if n.bad {
+			c.events.Warn(ctx, n.code, n.subject, n.text)
+		} else {
+			c.events.Info(ctx, n.code, n.subject, n.text)
+		}
+	}
+	return nil
+}
+
+func same(a, b topo.Snapshot) bool {
+	return proto.Equal(timeless(a), timeless(b))
+}
+
+func timeless(s topo.Snapshot) *topologyv1.TopologySnapshot {
+	m := s.ToProto()
+	m.Time, m.Source = nil, ""
+	return m
+}

@@ -1,0 +1,149 @@
+// Package topology reads the network from the routers' own link-state database.
+//
+// In: the inventory; gNMI Get of the OSPF database from one router per area and
+// of interfaces from every router. Out: TopologySnapshot on the bus, keyed by
+// area, whenever something changed; events for routers and links. Next:
+// services/paths, which computes on it, and services/dashboard.
+package topology
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/topo"
+	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
+)
+
+// Dependencies of the collector.
+type Dependencies struct {
+	Inventory *device.Inventory
+	// TLS is the controller's client credentials, such as (*device.Inventory).ClientTLS.
+	TLS        *tls.Config
+	Bus        bus.Bus
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Component reads on a schedule and on request.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+	events  *events.Publisher
+	// reading allows one reading at a time; it guards routers and published.
+	reading   sync.Mutex
+	routers   []*router
+	published map[string]topo.Snapshot
+	stop      context.CancelFunc
+	done      chan struct{}
+}
+
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Component{
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), published: map[string]topo.Snapshot{},
+		events: events.NewPublisher(deps.Bus, "collectors/topology", deps.Log),
+	}
+	for _, d := range deps.Inventory.Devices {
+		c.routers = append(c.routers, newRouter(c, d))
+	}
+	return c, nil
+}
+
+// Start begins to read; routers that are not there yet are tried until they are.
+func (c *Component) Start(ctx context.Context) error {
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop, c.done = stop, make(chan struct{})
+	go c.run(run)
+	return nil
+}
+
+func (c *Component) run(ctx context.Context) {
+	defer close(c.done)
+	timer := time.NewTicker(c.cfg.Interval)
+	defer timer.Stop()
+	failing := false
+	for {
+		err := c.read(ctx, false)
+		if err != nil && !failing && ctx.Err() == nil {
+			c.deps.Log.WarnContext(ctx, "topology not read; the last one stays", "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// Stop ends the reading under way and all connections.
+func (c *Component) Stop(ctx context.Context) error {
+	if c.stop == nil {
+		return nil
+	}
+	c.stop()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	for _, r := range c.routers {
+		r.close()
+	}
+	return nil
+}
+
+// Handler is the API to mount.
+func (c *Component) Handler() (string, http.Handler) {
+	return topologyv1connect.NewTopologyCollectorServiceHandler(&api{c})
+}
+
+// api is the Connect face of the component.
+type api struct{ c *Component }
+
+// Refresh implements TopologyCollectorService.
+func (a *api) Refresh(ctx context.Context, _ *connect.Request[topologyv1.RefreshRequest]) (*connect.Response[topologyv1.RefreshResponse], error) {
+	if err := a.c.read(ctx, true); err != nil {
+		return nil, connect.NewError(connect.CodeUnavailable, err)
+	}
+	return connect.NewResponse(&topologyv1.RefreshResponse{Snapshot: a.c.joined().ToProto()}), nil
+}
+
+// joined is what was last published of all areas, as one.
+func (c *Component) joined() topo.Snapshot {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	areas := slices.Sorted(maps.Keys(c.published))
+	if len(areas) == 1 {
+		return c.published[areas[0]]
+	}
+	out := topo.Snapshot{Area: strings.Join(areas, ",")}
+	for _, name := range areas {
+		s := c.published[name]
+		out.Nodes, out.Links = append(out.Nodes, s.Nodes...), append(out.Links, s.Links...)
+		if s.Time.After(out.Time) {
+			out.Time, out.Source = s.Time, s.Source
+		}
+	}
+	return out
+}

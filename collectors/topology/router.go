@@ -1,0 +1,97 @@
+package topology
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/openconfig/gnmi/proto/gnmi"
+
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/topo"
+)
+
+// router is one device as the collector knows it. Only one reading runs at a time.
+type router struct {
+	c      *Component
+	device device.Device
+	client *gnmiclient.Client
+	// interfaces are the last that were read; a router that does not answer keeps them.
+	interfaces []topo.Interface
+	// err is why the last reading failed; nil if it did not.
+	err   error
+	tried bool
+	wait  *backoff.ExponentialBackOff
+	next  time.Time
+}
+
+func newRouter(c *Component, d device.Device) *router {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval, wait.Multiplier = c.cfg.Interval, c.cfg.MaxBackoff, 2
+	return &router{c: c, device: d, wait: wait}
+}
+
+// readInterfaces asks the router itself: nobody else knows its port names and speeds.
+func (r *router) readInterfaces(ctx context.Context) {
+	doc, err := r.get(ctx, pathInterfaces)
+	if err == nil {
+		var ports []topo.Interface
+		if ports, err = parseInterfaces(doc); err == nil {
+			r.interfaces = ports
+		}
+	}
+	r.note(ctx, err)
+}
+
+// readTED asks for the link-state database of all areas the router is in.
+func (r *router) readTED(ctx context.Context) ([]topo.Snapshot, error) {
+	doc, err := r.get(ctx, pathProtocols)
+	if err != nil {
+		return nil, err
+	}
+	return parseTED(doc)
+}
+
+func (r *router) get(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.Timeout)
+	defer cancel()
+	if r.client == nil {
+		client, err := gnmiclient.Dial(ctx, r.device, r.c.deps.TLS)
+		if err != nil {
+			return nil, err
+		}
+		r.client = client
+	}
+	return r.client.GetJSON(ctx, gnmi.GetRequest_STATE, path)
+}
+
+// note remembers how it went; a change is news.
+func (r *router) note(ctx context.Context, err error) {
+	news := !r.tried || (err == nil) != (r.err == nil)
+	r.err, r.tried = err, true
+	if err == nil {
+		r.wait.Reset()
+		r.next = time.Time{}
+		r.c.metrics.reachable.WithLabelValues(r.device.Name).Set(1)
+		if news {
+			r.c.events.Info(ctx, "router-reachable", r.device.Name, "Router "+r.device.Name+" answers.")
+		}
+		return
+	}
+	r.close()
+	r.next = time.Now().Add(r.wait.NextBackOff())
+	r.c.metrics.reachable.WithLabelValues(r.device.Name).Set(0)
+	r.c.metrics.failures.WithLabelValues(r.device.Name).Inc()
+	if news {
+		r.c.events.Warn(ctx, "router-unreachable", r.device.Name, "Router "+r.device.Name+" does not answer: "+err.Error()+". Trying again.")
+	}
+}
+
+// close drops the connection, so that the next reading starts with a new one.
+func (r *router) close() {
+	if r.client != nil {
+		r.client.Close()
+		r.client = nil
+	}
+}
