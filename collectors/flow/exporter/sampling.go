@@ -17,9 +17,9 @@ type sampling struct {
 func (s *sampling) announce(a decode.Sampling) (changed bool) {
 	switch {
 	case a.Selector != 0:
-		return set(&s.selectors, a.Selector, a.Rate)
+		return announced(&s.selectors, a.Selector, a.Rate)
 	case a.Interface != 0:
-		return set(&s.interfaces, a.Interface, a.Rate)
+		return announced(&s.interfaces, a.Interface, a.Rate)
 	}
 	changed = s.all != 0 && s.all != a.Rate
 	s.all = a.Rate
@@ -36,7 +36,7 @@ func (s *sampling) header(h decode.Header) (changed bool) {
 	return changed
 }
 
-func set[K comparable](m *map[K]uint64, key K, rate uint64) (changed bool) {
+func announced[K comparable](m *map[K]uint64, key K, rate uint64) (changed bool) {
 	if *m == nil {
 		*m = map[K]uint64{}
 	}

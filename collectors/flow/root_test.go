@@ -1,0 +1,339 @@
+package flow
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/collectors/flow/nfcapd"
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/rpc"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+)
+
+// rig is a collector on a port of the kernel's choice, and what came out of its bus.
+type rig struct {
+	t      *testing.T
+	comp   *Component
+	client flowv1connect.FlowCollectorServiceClient
+	reg    *prometheus.Registry
+
+	mu      sync.Mutex
+	batches []*flowv1.FlowBatch
+	came    chan struct{}
+}
+
+func newRig(t *testing.T, change func(*Configuration)) *rig {
+	t.Helper()
+	b := bus.NewMemory()
+	r := &rig{t: t, reg: prometheus.NewRegistry(), came: make(chan struct{}, 1000)}
+	if err := b.Subscribe(t.Context(), bus.TopicFlows, "test", r.take); err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfiguration()
+	cfg.Listen = []string{"127.0.0.1:0", "[::1]:0"}
+	cfg.BatchInterval = 20 * time.Millisecond
+	if change != nil {
+		change(&cfg)
+	}
+	r.comp = New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: r.reg})
+	if err := r.comp.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, h := r.comp.Handler()
+	local := rpc.NewLocal(h)
+	r.client = flowv1connect.NewFlowCollectorServiceClient(local.Client(), rpc.LocalURL)
+	t.Cleanup(func() {
+		local.Close()
+		if err := r.comp.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+		b.Close()
+	})
+	return r
+}
+
+func (r *rig) take(_ context.Context, m bus.Message) error {
+	b := &flowv1.FlowBatch{}
+	if err := proto.Unmarshal(m.Value, b); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.batches = append(r.batches, b)
+	r.came <- struct{}{}
+	return nil
+}
+
+// records waits until at least n came.
+func (r *rig) records(n int) []*flowv1.FlowRecord {
+	r.t.Helper()
+	for {
+		r.mu.Lock()
+		var all []*flowv1.FlowRecord
+		for _, b := range r.batches {
+			all = append(all, b.GetRecords()...)
+		}
+		r.mu.Unlock()
+		if len(all) >= n {
+			return all
+		}
+		select {
+		case <-r.came:
+		case <-time.After(20 * time.Second):
+			r.t.Fatalf("only %d of %d records came", len(all), n)
+		}
+	}
+}
+
+func (r *rig) dial(i int) net.Conn {
+	r.t.Helper()
+	conn, err := net.Dial("udp", r.comp.Listening()[i].String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// capture reads real datagrams and moves v9's clock to now.
+func capture(t testing.TB, name string) [][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("decode", "testdata", "softflowd", name+"-*.bin"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no capture %s: %v", name, err)
+	}
+	var all [][]byte
+	for _, p := range paths {
+		d, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+	shift := uint32(time.Now().Unix()) - binary.BigEndian.Uint32(all[0][8:])
+	for _, d := range all {
+		binary.BigEndian.PutUint32(d[8:], binary.BigEndian.Uint32(d[8:])+shift)
+	}
+	return all
+}
+
+func (r *rig) quality() *flowv1.QualityResponse {
+	r.t.Helper()
+	q, err := r.client.Quality(r.t.Context(), connect.NewRequest(&flowv1.QualityRequest{}))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return q.Msg
+}
+
+func TestDatagramsBecomeBatchesAndQuality(t *testing.T) {
+	r := newRig(t, nil)
+	for i := range r.comp.Listening() {
+		conn := r.dial(i)
+		for _, d := range capture(t, "9-live") {
+			if _, err := conn.Write(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.records(20)
+	q := r.quality()
+	if len(q.Exporters) != 2 {
+		t.Fatalf("%d exporters, want 2", len(q.Exporters))
+	}
+	for i, want := range []string{"127.0.0.1", "::1"} {
+		e := q.Exporters[i]
+		if e.Exporter != want || e.Datagrams != 5 || e.Records != 10 || e.Lost != 0 || e.Templates != 5 || e.SamplingRate != 1 || len(e.Drops) != 0 {
+			t.Errorf("quality is %v, want 5 datagrams, 10 records, 5 templates of %s", e, want)
+		}
+	}
+	ids := map[string]bool{}
+	for _, b := range r.batches {
+		if ids[b.GetBatchId()] || b.GetBatchId() == "" {
+			t.Errorf("batch id %q is not unique", b.GetBatchId())
+		}
+		ids[b.GetBatchId()] = true
+	}
+}
+
+func TestBadDatagramsAreCountedByReason(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dial(0)
+	good := capture(t, "9-live")
+	bad := [][]byte{{}, {1}, []byte("GET / HTTP/1.1"), good[0][:100], good[0][:19], append(good[1], 1, 2, 3)}
+	for _, d := range append(bad, good[0], good[0]) {
+		if _, err := conn.Write(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.records(1)
+	drops := map[string]uint64{}
+	for _, e := range r.quality().Exporters {
+		for reason, n := range e.Drops {
+			drops[reason] += n
+		}
+	}
+	want := map[string]uint64{"short": 3, "unknown_version": 1, "truncated": 2, "replayed": 1}
+	if diff := cmp.Diff(drops, want); diff != "" {
+		t.Errorf("drops -got +want\n%s", diff)
+	}
+}
+
+func TestKernelDropsAreCounted(t *testing.T) {
+	r := newRig(t, func(c *Configuration) { c.ReceiveBuffer = 4096 })
+	conn := r.dial(0)
+	r.comp.batcher.mu.Lock() // the reader stops at the first records, and the socket fills
+	all := capture(t, "9-live")
+	for range 200 {
+		if _, err := conn.Write(all[0]); err != nil {
+			t.Fatal(err)
+		}
+		binary.BigEndian.PutUint32(all[0][12:], binary.BigEndian.Uint32(all[0][12:])+1)
+	}
+	r.comp.batcher.mu.Unlock()
+	for r.quality().SocketDrops == 0 { // the kernel tells with the next datagram that fits
+		if _, err := conn.Write(all[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStopPublishesWhatWasReceived(t *testing.T) {
+	r := newRig(t, func(c *Configuration) { c.BatchInterval = time.Hour })
+	conn := r.dial(0)
+	for _, d := range capture(t, "9-live") {
+		if _, err := conn.Write(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for r.quality().GetExporters() == nil || r.quality().Exporters[0].Records < 10 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := r.comp.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.records(10)
+}
+
+func TestFullBatchesDoNotWait(t *testing.T) {
+	r := newRig(t, func(c *Configuration) { c.BatchInterval, c.BatchRecords = time.Hour, 3 })
+	conn := r.dial(0)
+	for _, d := range capture(t, "9-live") {
+		if _, err := conn.Write(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.records(9) // three full batches of ten records
+}
+
+const sample = "nfcapd/testdata/softflowd-9-live.nfcapd"
+
+func TestImportTwiceGivesTheSameBatches(t *testing.T) {
+	r := newRig(t, nil)
+	for range 2 {
+		got, err := nfcapd.Import(t.Context(), r.client, sample, nfcapd.DefaultOptions(), func(uint64) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (nfcapd.Imported{Batches: 1, Records: 10}); got != want {
+			t.Errorf("imported %+v, want %+v", got, want)
+		}
+	}
+	r.records(20)
+	if diff := cmp.Diff(r.batches[0].GetBatchId(), r.batches[1].GetBatchId()); diff != "" {
+		t.Errorf("ids differ: %s", diff)
+	}
+}
+
+func TestImportRefusesWhatCannotBeStored(t *testing.T) {
+	r := newRig(t, nil)
+	for _, c := range []struct {
+		name  string
+		batch *flowv1.FlowBatch
+		want  string
+	}{
+		{"no id", &flowv1.FlowBatch{Records: []*flowv1.FlowRecord{{}}}, "without batch_id"},
+		{"no records", &flowv1.FlowBatch{BatchId: "x"}, "has no records"},
+		{"a record without addresses", &flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{{}}}, "record 0"},
+		{"too many records", &flowv1.FlowBatch{BatchId: "x", Records: make([]*flowv1.FlowRecord, maxBatchRecords+1)}, "at most"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for i := range c.batch.Records {
+				c.batch.Records[i] = &flowv1.FlowRecord{}
+			}
+			stream := r.client.Import(t.Context())
+			if err := stream.Send(&flowv1.ImportRequest{Batch: c.batch}); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			_, err := stream.CloseAndReceive()
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want invalid argument with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestMetricsShowEveryExporter(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dial(0)
+	for _, d := range capture(t, "9-live") {
+		if _, err := conn.Write(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.records(10)
+	families, err := r.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			got[f.GetName()] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	if n := got["millrace_collectors_flow_records_total"]; n != 10 {
+		t.Errorf("records_total is %v in %v, want 10", n, got)
+	}
+}
+
+func TestConfigurationsThatCannotWork(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Configuration)
+		want   string
+	}{
+		{"a host name to listen on", func(c *Configuration) { c.Listen = []string{"router:2055"} }, "want an IP address and a port"},
+		{"batches too large for Kafka", func(c *Configuration) { c.BatchRecords = 1e6 }, "batch records"},
+		{"no interval", func(c *Configuration) { c.BatchInterval = 0 }, "interval"},
+		{"no sessions", func(c *Configuration) { c.Exporters.MaxSessions = 0 }, "sessions"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := DefaultConfiguration()
+			cfg.Listen = []string{"127.0.0.1:0"}
+			c.change(&cfg)
+			b := bus.NewMemory()
+			defer b.Close()
+			err := New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}).Start(t.Context())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
