@@ -53,11 +53,11 @@ test("a state of a newer server is unknown rather than a crash", () => {
   expect(stateLabel(99 as State).text).toBe("unknown");
 });
 
-test("nothing can be approved twice, and only what reached routers can be rolled back", () => {
+test("nothing can be approved twice, and only what is in force can be rolled back", () => {
   const able = (action: "approve" | "apply" | "rollback") => states.filter((s) => actionsOf(s).includes(action));
   expect(able("approve")).toEqual([State.PLANNED]);
   expect(able("apply")).toEqual([State.APPROVED]);
-  expect(able("rollback")).toEqual([State.APPLIED, State.VERIFIED, State.FAILED]);
+  expect(able("rollback")).toEqual([State.VERIFIED]);
   expect(states.filter(inMotion).includes(State.PLANNED)).toBe(false);
 });
 
@@ -84,20 +84,39 @@ test("a plan reads as sentences", () => {
   ]);
 });
 
-test("a failure says what was noted and what each router said", () => {
-  const c = changeSet("c1", State.FAILED, 1, [
-    { device: "WR", state: DeviceState.ROLLED_BACK },
-    { device: "CR", state: DeviceState.FAILED },
-  ]);
-  c.history = [create(TransitionSchema, { state: State.FAILED, note: "CR refused the Set" })];
-  if (c.devices[1]) c.devices[1].error = "weights sum to 105";
-  expect(outcome(c)).toEqual(["CR refused the Set", "CR: weights sum to 105"]);
+describe("outcome", () => {
+  const ended = (history: [State, string][], error: string) => {
+    const c = changeSet("c1", history.at(-1)?.[0] ?? State.DRAFT, 1, [{ device: "CR", state: DeviceState.FAILED }]);
+    c.history = history.map(([state, note]) => create(TransitionSchema, { state, note }));
+    if (c.devices[0]) c.devices[0].error = error;
+    return outcome(c);
+  };
+
+  test("says what was noted, and what routers said beyond that", () => {
+    expect(ended([[State.FAILED, "CR keeps the change"]], "no answer")).toEqual([
+      "CR keeps the change",
+      "CR: no answer",
+    ]);
+    expect(ended([[State.FAILED, "CR: no answer; wr is back"]], "no answer")).toEqual(["CR: no answer; wr is back"]);
+  });
+
+  test("a change set that went back by itself says why", () => {
+    expect(ended([[State.ROLLED_BACK, "CR refused"]], "")).toEqual(["CR refused"]);
+  });
+
+  test("one that an operator took back needs no excuse", () => {
+    const history: [State, string][] = [
+      [State.VERIFIED, ""],
+      [State.ROLLED_BACK, "maintenance"],
+    ];
+    expect(ended(history, "")).toEqual([]);
+  });
 });
 
 test.each([
   ["ok: running configuration equals the plan", false],
   ["Passed", false],
-  ["failed: no packet in the alpha queue", true],
+  ["FAILED: LSP te-1 is down", true],
 ])("check %s", (line, want) => {
   expect(checkFailed(line)).toBe(want);
 });

@@ -53,9 +53,7 @@ export function actionsOf(state: State): Action[] {
       return ["approve"];
     case State.APPROVED:
       return ["apply"];
-    case State.APPLIED:
     case State.VERIFIED:
-    case State.FAILED:
       return ["rollback"];
     default:
       return [];
@@ -103,11 +101,11 @@ export function steps(change: ChangeSet): Step[] {
 
 /** Why a change set did not end as it should: what was noted, then what each router said. */
 export function outcome(change: ChangeSet): string[] {
-  const out: string[] = [];
-  const note = change.state === State.FAILED ? change.history.at(-1)?.note : "";
-  if (note) out.push(note);
-  for (const d of change.devices) if (d.error) out.push(`${d.device}: ${d.error}`);
-  return out;
+  const wanted = change.history.some((t) => t.state === State.VERIFIED);
+  const ended = change.state === State.FAILED || (change.state === State.ROLLED_BACK && !wanted);
+  const note = (ended && change.history.at(-1)?.note) || "";
+  const errors = change.devices.filter((d) => d.error && !note.includes(d.error)).map((d) => `${d.device}: ${d.error}`);
+  return note ? [note, ...errors] : errors;
 }
 
 /** Routers where LSPs begin first: there a change decides what moves where. */
