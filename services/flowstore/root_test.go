@@ -26,6 +26,8 @@ import (
 // that they lie in two partitions.
 var day0 = time.Date(2026, 11, 20, 23, 50, 0, 0, time.UTC)
 
+var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
+
 // rig is a flow store with a real engine and an in-process bus and API.
 type rig struct {
 	t      *testing.T
@@ -45,7 +47,7 @@ func testConfiguration(dir string) Configuration {
 func newRig(t *testing.T, cfg Configuration) *rig {
 	t.Helper()
 	b := bus.NewMemory()
-	c := New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c := New(cfg, Dependencies{Bus: b, Log: discard})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

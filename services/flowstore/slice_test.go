@@ -2,8 +2,6 @@ package flowstore
 
 import (
 	"encoding/binary"
-	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,7 +19,7 @@ func TestSoftflowdOverUDPToIntervals(t *testing.T) {
 	cfg := collector.DefaultConfiguration()
 	cfg.Listen = []string{"127.0.0.1:0"}
 	cfg.BatchInterval = 20 * time.Millisecond
-	c := collector.New(cfg, collector.Dependencies{Bus: r.bus, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c := collector.New(cfg, collector.Dependencies{Bus: r.bus, Log: discard})
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
