@@ -77,7 +77,7 @@ type Op struct {
 	Value proto.Message
 }
 
-// Apply makes all writes or none.
+// Apply makes all writes or none: at most 128, which is what etcd takes by default.
 func (s *Store) Apply(ctx context.Context, ops ...Op) error {
 	txn := make([]clientv3.Op, 0, len(ops))
 	for _, op := range ops {
