@@ -16,13 +16,11 @@ import (
 // ping runs ping(8) and reads its answers as they come. Packets lost are not an
 // error; ping's own exit code for "no answer at all" is not one either.
 func (l *Lab) ping(ctx context.Context, a scenario.Application, target string, told func(string, Echo)) (*PingSeries, error) {
-	duration := a.Stop - a.Start
-	count := max(int(duration/a.Interval), 1)
-	// The deadline only ends a ping that is never answered. One that came while
-	// requests are still going out would cut the last one off and count it lost.
-	deadline := int(duration.Seconds()*1.25) + 5
+	count := max(int((a.Stop-a.Start)/a.Interval), 1)
+	// No deadline (-w): it would cut off the last request and count it lost, and
+	// make ping send more than count. It waits 2 s (-W) for the last answer.
 	argv := []string{"ping", "-n", "-D", "-i", strconv.FormatFloat(a.Interval.Seconds(), 'f', -1, 64),
-		"-c", strconv.Itoa(count), "-w", strconv.Itoa(deadline), target}
+		"-c", strconv.Itoa(count), "-W", "2", target}
 	r, w := io.Pipe()
 	series := &PingSeries{}
 	read := make(chan error, 1)
