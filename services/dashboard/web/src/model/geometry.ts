@@ -63,7 +63,10 @@ export function labelBeside(a: Point, b: Point, label: Size, away: Point, gap: n
   const reach = (Math.abs(n.x) * label.width + Math.abs(n.y) * label.height) / 2 + gap;
   const p = moved(m, n, reach);
   const clamp = (v: number, half: number, max: number) => Math.min(Math.max(v, half + 2), max - half - 2);
-  return { x: clamp(p.x, label.width / 2, frame.width), y: clamp(p.y, label.height / 2, frame.height) };
+  const x = clamp(p.x, label.width / 2, frame.width);
+  // What the frame's side takes of the distance is made up for along the line.
+  const slide = Math.abs(n.y) > 0.2 ? ((p.x - x) * n.x) / n.y : 0;
+  return { x, y: clamp(p.y + slide, label.height / 2, frame.height) };
 }
 
 /** A box by its centre. */

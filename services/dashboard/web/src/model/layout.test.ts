@@ -71,6 +71,20 @@ describe("geometry", () => {
     expect(labelBeside({ x: 100, y: 390 }, { x: 500, y: 390 }, size, { x: 300, y: 200 }, 10, frame).y).toBe(378);
   });
 
+  test("a label that the frame's side pushes back keeps its distance from the line", () => {
+    const frame = { width: 400, height: 400 };
+    const [a, b, away] = [
+      { x: 20, y: 300 },
+      { x: 180, y: 140 },
+      { x: 200, y: 250 },
+    ];
+    const wide = { width: 180, height: 40 };
+    const at = labelBeside(a, b, wide, away, 10, frame);
+    expect(at.x).toBe(92);
+    // The box's lower right corner is the nearest to the line x + y = 320.
+    expect((320 - (at.x + 90 + at.y + 20)) / Math.SQRT2).toBeCloseTo(10);
+  });
+
   test("what would overlap is left out, first come first served", () => {
     const at = (x: number) => ({ x, y: 0, ...size });
     expect(withoutOverlap([at(0), at(99), at(100), at(320)], [at(310)])).toEqual([at(0), at(100)]);
