@@ -15,14 +15,12 @@ var lagDesc = prometheus.NewDesc("millrace_internal_bus_lag_messages",
 
 func newMeter() meter {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "millrace", Subsystem: "internal_bus", Name: name, Help: help,
-		}, labels)
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	return meter{
-		published:   counter("published_total", "Messages accepted by the bus.", "topic"),
-		delivered:   counter("delivered_total", "Messages that a handler took.", "topic", "group"),
-		redelivered: counter("redelivered_total", "Deliveries repeated because a handler returned an error.", "topic", "group"),
+		published:   counter("millrace_internal_bus_published_total", "Messages accepted by the bus.", "topic"),
+		delivered:   counter("millrace_internal_bus_delivered_total", "Messages that a handler took.", "topic", "group"),
+		redelivered: counter("millrace_internal_bus_redelivered_total", "Deliveries repeated because a handler returned an error.", "topic", "group"),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -39,6 +40,27 @@ func oneName(t *Tree) []string {
 		if !words[command] && !words[c] {
 			bad = append(bad, fmt.Sprintf("%s has neither subcommand nor serve name %q in cmd/millrace", c, command))
 		}
+	}
+	return append(bad, metricNames(t)...)
+}
+
+var metricName = regexp.MustCompile("^[`\"]millrace_[a-z0-9_]+[`\"]$")
+
+// metricNames: a metric starts with the folder that counts it.
+func metricNames(t *Tree) []string {
+	var bad []string
+	for _, f := range t.Written(false) {
+		parts := strings.Split(f.Path, "/")
+		if len(parts) < 3 || !slices.Contains([]string{"services", "collectors", "internal"}, parts[0]) {
+			continue
+		}
+		prefix := "millrace_" + parts[0] + "_" + parts[1]
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && metricName.MatchString(lit.Value) && !strings.HasPrefix(lit.Value[1:], prefix) {
+				bad = append(bad, fmt.Sprintf("%s: metric %s does not start with %s", t.at(n), lit.Value, prefix))
+			}
+			return true
+		})
 	}
 	return bad
 }

@@ -18,6 +18,11 @@ func Rules() []Rule {
 			packageComments,
 		},
 		{
+			"the Next lines lead from the collector to the push",
+			"the tree must show the data path, and a name in a comment that is gone sends the reader nowhere",
+			chain,
+		},
+		{
 			"packages import only what their place in the tree allows",
 			"walls keep parts replaceable: what may be run elsewhere or proven alone must not lean on its neighbours",
 			walls,
@@ -33,12 +38,17 @@ func Rules() []Rule {
 			size,
 		},
 		{
+			"functions have at most 60 lines",
+			"a function is understood at a glance or not at all; what is longer has steps that deserve names",
+			functions,
+		},
+		{
 			"at least 90 % of exported names are documented",
 			"an exported name is a promise to somebody who will not read its body",
 			documented,
 		},
 		{
-			"one name everywhere: folder, reference page, command",
+			"one name everywhere: folder, reference page, command, metric",
 			"an operator who sees a name in a log or a metric must find its page and its command without asking",
 			oneName,
 		},

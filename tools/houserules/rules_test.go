@@ -48,6 +48,19 @@ func TestRules(t *testing.T) {
 		{"a long file of TypeScript", size, map[string]string{"web/x.tsx": strings.Repeat("\n", 500)}, []string{"web/x.tsx has 500 lines"}},
 		{"a long file that is allowed, one that got short and one that went", allowTwo, map[string]string{"long.go": "package x\n" + strings.Repeat("\n", 500), "short.go": "package x\n"}, []string{"short.go has 1 lines and needs no exception", "gone.go has an exception"}},
 
+		{"a function of 61 lines and one of 60", functions, map[string]string{"x.go": "package x\n\nfunc a() {" + strings.Repeat("\n", 60) + "}\n\nfunc b() {" + strings.Repeat("\n", 59) + "}\n"}, []string{"x.go:3: a has 61 lines"}},
+
+		{"a chain from flow to push", chain, map[string]string{
+			"collectors/flow/x.go":   "// Package flow. Next: services/a.\npackage flow\n",
+			"services/a/x.go":        "// Package a. Next: services/push and services/b.\n//\n// Not services/gone.\npackage a\n",
+			"services/b/x.go":        "package b\n",
+			"services/push/x.go":     "package push\n",
+			"services/push/other.go": "package push\n",
+		}, nil},
+		{"a chain that breaks", chain, map[string]string{
+			"collectors/flow/x.go": "// Package flow. Next: services/gone.\npackage flow\n", "services/push/x.go": "package push\n",
+		}, []string{"collectors/flow names services/gone as next, which does not exist", "no chain of Next lines leads from collectors/flow to services/push"}},
+
 		{"exported names without comment", documented, map[string]string{"x/x.go": "package x\n\ntype T struct{}\n\nfunc (T) M() {}\n\nfunc F() {}\n\n// A is.\nvar A int\n"}, []string{"3 of 4 exported names", "x/x.go:3: T has", "x/x.go:5: M has", "x/x.go:7: F has"}},
 		{"what nobody else sees needs none", documented, map[string]string{"x/x.go": "package x\n\ntype t struct{}\n\nfunc (t) M() {}\n\nfunc f() {}\n", "cmd/x/main.go": "package main\n\nfunc F() {}\n"}, nil},
 		{"a comment on a block covers it", documented, map[string]string{"x/x.go": "package x\n\n// All of them.\nconst (\n\tA = 1\n\tB = 2\n)\n"}, nil},
@@ -55,6 +68,7 @@ func TestRules(t *testing.T) {
 		{"a service without page and command", oneName, map[string]string{"services/x/x.go": "package x\n"}, []string{"services/x has no docs/reference/x.md", "services/x has neither subcommand nor serve name \"x\""}},
 		{"a service with both", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nvar use = \"x show ID\"\n"}, nil},
 		{"an import is no command", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nimport _ \"x\"\n"}, []string{"services/x has neither"}},
+		{"a metric of another folder", metricNames, map[string]string{"services/x/y/m.go": "package y\n\nvar a, b, c = \"millrace_services_x_y_total\", \"millrace_x_total\", \"millrace.flows.v1\"\n"}, []string{"services/x/y/m.go:3: metric \"millrace_x_total\""}},
 		{"an agent with a shorter command", oneName, map[string]string{"services/routeragent/x.go": "package x\n", "docs/reference/routeragent.md": "", "cmd/millrace/agent.go": "package main\n\nvar use = \"agent\"\n"}, nil},
 
 		{"a registry host", machines, map[string]string{"x.json": "\"https://registry.npm" + "js.org/x\"\n"}, []string{"x.json:1: registry.npm"}},

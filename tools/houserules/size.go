@@ -3,6 +3,7 @@ package houserules
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
 	"path"
 	"strings"
 )
@@ -12,6 +13,30 @@ const maxLines = 400
 
 // longFiles may be longer, each for a reason.
 var longFiles = map[string]string{}
+
+// maxFunction is where a function is looked at twice.
+const maxFunction = 60
+
+// longFunctions, as path:name, may be longer: tables and switches.
+var longFunctions = map[string]string{
+	"tools/houserules/rule.go:Rules": "a table",
+}
+
+func functions(t *Tree) []string {
+	var bad []string
+	for _, f := range t.Written(false) {
+		for _, decl := range f.AST.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || longFunctions[f.Path+":"+fn.Name.Name] != "" {
+				continue
+			}
+			if n := t.fset.Position(fn.End()).Line - t.fset.Position(fn.Pos()).Line + 1; n > maxFunction {
+				bad = append(bad, fmt.Sprintf("%s: %s has %d lines: name its steps, or give the reason in tools/houserules/size.go", t.at(fn), fn.Name.Name, n))
+			}
+		}
+	}
+	return bad
+}
 
 func size(t *Tree) []string { return sizeIn(t, longFiles) }
 
