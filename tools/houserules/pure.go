@@ -10,11 +10,14 @@ import (
 var pureFolders = []string{
 	"collectors/flow/decode",
 	"e2e/scenario",
+	"internal/ocunit",
 	"internal/topo",
 	"internal/units",
 	"services/alpha/detect",
 	"services/paths/compute",
 	"services/policy/compile",
+	"services/policy/document",
+	"services/policy/render",
 	"services/push/diff",
 	"services/routeragent/intent",
 }
