@@ -58,7 +58,7 @@ func bindLibrary(path string, handle uintptr) (*library, error) {
 	} {
 		symbol, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not the engine library this build needs (no %s); run `make engine`: %w", path, name, err)
+			return nil, fmt.Errorf("%s is not the engine library this build needs (no %s); run `make setup`: %w", path, name, err)
 		}
 		purego.RegisterFunc(f, symbol)
 	}
@@ -71,7 +71,7 @@ const LibraryVariable = "MILLRACE_LIBCHDB"
 const libraryName = "libchdb.so"
 
 // findLibrary looks where an operator says, where a package puts it, where
-// `make engine` puts it in a checkout, and in the system.
+// `make setup` puts it in a checkout, and in the system.
 func findLibrary() (string, error) {
 	if path := os.Getenv(LibraryVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -85,7 +85,7 @@ func findLibrary() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("the ClickHouse engine library %s was not found in %q: run `make engine`, or set %s to its path, "+
+	return "", fmt.Errorf("the ClickHouse engine library %s was not found in %q: run `make setup`, or set %s to its path, "+
 		"or name a ClickHouse server in the configuration", libraryName, tried, LibraryVariable)
 }
 
@@ -105,7 +105,7 @@ func candidates() []string {
 func upwards(dir string) []string {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return []string{filepath.Join(dir, ".cache", "chdb", libraryName)}
+			return []string{filepath.Join(dir, ".cache", "chdb", "node_modules", "@chdb", "lib-linux-x64-gnu", libraryName)}
 		}
 	}
 	return nil
