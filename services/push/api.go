@@ -1,0 +1,209 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/state"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// api is the Connect face of the component. Codes: NOT_FOUND for a change set
+// that is not there, FAILED_PRECONDITION for a step its state does not allow.
+// Apply, Approve with apply and Rollback return once the work has begun; Get
+// shows how it goes.
+type api struct{ c *Component }
+
+func coded(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, state.ErrNotFound):
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("%w; see `millrace change list`", err))
+	case errors.Is(err, errWrongState):
+		return connect.NewError(connect.CodeFailedPrecondition, err)
+	}
+	return err
+}
+
+func (a *api) Create(ctx context.Context, req *connect.Request[pushv1.CreateRequest]) (*connect.Response[pushv1.CreateResponse], error) {
+	if req.Msg.GetPolicy() == "" || req.Msg.GetAuthor() == "" {
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("a change set needs a policy and an author"))
+	}
+	cs, err := a.c.create(ctx, req.Msg)
+	return connect.NewResponse(&pushv1.CreateResponse{Change: cs}), coded(err)
+}
+
+// defaultLimit is how many change sets List returns when it is not told.
+const defaultLimit = 100
+
+func (a *api) List(ctx context.Context, req *connect.Request[pushv1.ListRequest]) (*connect.Response[pushv1.ListResponse], error) {
+	all, err := a.c.list(ctx)
+	if err != nil {
+		return nil, coded(err)
+	}
+	slices.Reverse(all)
+	limit := int(req.Msg.GetLimit())
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	return connect.NewResponse(&pushv1.ListResponse{Changes: all[:min(limit, len(all))]}), nil
+}
+
+func (a *api) Get(ctx context.Context, req *connect.Request[pushv1.GetRequest]) (*connect.Response[pushv1.GetResponse], error) {
+	cs, _, err := a.c.load(ctx, req.Msg.GetId())
+	return connect.NewResponse(&pushv1.GetResponse{Change: cs}), coded(err)
+}
+
+func (a *api) Approve(ctx context.Context, req *connect.Request[pushv1.ApproveRequest]) (*connect.Response[pushv1.ApproveResponse], error) {
+	if err := signed(req.Msg.GetBy()); err != nil {
+		return nil, err
+	}
+	cs, err := a.c.approve(ctx, req.Msg)
+	if err == nil && req.Msg.GetApply() {
+		cs, err = a.c.apply(ctx, req.Msg.GetId(), req.Msg.GetBy())
+	}
+	return connect.NewResponse(&pushv1.ApproveResponse{Change: cs}), coded(err)
+}
+
+func (a *api) Apply(ctx context.Context, req *connect.Request[pushv1.ApplyRequest]) (*connect.Response[pushv1.ApplyResponse], error) {
+	if err := signed(req.Msg.GetBy()); err != nil {
+		return nil, err
+	}
+	cs, err := a.c.apply(ctx, req.Msg.GetId(), req.Msg.GetBy())
+	return connect.NewResponse(&pushv1.ApplyResponse{Change: cs}), coded(err)
+}
+
+func (a *api) Rollback(ctx context.Context, req *connect.Request[pushv1.RollbackRequest]) (*connect.Response[pushv1.RollbackResponse], error) {
+	if err := signed(req.Msg.GetBy()); err != nil {
+		return nil, err
+	}
+	cs, err := a.c.rollback(ctx, req.Msg)
+	return connect.NewResponse(&pushv1.RollbackResponse{Change: cs}), coded(err)
+}
+
+// signed refuses a step nobody put a name to: the history is the audit.
+func signed(by string) error {
+	if by == "" {
+		return connect.NewError(connect.CodeInvalidArgument, errors.New("say who asks: by is empty"))
+	}
+	return nil
+}
+
+// errWrongState is wrapped by every refusal of a step.
+var errWrongState = errors.New("not possible now")
+
+// require refuses a step from any other state.
+func require(cs *pushv1.ChangeSet, want pushv1.State, next string) error {
+	if cs.GetState() == want {
+		return nil
+	}
+	return fmt.Errorf("change set %s is %s: %w; %s", cs.GetId(), strings.ReplaceAll(stateWord(cs.GetState()), "-", " "), errWrongState, next)
+}
+
+func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*pushv1.ChangeSet, error) {
+	return c.update(ctx, req.GetId(), func(cs *pushv1.ChangeSet) error {
+		if err := require(cs, pushv1.State_STATE_PLANNED, "only a planned one can be approved"); err != nil {
+			return err
+		}
+		step(cs, move{pushv1.State_STATE_APPROVED, req.GetBy(), req.GetNote()})
+		return nil
+	})
+}
+
+// apply marks the change set and lets it run: whoever makes the mark runs it, once.
+func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet, error) {
+	cs, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+		if err := require(cs, pushv1.State_STATE_APPROVED, "approve it first, or ask for a new one"); err != nil {
+			return err
+		}
+		step(cs, move{to: pushv1.State_STATE_APPLYING, by: by})
+		return nil
+	})
+	if err == nil {
+		c.background(c.newRun(cs, applying, by).do)
+	}
+	return cs, err
+}
+
+func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (*pushv1.ChangeSet, error) {
+	if err := c.undisturbed(ctx, req.GetId()); err != nil {
+		return nil, err
+	}
+	cs, err := c.update(ctx, req.GetId(), func(cs *pushv1.ChangeSet) error {
+		if err := require(cs, pushv1.State_STATE_VERIFIED, "only one that is in force can be rolled back"); err != nil {
+			return err
+		}
+		step(cs, move{pushv1.State_STATE_ROLLING_BACK, req.GetBy(), req.GetNote()})
+		return nil
+	})
+	if err == nil {
+		c.background(c.newRun(cs, rollingBack, req.GetBy()).do)
+	}
+	return cs, err
+}
+
+// undisturbed refuses to roll back under a later change set that touched the same units.
+func (c *Component) undisturbed(ctx context.Context, id string) error {
+	all, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(cs *pushv1.ChangeSet) bool { return cs.GetId() == id })
+	if i < 0 {
+		return fmt.Errorf("change set %s: %w", id, state.ErrNotFound)
+	}
+	for _, other := range all {
+		if other.GetId() != id && inForce(other) && after(other, all[i]) {
+			if shared := sharedUnits(all[i], other); len(shared) > 0 {
+				return fmt.Errorf("change set %s was applied later and touched the same units, so %s cannot be rolled back under it: %w; roll back %s first (%s)",
+					other.GetId(), id, errWrongState, other.GetId(), strings.Join(shared, ", "))
+			}
+		}
+	}
+	return nil
+}
+
+func inForce(cs *pushv1.ChangeSet) bool {
+	switch cs.GetState() {
+	case pushv1.State_STATE_APPLYING, pushv1.State_STATE_APPLIED, pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLING_BACK:
+		return true
+	}
+	return false
+}
+
+// after compares when two change sets went to the routers, not when they were asked for.
+func after(a, b *pushv1.ChangeSet) bool { return appliedAt(a) > appliedAt(b) }
+
+func appliedAt(cs *pushv1.ChangeSet) int64 {
+	for _, t := range cs.GetHistory() {
+		if t.GetState() == pushv1.State_STATE_APPLYING {
+			return t.GetTime().AsTime().UnixNano()
+		}
+	}
+	return 0
+}
+
+// sharedUnits names what both changed, at most three with the router before each.
+func sharedUnits(a, b *pushv1.ChangeSet) []string {
+	touched := map[string]bool{}
+	for _, d := range a.GetDevices() {
+		for _, u := range d.GetUnits() {
+			touched[d.GetDevice()+" "+u.GetPath()] = true
+		}
+	}
+	var out []string
+	for _, d := range b.GetDevices() {
+		for _, u := range d.GetUnits() {
+			if name := d.GetDevice() + " " + u.GetPath(); touched[name] && len(out) < 3 {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,26 @@
+package push
+
+import "time"
+
+// Configuration of the push service.
+type Configuration struct {
+	// RollbackAfter is how long a router waits for the confirmation of what it was sent before it takes it back. Default 60s;
+	// it must hold the commits of all routers of a change set, VerifyFor and a margin.
+	RollbackAfter time.Duration `yaml:"rollback_after"`
+	// VerifyFor is how long routers have to show the new state (LSP up, rules installed). Default 20s.
+	VerifyFor time.Duration `yaml:"verify_for"`
+	// CallTimeout bounds one call to a router. Default 10s.
+	CallTimeout time.Duration `yaml:"call_timeout"`
+	// LockTTL is how long a router stays locked after a control plane that died. Default 15s.
+	LockTTL time.Duration `yaml:"lock_ttl"`
+}
+
+// DefaultConfiguration is what runs without a file.
+func DefaultConfiguration() Configuration {
+	return Configuration{
+		RollbackAfter: 60 * time.Second,
+		VerifyFor:     20 * time.Second,
+		CallTimeout:   10 * time.Second,
+		LockTTL:       15 * time.Second,
+	}
+}

@@ -1,0 +1,189 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/state"
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/diff"
+	"github.com/millrace/millrace/services/push/driver"
+)
+
+// self signs transitions nobody asked for.
+const self = "services/push"
+
+// newID is the same for the same idempotency key, so that the record's own
+// key in etcd is what makes a request unique.
+func newID(key string) string {
+	if key == "" {
+		return "c-" + strings.ToLower(rand.Text()[:8])
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "c-" + hex.EncodeToString(sum[:5])
+}
+
+// create drafts a record and plans it.
+func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pushv1.ChangeSet, error) {
+	cs := &pushv1.ChangeSet{
+		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
+		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.Now(),
+	}
+	step(cs, move{to: pushv1.State_STATE_DRAFT, by: req.GetAuthor(), note: req.GetReason()})
+	_, err := c.deps.Store.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
+	if errors.Is(err, state.ErrConflict) {
+		existing, _, err := c.load(ctx, cs.GetId())
+		return existing, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.announce(ctx, cs)
+	return c.plan(ctx, cs.GetId())
+}
+
+// plan fills a draft: what every router shall hold, against what it holds.
+func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
+	cs, _, err := c.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	plan, planErr := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy()}))
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the draft stays, and is planned at the next start
+	}
+	if planErr != nil {
+		return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+			step(cs, move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("policy %s could not be planned: %v", cs.GetPolicy(), planErr)})
+			return nil
+		})
+	}
+	devices, notes, failed := c.compare(ctx, plan.Msg.GetPlans())
+	for _, s := range plan.Msg.GetSkipped() {
+		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
+	}
+	return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+		if cs.GetState() != pushv1.State_STATE_DRAFT {
+			return nil // another process planned it first
+		}
+		cs.Devices, cs.Notes = devices, notes
+		step(cs, planned(devices, failed))
+		return nil
+	})
+}
+
+func planned(devices []*pushv1.DeviceChange, failed []string) move {
+	switch {
+	case len(failed) > 0:
+		return move{pushv1.State_STATE_FAILED, self, "nothing was sent; " + strings.Join(failed, "; ")}
+	case len(devices) == 0:
+		return move{pushv1.State_STATE_EMPTY, self, "every router holds what the policy wants"}
+	}
+	units := 0
+	for _, d := range devices {
+		units += len(d.GetUnits())
+	}
+	return move{pushv1.State_STATE_PLANNED, self, fmt.Sprintf("%d units on %d routers", units, len(devices))}
+}
+
+// compare reads every router of the inventory and keeps those that differ:
+// one with a plan differs from its plan, one without from holding nothing.
+func (c *Component) compare(ctx context.Context, plans []*policyv1.RouterPlan) (devices []*pushv1.DeviceChange, notes, failed []string) {
+	byRouter := map[string]*policyv1.RouterPlan{}
+	for _, p := range plans {
+		byRouter[p.GetRouter()] = p
+	}
+	type result struct {
+		change *pushv1.DeviceChange
+		err    error
+	}
+	all := c.deps.Inventory.Devices
+	results := make([]result, len(all))
+	var g errgroup.Group
+	g.SetLimit(parallelRouters)
+	for i, d := range all {
+		g.Go(func() error {
+			results[i].change, results[i].err = c.compareOne(ctx, d, byRouter[d.Name])
+			return nil
+		})
+	}
+	g.Wait() //nolint:errcheck // errors are in results
+	for i, r := range results {
+		plan := byRouter[all[i].Name]
+		switch {
+		case r.err != nil && plan == nil:
+			notes = append(notes, fmt.Sprintf("%s has no part in the plan and could not be read, so what it may still hold stays: %v", all[i].Name, r.err))
+		case r.err != nil:
+			failed = append(failed, fmt.Sprintf("%s: %v", all[i].Name, r.err))
+			devices = append(devices, &pushv1.DeviceChange{
+				Device: all[i].Name, Plan: plan, State: pushv1.DeviceState_DEVICE_STATE_FAILED, Error: r.err.Error(),
+			})
+		case len(r.change.GetUnits()) > 0:
+			devices = append(devices, r.change)
+		}
+	}
+	slices.SortStableFunc(devices, func(a, b *pushv1.DeviceChange) int { return rank(a) - rank(b) })
+	return devices, notes, failed
+}
+
+// parallelRouters bounds how many routers are spoken to at once.
+const parallelRouters = 16
+
+// rank is the order in which routers are changed, make before break: those
+// that must be ready for redirected packets, then those that redirect, then
+// those that are done with them.
+func rank(d *pushv1.DeviceChange) int {
+	switch {
+	case len(d.GetPlan().GetUnits()) == 0:
+		return 2
+	case len(d.GetPlan().GetLsps()) > 0:
+		return 1
+	}
+	return 0
+}
+
+func (c *Component) compareOne(ctx context.Context, d device.Device, plan *policyv1.RouterPlan) (*pushv1.DeviceChange, error) {
+	snapshot, err := c.read(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	desired := unitsOf(plan)
+	for path := range desired {
+		if bound, taken := snapshot.Foreign[path]; taken {
+			return nil, fmt.Errorf("%s already binds %s, which is not Millrace's; take it off or leave the interface out", path, bound)
+		}
+	}
+	changes := diff.Of(snapshot.Units, desired)
+	if plan == nil {
+		plan = &policyv1.RouterPlan{Router: d.Name, Reasons: []string{"the policy has no part for this router any more"}}
+	}
+	return &pushv1.DeviceChange{
+		Device: d.Name, Plan: plan, Units: changesToProto(changes), Diff: diff.Text(changes),
+		State: pushv1.DeviceState_DEVICE_STATE_PLANNED,
+	}, nil
+}
+
+// read opens a router for one snapshot.
+func (c *Component) read(ctx context.Context, d device.Device) (driver.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	defer cancel()
+	r, err := c.deps.Routers.Open(ctx, d)
+	if err != nil {
+		return driver.Snapshot{}, err
+	}
+	defer r.Close()
+	return r.Snapshot(ctx)
+}

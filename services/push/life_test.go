@@ -1,0 +1,219 @@
+package push
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/ocunit"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/pushtest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the tests saw into their transcripts")
+
+// Each testdata/*.txt is the life of one or two change sets, as commands and
+// what an operator sees after each.
+func TestLives(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replay(newWorld(t), string(want))
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(got, string(want)); diff != "" {
+				t.Errorf("%s (-got +want):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// replay does the commands of a transcript and writes it anew.
+func replay(w *world, transcript string) string {
+	var out strings.Builder
+	lines := bufio.NewScanner(strings.NewReader(transcript))
+	for lines.Scan() {
+		line := lines.Text()
+		command, isCommand := strings.CutPrefix(line, "> ")
+		switch {
+		case isCommand:
+			out.WriteString(line + "\n" + indent(w.command(strings.Fields(command))))
+		case strings.HasPrefix(line, "#"):
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
+}
+
+func indent(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n  ") + "\n"
+}
+
+func (w *world) command(words []string) string {
+	arg := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	ctx, id := w.t.Context(), w.id
+	var err error
+	switch words[0] {
+	case "policy":
+		w.plans.set(arg(1))
+	case "create":
+		var r *connect.Response[pushv1.CreateResponse]
+		r, err = w.api.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{
+			Title: "Alpha pairs of " + arg(1), Author: "alpha nightly", Reason: "2 pairs found", Policy: "hntes-two-queue", IdempotencyKey: arg(1),
+		}))
+		if err == nil {
+			w.id = r.Msg.GetChange().GetId()
+			return show(r.Msg.GetChange())
+		}
+	case "draft": // a create that does not return
+		go w.api.Create(w.push.run, connect.NewRequest(&pushv1.CreateRequest{ //nolint:errcheck // it is cut off by the restart
+			Title: "Alpha pairs of " + arg(1), Author: "alpha nightly", Policy: "hntes-two-queue", IdempotencyKey: arg(1),
+		}))
+		w.id = newID(arg(1))
+		for range 1000 {
+			if _, _, err := w.push.load(ctx, w.id); err == nil {
+				return show(w.get())
+			}
+		}
+		return "never drafted"
+	case "use":
+		w.id = newID(arg(1))
+	case "approve":
+		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "noc", Note: "looks right", Apply: arg(1) == "apply"}))
+	case "apply":
+		_, err = w.api.Apply(ctx, connect.NewRequest(&pushv1.ApplyRequest{Id: id, By: "noc"}))
+	case "rollback":
+		_, err = w.api.Rollback(ctx, connect.NewRequest(&pushv1.RollbackRequest{Id: id, By: "noc", Note: "back to day one"}))
+	case "fault":
+		w.routers[arg(1)].Inject(pushtest.Fault(arg(2)))
+	case "clear":
+		w.routers[arg(1)].Clear()
+	case "down":
+		w.routers[arg(1)].Down()
+	case "up":
+		w.routers[arg(1)].Up(w.t)
+	case "edit": // somebody else at work
+		w.routers[arg(1)].Edit(ocunit.Queue.Path(arg(2)), `{"name": "`+arg(2)+`"}`)
+	case "occupy": // an operator's own scheduler on a port
+		w.routers[arg(1)].Edit(ocunit.QosInterface.Path(arg(2)), `{"interface-id": "`+arg(2)+`", "output": {"scheduler-policy": {"config": {"name": "gold-silver"}}}}`)
+	case "restart":
+		w.stop()
+		w.start()
+	case "stop":
+		w.stop()
+	case "start":
+		w.start()
+	case "expire": // until no router has a commit pending
+		for _, r := range w.routers {
+			for r.Pending() {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	case "await":
+		err = w.await(arg(1), func(cs *pushv1.ChangeSet) bool { return stateWord(cs.GetState()) == arg(1) })
+		if err == nil {
+			return show(w.get())
+		}
+	case "until":
+		err = w.await(arg(1), func(cs *pushv1.ChangeSet) bool { return stateWord(cs.GetState()) == arg(1) })
+	case "await-router":
+		err = w.await(arg(1)+" "+arg(2), func(cs *pushv1.ChangeSet) bool { return deviceWord(deviceOf(cs, arg(1))) == arg(2) })
+	case "routers":
+		return w.held()
+	case "show":
+		return show(w.get())
+	default:
+		w.t.Fatalf("no such command: %v", words)
+	}
+	if err != nil {
+		return normalize(err.Error())
+	}
+	return ""
+}
+
+// held is what is really on the routers.
+func (w *world) held() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(w.routers)) {
+		r := w.routers[name]
+		pending := "nothing pending"
+		if r.Pending() {
+			pending = "a commit pending"
+		}
+		fmt.Fprintf(&b, "%s: %d units, %s, %d transactions so far\n", name, len(r.Units()), pending, r.Commits())
+	}
+	return b.String()
+}
+
+func deviceWord(d *pushv1.DeviceChange) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(d.GetState().String(), "DEVICE_STATE_")), "_", "-")
+}
+
+func show(cs *pushv1.ChangeSet) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", cs.GetId(), stateWord(cs.GetState()))
+	for _, d := range cs.GetDevices() {
+		fmt.Fprintf(&b, "  %s %s, %d units\n", d.GetDevice(), deviceWord(d), len(d.GetUnits()))
+		if d.GetError() != "" {
+			fmt.Fprintf(&b, "     %s\n", normalize(d.GetError()))
+		}
+		for _, c := range d.GetChecks() {
+			fmt.Fprintf(&b, "     %s\n", normalize(c))
+		}
+	}
+	for _, n := range cs.GetNotes() {
+		fmt.Fprintf(&b, "  note: %s\n", normalize(n))
+	}
+	for _, t := range cs.GetHistory() {
+		fmt.Fprintf(&b, "  %s by %s", stateWord(t.GetState()), t.GetBy())
+		if t.GetNote() != "" {
+			fmt.Fprintf(&b, ": %s", normalize(t.GetNote()))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// What differs from run to run: ports, times, and the words gRPC has for a dead peer.
+var (
+	volatileAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	volatileTime    = regexp.MustCompile(`\d\d:\d\d:\d\d`)
+	volatileLoss    = regexp.MustCompile(`no answer: [^;\n]*`)
+)
+
+func normalize(s string) string {
+	s = volatileAddress.ReplaceAllString(s, "ADDRESS")
+	s = volatileTime.ReplaceAllString(s, "TIME")
+	return volatileLoss.ReplaceAllString(s, "no answer: (…)")
+}

@@ -1,0 +1,219 @@
+// Package pushtest is a router for tests of change sets: real gNMI over mutual
+// TLS on the loopback, commit-confirm with a real timer, and faults on demand.
+// What it lacks of services/routeragent is the kernel underneath.
+//
+// In: SetRequests, faults. Out: answers, and what the router holds. Next: tests
+// of services/push.
+package pushtest
+
+import (
+	"context"
+	"maps"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
+	"github.com/millrace/millrace/internal/ocunit"
+)
+
+// Fault is something a router does wrong, once or until cleared.
+type Fault string
+
+// The faults.
+const (
+	// RefuseCommit answers INVALID_ARGUMENT to the next commit and changes nothing.
+	RefuseCommit Fault = "refuse-commit"
+	// HangBeforeCommit never does the next commit, and never answers.
+	HangBeforeCommit Fault = "hang-before-commit"
+	// HangAfterCommit does the next commit, and never answers.
+	HangAfterCommit Fault = "hang-after-commit"
+	// DieAfterCommit does the next commit and is unreachable from then on, before it could answer.
+	DieAfterCommit Fault = "die-after-commit"
+	// HangAtConfirm neither confirms nor answers, once.
+	HangAtConfirm Fault = "hang-at-confirm"
+	// DieAtConfirm is unreachable from the next confirmation on.
+	DieAtConfirm Fault = "die-at-confirm"
+	// LoseConfirm confirms and loses the answer, once.
+	LoseConfirm Fault = "lose-confirm"
+	// TunnelsDown reports every LSP as down until cleared.
+	TunnelsDown Fault = "tunnels-down"
+	// IgnoreExtensions treats Commit as if it were not there, until cleared.
+	IgnoreExtensions Fault = "ignore-extensions"
+)
+
+// Router is one gNMI target.
+type Router struct {
+	gnmi.UnimplementedGNMIServer
+	// Device is how to reach it.
+	Device device.Device
+
+	certs gnmitest.Certs
+
+	mu      sync.Mutex
+	units   map[string]string
+	pending *pending
+	faults  map[Fault]bool
+	commits int
+	grpc    *grpc.Server
+}
+
+// pending is a commit that waits for its confirmation.
+type pending struct {
+	id     string
+	before map[string]string
+	timer  *time.Timer
+}
+
+// Start makes a router and serves it.
+func Start(t testing.TB, name string, certs gnmitest.Certs) *Router {
+	t.Helper()
+	r := &Router{
+		Device: device.Device{Name: name, Address: "127.0.0.1:0"},
+		certs:  certs, units: map[string]string{}, faults: map[Fault]bool{},
+	}
+	r.Up(t)
+	t.Cleanup(r.Down)
+	return r
+}
+
+// Up serves, on the same port as before; what it holds and what is pending has survived.
+func (r *Router) Up(t testing.TB) {
+	t.Helper()
+	l, err := net.Listen("tcp", r.Device.Address)
+	for n := 0; err != nil && n < 100; n++ { // a Down under way still has the port
+		time.Sleep(10 * time.Millisecond)
+		l, err = net.Listen("tcp", r.Device.Address)
+	}
+	if err != nil {
+		t.Fatalf("listen for %s: %v", r.Device.Name, err)
+	}
+	r.Device.Address = l.Addr().String()
+	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(r.certs.Server)))
+	gnmi.RegisterGNMIServer(server, r)
+	r.mu.Lock()
+	r.grpc = server
+	r.mu.Unlock()
+	go server.Serve(l) //nolint:errcheck // ends with Down
+}
+
+// Down makes it unreachable; its timer runs on.
+func (r *Router) Down() {
+	r.mu.Lock()
+	server := r.grpc
+	r.mu.Unlock()
+	server.Stop()
+}
+
+// Inject turns a fault on.
+func (r *Router) Inject(f Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults[f] = true
+}
+
+// Clear turns all faults off.
+func (r *Router) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.faults)
+}
+
+// once takes a fault that happens one time.
+func (r *Router) once(f Fault) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.faults[f]
+	delete(r.faults, f)
+	return was
+}
+
+func (r *Router) has(f Fault) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.faults[f]
+}
+
+// Units is what the router holds.
+func (r *Router) Units() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.units)
+}
+
+// Edit changes a unit behind Millrace's back; empty removes it.
+func (r *Router) Edit(path, unit string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if unit == "" {
+		delete(r.units, path)
+		return
+	}
+	r.units[path] = unit
+}
+
+// Pending tells whether a commit waits for its confirmation.
+func (r *Router) Pending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pending != nil
+}
+
+// Commits counts the transactions that changed the router.
+func (r *Router) Commits() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.commits
+}
+
+// Capabilities implements gNMI.
+func (r *Router) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.CapabilityResponse, error) {
+	out := &gnmi.CapabilityResponse{GNMIVersion: "0.10.0", SupportedEncodings: []gnmi.Encoding{gnmi.Encoding_JSON_IETF}}
+	for _, m := range []string{"openconfig-defined-sets", "openconfig-qos", "openconfig-network-instance"} {
+		out.SupportedModels = append(out.SupportedModels, &gnmi.ModelData{Name: m})
+	}
+	return out, nil
+}
+
+// Get implements gNMI for the roots of units and the state that Verify asks for.
+func (r *Router) Get(_ context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
+	out := &gnmi.GetResponse{}
+	for _, p := range req.GetPath() {
+		raw, err := r.document(req.GetType(), p)
+		if err != nil {
+			return nil, err
+		}
+		out.Notification = append(out.Notification, &gnmi.Notification{Timestamp: time.Now().UnixNano(), Update: []*gnmi.Update{{
+			Path: p, Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: raw}},
+		}}})
+	}
+	return out, nil
+}
+
+func (r *Router) document(kind gnmi.GetRequest_DataType, p *gnmi.Path) ([]byte, error) {
+	path, err := formatPath(p)
+	if err != nil {
+		return nil, err
+	}
+	var raw []byte
+	if kind == gnmi.GetRequest_STATE {
+		raw, err = r.state(path)
+	} else {
+		raw, err = ocunit.Assemble(path, r.Units())
+	}
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	if raw == nil {
+		return nil, status.Errorf(codes.NotFound, "nothing at %s", path)
+	}
+	return raw, nil
+}

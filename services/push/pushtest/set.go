@@ -1,0 +1,152 @@
+package pushtest
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/gnmi/proto/gnmi_ext"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/ocunit"
+)
+
+func formatPath(p *gnmi.Path) (string, error) {
+	path, err := gnmiclient.FormatPath(p)
+	if err != nil {
+		return "", status.Error(codes.InvalidArgument, err.Error())
+	}
+	return path, nil
+}
+
+// Set implements gNMI with the Commit extension (gnmi.md section 4.2, checks 31 and 32).
+func (r *Router) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetResponse, error) {
+	commit := commitOf(req)
+	if r.has(IgnoreExtensions) {
+		commit = nil
+	}
+	switch action := commit.GetAction().(type) {
+	case *gnmi_ext.Commit_Confirm:
+		return r.confirm(ctx, commit.GetId())
+	case *gnmi_ext.Commit_Cancel:
+		return reply(r.finish(commit.GetId(), true))
+	case *gnmi_ext.Commit_Commit:
+		return r.commit(ctx, req, commit.GetId(), action.Commit.GetRollbackDuration().AsDuration())
+	}
+	return reply(r.write(req, "", 0))
+}
+
+func commitOf(req *gnmi.SetRequest) *gnmi_ext.Commit {
+	for _, e := range req.GetExtension() {
+		if c := e.GetCommit(); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func reply(err error) (*gnmi.SetResponse, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &gnmi.SetResponse{Timestamp: time.Now().UnixNano()}, nil
+}
+
+// hang never answers: the caller gives up, or the connection goes.
+func hang(ctx context.Context) (*gnmi.SetResponse, error) {
+	<-ctx.Done()
+	return nil, status.FromContextError(ctx.Err()).Err()
+}
+
+func (r *Router) commit(ctx context.Context, req *gnmi.SetRequest, id string, d time.Duration) (*gnmi.SetResponse, error) {
+	if r.once(RefuseCommit) {
+		return nil, status.Error(codes.InvalidArgument, "/qos/queues/queue[name=te-alpha]: this platform has one queue")
+	}
+	if r.once(HangBeforeCommit) {
+		return hang(ctx)
+	}
+	err := r.write(req, id, d)
+	if err == nil && r.once(HangAfterCommit) {
+		return hang(ctx)
+	}
+	if err == nil && r.once(DieAfterCommit) {
+		go r.Down()
+		return hang(ctx)
+	}
+	return reply(err)
+}
+
+func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, error) {
+	r.mu.Lock()
+	ours := r.pending != nil && r.pending.id == id
+	r.mu.Unlock()
+	switch {
+	case ours && r.once(HangAtConfirm):
+		return hang(ctx)
+	case ours && r.once(DieAtConfirm):
+		go r.Down()
+		return hang(ctx)
+	case ours && r.once(LoseConfirm):
+		if err := r.finish(id, false); err != nil {
+			return nil, err
+		}
+		return hang(ctx)
+	}
+	return reply(r.finish(id, false))
+}
+
+// finish ends the pending commit, with what it replaced or without.
+func (r *Router) finish(id string, restore bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.pending == nil:
+		return status.Error(codes.FailedPrecondition, "no commit is pending")
+	case r.pending.id != id:
+		return status.Errorf(codes.InvalidArgument, "commit %s is pending, not %s", r.pending.id, id)
+	}
+	r.pending.timer.Stop()
+	if restore {
+		r.units = r.pending.before
+	}
+	r.pending = nil
+	return nil
+}
+
+// write makes a Set: deletes, then replaces, all or nothing.
+func (r *Router) write(req *gnmi.SetRequest, id string, d time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending != nil {
+		return status.Errorf(codes.FailedPrecondition, "commit %s is pending", r.pending.id)
+	}
+	next := maps.Clone(r.units)
+	for _, p := range req.GetDelete() {
+		path, err := formatPath(p)
+		if err != nil {
+			return err
+		}
+		delete(next, path)
+	}
+	for _, u := range req.GetReplace() {
+		path, err := formatPath(u.GetPath())
+		if err != nil {
+			return err
+		}
+		if next[path], err = ocunit.Canonical(u.GetVal().GetJsonIetfVal()); err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+	}
+	if len(req.GetDelete())+len(req.GetReplace()) > 0 {
+		r.commits++
+	}
+	if id != "" {
+		r.pending = &pending{id: id, before: r.units}
+		r.pending.timer = time.AfterFunc(d, func() { r.finish(id, true) }) //nolint:errcheck // it may be confirmed by now
+	}
+	r.units = next
+	return nil
+}

@@ -1,0 +1,58 @@
+package pushtest
+
+import (
+	"encoding/json"
+
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/services/push/driver"
+)
+
+type object = map[string]any
+
+// state answers what a kernel would show that did what the configuration says.
+func (r *Router) state(path string) ([]byte, error) {
+	e, err := driver.Expect(r.Units())
+	if err != nil {
+		return nil, err
+	}
+	switch path {
+	case "/qos/interfaces":
+		var list []any
+		for port, queues := range e.Queues {
+			var names []any
+			for _, q := range queues {
+				names = append(names, object{"name": q, "state": object{"name": q, "transmit-pkts": "0"}})
+			}
+			list = append(list, object{"interface-id": port, "output": object{"queues": object{"queue": names}}})
+		}
+		return found("openconfig-qos:interface", list)
+	case ocunit.Tunnel.Root + "/tunnels":
+		status := "openconfig-mpls-types:UP"
+		if r.has(TunnelsDown) {
+			status = "openconfig-mpls-types:DOWN"
+		}
+		var list []any
+		for _, t := range e.Tunnels {
+			list = append(list, object{"name": t, "state": object{"name": t, "oper-status": status}})
+		}
+		return found("openconfig-network-instance:tunnel", list)
+	case ocunit.ForwardingPolicy.Root + "/policies":
+		var list []any
+		for policy, sequences := range e.Rules {
+			var rules []any
+			for _, s := range sequences {
+				rules = append(rules, object{"sequence-id": s, "state": object{"sequence-id": s, "matched-pkts": "0"}})
+			}
+			list = append(list, object{"policy-id": policy, "rules": object{"rule": rules}})
+		}
+		return found("openconfig-network-instance:policy", list)
+	}
+	return nil, nil
+}
+
+func found(name string, list []any) ([]byte, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(object{name: list})
+}

@@ -1,0 +1,54 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// oneLine puts joined errors into one history note.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// errRestarted is the cause of taking back what the last process left pending.
+var errRestarted = errors.New("the control plane restarted on the way")
+
+// resumeAll takes up every change set that is neither waiting for a person nor at its end.
+func (c *Component) resumeAll(ctx context.Context) error {
+	all, err := c.list(ctx)
+	if err != nil {
+		return fmt.Errorf("read change sets: %w", err)
+	}
+	for _, cs := range all {
+		c.resume(cs)
+	}
+	return nil
+}
+
+// resume: a draft is planned again, which changes nothing on any router. What
+// was being sent is taken back. What every router had and showed is confirmed.
+func (c *Component) resume(cs *pushv1.ChangeSet) {
+	last := cs.GetHistory()[len(cs.GetHistory())-1]
+	switch cs.GetState() {
+	case pushv1.State_STATE_DRAFT:
+		c.background(func(ctx context.Context) {
+			if _, err := c.plan(ctx, cs.GetId()); err != nil {
+				c.deps.Log.Warn("draft not planned", "change", cs.GetId(), "error", err)
+			}
+		})
+	case pushv1.State_STATE_APPLYING:
+		c.resumeRun(c.newRun(cs, applying, self), func(context.Context) error { return errRestarted })
+	case pushv1.State_STATE_ROLLING_BACK:
+		c.resumeRun(c.newRun(cs, rollingBack, self), func(context.Context) error { return errRestarted })
+	case pushv1.State_STATE_APPLIED:
+		r := c.newRun(cs, applying, last.GetBy())
+		c.resumeRun(r, r.confirmAll)
+	}
+}
+
+func (c *Component) resumeRun(r *run, part func(context.Context) error) {
+	c.deps.Log.Info("taking up a change set", "change", r.id, "direction", r.dir.name)
+	c.background(func(ctx context.Context) { r.locked(ctx, part) })
+}

@@ -1,0 +1,358 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/diff"
+	"github.com/millrace/millrace/services/push/driver"
+)
+
+// direction is which way a run goes; applying and rolling back are the same
+// steps with the ends exchanged.
+type direction struct {
+	name    string
+	changes func(*pushv1.DeviceChange) []diff.Change
+	// done is a router's state after its confirmation, undone after its commit was taken back, refused after it said no.
+	done, undone, refused pushv1.DeviceState
+	success               pushv1.State
+	// observed runs ask the routers' state too, not only for their configuration.
+	observed bool
+}
+
+var applying = direction{
+	name:    "apply",
+	changes: func(d *pushv1.DeviceChange) []diff.Change { return changesFromProto(d.GetUnits()) },
+	done:    pushv1.DeviceState_DEVICE_STATE_CONFIRMED, undone: pushv1.DeviceState_DEVICE_STATE_ROLLED_BACK,
+	refused: pushv1.DeviceState_DEVICE_STATE_FAILED,
+	success: pushv1.State_STATE_VERIFIED, observed: true,
+}
+
+var rollingBack = direction{
+	name:    "rollback",
+	changes: func(d *pushv1.DeviceChange) []diff.Change { return diff.Reverse(changesFromProto(d.GetUnits())) },
+	done:    pushv1.DeviceState_DEVICE_STATE_ROLLED_BACK, undone: pushv1.DeviceState_DEVICE_STATE_CONFIRMED,
+	refused: pushv1.DeviceState_DEVICE_STATE_CONFIRMED,
+	success: pushv1.State_STATE_ROLLED_BACK,
+}
+
+// run is one change set on its way to the routers, or back.
+type run struct {
+	c   *Component
+	id  string
+	dir direction
+	// by is who asked.
+	by string
+	// names are the routers in the order in which they are changed.
+	names []string
+	// attempt numbers commits, so that a second rollback is not taken for the first.
+	attempt int
+
+	mu      sync.Mutex
+	routers map[string]driver.Driver
+}
+
+func (c *Component) newRun(cs *pushv1.ChangeSet, dir direction, by string) *run {
+	r := &run{c: c, id: cs.GetId(), dir: dir, by: by, routers: map[string]driver.Driver{}}
+	for _, d := range cs.GetDevices() {
+		r.names = append(r.names, d.GetDevice())
+	}
+	if dir.name == rollingBack.name {
+		slices.Reverse(r.names)
+		for _, t := range cs.GetHistory() {
+			if t.GetState() == pushv1.State_STATE_ROLLING_BACK {
+				r.attempt++
+			}
+		}
+	}
+	return r
+}
+
+func (r *run) commitID(router string) string {
+	id := r.id + "-" + router + "-" + r.dir.name
+	if r.attempt > 1 {
+		id = fmt.Sprintf("%s-%d", id, r.attempt)
+	}
+	return id
+}
+
+// do takes the change set from its first router to its end. If ctx ends on the
+// way, nothing more is written: the next Start finds the record as it is.
+func (r *run) do(ctx context.Context) { r.locked(ctx, r.forward) }
+
+// locked does a part of a run with all its routers locked, and writes the end of it.
+func (r *run) locked(ctx context.Context, part func(context.Context) error) {
+	err := r.underLock(ctx, part)
+	if ctx.Err() != nil {
+		r.c.deps.Log.Info("change set left under way; it is taken up at the next start", "change", r.id)
+		return
+	}
+	// Whoever reads the end finds the routers free.
+	if err := r.end(ctx, err); err != nil {
+		r.c.deps.Log.Error("end of change set not recorded; it is taken up at the next start", "change", r.id, "error", err)
+	}
+}
+
+func (r *run) underLock(ctx context.Context, part func(context.Context) error) error {
+	held, err := r.c.lock(ctx, r.id, r.names)
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	defer r.closeAll()
+	if err = part(ctx); err != nil && ctx.Err() == nil {
+		r.back(ctx)
+	}
+	return err
+}
+
+func (r *run) forward(ctx context.Context) error {
+	if err := r.each(ctx, r.preflight); err != nil {
+		return err
+	}
+	for _, name := range r.names {
+		if err := r.commit(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := r.each(ctx, r.verify); err != nil {
+		return err
+	}
+	if r.dir.name == applying.name {
+		_, err := r.c.update(ctx, r.id, func(cs *pushv1.ChangeSet) error {
+			step(cs, move{pushv1.State_STATE_APPLIED, self, "every router has it and shows it; confirming"})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.confirmAll(ctx)
+}
+
+func (r *run) confirmAll(ctx context.Context) error {
+	for _, name := range r.names {
+		if err := r.confirm(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each does a step on all routers at once and joins what went wrong.
+func (r *run) each(ctx context.Context, do func(context.Context, string) error) error {
+	errs := make([]error, len(r.names))
+	var g errgroup.Group
+	g.SetLimit(parallelRouters)
+	for i, name := range r.names {
+		g.Go(func() error {
+			errs[i] = do(ctx, name)
+			return nil
+		})
+	}
+	g.Wait() //nolint:errcheck // errors are in errs
+	return errors.Join(errs...)
+}
+
+// router returns the connection, made at the first use and again after a loss.
+func (r *run) router(ctx context.Context, name string) (driver.Driver, error) {
+	r.mu.Lock()
+	open := r.routers[name]
+	r.mu.Unlock()
+	if open != nil {
+		return open, nil
+	}
+	d, known := r.c.deps.Inventory.ByName(name)
+	if !known {
+		return nil, fmt.Errorf("router %s is no longer in the inventory", name)
+	}
+	fresh, err := r.c.deps.Routers.Open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.routers[name] = fresh
+	return fresh, nil
+}
+
+func (r *run) closeAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, open := range r.routers {
+		open.Close()
+	}
+}
+
+// call does one thing with a router within the call time-out.
+func (r *run) call(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
+	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.CallTimeout)
+	defer cancel()
+	router, err := r.router(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = do(ctx, router)
+	if errors.Is(err, driver.ErrLost) {
+		r.hangUp(name) // a new connection finds a router that came back sooner than the old one would
+	}
+	return err
+}
+
+func (r *run) hangUp(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if open := r.routers[name]; open != nil {
+		open.Close()
+		delete(r.routers, name)
+	}
+}
+
+func (r *run) snapshot(ctx context.Context, name string) (units map[string]string, err error) {
+	err = r.call(ctx, name, func(ctx context.Context, d driver.Driver) error {
+		s, err := d.Snapshot(ctx)
+		units = s.Units
+		return err
+	})
+	return units, err
+}
+
+// device edits one router's part of the record.
+func (r *run) device(ctx context.Context, name string, edit func(*pushv1.DeviceChange)) error {
+	_, err := r.c.update(ctx, r.id, func(cs *pushv1.ChangeSet) error {
+		edit(deviceOf(cs, name))
+		return nil
+	})
+	return err
+}
+
+// recorded reads one router's part of the record.
+func (r *run) recorded(ctx context.Context, name string) (*pushv1.DeviceChange, error) {
+	cs, _, err := r.c.load(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	return deviceOf(cs, name), nil
+}
+
+func (r *run) changes(ctx context.Context, name string) ([]diff.Change, error) {
+	d, err := r.recorded(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.dir.changes(d), nil
+}
+
+// fail records what a router did not do, and returns it with the router's name.
+func (r *run) fail(ctx context.Context, name string, state pushv1.DeviceState, cause error) error {
+	err := r.device(ctx, name, func(d *pushv1.DeviceChange) { d.State, d.Error = state, cause.Error() })
+	return errors.Join(fmt.Errorf("%s: %w", name, cause), err)
+}
+
+// preflight looks before anything is sent anywhere: the router answers, would
+// take a commit back, and still holds what the plan was compared with.
+func (r *run) preflight(ctx context.Context, name string) error {
+	changes, err := r.changes(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = r.call(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Probe(ctx) })
+	if err != nil {
+		return r.fail(ctx, name, r.dir.refused, err)
+	}
+	units, err := r.snapshot(ctx, name)
+	if err != nil {
+		return r.fail(ctx, name, r.dir.refused, err)
+	}
+	if drift := diff.Holds(units, changes, diff.Before); drift != nil {
+		return r.fail(ctx, name, r.dir.refused, fmt.Errorf(
+			"changed since this change set was planned, so nothing was sent: %s; ask for a new change set", strings.Join(drift, ", ")))
+	}
+	return nil
+}
+
+// commit sends one router its part. The intention is on record first, with the
+// id and the moment the router would go back by itself: whoever finds the
+// record after a crash knows what may be pending.
+func (r *run) commit(ctx context.Context, name string) error {
+	changes, err := r.changes(ctx, name)
+	if err != nil {
+		return err
+	}
+	c := driver.Commit{ID: r.commitID(name), Rollback: r.c.cfg.RollbackAfter, Changes: changes}
+	if err := r.device(ctx, name, func(d *pushv1.DeviceChange) {
+		d.State, d.CommitId, d.Error, d.Checks = pushv1.DeviceState_DEVICE_STATE_UNKNOWN, c.ID, "", nil
+		d.RollbackAt = timestamppb.New(time.Now().Add(c.Rollback))
+	}); err != nil {
+		return err
+	}
+	err = r.send(ctx, name, c)
+	if errors.Is(err, driver.ErrLost) {
+		r.count(name, "lost")
+		err = r.settle(ctx, name, c)
+	}
+	switch {
+	case err == nil:
+		r.count(name, "applied")
+		return r.device(ctx, name, func(d *pushv1.DeviceChange) {
+			d.State = pushv1.DeviceState_DEVICE_STATE_APPLIED
+			if r.dir.observed {
+				d.Applied = timestamppb.Now()
+			}
+		})
+	case errors.Is(err, driver.ErrLost):
+		return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, err)
+	}
+	r.count(name, "refused")
+	return r.fail(ctx, name, r.dir.refused, fmt.Errorf("refused: %w", err))
+}
+
+func (r *run) count(router, result string) {
+	r.c.metrics.commits.WithLabelValues(router, result).Inc()
+}
+
+func (r *run) send(ctx context.Context, name string, c driver.Commit) error {
+	return r.call(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, c) })
+}
+
+// poll is how often a router is asked again.
+const poll = 250 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// settle finds out what became of a commit whose answer was lost. It is sent
+// once more, under the same id, if the router does not have it.
+func (r *run) settle(ctx context.Context, name string, c driver.Commit) error {
+	resent, last := false, driver.ErrLost
+	for deadline := time.Now().Add(r.c.cfg.CallTimeout); ctx.Err() == nil && time.Now().Before(deadline); pause(ctx, poll) {
+		units, err := r.snapshot(ctx, name)
+		switch {
+		case err != nil:
+			last = err
+		case diff.Holds(units, c.Changes, diff.After) == nil:
+			return nil
+		case !resent:
+			resent = true
+			if last = r.send(ctx, name, c); last == nil {
+				return nil
+			}
+		default:
+			// It refused the second and does not have the first, or not yet.
+		}
+	}
+	return fmt.Errorf("%w: %w", driver.ErrLost, last)
+}

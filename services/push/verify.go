@@ -1,0 +1,145 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/diff"
+	"github.com/millrace/millrace/services/push/driver"
+)
+
+// verify asks a router until everything is as it should be, or for VerifyFor:
+// an LSP takes a moment to come up.
+func (r *run) verify(ctx context.Context, name string) error {
+	changes, err := r.changes(ctx, name)
+	if err != nil {
+		return err
+	}
+	expect, err := r.expectation(ctx, name)
+	if err != nil {
+		return err
+	}
+	var checks []driver.Check
+	for deadline := time.Now().Add(r.c.cfg.VerifyFor); ctx.Err() == nil; pause(ctx, poll) {
+		checks = r.look(ctx, name, changes, expect)
+		if failed(checks) == "" || time.Now().After(deadline) {
+			break
+		}
+	}
+	err = r.device(ctx, name, func(d *pushv1.DeviceChange) {
+		d.Checks = nil
+		for _, c := range checks {
+			d.Checks = append(d.Checks, mark(c)+c.Text)
+		}
+		if what := failed(checks); what != "" {
+			d.Error = "verification failed: " + what
+		}
+	})
+	if what := failed(checks); what != "" {
+		return errors.Join(fmt.Errorf("%s: verification failed: %s", name, what), err)
+	}
+	return err
+}
+
+func mark(c driver.Check) string {
+	if c.OK {
+		return "ok: "
+	}
+	return "FAILED: "
+}
+
+func failed(checks []driver.Check) string {
+	var out []string
+	for _, c := range checks {
+		if !c.OK {
+			out = append(out, c.Text)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func (r *run) expectation(ctx context.Context, name string) (driver.Expectation, error) {
+	if !r.dir.observed {
+		return driver.Expectation{}, nil
+	}
+	d, err := r.recorded(ctx, name)
+	if err != nil {
+		return driver.Expectation{}, err
+	}
+	return driver.Expect(unitsOf(d.GetPlan()))
+}
+
+// look reads the router once: first its configuration, then its state.
+func (r *run) look(ctx context.Context, name string, changes []diff.Change, e driver.Expectation) []driver.Check {
+	units, err := r.snapshot(ctx, name)
+	if err != nil {
+		return []driver.Check{{Text: "the router does not answer: " + err.Error()}}
+	}
+	checks := []driver.Check{{OK: true, Text: fmt.Sprintf("configuration holds all %d changed units", len(changes))}}
+	if missing := diff.Holds(units, changes, diff.After); missing != nil {
+		checks[0] = driver.Check{Text: "configuration differs at " + strings.Join(missing, ", ")}
+	}
+	err = r.call(ctx, name, func(ctx context.Context, d driver.Driver) error {
+		state, err := d.Verify(ctx, e)
+		checks = append(checks, state...)
+		return err
+	})
+	if err != nil {
+		checks = append(checks, driver.Check{Text: "its state could not be read: " + err.Error()})
+	}
+	return checks
+}
+
+// confirm makes a router keep what it has. While it does not answer it is
+// asked again, until it would have gone back by itself.
+func (r *run) confirm(ctx context.Context, name string) error {
+	d, err := r.recorded(ctx, name)
+	if err != nil || d.GetState() == r.dir.done {
+		return err // confirmed before a restart
+	}
+	for ctx.Err() == nil {
+		err = r.call(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, d.GetCommitId()) })
+		if errors.Is(err, driver.ErrNotPending) {
+			err = r.alreadyKept(ctx, name, err)
+		}
+		if !errors.Is(err, driver.ErrLost) || time.Now().After(d.GetRollbackAt().AsTime()) {
+			break
+		}
+		pause(ctx, poll)
+	}
+	switch {
+	case err == nil:
+		return r.device(ctx, name, func(d *pushv1.DeviceChange) {
+			d.State = r.dir.done
+			if r.dir.observed {
+				d.Confirmed = timestamppb.Now()
+			}
+		})
+	case errors.Is(err, driver.ErrLost):
+		return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, fmt.Errorf("not confirmed in time: %w", err))
+	}
+	return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, err)
+}
+
+// alreadyKept is for a confirmation that finds nothing pending: either an
+// earlier one arrived and only its answer was lost, or the router has gone back.
+func (r *run) alreadyKept(ctx context.Context, name string, cause error) error {
+	changes, err := r.changes(ctx, name)
+	if err != nil {
+		return err
+	}
+	units, err := r.snapshot(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case diff.Holds(units, changes, diff.After) == nil:
+		return nil
+	}
+	return fmt.Errorf("the router took the change back before it was confirmed: %w", cause)
+}

@@ -1,0 +1,207 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/namespace"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/services/push/driver/openconfig"
+	"github.com/millrace/millrace/services/push/pushtest"
+)
+
+// etcd is one embedded server for all tests of the package; each test has a namespace in it.
+var etcd *clientv3.Client
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Lives are mostly waiting.
+	if err := flag.Set("test.parallel", "10"); err != nil {
+		panic(err)
+	}
+	dir, err := os.MkdirTemp("", "millrace-push")
+	if err != nil {
+		panic(err)
+	}
+	server := state.NewEmbedded(dir)
+	if err := server.Start(context.Background()); err != nil {
+		panic(err)
+	}
+	etcd = server.Store().Client()
+	code := m.Run()
+	server.Stop(context.Background()) //nolint:errcheck // the process ends
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// plans answers with the golden plans of policies/golden/hntes-redirect, as the real policy service compiles them.
+type plans struct {
+	policyv1connect.UnimplementedPolicyServiceHandler
+	mu   sync.Mutex
+	mode string
+	full []*policyv1.RouterPlan
+}
+
+func (p *plans) set(mode string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = mode
+}
+
+func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
+	p.mu.Lock()
+	mode := p.mode
+	p.mu.Unlock()
+	out := &policyv1.PlanResponse{}
+	switch mode {
+	case "broken":
+		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("hntes-two-queue.yaml:5:13: the weights add up to 105 %, over 100; lower the weights until they add up to 100"))
+	case "hanging":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "none":
+	case "heavier": // another weight on wr alone
+		out.Plans = append(out.Plans, p.full[0], p.full[1], heavier(p.full[2]))
+	default:
+		out.Plans = p.full
+		out.Skipped = []*policyv1.SkippedPair{{Pair: "p-lost", Reason: "no router attaches 203.0.113.0/24"}}
+	}
+	return connect.NewResponse(out), nil
+}
+
+func heavier(p *policyv1.RouterPlan) *policyv1.RouterPlan {
+	out := &policyv1.RouterPlan{Router: p.GetRouter(), Lsps: p.GetLsps()}
+	for _, u := range p.GetUnits() {
+		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: u.GetPath(), Json: strings.ReplaceAll(strings.ReplaceAll(u.GetJson(), `"95"`, `"96"`), `"5"`, `"4"`)})
+	}
+	return out
+}
+
+func goldenPlans(t *testing.T) []*policyv1.RouterPlan {
+	t.Helper()
+	var out []*policyv1.RouterPlan
+	for _, name := range []string{"cr", "er", "wr"} {
+		raw, err := os.ReadFile(filepath.Join("../../policies/golden/hntes-redirect", name+".units"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := &policyv1.RouterPlan{Router: name}
+		for _, block := range strings.Split(strings.TrimSpace(string(raw)), "\n\n") {
+			path, unit, _ := strings.Cut(block, "\n")
+			plan.Units = append(plan.Units, &policyv1.ConfigUnit{Path: path, Json: unit})
+			if kind, _, key, _ := ocunit.Of(path); kind == ocunit.Tunnel {
+				plan.Lsps = append(plan.Lsps, &policyv1.Lsp{Name: key})
+			}
+		}
+		out = append(out, plan)
+	}
+	return out
+}
+
+// world is a control plane and three routers.
+type world struct {
+	t       *testing.T
+	cfg     Configuration
+	routers map[string]*pushtest.Router
+	plans   *plans
+	deps    Dependencies
+	push    *Component
+	server  *rpc.Local
+	api     pushv1connect.ChangeServiceClient
+	// id is the change set commands are about.
+	id string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, routers: map[string]*pushtest.Router{}, plans: &plans{full: goldenPlans(t)}, cfg: Configuration{
+		RollbackAfter: 12 * time.Second, VerifyFor: time.Second, CallTimeout: 3 * time.Second, LockTTL: 2 * time.Second,
+	}}
+	certs := gnmitest.NewCerts(t)
+	inv := &device.Inventory{}
+	for _, name := range []string{"wr", "er", "cr"} {
+		w.routers[name] = pushtest.Start(t, name, certs)
+		inv.Devices = append(inv.Devices, w.routers[name].Device)
+	}
+	b := bus.NewMemory()
+	mux := http.NewServeMux()
+	mux.Handle(policyv1connect.NewPolicyServiceHandler(w.plans))
+	local := rpc.NewLocal(mux)
+	t.Cleanup(func() { local.Close(); b.Close() })
+	w.deps = Dependencies{
+		Inventory: inv, Store: storeOf(t), Bus: b, Log: slog.New(slog.DiscardHandler),
+		Policy:  policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL),
+		Routers: openconfig.Opener{Credentials: certs.Client},
+	}
+	w.start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+func storeOf(t *testing.T) *state.Store {
+	c := clientv3.NewCtxClient(context.Background())
+	c.KV = namespace.NewKV(etcd.KV, t.Name()+"/")
+	c.Lease = namespace.NewLease(etcd.Lease, t.Name()+"/")
+	return state.NewStore(c)
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	w.push = New(w.cfg, w.deps)
+	if err := w.push.Start(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle(w.push.Handler())
+	w.server = rpc.NewLocal(mux)
+	w.api = pushv1connect.NewChangeServiceClient(w.server.Client(), rpc.LocalURL)
+}
+
+// stop ends the control plane where it is: nothing is written after it, as after a crash.
+func (w *world) stop() {
+	w.push.Stop(context.Background()) //nolint:errcheck // it returns nil
+	w.server.Close()
+}
+
+func (w *world) get() *pushv1.ChangeSet {
+	w.t.Helper()
+	r, err := w.api.Get(w.t.Context(), connect.NewRequest(&pushv1.GetRequest{Id: w.id}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.Msg.GetChange()
+}
+
+// await polls the record; the bound is far beyond every time-out of the test's configuration.
+func (w *world) await(what string, until func(*pushv1.ChangeSet) bool) error {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if until(w.get()) {
+			return nil
+		}
+	}
+	err := fmt.Errorf("never %s; it is:\n%s", what, show(w.get()))
+	w.t.Error(err) // also while rewriting
+	return err
+}
