@@ -8,6 +8,8 @@ packages=(
   frr user-mode-linux kmod iproute2 ethtool iputils-ping softflowd iperf3 nuttcp tcpdump procps
   # flow files; the browser that drives the dashboard; YANG validation
   nfdump chromium libyang2-tools
+  # a real server for the tests of internal/store (an old one: 18.16)
+  clickhouse-server
   # eBPF programs are compiled by this very clang, so that committed objects can be compared
   clang llvm libbpf-dev bpftool
   # Kafka for the bus's tests

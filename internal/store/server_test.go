@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// startServer runs Debian's ClickHouse server, which is old (18.16) but real:
+// it proves connecting, logging in, batches and queries over the native
+// protocol, not modern SQL.
+func startServer(t *testing.T) (address string) {
+	t.Helper()
+	binary, err := exec.LookPath("clickhouse-server")
+	if err != nil {
+		t.Skip("clickhouse-server is missing (apt-get install clickhouse-server)")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	l.Close()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "config.xml"), fmt.Sprintf(`<yandex>
+		<logger><level>warning</level><console>1</console></logger>
+		<listen_host>127.0.0.1</listen_host><tcp_port>%s</tcp_port>
+		<path>%s/data/</path><tmp_path>%[2]s/tmp/</tmp_path>
+		<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
+		<mark_cache_size>5368709</mark_cache_size></yandex>`, port, dir))
+	write(t, filepath.Join(dir, "users.xml"), `<yandex><profiles><default/></profiles><quotas><default/></quotas>
+		<users><millrace><password>secret</password><networks><ip>127.0.0.1</ip></networks>
+		<profile>default</profile><quota>default</quota></millrace></users></yandex>`)
+	cmd := exec.Command(binary, "--config-file="+filepath.Join(dir, "config.xml"))
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }() //nolint:errcheck // killed below
+	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
+	for {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			conn.Close()
+			return address
+		}
+		select {
+		case <-ended:
+			t.Fatalf("clickhouse-server ended: %s", output.String())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestServer(t *testing.T) {
+	address := startServer(t)
+	cfg := Configuration{Servers: []string{address}, Database: "default", Username: "millrace", Password: "secret", TLS: true}
+
+	wrong := cfg
+	wrong.Password = "guess"
+	if _, err := Open(t.Context(), wrong); err == nil || strings.Contains(err.Error(), "guess") || !strings.Contains(err.Error(), "may user") {
+		t.Errorf("a wrong password gave %v, want a hint without the password", err)
+	}
+	db, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Exec(t.Context(), "CREATE TABLE t (n UInt64, name String) ENGINE = MergeTree ORDER BY n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Insert(t.Context(), Batch{Table: "t", Columns: []Column{
+		{"n", "UInt64", []uint64{1, 2, 3}}, {"name", "String", []string{"a", "it's", "c"}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(names(t, db, "SELECT name FROM t WHERE n > ? OR name = ? ORDER BY n", 2, "it's"), []string{"it's", "c"}); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := db.Query(t.Context(), "SELEKT 1"); err == nil {
+		t.Error("nonsense was taken")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Exec(ctx, "SELECT 1"); err == nil {
+		t.Error("a cancelled statement ran")
+	}
+}
+
+func names(t *testing.T, db DB, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := db.Query(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestServersOffTheLoopbackNeedTLS(t *testing.T) {
+	for _, c := range []struct {
+		servers []string
+		want    bool
+	}{
+		{[]string{"127.0.0.1:9000", "[::1]:9000", "localhost:9000"}, true},
+		{[]string{"127.0.0.1:9000", "192.0.2.1:9000"}, false},
+		{[]string{"clickhouse.example:9000"}, false},
+		{[]string{"nonsense"}, false},
+	} {
+		if got := allLoopback(c.servers); got != c.want {
+			t.Errorf("%q: loopback %v, want %v", c.servers, got, c.want)
+		}
+	}
+}
