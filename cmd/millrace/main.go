@@ -21,11 +21,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := root().ExecuteContext(ctx)
-	if err == nil || errors.Is(err, context.Canceled) {
-		return
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		os.Exit(exitInterrupted) // the user knows why
+	default:
+		fmt.Fprintln(os.Stderr, "millrace:", err)
+		os.Exit(exitCode(err))
 	}
-	fmt.Fprintln(os.Stderr, "millrace:", err)
-	os.Exit(exitCode(err))
 }
 
 func root() *cobra.Command {

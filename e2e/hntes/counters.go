@@ -73,7 +73,7 @@ func (r *run) readQueues(ctx context.Context) error {
 	matched := map[string]uint64{}
 	for _, router := range r.lab.Scenario.Routers {
 		answer, err := r.plane.flows.Telemetry(ctx, connect.NewRequest(&flowv1.TelemetryRequest{
-			Device: router.Name, From: timestamppb.New(r.phases["day2"].Start.Add(-settle)),
+			Device: router.Name, From: timestamppb.New(r.phases["day2"].Start.Add(-settle)), To: timestamppb.Now(),
 		}))
 		if err != nil {
 			return fmt.Errorf("read telemetry of %s: %w", router.Name, err)

@@ -93,7 +93,9 @@ func (r *run) awaitRecords(ctx context.Context) error {
 	var last uint64
 	var still int
 	return r.plane.until(ctx, 90*time.Second, "the store holds the transfers of day one", func(ctx context.Context) (bool, error) {
-		top, err := r.plane.flows.Top(ctx, connect.NewRequest(&flowv1.TopRequest{From: timestamppb.New(day.Start.Add(-time.Second)), Ipv4Length: 24, Limit: 100}))
+		top, err := r.plane.flows.Top(ctx, connect.NewRequest(&flowv1.TopRequest{
+			From: timestamppb.New(day.Start.Add(-time.Second)), To: timestamppb.Now(), Ipv4Length: 24, Limit: 100,
+		}))
 		if err != nil {
 			return false, err
 		}
