@@ -1,0 +1,145 @@
+package telemetry_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/collectors/telemetry"
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/testkit/pki"
+	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
+	"github.com/millrace/millrace/services/routeragent"
+	"github.com/millrace/millrace/services/routeragent/labtest"
+)
+
+// The real agent on a real kernel, with the queues and rules of a change set:
+// all three kinds of counters must come.
+func TestARealAgentsCountersReachTheBus(t *testing.T) {
+	inv, config := agentWith(t, "../../services/routeragent/testdata/hntes.json")
+	creds, err := inv.ClientTLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := gnmiclient.Dial(t.Context(), inv.Devices[0], creds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	val := &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: []byte(config)}}
+	if _, err := client.Set(t.Context(), &gnmi.SetRequest{Update: []*gnmi.Update{{Path: &gnmi.Path{}, Val: val}}}); err != nil {
+		t.Fatal(err)
+	}
+
+	b := bus.NewMemory()
+	defer b.Close()
+	seen := make(chan string, 10000)
+	err = b.Subscribe(t.Context(), bus.TopicTelemetry, "test", func(_ context.Context, m bus.Message) error {
+		batch := &telemetryv1.CounterBatch{}
+		if err := proto.Unmarshal(m.Value, batch); err != nil {
+			return err
+		}
+		for _, c := range batch.GetCounters() {
+			seen <- c.GetPath()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := telemetry.DefaultConfiguration()
+	cfg.Interval = 200 * time.Millisecond
+	c, err := telemetry.New(cfg, telemetry.Dependencies{Inventory: inv, TLS: creds, Bus: b, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop(context.Background())
+	missing := map[string]bool{"/state/counters/out-octets": true, "/state/transmit-octets": true, "/state/matched-pkts": true}
+	for timeout := time.After(20 * time.Second); len(missing) > 0; {
+		select {
+		case path := <-seen:
+			for suffix := range missing {
+				if strings.HasSuffix(path, suffix) {
+					delete(missing, suffix)
+				}
+			}
+		case <-timeout:
+			t.Fatalf("no counters %v", missing)
+		}
+	}
+}
+
+// agentWith starts an agent and returns its inventory and the configuration to give it.
+func agentWith(t *testing.T, file string) (*device.Inventory, string) {
+	t.Helper()
+	authority := pki.New(t)
+	cert, key := authority.Issue(t, "router", "127.0.0.1")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	router := labtest.NewRouter(t)
+	agent := routeragent.New(routeragent.Configuration{
+		Name: "wr", DataDir: t.TempDir(), FRRInstance: "none",
+		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: authority.CA},
+		Interfaces: map[string]routeragent.Interface{"ge-a": {Speed: 100e6, Buffer: 1250000}, "ge-b": {Speed: 100e6, Buffer: 1250000}},
+	}, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &router.NS, Listener: l})
+	if err := agent.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Stop(context.Background()) })
+	cert, key = authority.Issue(t, "controller")
+	return &device.Inventory{
+		TLS:     device.TLS{CA: authority.CA, Cert: cert, Key: key},
+		Devices: []device.Device{{Name: "wr", Address: l.Addr().String()}},
+	}, withoutLSPs(t, file)
+}
+
+// withoutLSPs reads a configuration and takes out what needs FRR, which a
+// router made of one namespace does not run.
+func withoutLSPs(t *testing.T, file string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		t.Fatal(err)
+	}
+	var prune func(any)
+	prune = func(v any) {
+		switch x := v.(type) {
+		case map[string]any:
+			for _, name := range []string{"mpls", "path-selection-groups", "path-selection-group"} {
+				delete(x, name)
+			}
+			for _, member := range x {
+				prune(member)
+			}
+		case []any:
+			for _, entry := range x {
+				prune(entry)
+			}
+		}
+	}
+	prune(tree)
+	out, err := json.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
