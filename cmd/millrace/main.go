@@ -46,6 +46,8 @@ func root() *cobra.Command {
 		flowsCommand(),
 		alphaCommand(),
 		pathsCommand(),
+		policyCommand(),
+		changeCommand(),
 		referenceCommand(),
 	)
 	return cmd
