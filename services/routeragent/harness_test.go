@@ -203,7 +203,7 @@ func (l *plainLSPs) Ensure(_ context.Context, tunnels []intent.Tunnel) (map[stri
 		if l.fail != nil {
 			return nil, l.fail
 		}
-		labels[t.Name] = []uint32{16000}
+		labels[t.Name] = nil
 		if _, ok := l.have[t.ID]; !ok {
 			l.router.In("ip", "route", "add", "default", "via", t.Hops[0].Address.String(), "table", table(t.ID), "proto", "static")
 			l.have[t.ID] = t
@@ -227,6 +227,8 @@ func (l *plainLSPs) Prune(_ context.Context, tunnels []intent.Tunnel, _ map[stri
 	}
 	return nil
 }
+
+func (l *plainLSPs) Renew(context.Context, intent.Tunnel) error { return nil }
 
 func table(id int) string {
 	raw, _ := json.Marshal(20000 + id)

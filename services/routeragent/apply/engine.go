@@ -23,6 +23,8 @@ import (
 type LSPs interface {
 	Ensure(ctx context.Context, tunnels []intent.Tunnel) (map[string][]uint32, error)
 	Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error
+	// Renew makes the route into an LSP be resolved again.
+	Renew(ctx context.Context, t intent.Tunnel) error
 }
 
 // ErrNoLSPs refuses tunnels on a router that cannot make them.
@@ -42,8 +44,12 @@ type Engine struct {
 	noLSPs bool
 }
 
-// routeWait bounds the time between FRR taking an LSP and the kernel having its route.
-const routeWait = 5 * time.Second
+// routeWait bounds the time between FRR taking an LSP and the kernel having its
+// route; after renewAfter the route is made again.
+const (
+	routeWait  = 5 * time.Second
+	renewAfter = time.Second
+)
 
 // Converge changes what differs, make before break: LSPs, rules and schedulers
 // first, then the classifier that steers packets into them, then removal of
@@ -105,18 +111,19 @@ func (e *Engine) ensureLSPs(ctx context.Context, tunnels []intent.Tunnel) (map[s
 
 // waitRoute asks the kernel, not FRR, whether the LSP's table leads into the LSP.
 func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32) error {
-	deadline := time.Now().Add(routeWait)
+	deadline, renew := time.Now().Add(routeWait), time.Now().Add(renewAfter)
 	for {
-		r, ok, err := e.Kernel.Path(t.ID)
-		if err != nil {
+		why, err := e.follows(t, labels)
+		if err != nil || why == "" {
 			return err
 		}
-		if ok && follows(r.Labels, labels) {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("tunnel %s: FRR took it, but the kernel's route in table %d has labels %v, want …%v; is MPLS enabled on the interfaces?",
-				t.Name, kernel.TableBase+t.ID, r.Labels, labels)
+		if now := time.Now(); !renew.IsZero() && now.After(renew) {
+			if err := e.LSPs.Renew(ctx, t); err != nil {
+				return err
+			}
+			renew = time.Time{}
+		} else if now.After(deadline) {
+			return fmt.Errorf("tunnel %s: FRR took it, but in the kernel %s; is MPLS enabled on the interfaces?", t.Name, why)
 		}
 		select {
 		case <-ctx.Done():
@@ -126,15 +133,37 @@ func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32
 	}
 }
 
-// follows is true if the labels pushed end with the stack's labels below the
-// top: the top one is resolved to a next hop and may be swapped or popped.
-func follows(pushed []int, stack []uint32) bool {
-	if len(stack) <= 1 {
-		return true
+// follows is empty if packets of the LSP's table leave as its label stack says:
+// over the next hops of the top label, as this router's own label table has
+// them, with the labels below it unchanged. Otherwise it says what differs. An
+// LSP without labels is made by something else than MPLS; having a route is all
+// there is to ask.
+func (e *Engine) follows(t intent.Tunnel, labels []uint32) (string, error) {
+	have, err := e.Kernel.Path(t.ID)
+	if err != nil {
+		return "", err
 	}
-	var want []int
-	for _, l := range stack[1:] {
-		want = append(want, int(l))
+	if len(have) == 0 {
+		return fmt.Sprintf("table %d has no route", kernel.TableBase+t.ID), nil
 	}
-	return len(pushed) >= len(want) && slices.Equal(pushed[len(pushed)-len(want):], want)
+	if len(labels) == 0 {
+		return "", nil
+	}
+	want, err := e.Kernel.Label(int(labels[0]))
+	if err != nil {
+		return "", err
+	}
+	if len(want) == 0 {
+		return fmt.Sprintf("label %d leads nowhere", labels[0]), nil
+	}
+	for i := range want {
+		want[i].Labels = slices.Clone(want[i].Labels)
+		for _, l := range labels[1:] {
+			want[i].Labels = append(want[i].Labels, int(l))
+		}
+	}
+	if h, w := fmt.Sprint(have), fmt.Sprint(want); h != w {
+		return fmt.Sprintf("the route of table %d is %s, not %s", kernel.TableBase+t.ID, h, w), nil
+	}
+	return "", nil
 }

@@ -35,7 +35,7 @@ func desired(tunnels []intent.Tunnel, labels map[string][]uint32) objects {
 			body = append(body, fmt.Sprintf("index %d mpls label %d", (i+1)*10, l))
 		}
 		o.lists["segment-list "+list] = body
-		o.policies[fmt.Sprintf("policy color %d endpoint %s", t.ID, t.Destination)] = []string{
+		o.policies[policy(t)] = []string{
 			"name " + t.Name,
 			fmt.Sprintf("candidate-path preference 100 name %s explicit segment-list %s", pathName(t), list),
 		}
@@ -48,6 +48,11 @@ func desired(tunnels []intent.Tunnel, labels map[string][]uint32) objects {
 // through the SR policy of that colour and follows it.
 func route(t intent.Tunnel) string {
 	return fmt.Sprintf("ip route 0.0.0.0/0 %s table %d color %d", t.Destination, kernel.TableBase+t.ID, t.ID)
+}
+
+// policy is the header of the LSP's SR policy; its colour is the LSP's number.
+func policy(t intent.Tunnel) string {
+	return fmt.Sprintf("policy color %d endpoint %s", t.ID, t.Destination)
 }
 
 func pathName(t intent.Tunnel) string {
@@ -264,6 +269,19 @@ func (r *Router) Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[
 		return fmt.Errorf("FRR did not remove: %s", strings.Join(left, " / "))
 	}
 	return nil
+}
+
+// Renew takes an LSP out of FRR and puts it back. FRR 8.4.4 leaves the route on
+// the IGP's path when its policy becomes active again after a link came back,
+// and keeps next hops of before beside those of now; made anew it is right.
+// Two files, because in one FRR would see that nothing changes.
+func (r *Router) Renew(ctx context.Context, t intent.Tunnel) error {
+	withdraw := append([]string{"no " + route(t)}, srBlock([]string{"  no " + policy(t)})...)
+	if err := r.change(ctx, "withdraw "+t.Name, withdraw); err != nil {
+		return err
+	}
+	_, err := r.Ensure(ctx, []intent.Tunnel{t})
+	return err
 }
 
 func (r *Router) change(ctx context.Context, step string, lines []string) error {

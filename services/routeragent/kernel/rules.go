@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -93,50 +92,4 @@ func (k *Kernel) verifyRules(paths []int) error {
 		}
 	}
 	return nil
-}
-
-// PathRoute is the default route of a path's table as the kernel has it.
-type PathRoute struct {
-	// Labels pushed, top first; empty if packets leave unlabelled (the penultimate hop, or an LSP that fell back to the IGP).
-	Labels []int
-	// Gateway and interface of the first next hop.
-	Gateway   string
-	Interface string
-}
-
-// Path reads the route of a path; ok is false if there is none.
-func (k *Kernel) Path(id int) (PathRoute, bool, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	list, err := k.conn.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: TableBase + id}, netlink.RT_FILTER_TABLE)
-	if errors.Is(err, unix.ENOENT) {
-		return PathRoute{}, false, nil
-	}
-	if err != nil {
-		return PathRoute{}, false, fmt.Errorf("list routes of table %d: %w", TableBase+id, err)
-	}
-	for _, r := range list {
-		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
-			return k.describe(r), true, nil
-		}
-	}
-	return PathRoute{}, false, nil
-}
-
-func (k *Kernel) describe(r netlink.Route) PathRoute {
-	gw, index, encap := r.Gw, r.LinkIndex, r.Encap
-	if len(r.MultiPath) > 0 {
-		gw, index, encap = r.MultiPath[0].Gw, r.MultiPath[0].LinkIndex, r.MultiPath[0].Encap
-	}
-	out := PathRoute{}
-	if gw != nil {
-		out.Gateway = gw.String()
-	}
-	if m, ok := encap.(*netlink.MPLSEncap); ok {
-		out.Labels = m.Labels
-	}
-	if l, err := k.conn.LinkByIndex(index); err == nil {
-		out.Interface = l.Attrs().Name
-	}
-	return out
 }

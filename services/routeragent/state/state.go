@@ -203,11 +203,12 @@ func (r *Reader) rules(_ context.Context, n *tree.Node) error {
 
 func (r *Reader) tunnels(_ context.Context, n *tree.Node) error {
 	for _, t := range r.deps.Plan().Tunnels {
-		route, ok, err := r.deps.Kernel.Path(t.ID)
+		ways, err := r.deps.Kernel.Path(t.ID)
 		if err != nil {
 			return err
 		}
-		up := ok && (len(route.Labels) > 0 || len(t.Hops) < 2)
+		// A route without labels is the IGP's, which the table falls back to when the LSP is down; only to a neighbour are they the same.
+		up := len(ways) > 0 && (len(ways[0].Labels) > 0 || len(t.Hops) < 2)
 		instance(n).Into("mpls", "lsps", "constrained-path", "tunnels").Entry("tunnel", t.Name).Into("state").
 			Set("name", t.Name).Set("oper-status", "openconfig-mpls-types:"+word(up, "UP", "DOWN"))
 	}

@@ -1,0 +1,96 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// NextHop is one way out of a route: over which neighbour and interface, with which labels pushed, top first.
+type NextHop struct {
+	Gateway, Interface string
+	Labels             []int
+}
+
+func (h NextHop) String() string {
+	return fmt.Sprintf("via %s dev %s labels %v", h.Gateway, h.Interface, h.Labels)
+}
+
+// Path reads the default route in the table of a path; nil if there is none.
+func (k *Kernel) Path(id int) ([]NextHop, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list, err := k.conn.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: TableBase + id}, netlink.RT_FILTER_TABLE)
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return nil, fmt.Errorf("list routes of table %d: %w", TableBase+id, err)
+	}
+	for _, r := range list {
+		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
+			return k.nextHops(r), nil
+		}
+	}
+	return nil, nil
+}
+
+// Label reads what the kernel does with packets that arrive with a label: the
+// local meaning of the first segment of an LSP. Nil if it knows nothing of it.
+func (k *Kernel) Label(label int) ([]NextHop, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list, err := k.conn.RouteList(nil, netlink.FAMILY_MPLS)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list label routes: %w", err)
+	}
+	for _, r := range list {
+		if r.MPLSDst != nil && *r.MPLSDst == label {
+			return k.nextHops(r), nil
+		}
+	}
+	return nil, nil
+}
+
+// nextHops lists the ways out of a route in a stable order.
+func (k *Kernel) nextHops(r netlink.Route) []NextHop {
+	ways := r.MultiPath
+	if len(ways) == 0 {
+		ways = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, NewDst: r.NewDst, Encap: r.Encap}}
+	}
+	var out []NextHop
+	for _, w := range ways {
+		out = append(out, k.nextHop(w))
+	}
+	slices.SortFunc(out, func(a, b NextHop) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+func (k *Kernel) nextHop(w *netlink.NexthopInfo) NextHop {
+	h := NextHop{Gateway: address(w.Gw)}
+	if via, ok := w.Via.(*netlink.Via); ok {
+		h.Gateway = address(via.Addr)
+	}
+	if swap, ok := w.NewDst.(*netlink.MPLSDestination); ok && swap != nil {
+		h.Labels = swap.Labels
+	}
+	if push, ok := w.Encap.(*netlink.MPLSEncap); ok {
+		h.Labels = push.Labels
+	}
+	if l, err := k.conn.LinkByIndex(w.LinkIndex); err == nil {
+		h.Interface = l.Attrs().Name
+	}
+	return h
+}
+
+func address(ip net.IP) string {
+	if ip == nil {
+		return ""
+	}
+	return ip.String()
+}
