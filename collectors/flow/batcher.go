@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace/internal/bus"
@@ -29,6 +30,8 @@ type batcher struct {
 	// instance and count make batch ids that no other run of the collector makes.
 	instance string
 	count    uint64
+	// published counts the records that the bus took.
+	published atomic.Uint64
 }
 
 // publishQueue is how many full batches may wait for the bus. Beyond it the
@@ -109,6 +112,7 @@ func (b *batcher) publishOne(ctx context.Context, records []flow.Record) {
 		err := b.bus.Publish(ctx, bus.TopicFlows, records[0].Exporter.String(), message)
 		if err == nil {
 			b.metrics.published.Add(float64(len(records)))
+			b.published.Add(uint64(len(records)))
 			return
 		}
 		if ctx.Err() != nil {

@@ -111,6 +111,9 @@ func (c *Component) Listening() []netip.AddrPort {
 	return all
 }
 
+// Published is the number of records from datagrams that the bus took.
+func (c *Component) Published() uint64 { return c.batcher.published.Load() }
+
 // Stop stops listening and publishes what was received before.
 func (c *Component) Stop(ctx context.Context) error {
 	if c.cancel == nil {

@@ -1,0 +1,110 @@
+// Command bench measures how many flows per second the collector takes on one
+// core without loss, beside nfcapd on the same datagrams.
+//
+// In: rates to try. Out: a Markdown table. Next:
+// docs/reference/performance.md, section "Flow collection".
+//
+// The sender is pinned to one core and the collector under test to another.
+// Each step sends for some seconds at one rate; a step is clean when every flow
+// sent was counted by the collector.
+//
+//	go run ./collectors/flow/bench
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+)
+
+type options struct {
+	rates     []int
+	seconds   int
+	sender    int
+	collector int
+	buffer    int
+	serve     string
+}
+
+func main() {
+	o := options{}
+	var rates string
+	flag.StringVar(&rates, "rates", "50000,100000,150000,200000,300000,500000,1000000,2000000", "flows per second to try, in order")
+	flag.IntVar(&o.seconds, "seconds", 4, "length of each step")
+	flag.IntVar(&o.sender, "sender-core", 0, "core of the sender")
+	flag.IntVar(&o.collector, "collector-core", 1, "core of the collector under test")
+	flag.IntVar(&o.buffer, "buffer", 212992, "receive buffer in bytes asked for by both (the default of net.core.rmem_max)")
+	flag.StringVar(&o.serve, "serve", "", "internal: be the collector under test on this address")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o, rates); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, rates string) error {
+	if o.serve != "" {
+		return serve(ctx, o.serve, o.buffer)
+	}
+	for r := range strings.SplitSeq(rates, ",") {
+		n, err := strconv.Atoi(r)
+		if err != nil || n <= 0 {
+			return fmt.Errorf("-rates: %q is not a number of flows per second", r)
+		}
+		o.rates = append(o.rates, n)
+	}
+	return table(ctx, o)
+}
+
+// table tries the rates in order and leaves a collector out once it lost more
+// than half: higher rates tell nothing more of it.
+func table(ctx context.Context, o options) error {
+	fmt.Printf("NetFlow v9, 18 fields, %d flows per datagram, %d s per step; sender on core %d, collector on core %d.\n\n",
+		flowsPerDatagram, o.seconds, o.sender, o.collector)
+	fmt.Println("| flows/s sent | collector | flows counted | lost | CPU s per million flows |")
+	fmt.Println("|---:|---|---:|---:|---:|")
+	gone := map[string]bool{}
+	for _, rate := range o.rates {
+		for _, c := range []collector{millrace{o}, nfcapd{o}} {
+			if gone[c.name()] || ctx.Err() != nil {
+				continue
+			}
+			r, err := step(ctx, o, c, rate)
+			if err != nil {
+				return fmt.Errorf("%s at %d flows/s: %w", c.name(), rate, err)
+			}
+			fmt.Printf("| %d | %s | %d of %d | %.3f %% | %.2f |\n", r.rate, c.name(), r.counted, r.sent, 100*r.loss(), r.cpu.Seconds()/(float64(r.counted)/1e6))
+			gone[c.name()] = r.loss() > 0.5
+		}
+	}
+	return ctx.Err()
+}
+
+type result struct {
+	rate, sent, counted int
+	cpu                 time.Duration
+}
+
+func (r result) loss() float64 { return 1 - float64(r.counted)/float64(r.sent) }
+
+func step(ctx context.Context, o options, c collector, rate int) (result, error) {
+	running, err := c.start(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	sent, took, err := send(ctx, running.address, o.sender, rate, time.Duration(o.seconds)*time.Second)
+	if err != nil {
+		running.kill()
+		return result{}, err
+	}
+	time.Sleep(time.Second) // until what is in the socket's buffer is taken
+	counted, cpu, err := running.stop()
+	return result{int(float64(sent) / took.Seconds()), sent, counted, cpu}, err
+}
