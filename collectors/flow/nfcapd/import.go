@@ -35,7 +35,7 @@ func Import(ctx context.Context, client flowv1connect.FlowCollectorServiceClient
 	}
 	answer, err := stream.CloseAndReceive()
 	if err != nil {
-		return Imported{}, fmt.Errorf("import %s: %w", path, err)
+		return Imported{}, fmt.Errorf("import %s (is `millrace up` running?): %w", path, err)
 	}
 	return Imported{answer.Msg.GetBatches(), answer.Msg.GetRecords(), skipped}, nil
 }
