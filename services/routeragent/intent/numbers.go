@@ -14,28 +14,49 @@ type Numbers struct {
 	Hits map[string]int `json:"hits"`
 }
 
-type numberer struct{ old, next Numbers }
+type numberer struct {
+	old, next Numbers
+	// taken numbers per kind: in use, or in use before this change.
+	classes, paths, hits pool
+}
+
+// pool gives out the lowest number that is free; low moves up past what is taken.
+type pool struct {
+	taken     map[int]bool
+	low, high int
+}
+
+func newPool(old map[string]int, low, high int) pool {
+	p := pool{taken: map[int]bool{}, low: low, high: high}
+	for _, n := range old {
+		p.taken[n] = true
+	}
+	return p
+}
 
 func newNumbers(old Numbers) *numberer {
-	return &numberer{old: old, next: Numbers{Classes: map[string]int{}, Paths: map[string]int{}, Hits: map[string]int{}}}
+	return &numberer{
+		old: old, next: Numbers{Classes: map[string]int{}, Paths: map[string]int{}, Hits: map[string]int{}},
+		classes: newPool(old.Classes, 1, kernel.MaxClass), paths: newPool(old.Paths, 1, kernel.MaxPath), hits: newPool(old.Hits, 0, kernel.MaxHits-1),
+	}
 }
 
 func (n *numberer) class(queue string) (int, bool) {
-	return give(n.old.Classes, n.next.Classes, queue, 1, kernel.MaxClass)
+	return n.classes.give(n.old.Classes, n.next.Classes, queue)
 }
 
 func (n *numberer) path(tunnel string) (int, bool) {
-	return give(n.old.Paths, n.next.Paths, tunnel, 1, kernel.MaxPath)
+	return n.paths.give(n.old.Paths, n.next.Paths, tunnel)
 }
 
 func (n *numberer) hit(rule string) (int, bool) {
-	return give(n.old.Hits, n.next.Hits, rule, 0, kernel.MaxHits-1)
+	return n.hits.give(n.old.Hits, n.next.Hits, rule)
 }
 
 // give keeps the number a name had, else takes the lowest that is neither in
 // use nor was before this change: a number is not reused while what it stood
 // for may still be in the kernel.
-func give(old, next map[string]int, name string, low, high int) (int, bool) {
+func (p *pool) give(old, next map[string]int, name string) (int, bool) {
 	if n, ok := next[name]; ok {
 		return n, true
 	}
@@ -43,18 +64,13 @@ func give(old, next map[string]int, name string, low, high int) (int, bool) {
 		next[name] = n
 		return n, true
 	}
-	used, former := map[int]bool{}, map[int]bool{}
-	for _, n := range next {
-		used[n] = true
+	for p.taken[p.low] {
+		p.low++
 	}
-	for _, n := range old {
-		former[n] = true
+	if p.low > p.high {
+		return 0, false
 	}
-	for n := low; n <= high; n++ {
-		if !used[n] && !former[n] {
-			next[name] = n
-			return n, true
-		}
-	}
-	return 0, false
+	p.taken[p.low] = true
+	next[name] = p.low
+	return p.low, true
 }

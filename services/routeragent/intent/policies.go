@@ -10,12 +10,7 @@ import (
 )
 
 func (c *compiler) ni(names ...string) view {
-	for _, ni := range c.root.at("network-instances", "network-instance").entries() {
-		if ni.text("name") == "DEFAULT" {
-			return ni.at(names...)
-		}
-	}
-	return view{}
+	return c.root.at("network-instances", "network-instance").entry("DEFAULT").at(names...)
 }
 
 // readTunnels reads the LSPs with their explicit paths.
@@ -173,10 +168,8 @@ func (c *compiler) prefixes(r view, side string) ([]netip.Prefix, error) {
 }
 
 func (c *compiler) prefixSet(where, name string) ([]netip.Prefix, error) {
-	for _, s := range c.root.at("defined-sets", "ipv4-prefix-sets", "ipv4-prefix-set").entries() {
-		if s.text("name") == name {
-			return parsePrefixes(s.path+"/config/prefix", s.list("config", "prefix"))
-		}
+	if s := c.root.at("defined-sets", "ipv4-prefix-sets", "ipv4-prefix-set").entry(name); s.exists() {
+		return parsePrefixes(s.path+"/config/prefix", s.list("config", "prefix"))
 	}
 	return nil, invalid(where, "there is no ipv4-prefix-set %q", name)
 }
@@ -227,31 +220,23 @@ func (c *compiler) mark(r view) (uint32, error) {
 }
 
 func (c *compiler) queueOf(group string) string {
-	for _, g := range c.root.at("qos", "forwarding-groups", "forwarding-group").entries() {
-		if g.text("name") == group {
-			return g.text("config", "output-queue")
-		}
-	}
-	return ""
+	return c.root.at("qos", "forwarding-groups", "forwarding-group").entry(group).text("config", "output-queue")
 }
 
 func (c *compiler) pathOf(where, group string) (int, error) {
-	for _, g := range c.ni("policy-forwarding", "path-selection-groups", "path-selection-group").entries() {
-		if g.text("group-id") != group {
-			continue
-		}
-		lsps := g.list("config", "mpls-lsp")
-		if len(lsps) != 1 {
-			return 0, unsupported(g.path+"/config/mpls-lsp", "names %d LSPs; exactly one is implemented", len(lsps))
-		}
-		for _, t := range c.tunnels {
-			if t.Name == lsps[0] {
-				return t.ID, nil
-			}
-		}
+	g := c.ni("policy-forwarding", "path-selection-groups", "path-selection-group").entry(group)
+	if !g.exists() {
+		return 0, invalid(where, "there is no path-selection-group %q", group)
+	}
+	lsps := g.list("config", "mpls-lsp")
+	if len(lsps) != 1 {
+		return 0, unsupported(g.path+"/config/mpls-lsp", "names %d LSPs; exactly one is implemented", len(lsps))
+	}
+	id, ok := c.numbers.next.Paths[lsps[0]]
+	if !ok {
 		return 0, invalid(g.path+"/config/mpls-lsp", "there is no tunnel %q", lsps[0])
 	}
-	return 0, invalid(where, "there is no path-selection-group %q", group)
+	return id, nil
 }
 
 // readBindings reads which policy classifies what comes in where.

@@ -43,6 +43,15 @@ func (v view) entries() []view {
 	return out
 }
 
+// entry finds the entry of a list with one key; a view of nothing if there is none.
+func (v view) entry(key string) view {
+	v.path += "[" + key + "]"
+	if v.node != nil {
+		v.node = v.node.Members[key]
+	}
+	return v
+}
+
 // text of a leaf, identities without their module; empty if absent.
 func (v view) text(names ...string) string {
 	l := v.at(names...)

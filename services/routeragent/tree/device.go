@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/openconfig/ygot/ygot"
+	"github.com/openconfig/ygot/ytypes"
 
 	"github.com/millrace/millrace/services/routeragent/oc"
 )
 
-// Device turns a tree into ygot structs and lets ygot judge it: types, ranges, patterns, keys, leafrefs.
+// Device turns a tree into ygot structs and lets ygot judge it: types, ranges, patterns, keys. References are checked beside it.
 func (n *Node) Device() (*oc.Device, error) {
 	v, _ := n.JSON(All, true)
 	raw, err := json.Marshal(v)
@@ -20,10 +21,10 @@ func (n *Node) Device() (*oc.Device, error) {
 	if err := oc.Unmarshal(raw, d); err != nil {
 		return nil, err
 	}
-	if err := d.Validate(); err != nil {
+	if err := d.Validate(&ytypes.LeafrefOptions{IgnoreMissingData: true}); err != nil {
 		return nil, err
 	}
-	return d, nil
+	return d, n.checkReferences()
 }
 
 // FromDevice turns ygot structs into a tree, values in their canonical spelling.
