@@ -69,7 +69,7 @@ type interval struct {
 // run calls each with every interval above the threshold, in order of time.
 func (q intervals) run(ctx context.Context, db store.DB, each func(interval) error) error {
 	ms := q.length.Milliseconds()
-	rows, err := db.Query(ctx, intervalsSQL, ms, q.first, q.last, time.UnixMilli(q.last*ms), time.UnixMilli(q.first*ms), q.minBytes)
+	rows, err := db.Query(ctx, intervalsSQL, ms, q.first, q.last, q.minBytes)
 	if err != nil {
 		return fmt.Errorf("sum flows over intervals: %w", err)
 	}

@@ -3,8 +3,15 @@
 -- interval gets the difference between its end and its start, so that the pieces sum to b exactly.
 -- A record without duration belongs to the interval of its start. 128-bit integers, because bytes
 -- times sampling rate times milliseconds overflow 64.
+--
+-- Few flows exceed the threshold, so a first pass over the window finds those whose records sum to
+-- it at all, by a hash of the flow and in floating point (with room for its error); only their
+-- records are split. A collision of hashes lets a flow too many in, never one out.
 WITH
-    ? AS ms,
+    ? AS ms, ? AS first_slot, ? AS end_slot, ? AS min_bytes,
+    fromUnixTimestamp64Milli(toInt64(first_slot * ms), 'UTC') AS window_start,
+    fromUnixTimestamp64Milli(toInt64(end_slot * ms), 'UTC') AS window_end,
+    cityHash64(exporter, src, dst, src_port, dst_port, protocol) AS flow,
     toUnixTimestamp64Milli(start) AS t0,
     toUnixTimestamp64Milli(end) AS t1,
     toUInt128(bytes) * greatest(sampling_rate, 1) AS all_bytes,
@@ -28,13 +35,19 @@ FROM
         exporter, src, dst, src_port, dst_port, protocol, in_if,
         sampling_rate AS rate,
         end AS ended,
-        arrayJoin(range(greatest(slot0, ?), least(slot1 + 1, ?))) AS slot,
+        arrayJoin(range(greatest(slot0, first_slot), least(slot1 + 1, end_slot))) AS slot,
         if(slot0 = slot1, all_bytes, intDiv(all_bytes * until, lasted) - intDiv(all_bytes * since, lasted)) AS piece_bytes,
         if(slot0 = slot1, all_packets, intDiv(all_packets * until, lasted) - intDiv(all_packets * since, lasted)) AS piece_packets
     FROM flows
-    WHERE start < ? AND end >= ?
+    WHERE start < window_end AND end >= window_start AND flow IN
+    (
+        SELECT flow FROM flows
+        WHERE start < window_end AND end >= window_start
+        GROUP BY flow
+        HAVING sum(toFloat64(bytes) * greatest(sampling_rate, 1)) * 1.000001 >= min_bytes
+    )
 )
 GROUP BY slot, exporter, src, dst, src_port, dst_port, protocol
-HAVING sum(piece_bytes) > ?
+HAVING sum(piece_bytes) > min_bytes
 ORDER BY slot, exporter, src, dst, src_port, dst_port, protocol
 SETTINGS max_bytes_before_external_group_by = 1000000000
