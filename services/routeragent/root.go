@@ -159,37 +159,60 @@ const (
 	quiet    = time.Second      // after the last change of links or routes
 	retry    = 5 * time.Second  // while the router does not hold its configuration
 	maxRetry = 60 * time.Second // at most, doubling
+	inspect  = 30 * time.Second // between looks at the kernel for what somebody else changed
 )
 
-// watch passes changes of links and routes on to subscribers, and makes LSPs
-// follow them: labels of adjacencies change when a link comes back.
+// watch passes changes of links and routes on to subscribers, makes LSPs follow
+// them (labels of adjacencies change when a link comes back), and repairs what
+// somebody else changed of ours.
 func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
-	wait := retry
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	settled := a.store.Drift() == nil
+	var wait time.Duration
+	next := time.NewTimer(inspect)
+	defer next.Stop()
+	if a.store.Drift() != nil {
+		next.Reset(retry)
+	}
+	must := false // a change of links or routes asks for more than a look
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-events:
+		case _, ok := <-events:
+			if !ok {
+				events = a.rewatch(ctx)
+			}
 			a.wake.Send()
 			if a.store.HasTunnels() {
-				timer.Reset(quiet)
-				settled = false
+				must = true
+				next.Reset(quiet)
 			}
-		case <-timer.C:
-			if settled && a.store.Drift() == nil {
+		case <-next.C:
+			if !must && a.store.Drift() == nil && a.store.Check() == nil {
+				next.Reset(inspect)
 				continue
 			}
-			if settled = a.reconcile(ctx); settled {
-				wait = retry
+			if must = false; a.reconcile(ctx) {
+				wait = 0
+				next.Reset(inspect)
 				continue
 			}
-			timer.Reset(wait)
-			wait = min(2*wait, maxRetry)
+			wait = min(max(2*wait, retry), maxRetry)
+			next.Reset(wait)
 		}
 	}
+}
+
+// rewatch watches again after the kernel lost messages; nil, which never wakes, if it cannot.
+func (a *Agent) rewatch(ctx context.Context) <-chan struct{} {
+	if ctx.Err() != nil {
+		return nil
+	}
+	events, err := a.kernel.Watch(ctx.Done())
+	if err != nil {
+		a.deps.Log.Error("changes of links are no longer seen at once", "error", err)
+		return nil
+	}
+	return events
 }
 
 func (a *Agent) reconcile(ctx context.Context) bool {

@@ -42,6 +42,8 @@ type Engine struct {
 
 	// noLSPs is true once FRR was seen without any LSP of ours and none was asked for since: no need to look again.
 	noLSPs bool
+	// labels are the stacks of the LSPs as they were last resolved.
+	labels map[string][]uint32
 }
 
 // routeWait bounds the time between FRR taking an LSP and the kernel having its
@@ -77,6 +79,19 @@ func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	return e.Kernel.Verify(p.Kernel)
 }
 
+// Check asks the kernel, which is cheap, whether it holds a plan.
+func (e *Engine) Check(p intent.Plan) error {
+	if err := e.Kernel.Verify(p.Kernel); err != nil {
+		return err
+	}
+	for _, t := range p.Tunnels {
+		if why, err := e.follows(t, e.labels[t.Name]); err != nil || why != "" {
+			return errors.Join(err, fmt.Errorf("tunnel %s: %s", t.Name, why))
+		}
+	}
+	return nil
+}
+
 func (e *Engine) pruneLSPs(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error {
 	if e.LSPs == nil || (e.noLSPs && len(tunnels) == 0) {
 		return nil
@@ -101,6 +116,7 @@ func (e *Engine) ensureLSPs(ctx context.Context, tunnels []intent.Tunnel) (map[s
 	if err != nil {
 		return nil, err
 	}
+	e.labels = labels
 	for _, t := range tunnels {
 		if err := e.waitRoute(ctx, t, labels[t.Name]); err != nil {
 			return nil, err

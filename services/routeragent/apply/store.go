@@ -73,20 +73,27 @@ func (s *Store) Recover(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read journal: %w", err)
 	}
-	plan, err := intent.Compile(config, s.cfg.Lines, r.Numbers)
+	plan, err := s.reach(ctx, config, r.Numbers)
 	if err != nil {
-		return fmt.Errorf("journal no longer fits this router: %w", err)
-	}
-	if err := s.engine.Converge(ctx, plan); err != nil {
-		// The configuration stands; the router does not hold it yet. Reconcile tries again.
+		// The configuration stands; the router does not hold it yet: FRR may still be starting, an interface be missing. Reconcile tries again.
 		s.engine.Log.Error("router does not hold its configuration", "error", err)
-		s.setDrift(err)
 	}
+	s.setDrift(err)
 	if err := writeJournal(s.cfg.Dir, record{Config: r.Config, Numbers: plan.Numbers}); err != nil {
 		return err
 	}
 	s.swap(config, plan, nil)
 	return nil
+}
+
+// reach compiles a configuration that was valid once and converges to it. The
+// plan it returns with an error is the best there is to know of it.
+func (s *Store) reach(ctx context.Context, config *tree.Node, numbers intent.Numbers) (intent.Plan, error) {
+	plan, err := intent.Compile(config, s.cfg.Lines, numbers)
+	if err != nil {
+		return intent.Plan{Numbers: numbers}, fmt.Errorf("configuration does not fit this router now: %w", err)
+	}
+	return plan, s.engine.Converge(ctx, plan)
 }
 
 // Running is the configuration and what it means. Do not change it.
@@ -205,9 +212,26 @@ func (s *Store) Drift() error {
 func (s *Store) Reconcile(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	_, plan := s.Running()
-	err := s.engine.Converge(ctx, plan)
+	config, before := s.Running()
+	plan, err := s.reach(ctx, config, before.Numbers)
 	s.setDrift(err)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.plan = plan
+	}
+	return err
+}
+
+// Check compares the router with the running configuration without changing anything, and remembers the difference as drift.
+func (s *Store) Check() error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	_, plan := s.Running()
+	err := s.engine.Check(plan)
+	if err != nil {
+		s.setDrift(err)
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -191,5 +192,38 @@ func TestForeignSchedulerIsRefused(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, r.Dump()); diff != "" {
 		t.Errorf("kernel after refusal (-before +after):\n%s", diff)
+	}
+}
+
+func TestCountersAreTrue(t *testing.T) {
+	r := labtest.NewRouter(t)
+	k := open(t, r, t.TempDir())
+	slow := hntes(95e6)
+	p := slow.Ports["ge-b"]
+	p.Rate = 1e6
+	p.Queues[0].Rate, p.Queues[1].Rate, p.Queues[1].Buffer = 5e4, 95e4, 20000
+	slow.Ports["ge-b"] = p
+	if err := converge(k, slow); err != nil {
+		t.Fatal(err)
+	}
+	r.Run("ip", "-n", r.Peer, "link", "set", "ge-b", "address", "02:00:00:00:00:02")
+	const sent, size = 400, 142 // 100 octets of UDP payload on Ethernet
+	sendPair(t, r, sent)
+	var c QueueCounters
+	for range 300 {
+		all, err := k.PortCounters("ge-b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c = all[2]; c.Packets+c.Drops == sent {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if c.Packets+c.Drops != sent || c.Drops == 0 {
+		t.Errorf("sent %d, queue says %d passed and %d dropped", sent, c.Packets, c.Drops)
+	}
+	if c.Octets != c.Packets*size {
+		t.Errorf("%d octets for %d packets of %d", c.Octets, c.Packets, size)
 	}
 }

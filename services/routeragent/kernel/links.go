@@ -73,28 +73,30 @@ func (k *Kernel) HasLink(name string) bool {
 	return err == nil
 }
 
-// Watch wakes its reader when a link or a route changes, until done closes. Bursts are one wake.
+// Watch wakes its reader when a link or a route changes. Bursts are one wake. The
+// channel closes when done does, or when the kernel could not queue all
+// messages; then watch again.
 func (k *Kernel) Watch(done <-chan struct{}) (<-chan struct{}, error) {
 	links, routes := make(chan netlink.LinkUpdate, 64), make(chan netlink.RouteUpdate, 64)
+	stop := make(chan struct{})
 	ns := k.conn.ns
-	if err := netlink.LinkSubscribeWithOptions(links, done, netlink.LinkSubscribeOptions{Namespace: &ns}); err != nil {
+	if err := netlink.LinkSubscribeWithOptions(links, stop, netlink.LinkSubscribeOptions{Namespace: &ns}); err != nil {
 		return nil, fmt.Errorf("watch links: %w", err)
 	}
-	if err := netlink.RouteSubscribeWithOptions(routes, done, netlink.RouteSubscribeOptions{Namespace: &ns}); err != nil {
+	if err := netlink.RouteSubscribeWithOptions(routes, stop, netlink.RouteSubscribeOptions{Namespace: &ns}); err != nil {
+		close(stop)
 		return nil, fmt.Errorf("watch routes: %w", err)
 	}
 	wake := make(chan struct{}, 1)
 	go func() {
-		for links != nil || routes != nil {
+		defer close(wake)
+		defer close(stop)
+		for ok := true; ok; {
 			select {
-			case _, ok := <-links:
-				if !ok {
-					links = nil
-				}
-			case _, ok := <-routes:
-				if !ok {
-					routes = nil
-				}
+			case _, ok = <-links:
+			case _, ok = <-routes:
+			case <-done:
+				return
 			}
 			select {
 			case wake <- struct{}{}:

@@ -30,14 +30,11 @@ func (n *Node) remove(rest []Elem) {
 	}
 	switch {
 	case e.Schema.Kind == List:
-		for key, entry := range m.Members {
-			if !keysMatch(e.Keys, entry.Keys) {
-				continue
-			}
+		for _, id := range m.selected(e) {
 			if len(rest) == 1 {
-				delete(m.Members, key)
+				delete(m.Members, id)
 			} else {
-				entry.remove(rest[1:])
+				m.Members[id].remove(rest[1:])
 			}
 		}
 	case len(rest) == 1:

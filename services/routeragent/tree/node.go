@@ -77,10 +77,25 @@ func (n *Node) find(at Path, rest []Elem) []Match {
 		return m.find(at.with(e.Schema, nil), rest[1:])
 	}
 	var out []Match
-	for _, key := range m.names() {
+	for _, key := range m.selected(e) {
 		entry := m.Members[key]
-		if keysMatch(e.Keys, entry.Keys) {
-			out = append(out, entry.find(at.with(e.Schema, entry.Keys), rest[1:])...)
+		out = append(out, entry.find(at.with(e.Schema, entry.Keys), rest[1:])...)
+	}
+	return out
+}
+
+// selected lists the ids of a list's entries that an element of a path selects.
+func (n *Node) selected(e Elem) []string {
+	if e.concrete() {
+		if id := entryKey(e.Schema, e.Keys); n.Members[id] != nil {
+			return []string{id}
+		}
+		return nil
+	}
+	var out []string
+	for _, id := range n.names() {
+		if keysMatch(e.Keys, n.Members[id].Keys) {
+			out = append(out, id)
 		}
 	}
 	return out

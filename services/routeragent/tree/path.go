@@ -73,10 +73,17 @@ func (p Path) Schema() *Schema {
 // Concrete is true if every list entry is named.
 func (p Path) Concrete() bool {
 	for _, e := range p.Elems {
-		for _, v := range e.Keys {
-			if v == "*" {
-				return false
-			}
+		if !e.concrete() {
+			return false
+		}
+	}
+	return true
+}
+
+func (e Elem) concrete() bool {
+	for _, v := range e.Keys {
+		if v == "*" {
+			return false
 		}
 	}
 	return true
