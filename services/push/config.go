@@ -9,8 +9,11 @@ type Configuration struct {
 	RollbackAfter time.Duration `yaml:"rollback_after"`
 	// VerifyFor is how long routers have to show the new state (LSP up, rules installed). Default 20s.
 	VerifyFor time.Duration `yaml:"verify_for"`
-	// CallTimeout bounds one call to a router. Default 10s.
+	// CallTimeout bounds one question to a router. Default 10s.
 	CallTimeout time.Duration `yaml:"call_timeout"`
+	// CommitTimeout bounds one commit, confirmation or cancellation: the router answers when its kernel and routing
+	// daemon have done it. Default 30s.
+	CommitTimeout time.Duration `yaml:"commit_timeout"`
 	// LockTTL is how long a router stays locked after a control plane that died. Default 15s.
 	LockTTL time.Duration `yaml:"lock_ttl"`
 }
@@ -21,6 +24,7 @@ func DefaultConfiguration() Configuration {
 		RollbackAfter: 60 * time.Second,
 		VerifyFor:     20 * time.Second,
 		CallTimeout:   10 * time.Second,
+		CommitTimeout: 30 * time.Second,
 		LockTTL:       15 * time.Second,
 	}
 }

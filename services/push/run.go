@@ -52,8 +52,8 @@ type run struct {
 	dir direction
 	// by is who asked.
 	by string
-	// names are the routers in the order in which they are changed.
-	names []string
+	// waves are the routers in the order in which they are changed; those of one wave at once.
+	waves [][]string
 	// attempt numbers commits, so that a second rollback is not taken for the first.
 	attempt int
 
@@ -63,11 +63,16 @@ type run struct {
 
 func (c *Component) newRun(cs *pushv1.ChangeSet, dir direction, by string) *run {
 	r := &run{c: c, id: cs.GetId(), dir: dir, by: by, routers: map[string]driver.Driver{}}
+	last := -1
 	for _, d := range cs.GetDevices() {
-		r.names = append(r.names, d.GetDevice())
+		if rank(d) != last {
+			r.waves = append(r.waves, nil)
+		}
+		last = rank(d)
+		r.waves[len(r.waves)-1] = append(r.waves[len(r.waves)-1], d.GetDevice())
 	}
 	if dir.name == rollingBack.name {
-		slices.Reverse(r.names)
+		slices.Reverse(r.waves)
 		for _, t := range cs.GetHistory() {
 			if t.GetState() == pushv1.State_STATE_ROLLING_BACK {
 				r.attempt++
@@ -103,7 +108,7 @@ func (r *run) locked(ctx context.Context, part func(context.Context) error) {
 }
 
 func (r *run) underLock(ctx context.Context, part func(context.Context) error) error {
-	held, err := r.c.lock(ctx, r.id, r.names)
+	held, err := r.c.lock(ctx, r.id, r.all())
 	if err != nil {
 		return err
 	}
@@ -116,15 +121,15 @@ func (r *run) underLock(ctx context.Context, part func(context.Context) error) e
 }
 
 func (r *run) forward(ctx context.Context) error {
-	if err := r.each(ctx, r.preflight); err != nil {
+	if err := r.each(ctx, r.all(), r.preflight); err != nil {
 		return err
 	}
-	for _, name := range r.names {
-		if err := r.commit(ctx, name); err != nil {
+	for _, wave := range r.waves {
+		if err := r.each(ctx, wave, r.commit); err != nil {
 			return err
 		}
 	}
-	if err := r.each(ctx, r.verify); err != nil {
+	if err := r.each(ctx, r.all(), r.verify); err != nil {
 		return err
 	}
 	if r.dir.name == applying.name {
@@ -140,20 +145,22 @@ func (r *run) forward(ctx context.Context) error {
 }
 
 func (r *run) confirmAll(ctx context.Context) error {
-	for _, name := range r.names {
-		if err := r.confirm(ctx, name); err != nil {
+	for _, wave := range r.waves {
+		if err := r.each(ctx, wave, r.confirm); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// each does a step on all routers at once and joins what went wrong.
-func (r *run) each(ctx context.Context, do func(context.Context, string) error) error {
-	errs := make([]error, len(r.names))
+func (r *run) all() []string { return slices.Concat(r.waves...) }
+
+// each does a step on some routers at once and joins what went wrong.
+func (r *run) each(ctx context.Context, names []string, do func(context.Context, string) error) error {
+	errs := make([]error, len(names))
 	var g errgroup.Group
 	g.SetLimit(parallelRouters)
-	for i, name := range r.names {
+	for i, name := range names {
 		g.Go(func() error {
 			errs[i] = do(ctx, name)
 			return nil
@@ -193,9 +200,18 @@ func (r *run) closeAll() {
 	}
 }
 
-// call does one thing with a router within the call time-out.
-func (r *run) call(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
-	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.CallTimeout)
+// ask does one thing with a router that changes nothing.
+func (r *run) ask(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
+	return r.call(ctx, name, r.c.cfg.CallTimeout, do)
+}
+
+// tell does one thing with a router that it answers when it has done it.
+func (r *run) tell(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
+	return r.call(ctx, name, r.c.cfg.CommitTimeout, do)
+}
+
+func (r *run) call(ctx context.Context, name string, within time.Duration, do func(context.Context, driver.Driver) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	router, err := r.router(ctx, name)
 	if err != nil {
@@ -218,7 +234,7 @@ func (r *run) hangUp(name string) {
 }
 
 func (r *run) snapshot(ctx context.Context, name string) (units map[string]string, err error) {
-	err = r.call(ctx, name, func(ctx context.Context, d driver.Driver) error {
+	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error {
 		s, err := d.Snapshot(ctx)
 		units = s.Units
 		return err
@@ -265,7 +281,7 @@ func (r *run) preflight(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = r.call(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Probe(ctx) })
+	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Probe(ctx) })
 	if err != nil {
 		return r.fail(ctx, name, r.dir.refused, err)
 	}
@@ -321,7 +337,7 @@ func (r *run) count(router, result string) {
 }
 
 func (r *run) send(ctx context.Context, name string, c driver.Commit) error {
-	return r.call(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, c) })
+	return r.tell(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, c) })
 }
 
 // poll is how often a router is asked again.

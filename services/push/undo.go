@@ -14,7 +14,7 @@ import (
 
 // back takes from every router what this run gave it.
 func (r *run) back(ctx context.Context) {
-	err := r.each(ctx, func(ctx context.Context, name string) error {
+	err := r.each(ctx, r.all(), func(ctx context.Context, name string) error {
 		d, err := r.recorded(ctx, name)
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ const expiryGrace = 5 * time.Second
 func (r *run) cancel(ctx context.Context, d *pushv1.DeviceChange) error {
 	name, deadline, told := d.GetDevice(), d.GetRollbackAt().AsTime().Add(expiryGrace), false
 	for {
-		err := r.call(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Cancel(ctx, d.GetCommitId()) })
+		err := r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Cancel(ctx, d.GetCommitId()) })
 		if errors.Is(err, driver.ErrNotPending) {
 			err = r.whatIsThere(ctx, d)
 		}
@@ -94,7 +94,7 @@ func (r *run) revert(ctx context.Context, d *pushv1.DeviceChange) error {
 		err = r.settle(ctx, name, c)
 	}
 	if err == nil {
-		err = r.call(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, c.ID) })
+		err = r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, c.ID) })
 	}
 	if err != nil {
 		return r.fail(ctx, name, d.GetState(), fmt.Errorf("could not be taken back, look at the router: %w", err))

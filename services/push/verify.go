@@ -85,7 +85,7 @@ func (r *run) look(ctx context.Context, name string, changes []diff.Change, e dr
 	if missing := diff.Holds(units, changes, diff.After); missing != nil {
 		checks[0] = driver.Check{Text: "configuration differs at " + strings.Join(missing, ", ")}
 	}
-	err = r.call(ctx, name, func(ctx context.Context, d driver.Driver) error {
+	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error {
 		state, err := d.Verify(ctx, e)
 		checks = append(checks, state...)
 		return err
@@ -104,7 +104,7 @@ func (r *run) confirm(ctx context.Context, name string) error {
 		return err // confirmed before a restart
 	}
 	for ctx.Err() == nil {
-		err = r.call(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, d.GetCommitId()) })
+		err = r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, d.GetCommitId()) })
 		if errors.Is(err, driver.ErrNotPending) {
 			err = r.alreadyKept(ctx, name, err)
 		}

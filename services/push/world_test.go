@@ -137,7 +137,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, routers: map[string]*pushtest.Router{}, plans: &plans{full: goldenPlans(t)}, cfg: Configuration{
-		RollbackAfter: 12 * time.Second, VerifyFor: time.Second, CallTimeout: 3 * time.Second, LockTTL: 2 * time.Second,
+		RollbackAfter: 12 * time.Second, VerifyFor: time.Second, CallTimeout: 3 * time.Second, CommitTimeout: 3 * time.Second, LockTTL: 2 * time.Second,
 	}}
 	certs := gnmitest.NewCerts(t)
 	inv := &device.Inventory{}
