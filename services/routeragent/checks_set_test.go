@@ -10,6 +10,7 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi_ext"
 	"google.golang.org/grpc/codes"
 
+	"github.com/millrace/millrace/services/routeragent/frr"
 	"github.com/millrace/millrace/services/routeragent/oc"
 )
 
@@ -156,6 +157,25 @@ func TestCheck24And25AFailedSetLeavesNoTraceAtWhateverStepItFails(t *testing.T) 
 	}
 	if got := x.router.In("tc", "qdisc", "show", "dev", "ge-a"); !strings.Contains(got, "htb 7e0") {
 		t.Errorf("the Set that no step failed did nothing:\n%s", got)
+	}
+}
+
+func TestCheck25AnLSPThatFRRRefusesLeavesNoTrace(t *testing.T) {
+	x := newTarget(t)
+	before := x.router.Dump()
+	for _, c := range []struct {
+		fault error
+		want  codes.Code
+	}{
+		{fmt.Errorf("%w: %w", frr.ErrUnresolved, errInjected), codes.FailedPrecondition},
+		{fmt.Errorf("%w: %w", frr.ErrUnavailable, errInjected), codes.Unavailable},
+		{errInjected, codes.Aborted},
+	} {
+		x.lsps.fail = c.fault
+		wantCode(t, x.set(x.request("update / "+hntes("95"))), c.want)
+		if diff := cmp.Diff(before, x.router.Dump()); diff != "" || x.config("/qos") != "" {
+			t.Errorf("kernel after %v (-before +after):\n%s", c.fault, diff)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Server) read(ctx context.Context, f filter, paths ...tree.Path) (*tree.
 		return nil, status.Errorf(codes.Internal, "read state: %v", err)
 	}
 	if f.config {
-		both := running.Clone()
+		both := running.Pick(paths...)
 		both.Merge(data)
 		return both, nil
 	}

@@ -20,6 +20,11 @@ func (r *Reader) database(ctx context.Context, n *tree.Node) error {
 		r.deps.Log.Warn("link-state database not readable", "error", err)
 		return nil
 	}
+	fill(n, db)
+	return nil
+}
+
+func fill(n *tree.Node, db *frr.Database) {
 	for area, nodes := range db.Areas {
 		protocol := instance(n).Into("protocols").Entry("protocol", "openconfig-policy-types:OSPF", "ospf")
 		ted := protocol.Into("ospfv2", "areas").Entry("area", area).Into("ted", "nodes")
@@ -27,7 +32,6 @@ func (r *Reader) database(ctx context.Context, n *tree.Node) error {
 			fillNode(ted.Entry("node", node.ID.String()), node)
 		}
 	}
-	return nil
 }
 
 // cached reads the database at most every databaseAge, one reader at a time.

@@ -177,3 +177,54 @@ func (n *Node) Entries() []*Node {
 	})
 	return out
 }
+
+// Pick copies what the paths select, with the containers and list entries above
+// it: a reading of counters must not cost a copy of the whole configuration.
+func (n *Node) Pick(paths ...Path) *Node {
+	out := newNode(n.Schema)
+	for _, p := range paths {
+		for _, m := range n.Find(p) {
+			at := out
+			for i, e := range m.Path.Elems {
+				if i == len(m.Path.Elems)-1 {
+					at.place(e, m.Node.Clone())
+				} else if at = at.list(e.Schema); e.Schema.Kind == List {
+					at = at.entry(e)
+				}
+			}
+			if len(m.Path.Elems) == 0 {
+				return n.Clone()
+			}
+		}
+	}
+	return out
+}
+
+// entry finds or makes the entry of a list with its key leaves.
+func (n *Node) entry(e Elem) *Node {
+	id := entryKey(n.Schema, e.Keys)
+	have, ok := n.Members[id]
+	if !ok {
+		have = newNode(n.Schema)
+		have.Keys = e.Keys
+		for _, k := range n.Schema.Keys {
+			s := n.Schema.Children[k]
+			have.Members[k] = &Node{Schema: s, Value: keyValue(s, e.Keys[k])}
+		}
+		n.Members[id] = have
+	}
+	return have
+}
+
+// place puts a node where an element says; what another path put there already stays with it.
+func (n *Node) place(e Elem, c *Node) {
+	into, key := n, e.Schema.Name
+	if e.Schema.Kind == List && c.isEntry() {
+		into, key = n.list(e.Schema), entryKey(e.Schema, e.Keys)
+	}
+	if old, ok := into.Members[key]; ok && old.Members != nil {
+		old.Merge(c)
+		return
+	}
+	into.Members[key] = c
+}

@@ -1,0 +1,43 @@
+package state
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/services/routeragent/frr"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+func TestLinkStateDatabaseIsValidOpenConfig(t *testing.T) {
+	raw, err := os.ReadFile("../frr/testdata/frr-8.4.4-three-routers.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := frr.ParseDatabase(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := tree.New()
+	fill(n, db)
+	got := map[string]string{}
+	tree.Match{Node: n}.Leaves(func(m tree.Match) { got[m.Path.String()] = m.Node.Typed().String() })
+	const node = "/network-instances/network-instance[name=DEFAULT]/protocols/protocol[identifier=OSPF][name=ospf]/ospfv2/areas/area[identifier=0.0.0.0]/ted/nodes/node[router-id=10.255.0.3]"
+	for path, want := range map[string]string{
+		node + "/state/loopback":  `"10.255.0.3"`,
+		node + "/state/sid-label": "16003",
+		node + "/state/srgb-size": "8000",
+		node + "/links/link[local-address=10.0.23.1]/state/remote-router-id":  `"10.255.0.2"`,
+		node + "/links/link[local-address=10.0.23.1]/state/remote-address":    `"10.0.23.2"`,
+		node + "/links/link[local-address=10.0.23.1]/state/igp-metric":        "10",
+		node + "/links/link[local-address=10.0.23.1]/state/maximum-bandwidth": "1410065408",
+		node + "/prefixes/prefix[prefix=10.255.0.3/32]/state/metric":          "0",
+	} {
+		if !strings.HasSuffix(got[path], want) {
+			t.Errorf("%s is %q, want %s", path, got[path], want)
+		}
+	}
+	if _, err := n.Device(); err != nil && !strings.Contains(err.Error(), "config/") {
+		t.Errorf("ygot cannot read it: %v", err)
+	}
+}
