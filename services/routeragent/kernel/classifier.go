@@ -1,18 +1,12 @@
 package kernel
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"math/bits"
-	"net/netip"
 	"slices"
-	"sort"
 
 	"github.com/cilium/ebpf"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/millrace/millrace/services/routeragent/bpf"
@@ -247,170 +241,6 @@ func (c *classifier) clearNewHits(rules []Rule) {
 	}
 }
 
-// ruleset builds the hash map of a policy: all rules, and the pairs of prefix lengths they use.
-func ruleset(rules []Rule) (*ebpf.Map, error) {
-	spec, err := bpf.LoadClassifier()
-	if err != nil {
-		return nil, err
-	}
-	ms := spec.Maps[bpf.ClassifierMapTeRuleset]
-	keys, values := encodeRules(rules)
-	ms.MaxEntries = uint32(max(len(keys), 1))
-	m, err := ebpf.NewMap(ms)
-	if err != nil {
-		return nil, fmt.Errorf("make rule map: %w", err)
-	}
-	if len(keys) == 0 {
-		return m, nil
-	}
-	if _, err := m.BatchUpdate(keys, values, nil); err != nil {
-		m.Close()
-		return nil, fmt.Errorf("fill rule map: %w", err)
-	}
-	return m, nil
-}
-
-const (
-	lengthsKey    = 255
-	pairsPerBlock = 8
-	// MaxLengthPairs is how many pairs of prefix lengths a policy may use.
-	MaxLengthPairs = 32
-)
-
-// encodeRules turns rules into map entries; of two rules with the same prefixes the lower sequence stands.
-func encodeRules(rules []Rule) ([]bpf.ClassifierKey, []bpf.ClassifierRule) {
-	entries := map[bpf.ClassifierKey]bpf.ClassifierRule{}
-	lengths := map[[2]uint8]bool{}
-	for _, r := range rules {
-		k := bpf.ClassifierKey{Src: be32(r.Src.Addr()), Dst: be32(r.Dst.Addr()), SrcLen: uint8(r.Src.Bits()), DstLen: uint8(r.Dst.Bits())}
-		lengths[[2]uint8{k.SrcLen, k.DstLen}] = true
-		if old, ok := entries[k]; ok && old.Sequence <= r.Sequence {
-			continue
-		}
-		entries[k] = bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Hit)}
-	}
-	addLengths(entries, lengths)
-	var keys []bpf.ClassifierKey
-	var values []bpf.ClassifierRule
-	for k, v := range entries {
-		keys, values = append(keys, k), append(values, v)
-	}
-	return keys, values
-}
-
-func addLengths(entries map[bpf.ClassifierKey]bpf.ClassifierRule, lengths map[[2]uint8]bool) {
-	var flat []byte
-	for l := range lengths {
-		flat = append(flat, l[0], l[1])
-	}
-	for len(flat)%(2*pairsPerBlock) != 0 {
-		flat = append(flat, lengthsKey, lengthsKey)
-	}
-	for b := 0; b < len(flat)/(2*pairsPerBlock); b++ {
-		k := bpf.ClassifierKey{Src: bits.ReverseBytes32(uint32(b)), SrcLen: lengthsKey, DstLen: lengthsKey}
-		v := flat[b*2*pairsPerBlock:]
-		e := binary.NativeEndian
-		entries[k] = bpf.ClassifierRule{Mark: e.Uint32(v), Sequence: e.Uint32(v[4:]), Hit: e.Uint32(v[8:]), Pad: e.Uint32(v[12:])}
-	}
-}
-
-// be32 is an address as it lies in memory of the packet.
-func be32(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.NativeEndian.Uint32(b[:])
-}
-
-func digest(rules []Rule) [32]byte {
-	lines := make([]string, len(rules))
-	for i, r := range rules {
-		lines[i] = fmt.Sprintf("%d %s %s %x %d\n", r.Sequence, r.Src, r.Dst, r.Mark, r.Hit)
-	}
-	sort.Strings(lines)
-	h := sha256.New()
-	for _, l := range lines {
-		h.Write([]byte(l))
-	}
-	return [32]byte(h.Sum(nil))
-}
-
-// directions are the hooks the programs hang on.
-var directions = map[string]uint32{"ingress": netlink.HANDLE_MIN_INGRESS, "egress": netlink.HANDLE_MIN_EGRESS}
-
-func (c *classifier) filter(l netlink.Link, parent uint32) (*netlink.BpfFilter, error) {
-	list, err := c.kernel.conn.FilterList(l, parent)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range list {
-		if b, ok := f.(*netlink.BpfFilter); ok && b.Name == filterName {
-			return b, nil
-		}
-	}
-	return nil, nil
-}
-
-// attach hangs both programs on an interface, making clsact where there is none.
-func (c *classifier) attach(name string) error {
-	l, err := c.kernel.link(name)
-	if err != nil {
-		return err
-	}
-	if err := c.ensureClsact(name, l); err != nil {
-		return err
-	}
-	for _, dir := range []string{"egress", "ingress"} {
-		prog := map[string]*ebpf.Program{"ingress": c.obj.Ingress, "egress": c.obj.Egress}[dir]
-		if f, err := c.filter(l, directions[dir]); err != nil {
-			return fmt.Errorf("list filters of %s: %w", name, err)
-		} else if f != nil && isProgram(prog, f.Id) {
-			continue
-		}
-		err := c.kernel.step("attach "+dir+" classifier to "+name, func() error {
-			return c.kernel.conn.FilterReplace(&netlink.BpfFilter{
-				FilterAttrs:  netlink.FilterAttrs{LinkIndex: l.Attrs().Index, Parent: directions[dir], Handle: 1, Protocol: unix.ETH_P_ALL, Priority: filterPriority},
-				Fd:           prog.FD(),
-				Name:         filterName,
-				DirectAction: true,
-			})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func isProgram(p *ebpf.Program, id int) bool {
-	info, err := p.Info()
-	if err != nil {
-		return false
-	}
-	have, ok := info.ID()
-	return ok && int(have) == id
-}
-
-func (c *classifier) ensureClsact(name string, l netlink.Link) error {
-	qdiscs, err := c.kernel.conn.qdiscs(l.Attrs().Index)
-	if err != nil {
-		return err
-	}
-	for _, q := range qdiscs {
-		switch q.Kind {
-		case "clsact":
-			return nil
-		case "ingress":
-			return fmt.Errorf("interface %s: %w: ingress qdisc; the classifier needs clsact", name, ErrConflict)
-		}
-	}
-	return c.kernel.step("add clsact to "+name, func() error {
-		c.kernel.owned.Clsact[name] = true
-		if err := c.kernel.owned.save(); err != nil {
-			return err
-		}
-		return c.kernel.conn.batch(newQdisc(l.Attrs().Index, clsactHdl, clsactID, "clsact", nil))
-	})
-}
-
 // point tells the programs which rules and which scheduler an interface has.
 func (c *classifier) point(name string, s Spec) error {
 	want, index, err := c.portEntry(name, s)
@@ -470,41 +300,6 @@ func (c *classifier) prune(s Spec) error {
 		delete(c.loaded, slot)
 	}
 	return nil
-}
-
-func (c *classifier) detach(name string) error {
-	l, err := c.kernel.link(name)
-	if errors.As(err, &netlinkNotFound) {
-		delete(c.kernel.owned.Clsact, name)
-		return c.kernel.owned.save()
-	}
-	if err != nil {
-		return err
-	}
-	others := 0
-	for _, parent := range directions {
-		list, err := c.kernel.conn.FilterList(l, parent)
-		if err != nil {
-			return err
-		}
-		for _, f := range list {
-			if b, ok := f.(*netlink.BpfFilter); !ok || b.Name != filterName {
-				others++
-			} else if err := c.kernel.conn.FilterDel(f); err != nil {
-				return err
-			}
-		}
-	}
-	if c.obj != nil {
-		_ = c.obj.Ports.Delete(uint32(l.Attrs().Index))
-	}
-	if c.kernel.owned.Clsact[name] && others == 0 {
-		if err := c.kernel.conn.batch(delQdisc(l.Attrs().Index, clsactHdl, clsactID)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-			return err
-		}
-	}
-	delete(c.kernel.owned.Clsact, name)
-	return c.kernel.owned.save()
 }
 
 func (c *classifier) verify(s Spec) error {

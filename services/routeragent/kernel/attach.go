@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// directions are the hooks the programs hang on.
+var directions = map[string]uint32{"ingress": netlink.HANDLE_MIN_INGRESS, "egress": netlink.HANDLE_MIN_EGRESS}
+
+func (c *classifier) filter(l netlink.Link, parent uint32) (*netlink.BpfFilter, error) {
+	list, err := c.kernel.conn.FilterList(l, parent)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range list {
+		if b, ok := f.(*netlink.BpfFilter); ok && b.Name == filterName {
+			return b, nil
+		}
+	}
+	return nil, nil
+}
+
+// attach hangs both programs on an interface, making clsact where there is none.
+func (c *classifier) attach(name string) error {
+	l, err := c.kernel.link(name)
+	if err != nil {
+		return err
+	}
+	if err := c.ensureClsact(name, l); err != nil {
+		return err
+	}
+	for _, dir := range []string{"egress", "ingress"} {
+		prog := map[string]*ebpf.Program{"ingress": c.obj.Ingress, "egress": c.obj.Egress}[dir]
+		if f, err := c.filter(l, directions[dir]); err != nil {
+			return fmt.Errorf("list filters of %s: %w", name, err)
+		} else if f != nil && isProgram(prog, f.Id) {
+			continue
+		}
+		err := c.kernel.step("attach "+dir+" classifier to "+name, func() error {
+			return c.kernel.conn.FilterReplace(&netlink.BpfFilter{
+				FilterAttrs:  netlink.FilterAttrs{LinkIndex: l.Attrs().Index, Parent: directions[dir], Handle: 1, Protocol: unix.ETH_P_ALL, Priority: filterPriority},
+				Fd:           prog.FD(),
+				Name:         filterName,
+				DirectAction: true,
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isProgram(p *ebpf.Program, id int) bool {
+	info, err := p.Info()
+	if err != nil {
+		return false
+	}
+	have, ok := info.ID()
+	return ok && int(have) == id
+}
+
+func (c *classifier) ensureClsact(name string, l netlink.Link) error {
+	qdiscs, err := c.kernel.conn.qdiscs(l.Attrs().Index)
+	if err != nil {
+		return err
+	}
+	for _, q := range qdiscs {
+		switch q.Kind {
+		case "clsact":
+			return nil
+		case "ingress":
+			return fmt.Errorf("interface %s: %w: ingress qdisc; the classifier needs clsact", name, ErrConflict)
+		}
+	}
+	return c.kernel.step("add clsact to "+name, func() error {
+		c.kernel.owned.Clsact[name] = true
+		if err := c.kernel.owned.save(); err != nil {
+			return err
+		}
+		return c.kernel.conn.batch(newQdisc(l.Attrs().Index, clsactHdl, clsactID, "clsact", nil))
+	})
+}
+
+func (c *classifier) detach(name string) error {
+	l, err := c.kernel.link(name)
+	if errors.As(err, &netlinkNotFound) {
+		delete(c.kernel.owned.Clsact, name)
+		return c.kernel.owned.save()
+	}
+	if err != nil {
+		return err
+	}
+	others := 0
+	for _, parent := range directions {
+		list, err := c.kernel.conn.FilterList(l, parent)
+		if err != nil {
+			return err
+		}
+		for _, f := range list {
+			if b, ok := f.(*netlink.BpfFilter); !ok || b.Name != filterName {
+				others++
+			} else if err := c.kernel.conn.FilterDel(f); err != nil {
+				return err
+			}
+		}
+	}
+	if c.obj != nil {
+		_ = c.obj.Ports.Delete(uint32(l.Attrs().Index))
+	}
+	if c.kernel.owned.Clsact[name] && others == 0 {
+		if err := c.kernel.conn.batch(delQdisc(l.Attrs().Index, clsactHdl, clsactID)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+			return err
+		}
+	}
+	delete(c.kernel.owned.Clsact, name)
+	return c.kernel.owned.save()
+}
