@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
