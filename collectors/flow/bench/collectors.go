@@ -34,9 +34,10 @@ type process struct {
 	dir     string
 }
 
-func launch(ctx context.Context, core int, address string, counted string, argv ...string) (*process, error) {
+func launch(ctx context.Context, o options, address string, counted string, argv ...string) (*process, error) {
 	p := &process{address: address, output: &bytes.Buffer{}, counted: regexp.MustCompile(counted)}
-	p.cmd = exec.CommandContext(ctx, "taskset", append([]string{"-c", strconv.Itoa(core)}, argv...)...)
+	pinned := []string{"-n", strconv.Itoa(o.nice), "taskset", "-c", strconv.Itoa(o.collector)}
+	p.cmd = exec.CommandContext(ctx, "nice", append(pinned, argv...)...)
 	p.cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if err := p.cmd.Start(); err != nil {
@@ -90,7 +91,7 @@ func (n nfcapd) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := launch(ctx, n.collector, address, `Flows: (\d+)`,
+	p, err := launch(ctx, n.options, address, `Flows: (\d+)`,
 		"nfcapd", "-w", dir, "-p", port, "-b", "127.0.0.1", "-B", strconv.Itoa(n.buffer), "-t", "3600")
 	if err != nil {
 		os.RemoveAll(dir)
@@ -115,7 +116,7 @@ func (m millrace) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return launch(ctx, m.collector, address, `published (\d+)`, self, "-serve", address, "-buffer", strconv.Itoa(m.buffer))
+	return launch(ctx, m.options, address, `published (\d+)`, self, "-serve", address, "-buffer", strconv.Itoa(m.buffer))
 }
 
 // serve is the collector under test, until SIGTERM.

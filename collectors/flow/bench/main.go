@@ -28,6 +28,8 @@ type options struct {
 	sender    int
 	collector int
 	buffer    int
+	nice      int
+	tries     int
 	serve     string
 }
 
@@ -38,7 +40,9 @@ func main() {
 	flag.IntVar(&o.seconds, "seconds", 4, "length of each step")
 	flag.IntVar(&o.sender, "sender-core", 0, "core of the sender")
 	flag.IntVar(&o.collector, "collector-core", 1, "core of the collector under test")
-	flag.IntVar(&o.buffer, "buffer", 212992, "receive buffer in bytes asked for by both (the default of net.core.rmem_max)")
+	flag.IntVar(&o.buffer, "buffer", 4<<20, "receive buffer in bytes asked for by both; nfcapd gets no more than net.core.rmem_max")
+	flag.IntVar(&o.nice, "nice", 0, "niceness of sender and collectors; negative (as root) on a machine that others use")
+	flag.IntVar(&o.tries, "tries", 2, "how often a step that lost something is tried; the best counts")
 	flag.StringVar(&o.serve, "serve", "", "internal: be the collector under test on this address")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -76,7 +80,7 @@ func table(ctx context.Context, o options) error {
 			if gone[c.name()] || ctx.Err() != nil {
 				continue
 			}
-			r, err := step(ctx, o, c, rate)
+			r, err := best(ctx, o, c, rate)
 			if err != nil {
 				return fmt.Errorf("%s at %d flows/s: %w", c.name(), rate, err)
 			}
@@ -94,12 +98,24 @@ type result struct {
 
 func (r result) loss() float64 { return 1 - float64(r.counted)/float64(r.sent) }
 
+// best keeps a neighbour's burst of work on the core from counting as the collector's loss.
+func best(ctx context.Context, o options, c collector, rate int) (result, error) {
+	least, err := step(ctx, o, c, rate)
+	for try := 1; err == nil && try < o.tries && least.loss() > 0; try++ {
+		var again result
+		if again, err = step(ctx, o, c, rate); err == nil && again.loss() < least.loss() {
+			least = again
+		}
+	}
+	return least, err
+}
+
 func step(ctx context.Context, o options, c collector, rate int) (result, error) {
 	running, err := c.start(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	sent, took, err := send(ctx, running.address, o.sender, rate, time.Duration(o.seconds)*time.Second)
+	sent, took, err := send(ctx, running.address, o, rate, time.Duration(o.seconds)*time.Second)
 	if err != nil {
 		running.kill()
 		return result{}, err

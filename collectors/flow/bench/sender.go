@@ -73,13 +73,16 @@ func dataDatagram() []byte {
 
 // send sends at a rate, in flows per second, from one core, and returns how
 // many flows it sent and how long that took.
-func send(ctx context.Context, to string, core, rate int, length time.Duration) (flows int, took time.Duration, err error) {
+func send(ctx context.Context, to string, o options, rate int, length time.Duration) (flows int, took time.Duration, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var set unix.CPUSet
-	set.Set(core)
+	set.Set(o.sender)
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return 0, 0, fmt.Errorf("pin the sender to core %d: %w", core, err)
+		return 0, 0, fmt.Errorf("pin the sender to core %d: %w", o.sender, err)
+	}
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, o.nice); err != nil {
+		return 0, 0, fmt.Errorf("set the sender's niceness to %d: %w", o.nice, err)
 	}
 	conn, err := net.Dial("udp4", to)
 	if err != nil {
