@@ -91,25 +91,14 @@ func (c *Component) prepare(ctx context.Context, db store.DB) error {
 func (c *Component) subscribe(ctx context.Context) error {
 	c.busy.add(0)
 	for range c.cfg.Workers {
-		if err := c.deps.Bus.Subscribe(ctx, bus.TopicFlows, group, c.logged(c.takeFlows)); err != nil {
+		if err := c.deps.Bus.Subscribe(ctx, bus.TopicFlows, group, c.takeFlows); err != nil {
 			return fmt.Errorf("subscribe to flows: %w", err)
 		}
-		if err := c.deps.Bus.Subscribe(ctx, bus.TopicTelemetry, group, c.logged(c.takeTelemetry)); err != nil {
+		if err := c.deps.Bus.Subscribe(ctx, bus.TopicTelemetry, group, c.takeTelemetry); err != nil {
 			return fmt.Errorf("subscribe to telemetry: %w", err)
 		}
 	}
 	return nil
-}
-
-// logged says why a message will be delivered again.
-func (c *Component) logged(h bus.Handler) bus.Handler {
-	return func(ctx context.Context, m bus.Message) error {
-		err := h(ctx, m)
-		if err != nil && ctx.Err() == nil {
-			c.deps.Log.Error("not stored yet, will be tried again", "topic", m.Topic, "key", m.Key, "error", err)
-		}
-		return err
-	}
 }
 
 // drainTimeout bounds how long Stop lets the bus run empty.
