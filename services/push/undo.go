@@ -48,7 +48,8 @@ func (r *run) cancel(ctx context.Context, d *pushv1.DeviceChange) error {
 		}
 		switch {
 		case err == nil:
-			return r.device(ctx, name, func(d *pushv1.DeviceChange) { d.State = r.dir.undone })
+			cause := d.GetError() // what led here, instead of what was told while waiting
+			return r.device(ctx, name, func(d *pushv1.DeviceChange) { d.State, d.Error = r.dir.undone, cause })
 		case errors.Is(err, errStillThere):
 			return r.revert(ctx, d)
 		case ctx.Err() != nil:

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,10 +161,15 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// worlds numbers namespaces, for tests that run more than once.
+var worlds atomic.Int32
+
 func storeOf(t *testing.T) *state.Store {
+	t.Helper()
+	prefix := fmt.Sprintf("%s/%d/", t.Name(), worlds.Add(1))
 	c := clientv3.NewCtxClient(context.Background())
-	c.KV = namespace.NewKV(etcd.KV, t.Name()+"/")
-	c.Lease = namespace.NewLease(etcd.Lease, t.Name()+"/")
+	c.KV = namespace.NewKV(etcd.KV, prefix)
+	c.Lease = namespace.NewLease(etcd.Lease, prefix)
 	return state.NewStore(c)
 }
 
