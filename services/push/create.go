@@ -75,12 +75,20 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	for _, s := range plan.Msg.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
 	}
-	return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+	filled, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
 		if cs.GetState() != pushv1.State_STATE_DRAFT {
 			return nil // another process planned it first
 		}
 		cs.Devices, cs.Notes = devices, notes
 		step(cs, planned(devices, failed))
+		return nil
+	})
+	if err == nil || ctx.Err() != nil {
+		return filled, err
+	}
+	// etcd takes 1.5 MiB per record.
+	return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+		step(cs, move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("the plan could not be stored, change fewer pairs at once: %v", err)})
 		return nil
 	})
 }

@@ -83,6 +83,8 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case "none":
+	case "huge":
+		out.Plans = []*policyv1.RouterPlan{huge()}
 	case "heavier": // another weight on wr alone
 		out.Plans = append(out.Plans, p.full[0], p.full[1], heavier(p.full[2]))
 	default:
@@ -90,6 +92,16 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 		out.Skipped = []*policyv1.SkippedPair{{Pair: "p-lost", Reason: "no router attaches 203.0.113.0/24"}}
 	}
 	return connect.NewResponse(out), nil
+}
+
+// huge is what some thousand pairs make of a router.
+func huge() *policyv1.RouterPlan {
+	out := &policyv1.RouterPlan{Router: "wr"}
+	for i := range 12000 {
+		name := fmt.Sprintf("te-src-p%d", i)
+		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: ocunit.PrefixSet.Path(name), Json: "{\n  \"name\": \"" + name + "\"\n}"})
+	}
+	return out
 }
 
 func heavier(p *policyv1.RouterPlan) *policyv1.RouterPlan {
