@@ -26,6 +26,6 @@ func labInner(name string) *cobra.Command {
 		Use:    name + " ROLE",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1), // User-Mode Linux appends words of its own
-		Run:    func(_ *cobra.Command, args []string) { lab.Reexec([]string{"lab", name, args[0]}) },
+		Run:    func(_ *cobra.Command, args []string) { lab.Reexec(append([]string{"lab", name}, args...)) },
 	}
 }

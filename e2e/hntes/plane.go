@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
 )
 
 // controlPlane is a `millrace up` inside the lab's network, whose dashboard
@@ -34,6 +35,7 @@ type controlPlane struct {
 	paths     pathsv1connect.PathsServiceClient
 	changes   pushv1connect.ChangeServiceClient
 	telemetry telemetryv1connect.TelemetryCollectorServiceClient
+	topology  topologyv1connect.TopologyCollectorServiceClient
 }
 
 // The paper's H and interval (section II), scaled 1:100 like the rest of the scenario.
@@ -41,8 +43,8 @@ const configuration = `# Written by the scenario driver; a real site's file look
 data_dir: %s
 inventory: %s
 flow: {listen: ["%s:2055"]}
-telemetry: {interval: 1s}
-topology: {interval: 2s}
+telemetry: {interval: 2s}
+topology: {timeout: 30s}
 alpha: {nightly_at: "", rule: {min_bytes: 10000000, interval: 60s}}
 `
 
@@ -108,6 +110,7 @@ func (p *controlPlane) connect() {
 	p.paths = pathsv1connect.NewPathsServiceClient(http.DefaultClient, p.url)
 	p.changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, p.url)
 	p.telemetry = telemetryv1connect.NewTelemetryCollectorServiceClient(http.DefaultClient, p.url)
+	p.topology = topologyv1connect.NewTopologyCollectorServiceClient(http.DefaultClient, p.url)
 }
 
 // await returns once the API answers.

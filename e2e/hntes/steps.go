@@ -3,6 +3,7 @@ package hntes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -13,12 +14,14 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/e2e/lab"
 	"github.com/millrace/millrace/e2e/report"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
+	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 )
 
 // startPlane starts `millrace up` and waits until it knows the network.
@@ -28,11 +31,16 @@ func (r *run) startPlane(ctx context.Context) (err error) {
 		return err
 	}
 	r.say("  dashboard: %s", r.plane.url)
+	if err := r.announceTemplates(ctx); err != nil {
+		return err
+	}
 	routers := len(r.lab.Scenario.Routers)
 	return r.plane.until(ctx, time.Minute, "all routers are in the topology and stream telemetry", func(ctx context.Context) (bool, error) {
 		t, err := r.plane.paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
 		if err != nil || len(t.Msg.GetSnapshot().GetNodes()) < routers {
-			return false, unlessUnavailable(err)
+			// The agents may have started after the collector looked; do not wait for its next look.
+			_, refreshed := r.plane.topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
+			return false, errors.Join(unlessUnavailable(err), unlessUnavailable(refreshed))
 		}
 		d, err := r.plane.telemetry.Devices(ctx, connect.NewRequest(&telemetryv1.DevicesRequest{}))
 		if err != nil {
@@ -41,6 +49,22 @@ func (r *run) startPlane(ctx context.Context) (err error) {
 		down := slices.ContainsFunc(d.Msg.GetDevices(), func(d *telemetryv1.Device) bool { return !d.GetConnected() })
 		return !down && len(d.Msg.GetDevices()) == routers, nil
 	})
+}
+
+// announceTemplates has exporters send their NetFlow templates to the collector
+// that has just started. By themselves they repeat them after some packets or
+// minutes, and until then what they send cannot be read (RFC 3954, section 9).
+func (r *run) announceTemplates(ctx context.Context) error {
+	for _, router := range r.lab.Scenario.Routers {
+		socket, ok := lab.ExporterControl(r.lab.Scenario, router)
+		if !ok {
+			continue
+		}
+		if _, err := r.lab.Capture(ctx, router.Name, "softflowctl", "-c", socket, "send-template"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unlessUnavailable ignores the answer of a service that has nothing to say yet.

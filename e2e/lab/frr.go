@@ -54,14 +54,23 @@ func frrConfig(s *scenario.Scenario, r scenario.Router) string {
 		line(" mpls-te router-address %s", Loopback(r))
 		line(" mpls-te export")
 		line(" router-info area")
-		line(" segment-routing on")
-		line(" segment-routing global-block %d %d", srgbFirst, srgbLast)
-		line(" segment-routing node-msd 8")
-		line(" segment-routing prefix %s/32 index %d", Loopback(r), r.Index)
 	}
 	line("exit\n!")
 	b.WriteString(r.FRR.Configuration)
 	return b.String()
+}
+
+// segmentConfig is what turns segment routing on (RFC 8665), loaded only once
+// routes have settled: while adjacencies come up, FRR 8.4 can keep a label's
+// nexthop of a path that is no longer the shortest beside the new one, for good.
+func segmentConfig(r scenario.Router) string {
+	return fmt.Sprintf(`router ospf
+ segment-routing on
+ segment-routing global-block %d %d
+ segment-routing node-msd 8
+ segment-routing prefix %s/32 index %d
+exit
+`, srgbFirst, srgbLast, Loopback(r), r.Index)
 }
 
 // coreInterface speaks OSPF.

@@ -109,6 +109,19 @@ func (g *guest) startFRR(n NodePlan) error {
 	return loadFRR(n.Name, etc+"/frr.conf")
 }
 
+// loadSegments adds lines to the running configuration of several routers.
+func (g *guest) loadSegments(lines map[string]string) error {
+	var failed error
+	for router, text := range lines {
+		file := "/etc/frr/" + router + "/segments.conf"
+		if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+			return fmt.Errorf("write FRR's configuration: %w", err)
+		}
+		failed = errors.Join(failed, loadFRR(router, file))
+	}
+	return failed
+}
+
 // frrFolder belongs to frr, not root: the daemons drop privileges first. The
 // group is the one vtysh may talk through.
 func frrFolder(path string) error {

@@ -52,19 +52,19 @@ func lacking(c Convergence) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		wrong := 0
+		var wrong []string
 		for prefix, want := range c.Routes[router] {
-			if !slices.Equal(routes[prefix], want) {
-				wrong++
+			if got := routes[prefix]; !slices.Equal(got, want) {
+				wrong = append(wrong, fmt.Sprintf("%s by %v not %v", prefix, want, got))
 			}
 		}
 		for label, want := range c.Labels[router] {
-			if !slices.Equal(labels[label], want) {
-				wrong++
+			if got := labels[label]; !slices.Equal(got, want) {
+				wrong = append(wrong, fmt.Sprintf("label %d by %v not %v", label, want, got))
 			}
 		}
-		if wrong > 0 {
-			all = append(all, fmt.Sprintf("%s (%d of %d routes)", router, wrong, len(c.Routes[router])+len(c.Labels[router])))
+		if len(wrong) > 0 {
+			all = append(all, fmt.Sprintf("%s (%d of %d, one is %s)", router, len(wrong), len(c.Routes[router])+len(c.Labels[router]), slices.Min(wrong)))
 		}
 	}
 	return all, nil

@@ -112,6 +112,8 @@ func (g *guest) answer(r request, in io.Reader, out *frames) exit {
 		err = g.build(*r.Build, out)
 	case r.Converge != nil:
 		err = converge(*r.Converge, in, out)
+	case r.Segments != nil:
+		err = g.loadSegments(r.Segments)
 	case r.Daemons:
 		raw, err := json.Marshal(g.daemons.list())
 		if err != nil {

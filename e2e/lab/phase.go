@@ -60,8 +60,8 @@ type Interval struct {
 	Retransmits int     `json:"retransmits,omitempty"`
 }
 
-// TCPSeries is one bulk transfer. Bytes and goodput are the receiver's; the
-// intervals are the sender's, summed over its streams.
+// TCPSeries is one bulk transfer, as its receiver saw it, summed over its
+// streams.
 type TCPSeries struct {
 	Intervals   []Interval `json:"intervals"`
 	Streams     int        `json:"streams"`
@@ -173,14 +173,11 @@ func (l *Lab) runApplication(ctx context.Context, a scenario.Application, watch 
 	switch a.Kind {
 	case scenario.Ping:
 		r.Ping, err = l.ping(ctx, a, target, watch.Echo)
-	default:
+	case scenario.TCP:
+		r.TCP, err = l.transfer(ctx, a, target)
+	case scenario.UDP:
 		var report *iperfReport
-		if report, err = l.iperf(ctx, a, target); err != nil {
-			break
-		}
-		if a.Kind == scenario.TCP {
-			r.TCP = report.tcp()
-		} else {
+		if report, err = l.iperf(ctx, a, target); err == nil {
 			r.UDP = report.udp()
 		}
 	}

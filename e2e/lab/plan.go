@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace/e2e/scenario"
@@ -119,7 +120,7 @@ func finishRouter(s *scenario.Scenario, r scenario.Router, n *NodePlan, folder, 
 	if r.Agent {
 		n.Daemons = append(n.Daemons, scenario.Daemon{
 			Name:    "agent",
-			Command: []string{binary, "agent", "--config", agentConfigFile(folder, r.Name)},
+			Command: []string{"nice", "-n", strconv.Itoa(controlNice), binary, "agent", "--config", agentConfigFile(folder, r.Name)},
 		})
 	}
 	n.Daemons = append(n.Daemons, expandDaemons(s, r.Name, r.Daemons, folder, binary)...)
@@ -140,12 +141,24 @@ func netflowDaemon(s *scenario.Scenario, r scenario.Router) []scenario.Daemon {
 	command := []string{"softflowd", "-d", "-i", "any", "-v", fmt.Sprint(n.Version),
 		"-n", fmt.Sprintf("%s:%d", ControllerAddress, netflowPort),
 		"-s", fmt.Sprint(n.Sampling), "-m", "65536",
-		"-p", "/run/softflowd." + r.Name + ".pid", "-c", "/run/softflowd." + r.Name + ".ctl",
+		"-p", "/run/softflowd." + r.Name + ".pid", "-c", exporterSocket(r),
 		"-t", fmt.Sprintf("maxlife=%d", life), "-t", fmt.Sprintf("expint=%d", max(life/5, 1)),
 		"-t", fmt.Sprintf("tcp=%d", life), "-t", fmt.Sprintf("udp=%d", life), "-t", fmt.Sprintf("icmp=%d", life),
 		"-t", fmt.Sprintf("general=%d", life), "-t", "tcp.fin=1", "-t", "tcp.rst=1",
 		"inbound and (src net " + strings.Join(subnets, " or src net ") + ")"}
 	return []scenario.Daemon{{Name: "softflowd", Command: command}}
+}
+
+// controlNice is the niceness of routers' agents: on a real router they do not
+// share a processor with forwarding.
+const controlNice = 10
+
+func exporterSocket(r scenario.Router) string { return "/run/softflowd." + r.Name + ".ctl" }
+
+// ExporterControl is the socket through which softflowctl on the router reaches
+// its exporter; false where the router has none.
+func ExporterControl(s *scenario.Scenario, r scenario.Router) (string, bool) {
+	return exporterSocket(r), len(netflowDaemon(s, r)) > 0
 }
 
 func attachedSubnets(s *scenario.Scenario, router string) []string {

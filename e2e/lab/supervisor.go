@@ -108,8 +108,15 @@ func Reexec(argv []string) bool {
 		err = guestInit()
 	case "guest serve":
 		err = guestServe()
+	case "guest sink":
+		err = guestSink(argv[3:])
+	case "guest source":
+		err = guestSource(argv[3:])
 	default:
 		return false
+	}
+	if err == nil {
+		os.Exit(0) // a transfer ends well; the others never do
 	}
 	fmt.Fprintln(os.Stderr, "lab:", err)
 	if argv[1] == "guest" && argv[2] == "init" && Backend(os.Getenv(envBackend)) == UML {

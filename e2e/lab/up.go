@@ -127,7 +127,7 @@ func (l *Lab) boot(ctx context.Context, o Options) error {
 	if _, err := l.order(ctx, request{Build: &plan}, call{progress: l.progress}); err != nil {
 		return err
 	}
-	if err := l.Converge(ctx); err != nil {
+	if err := l.settle(ctx); err != nil {
 		return err
 	}
 	l.Ready = true
@@ -217,13 +217,34 @@ func (l *Lab) awaitGuest(ctx context.Context) error {
 	}
 }
 
+// settle waits for routes, then for the labels that are made from them.
+func (l *Lab) settle(ctx context.Context) error {
+	if l.Scenario.IGP.SegmentRouting {
+		routes := converged(l.Scenario)
+		routes.Labels = nil
+		if err := l.await(ctx, routes); err != nil {
+			return err
+		}
+		lines := map[string]string{}
+		for _, r := range l.Scenario.Routers {
+			lines[r.Name] = segmentConfig(r)
+		}
+		l.progress("turn on segment routing")
+		if _, err := l.order(ctx, request{Segments: lines}, call{}); err != nil {
+			return err
+		}
+	}
+	return l.Converge(ctx)
+}
+
 // Converge waits until every router has a route to every subnet and a label to
 // every other router.
-func (l *Lab) Converge(ctx context.Context) error {
+func (l *Lab) Converge(ctx context.Context) error { return l.await(ctx, converged(l.Scenario)) }
+
+func (l *Lab) await(ctx context.Context, c Convergence) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	said := ""
-	c := converged(l.Scenario)
 	_, err := l.order(ctx, request{Converge: &c}, call{progress: func(text string) { said = text; l.progress(text) }})
 	if err != nil {
 		return fmt.Errorf("routers have not converged (%s): %w", said, err)

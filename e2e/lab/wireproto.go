@@ -33,6 +33,8 @@ type request struct {
 	Build *Plan        `json:"build,omitempty"`
 	// Converge waits until every router's kernel holds what the plan says.
 	Converge *Convergence `json:"converge,omitempty"`
+	// Segments turns on segment routing: lines of FRR configuration by router.
+	Segments map[string]string `json:"segments,omitempty"`
 	// Daemons asks what became of the nodes' daemons.
 	Daemons bool `json:"daemons,omitempty"`
 	// Sync writes dirty pages through to the host.

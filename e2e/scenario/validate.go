@@ -149,8 +149,8 @@ func (c *checker) links() {
 		if l.Cost < 1 || l.Cost > 65535 {
 			c.add(path+".cost", "OSPF cost %d: use 1 to 65535", l.Cost)
 		}
-		if l.MTU < 576 || l.MTU > 9000 {
-			c.add(path+".mtu", "MTU %d: use 576 to 9000", l.MTU)
+		if l.MTU < 576 || l.MTU > 9216 {
+			c.add(path+".mtu", "MTU %d: use 576 to 9216", l.MTU)
 		}
 	}
 }

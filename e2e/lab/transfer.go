@@ -1,0 +1,72 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/millrace/millrace/e2e/scenario"
+)
+
+// transferReport is what the two ends of a bulk transfer print. The receiver
+// fills bytes and time, the sender retransmissions and congestion control.
+type transferReport struct {
+	Intervals         []Interval `json:"intervals,omitempty"`
+	Bytes             uint64     `json:"bytes,omitempty"`
+	Seconds           float64    `json:"seconds,omitempty"`
+	Retransmits       int        `json:"retransmits,omitempty"`
+	CongestionControl string     `json:"congestion_control,omitempty"`
+}
+
+// transfer runs a bulk TCP transfer between two hosts. iperf3 would do, but its
+// receiver makes two system calls per packet, and system calls are what a
+// User-Mode Linux guest is slow at: they cost more than the routers' forwarding
+// and left none of the one processor over for it.
+func (l *Lab) transfer(ctx context.Context, a scenario.Application, target string) (*TCPSeries, error) {
+	port, streams := strconv.Itoa(int(a.Port)), strconv.Itoa(a.Streams)
+	binary := filepath.Join(l.Output, "bin", "millrace")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // hanging up kills a receiver that nobody came to
+	var received, sent bytes.Buffer
+	ready := make(chan struct{})
+	served := make(chan error, 1)
+	go func() {
+		served <- l.Exec(ctx, a.To, []string{binary, "lab", "guest", "sink", port, streams},
+			Stream{Stdout: &received, Stderr: &trigger{word: "listening", hit: ready}})
+	}()
+	select {
+	case <-ready:
+	case err := <-served:
+		return nil, fmt.Errorf("receiver on %s: %w", a.To, errors.Join(err, errors.New("it ended before its sender came")))
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	seconds := strconv.FormatFloat((a.Stop - a.Start).Seconds(), 'f', 3, 64)
+	argv := []string{binary, "lab", "guest", "source", target + ":" + port, streams, seconds, a.CongestionControl}
+	if err := l.Exec(ctx, a.From, argv, Stream{Stdout: &sent}); err != nil {
+		return nil, fmt.Errorf("sender on %s: %w", a.From, err)
+	}
+	if err := <-served; err != nil {
+		return nil, fmt.Errorf("receiver on %s: %w", a.To, err)
+	}
+	return readTransfer(received.Bytes(), sent.Bytes(), a.Streams)
+}
+
+func readTransfer(received, sent []byte, streams int) (*TCPSeries, error) {
+	var r, s transferReport
+	if err := errors.Join(json.Unmarshal(received, &r), json.Unmarshal(sent, &s)); err != nil {
+		return nil, fmt.Errorf("read the transfer's reports: %w", err)
+	}
+	return &TCPSeries{
+		Intervals: r.Intervals, Streams: streams, Bytes: r.Bytes, Seconds: r.Seconds, Mbps: rate(r.Bytes, r.Seconds),
+		Retransmits: s.Retransmits, CongestionControl: s.CongestionControl,
+	}, nil
+}
+
+func rate(bytes uint64, seconds float64) float64 {
+	return float64(bytes) * 8 / max(seconds, 1e-9) / 1e6
+}
