@@ -23,7 +23,7 @@ const (
 	receiveAtLeast = 64 << 10
 	// unsentAtMost bounds what waits in the sender's kernel unsent
 	// (TCP_NOTSENT_LOWAT in tcp(7)), so that a transfer ends when it should.
-	unsentAtMost  = 128 << 10
+	unsentAtMost  = 512 << 10
 	transferBlock = 256 << 10
 )
 

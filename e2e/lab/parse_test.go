@@ -44,15 +44,8 @@ func TestIperfReports(t *testing.T) {
 		}
 		return readIperf(raw)
 	}
-	r, err := read("iperf-tcp.json")
+	r, err := read("iperf-udp.json")
 	if err != nil {
-		t.Fatal(err)
-	}
-	tcp := r.tcp()
-	if tcp.Bytes != 29088232 || tcp.CongestionControl != "htcp" || tcp.Streams != 2 || len(tcp.Intervals) != 3 || math.Abs(tcp.Mbps-77.14) > 0.01 {
-		t.Errorf("tcp: %+v", tcp)
-	}
-	if r, err = read("iperf-udp.json"); err != nil {
 		t.Fatal(err)
 	}
 	r.End.Sum.Lost = 125 // the capture lost none
