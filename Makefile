@@ -16,6 +16,8 @@ STAMPS  := .cache/stamps
 export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/bpf docs/reference/configuration.md docs/reference/cli.md
+
 .PHONY: help
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -66,18 +68,20 @@ demo: build ## Run the main job on virtual routers; KEEP=1 leaves lab and dashbo
 generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf generate
 	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/...
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
+	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 
 .PHONY: check
 check: setup ## Generated code is current, formatted and vetted
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf lint
 	@$(MAKE) --no-print-directory generate
-	@git diff --exit-code -- proto/gen $(WEB)/src/gen services || { echo "check: generated code is not what is committed; commit the output of 'make generate'" >&2; exit 1; }
+	@git diff --exit-code -- $(GENERATED) || { echo "check: generated code is not what is committed; commit the output of 'make generate'" >&2; exit 1; }
 	@test -z "$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal services tools | tee /dev/stderr)" || { echo "check: run gofmt -w on these" >&2; exit 1; }
 	@PATH="$(GO_DIR):$$PATH" go vet ./...
 
 .PHONY: test-web
-test-web: $(STAMPS)/web-modules
-	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent typecheck && PATH="$(NODE_DIR):$$PATH" npm run --silent lint && PATH="$(NODE_DIR):$$PATH" npm test --silent
+test-web: $(STAMPS)/web
+	@cd $(WEB) && export PATH="$(GO_DIR):$(NODE_DIR):$$PATH" && for t in typecheck lint test e2e; do npm run --silent $$t; done
 
 # The lab's tests measure delay and rates on real kernels, so nothing else runs beside them.
 .PHONY: test
