@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -48,13 +50,34 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 		if err != nil {
 			return nil, fmt.Errorf("peers.%s: %w", name, err)
 		}
-		proxy := &httputil.ReverseProxy{
-			Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-			FlushInterval: -1, // streams pass on message by message
-		}
-		out = append(out, dashboard.Mount{Path: "/" + api + "/", Handler: proxy})
+		out = append(out, dashboard.Mount{Path: "/" + api + "/", Handler: p.passOn(name, target)})
 	}
 	return out, nil
+}
+
+// passOn hands requests to a peer. It speaks HTTP/2 to it, without which gRPC
+// clients of the gateway would get no answer.
+func (p *process) passOn(name string, target *url.URL) http.Handler {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	broken := connect.NewErrorWriter()
+	return &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     &http.Transport{Protocols: protocols},
+		FlushInterval: -1, // streams pass on message by message
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil {
+				return // the client left
+			}
+			p.log.Warn("request not passed on", "service", name, "path", r.URL.Path, "error", err)
+			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s does not answer at %s; see whether it runs: %w", name, target, err))
+			if !broken.IsSupported(r) {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+			_ = broken.Write(w, r, err) // whoever asked may have left
+		},
+	}
 }
 
 // component is what every service's package offers.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -62,12 +63,17 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 			return nil, errors.Join(err, p.close(ctx))
 		}
 	}
-	return p, p.assemble()
+	if err := p.assemble(); err != nil {
+		return nil, errors.Join(err, p.close(ctx))
+	}
+	return p, nil
 }
 
 func (p *process) openBus(context.Context) error {
 	if len(p.cfg.Kafka.Brokers) == 0 {
-		p.bus = bus.NewMemory()
+		memory := bus.NewMemory()
+		p.bus = memory
+		p.metrics.MustRegister(memory)
 	} else {
 		k := bus.DefaultKafkaConfiguration()
 		k.Brokers = p.cfg.Kafka.Brokers
@@ -76,14 +82,18 @@ func (p *process) openBus(context.Context) error {
 			return err
 		}
 		p.bus = kafka
+		p.metrics.MustRegister(kafka)
 	}
 	p.closers = append(p.closers, func(context.Context) error { return p.bus.Close() })
 	return nil
 }
 
+// keepsState tells which services write to etcd.
+func keepsState(service string) bool { return service == "alpha" || service == "push" }
+
 // openState starts or reaches etcd, where a hosted service keeps state there.
 func (p *process) openState(ctx context.Context) error {
-	if !p.hosted["alpha"] && !p.hosted["push"] {
+	if !slices.ContainsFunc(serviceNames(), func(name string) bool { return p.hosted[name] && keepsState(name) }) {
 		return nil
 	}
 	if len(p.cfg.Etcd.Endpoints) > 0 {

@@ -53,6 +53,9 @@ func serveListener(cfg *config, name string) (net.Listener, error) {
 	if len(cfg.Kafka.Brokers) == 0 {
 		return nil, fmt.Errorf("services in processes of their own share a bus: set kafka.brokers, or run `millrace up`")
 	}
+	if keepsState(name) && len(cfg.Etcd.Endpoints) == 0 {
+		return nil, fmt.Errorf("%s keeps its state where its replacement finds it: set etcd.endpoints, or run `millrace up`", name)
+	}
 	base, err := url.Parse(cfg.Peers[name])
 	if err != nil || base.Port() == "" {
 		return nil, fmt.Errorf("peers.%s is %q: write the URL at which others reach this service, such as http://127.0.0.1:7001", name, cfg.Peers[name])

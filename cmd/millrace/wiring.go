@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/collectors/telemetry"
@@ -69,7 +72,9 @@ func (p *process) assemble() error {
 		}
 		parts = append(parts, part)
 	}
-	if !p.hosted["dashboard"] {
+	if !p.hosted["dashboard"] { // which serves these itself
+		p.mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
+		p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 		parts = append(parts, lifecycle.Named{Name: "api", Component: newAPIServer(p.listener, p.mux, p.log)})
 	}
 	p.group = lifecycle.NewGroup(parts...)
