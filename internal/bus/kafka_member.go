@@ -19,6 +19,10 @@ const (
 	pollRecords = 1024
 	// commitInterval bounds what a crash delivers again.
 	commitInterval = time.Second
+	// sessionTimeout is how long the partitions of a process that was killed
+	// stand still before another, or its successor, gets them. Kafka's default
+	// of 45 s suits members that pause; ours send heartbeats beside their work.
+	sessionTimeout = 10 * time.Second
 	// fetchWait is how long a broker holds a fetch that has nothing to answer. A
 	// partition that joins meanwhile waits for it, so it bounds the delay of the
 	// first message after every rebalance.
@@ -60,6 +64,7 @@ func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group st
 		kgo.ConsumeTopics(m.wireTopic),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // rather twice than never
+		kgo.SessionTimeout(sessionTimeout),
 		kgo.FetchMaxWait(fetchWait),
 		kgo.AutoCommitMarks(),
 		kgo.AutoCommitInterval(commitInterval),
