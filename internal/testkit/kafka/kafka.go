@@ -155,6 +155,7 @@ func format(t testing.TB, classes, properties string) {
 	t.Helper()
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
+	id[0] &= 0x7f           // a leading - would be taken for an option
 	cluster := base64.RawURLEncoding.EncodeToString(id[:])
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
