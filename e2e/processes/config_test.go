@@ -1,0 +1,67 @@
+package processes
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"text/template"
+
+	"github.com/millrace/millrace/internal/testkit/pki"
+)
+
+// ports are where the services listen: the peers section of the one file all share.
+var ports = map[string]int{
+	"flowstore": 7001, "flow": 7002, "telemetry": 7003, "topology": 7004, "paths": 7005,
+	"policy": 7006, "push": 7007, "alpha": 7008, "dashboard": 7009,
+}
+
+const flowPort = "2055"
+
+// deadPort is where the router's gNMI server would be.
+const deadPort = "9339"
+
+var files = map[string]*template.Template{
+	"millrace.yaml": template.Must(template.New("").Parse(`
+data_dir: {{.Dir}}/data
+inventory: inventory.yaml
+kafka: {brokers: ["{{.Kafka}}"]}
+etcd: {endpoints: ["{{.Etcd}}"]}
+flow:
+  listen: ["{{.Host}}:{{.FlowPort}}"]
+alpha:
+  nightly_at: ""
+peers:
+{{- range $name, $port := .Ports}}
+  {{$name}}: http://{{$.Host}}:{{$port}}
+{{- end}}
+`)),
+	"inventory.yaml": template.Must(template.New("").Parse(`
+tls: {ca: "{{.CA}}", cert: "{{.Cert}}", key: "{{.Key}}"}
+devices:
+  - name: WR
+    address: {{.Host}}:{{.DeadPort}}
+    loopback: 192.0.2.1
+    exporters: [{{.Exporter}}]
+`)),
+}
+
+// writeConfig writes the shared configuration and an inventory of one router that does not answer.
+func writeConfig(t *testing.T, dir, host, kafka, etcd string) {
+	t.Helper()
+	ca := pki.New(t)
+	cert, key := ca.Issue(t, "millrace")
+	values := map[string]any{
+		"Dir": dir, "Host": host, "Kafka": kafka, "Etcd": etcd, "FlowPort": flowPort, "Ports": ports,
+		"CA": ca.CA, "Cert": cert, "Key": key, "DeadPort": deadPort, "Exporter": exporter,
+	}
+	for name, text := range files {
+		var out bytes.Buffer
+		if err := text.Execute(&out, values); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

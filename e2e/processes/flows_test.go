@@ -1,0 +1,114 @@
+package processes
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	gocmp "github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+)
+
+// export sends a transfer as the router does.
+func (p *plane) export(t *testing.T, of transfer) {
+	t.Helper()
+	if _, err := p.router.Write(of.v5(p.boot, p.begin, p.sequence)); err != nil {
+		t.Fatal(err)
+	}
+	p.sequence++
+}
+
+// importBatch sends a transfer as `millrace flows import` does.
+func (p *plane) importBatch(t *testing.T, id string, of transfer) {
+	t.Helper()
+	stream := p.files.Import(t.Context())
+	batch := &flowv1.FlowBatch{BatchId: id, Records: []*flowv1.FlowRecord{of.record(exporter, p.begin)}}
+	if err := stream.Send(&flowv1.ImportRequest{Batch: batch}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.CloseAndReceive(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *plane) top() *connect.Request[flowv1.TopRequest] {
+	return connect.NewRequest(&flowv1.TopRequest{
+		From: timestamppb.New(p.begin.Add(-time.Hour)), To: timestamppb.New(p.begin.Add(time.Hour)), Ipv4Length: 24, Limit: 100,
+	})
+}
+
+// waitStored waits until the store has as many pairs as transfers, and then
+// wants exactly those: each counted once.
+func (p *plane) waitStored(t *testing.T, transfers ...transfer) {
+	t.Helper()
+	var got []*flowv1.PairBytes
+	until(t, fmt.Sprintf("%d transfers are stored", len(transfers)), func() (bool, any) {
+		top, err := p.store.Top(t.Context(), p.top())
+		if err != nil {
+			return false, err
+		}
+		got = top.Msg.GetPairs()
+		return len(got) >= len(transfers), top.Msg
+	})
+	var want []*flowv1.PairBytes
+	for _, of := range transfers {
+		want = append(want, &flowv1.PairBytes{
+			Pair:  &flowv1.PrefixPair{Src: prefix(of.src), Dst: prefix(of.dst)},
+			Bytes: uint64(of.bytes), Packets: uint64(of.packets()), Flows: 1,
+		})
+	}
+	slices.SortFunc(want, func(a, b *flowv1.PairBytes) int { return cmp.Compare(b.GetBytes(), a.GetBytes()) })
+	if d := gocmp.Diff(got, want, protocmp.Transform()); d != "" {
+		t.Fatalf("stored (-got +want):\n%s", d)
+	}
+}
+
+// checkUnavailable wants the gateway to name the service that is down, in both protocols.
+func (p *plane) checkUnavailable(t *testing.T) {
+	t.Helper()
+	want := "flowstore does not answer at " + p.url("flowstore")
+	for name, client := range map[string]flowv1connect.FlowStoreServiceClient{"Connect": p.store, "gRPC": p.grpcStore()} {
+		_, err := client.Top(t.Context(), p.top())
+		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+}
+
+// grpcStore speaks gRPC to the gateway, as tools other than ours do.
+func (p *plane) grpcStore() flowv1connect.FlowStoreServiceClient {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	return flowv1connect.NewFlowStoreServiceClient(client, p.url("dashboard"), connect.WithGRPC())
+}
+
+// waitPublished waits until the collector's own metrics say that the bus has so many records.
+func (p *plane) waitPublished(t *testing.T, records int) {
+	t.Helper()
+	want := fmt.Sprintf("millrace_collectors_flow_published_records_total %d", records)
+	until(t, want, func() (bool, any) {
+		r, err := http.Get(p.url("flow") + "/metrics")
+		if err != nil {
+			return false, err
+		}
+		defer r.Body.Close()
+		last := "no such metric"
+		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+			if strings.HasPrefix(lines.Text(), "millrace_collectors_flow_published_records_total ") {
+				last = lines.Text()
+			}
+		}
+		return last == want, last
+	})
+}

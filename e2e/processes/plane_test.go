@@ -1,0 +1,105 @@
+package processes
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/testkit/kafka"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/event/v1/eventv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+)
+
+// plane is a control plane of nine processes. The test knows the dashboard's
+// port only, which is the gateway to all others, and reads their metrics.
+type plane struct {
+	dir, host string
+	running   map[string]*process
+
+	// begin is when transfers start: 10 s into a whole minute, so that each lies in one interval.
+	begin    time.Time
+	boot     time.Time // of the router
+	router   net.Conn
+	sequence uint32
+
+	store   flowv1connect.FlowStoreServiceClient
+	files   flowv1connect.FlowCollectorServiceClient
+	alpha   alphav1connect.AlphaServiceClient
+	changes pushv1connect.ChangeServiceClient
+	events  eventv1connect.EventServiceClient
+}
+
+// exporter is the address the router exports from.
+var exporter = netip.MustParseAddr("127.0.0.1")
+
+func newPlane(t *testing.T) *plane {
+	t.Helper()
+	needLibrary(t)
+	begin := time.Now().Add(-3 * time.Minute).Truncate(time.Minute).Add(10 * time.Second)
+	p := &plane{dir: t.TempDir(), host: ownHost(), running: map[string]*process{}, begin: begin, boot: begin.Add(-time.Hour)}
+	writeConfig(t, p.dir, p.host, kafka.Start(t).Addr, startEtcd(t, p.host))
+	t.Cleanup(func() { p.stop(t) })
+	for name := range ports {
+		p.running[name] = startProcess(t, p.dir, name)
+	}
+	for name, process := range p.running {
+		process.waitReady(t, p.url(name))
+	}
+	p.dial(t)
+	return p
+}
+
+func (p *plane) dial(t *testing.T) {
+	t.Helper()
+	var err error
+	p.router, err = (&net.Dialer{LocalAddr: &net.UDPAddr{IP: exporter.AsSlice()}}).Dial("udp", net.JoinHostPort(p.host, flowPort))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.router.Close() })
+	gateway := p.url("dashboard")
+	p.store = flowv1connect.NewFlowStoreServiceClient(http.DefaultClient, gateway)
+	p.files = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, gateway)
+	p.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, gateway)
+	p.changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, gateway)
+	p.events = eventv1connect.NewEventServiceClient(http.DefaultClient, gateway)
+}
+
+func (p *plane) url(name string) string { return fmt.Sprintf("http://%s:%d", p.host, ports[name]) }
+
+// start starts a process again under its name.
+func (p *plane) start(t *testing.T, name string) {
+	t.Helper()
+	p.running[name] = startProcess(t, p.dir, name)
+	p.running[name].waitReady(t, p.url(name))
+}
+
+// kill gives a process no chance to finish anything.
+func (p *plane) kill(t *testing.T, name string) {
+	t.Helper()
+	p.running[name].signal(t, syscall.SIGKILL)
+}
+
+// stop asks every process to stop, all at once as a host that shuts down does.
+func (p *plane) stop(t *testing.T) {
+	t.Helper()
+	for _, process := range p.running {
+		_ = process.cmd.Process.Signal(syscall.SIGTERM) // waited for below
+	}
+	for name, process := range p.running {
+		process.signal(t, syscall.SIGTERM)
+		if code := process.cmd.ProcessState.ExitCode(); code != 0 {
+			t.Errorf("%s: %s after SIGTERM, want exit status 0\n%s", name, process.cmd.ProcessState, process.tail())
+		}
+		if t.Failed() {
+			t.Logf("%s said at the end (%s):\n%s", name, filepath.Base(process.log), process.tail())
+		}
+	}
+}

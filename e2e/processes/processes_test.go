@@ -1,0 +1,74 @@
+// Package processes proves that services meet in API calls and bus messages
+// only: each runs in a process of its own (`millrace serve NAME`), with a real
+// Kafka and a real etcd server between them.
+//
+// In: the millrace binary (MILLRACE_BINARY, or built here), Kafka's jars, libchdb.so.
+// Out: one test: a NetFlow datagram becomes a pair, a change set and events, and
+// a store that is killed loses nothing.
+// Next: deploy/, where the same processes run on hosts of their own.
+package processes
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// program is the binary under test.
+var program = os.Getenv("MILLRACE_BINARY")
+
+func TestMain(m *testing.M) { os.Exit(withProgram(m.Run)) }
+
+func withProgram(run func() int) int {
+	if program != "" {
+		return run()
+	}
+	dir, err := os.MkdirTemp("", "millrace-processes-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "millrace")
+	build := exec.Command("go", "build", "-o", program, "../../cmd/millrace")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build millrace: %v\n%s", err, out)
+		return 1
+	}
+	return run()
+}
+
+// One transfer goes all the way through nine processes, as far as it can where
+// the only router does not answer.
+func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
+	p := newPlane(t)
+	seen := p.watch(t)
+
+	first := transfer{src: "10.1.0.5", dst: "10.2.0.9", bytes: 2_000_000_000}
+	p.export(t, first)
+	p.waitStored(t, first)
+
+	night := p.nightly(t)
+	p.checkNight(t, night, first)
+	change := p.checkChange(t, night)
+	seen.check(t, night, change)
+
+	second := transfer{src: "10.3.0.5", dst: "10.4.0.9", bytes: 1_234_567}
+	p.kill(t, "flowstore")
+	p.checkUnavailable(t)
+	p.export(t, second)
+	p.waitPublished(t, 2)
+	p.start(t, "flowstore")
+	p.waitStored(t, first, second)
+
+	// The bus is at least once and imports are repeated by people; the batch's id makes both harmless.
+	third := transfer{src: "10.5.0.5", dst: "10.6.0.9", bytes: 7_654_321}
+	p.importBatch(t, "again", third)
+	p.importBatch(t, "again", third)
+	marker := transfer{src: "10.7.0.5", dst: "10.8.0.9", bytes: 1}
+	p.importBatch(t, "marker", marker) // same exporter, so behind both
+	p.waitStored(t, first, second, third, marker)
+}
