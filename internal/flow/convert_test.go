@@ -46,9 +46,9 @@ func TestMappedAddressesBecomeIPv4(t *testing.T) {
 
 func TestBadRecordsAreRefused(t *testing.T) {
 	for _, c := range []struct {
-		name   string
+		name  string
 		spoil func(*flowv1.FlowRecord)
-		want   error
+		want  error
 	}{
 		{"an address of five bytes", func(p *flowv1.FlowRecord) { p.SrcAddr = make([]byte, 5) }, ErrAddress},
 		{"no exporter", func(p *flowv1.FlowRecord) { p.Exporter = nil }, ErrAddress},
