@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/event/v1/eventv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
@@ -21,6 +22,7 @@ import (
 // port only, which is the gateway to all others, and reads their metrics.
 type plane struct {
 	dir, host string
+	kafka     string
 	running   map[string]*process
 
 	// begin is when transfers start: 10 s into a whole minute, so that each lies in one interval.
@@ -33,6 +35,7 @@ type plane struct {
 	files   flowv1connect.FlowCollectorServiceClient
 	alpha   alphav1connect.AlphaServiceClient
 	changes pushv1connect.ChangeServiceClient
+	paths   pathsv1connect.PathsServiceClient
 	events  eventv1connect.EventServiceClient
 }
 
@@ -44,7 +47,8 @@ func newPlane(t *testing.T) *plane {
 	needLibrary(t)
 	begin := time.Now().Add(-3 * time.Minute).Truncate(time.Minute).Add(10 * time.Second)
 	p := &plane{dir: t.TempDir(), host: ownHost(), running: map[string]*process{}, begin: begin, boot: begin.Add(-time.Hour)}
-	writeConfig(t, p.dir, p.host, kafka.Start(t).Addr, startEtcd(t, p.host))
+	p.kafka = kafka.Start(t).Addr
+	writeConfig(t, p.dir, p.host, p.kafka, startEtcd(t, p.host))
 	t.Cleanup(func() { p.stop(t) })
 	for name := range ports {
 		p.running[name] = startProcess(t, p.dir, name)
@@ -69,6 +73,7 @@ func (p *plane) dial(t *testing.T) {
 	p.files = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, gateway)
 	p.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, gateway)
 	p.changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, gateway)
+	p.paths = pathsv1connect.NewPathsServiceClient(http.DefaultClient, gateway)
 	p.events = eventv1connect.NewEventServiceClient(http.DefaultClient, gateway)
 }
 

@@ -82,13 +82,15 @@ func (p *process) tail() []byte {
 // until asks again and again; the last answer goes into the failure.
 func until(t *testing.T, what string, ask func() (done bool, state any)) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	begin := time.Now()
+	for deadline := begin.Add(patience); ; {
 		done, state := ask()
 		if done {
+			t.Logf("%s after %s", what, time.Since(begin).Round(time.Millisecond))
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %s until %s; last: %v", patience, what, state)
+			t.Fatalf("after %s not yet: %s; last: %v", patience, what, state)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -55,6 +55,8 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.checkNight(t, night, first)
 	change := p.checkChange(t, night)
 	seen.check(t, night, change)
+	p.tellNetwork(t)
+	p.checkPlanned(t, night.GetAdded()[0].GetId())
 
 	second := transfer{src: "10.3.0.5", dst: "10.4.0.9", bytes: 1_234_567}
 	p.kill(t, "flowstore")
