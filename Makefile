@@ -89,6 +89,12 @@ test: build $(STAMPS)/kafka check test-web ## Run every test
 	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped -- -timeout 10m $$(PATH="$(GO_DIR):$$PATH" go list ./... | grep -v /e2e/)
 	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname -- -p 1 -timeout 15m ./e2e/...
 
+.PHONY: image
+image: build ## Lay out the container image in out/image; build it where buildah is installed
+	@deploy/image/rootfs.sh out/image/rootfs
+	@cp deploy/image/Containerfile out/image/
+	@if command -v buildah >/dev/null; then buildah bud -t millrace out/image; else echo "image: out/image is ready for any builder (buildah bud -t millrace out/image)"; fi
+
 .PHONY: clean
 clean: ## Remove what was built; downloads stay in .cache
 	@rm -rf bin out $(STAMPS)/web

@@ -12,17 +12,16 @@ cp "$MILLRACE_LIBCHDB" "$out/usr/lib/millrace/"
 cp policies/*.yaml "$out/etc/millrace/policies/"
 cp deploy/image/millrace.yaml "$out/etc/millrace/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$out/etc/ssl/certs/"
-cp -L --parents /usr/share/zoneinfo/UTC "$out"
 
 # Shared objects, the loader among them, at the paths where the loader looks for them.
 for object in bin/millrace "$MILLRACE_LIBCHDB"; do
-  ldd "$object" 2>/dev/null | grep -oE '/[^ )]+' | while read -r lib; do
-    [ -e "$lib" ] && cp -Ln --parents "$lib" "$out"
+  for lib in $(ldd "$object" | grep -oE '/[^ )]+'); do
+    cp -Ln --parents "$lib" "$out"
   done
 done
 # The engine finds these by name while it runs (name service, DNS).
 for lib in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
   found=$(ldconfig -p | awk -v l="$lib" '$1 == l && /x86-64/ { print $NF; exit }')
-  [ -n "$found" ] && cp -Ln --parents "$found" "$out"
+  cp -Ln --parents "$found" "$out"
 done
 echo "hosts: files dns" > "$out/etc/nsswitch.conf"
