@@ -93,19 +93,19 @@ func (p *plane) grpcStore() flowv1connect.FlowStoreServiceClient {
 	return flowv1connect.NewFlowStoreServiceClient(client, p.url("dashboard"), connect.WithGRPC())
 }
 
-// waitPublished waits until the collector's own metrics say that the bus has so many records.
-func (p *plane) waitPublished(t *testing.T, records int) {
+// waitMetric waits until a process says so at its /metrics.
+func (p *plane) waitMetric(t *testing.T, service, metric string, value int) {
 	t.Helper()
-	want := fmt.Sprintf("millrace_collectors_flow_published_records_total %d", records)
+	want := fmt.Sprintf("%s %d", metric, value)
 	until(t, want, func() (bool, any) {
-		r, err := http.Get(p.url("flow") + "/metrics")
+		r, err := http.Get(p.url(service) + "/metrics")
 		if err != nil {
 			return false, err
 		}
 		defer r.Body.Close()
-		last := "no such metric"
+		last := "no such metric, status " + r.Status
 		for lines := bufio.NewScanner(r.Body); lines.Scan(); {
-			if strings.HasPrefix(lines.Text(), "millrace_collectors_flow_published_records_total ") {
+			if strings.HasPrefix(lines.Text(), metric+" ") {
 				last = lines.Text()
 			}
 		}

@@ -98,8 +98,10 @@ func (p *plane) stop(t *testing.T) {
 	for _, process := range p.running {
 		_ = process.cmd.Process.Signal(syscall.SIGTERM) // waited for below
 	}
+	begin := time.Now()
 	for name, process := range p.running {
 		process.signal(t, syscall.SIGTERM)
+		t.Logf("%s stopped within %s", name, time.Since(begin).Round(time.Millisecond))
 		if code := process.cmd.ProcessState.ExitCode(); code != 0 {
 			t.Errorf("%s: %s after SIGTERM, want exit status 0\n%s", name, process.cmd.ProcessState, process.tail())
 		}

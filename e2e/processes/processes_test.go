@@ -62,7 +62,7 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.kill(t, "flowstore")
 	p.checkUnavailable(t)
 	p.export(t, second)
-	p.waitPublished(t, 2)
+	p.waitMetric(t, "flow", "millrace_collectors_flow_published_records_total", 2)
 	p.start(t, "flowstore")
 	p.waitStored(t, first, second)
 
@@ -73,4 +73,5 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	marker := transfer{src: "10.7.0.5", dst: "10.8.0.9", bytes: 1}
 	p.importBatch(t, "marker", marker) // same exporter, so behind both
 	p.waitStored(t, first, second, third, marker)
+	p.waitMetric(t, "flowstore", `millrace_internal_bus_lag_messages{group="flowstore",topic="millrace.flows.v1"}`, 0)
 }
