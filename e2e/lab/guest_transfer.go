@@ -23,7 +23,10 @@ const (
 	receiveAtLeast = 64 << 10
 	// unsentAtMost bounds what waits in the sender's kernel unsent
 	// (TCP_NOTSENT_LOWAT in tcp(7)), so that a transfer ends when it should.
-	unsentAtMost  = 512 << 10
+	unsentAtMost = 512 << 10
+	// receiveBuffer is set outright: SO_RCVLOWAT would else clamp the window to
+	// twice its value, and no transfer could fill a router's buffer.
+	receiveBuffer = 8 << 20
 	transferBlock = 256 << 10
 )
 
@@ -36,7 +39,12 @@ func guestSink(args []string) error {
 	if err != nil {
 		return fmt.Errorf("number of streams: %w", err)
 	}
-	listener, err := net.Listen("tcp", ":"+args[0])
+	big := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return onDescriptor(raw, func(fd int) error {
+			return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
+		})
+	}}
+	listener, err := big.Listen(context.Background(), "tcp", ":"+args[0])
 	if err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
@@ -89,8 +97,9 @@ func record(began time.Time, total *atomic.Uint64, wait *sync.WaitGroup) transfe
 		}
 		sum, now := total.Load(), time.Since(began).Seconds()
 		last = Interval{Start: last.End, End: now, Bytes: sum - r.Bytes, Mbps: rate(sum-r.Bytes, now-last.End)}
-		r.Intervals, r.Bytes, r.Seconds = append(r.Intervals, last), sum, now
+		r.Intervals, r.Bytes = append(r.Intervals, last), sum
 	}
+	r.Ended = time.Now()
 	return r
 }
 
@@ -109,13 +118,13 @@ func guestSource(args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds*float64(time.Second)))
 	defer cancel()
+	sum := transferReport{Began: time.Now()}
 	reports, failures := make([]transferReport, streams), make([]error, streams)
 	var wait sync.WaitGroup
 	for i := range streams {
 		wait.Go(func() { reports[i], failures[i] = send(ctx, args[0], args[3]) })
 	}
 	wait.Wait()
-	var sum transferReport
 	for _, r := range reports {
 		sum.Retransmits += r.Retransmits
 		sum.CongestionControl = r.CongestionControl
@@ -185,6 +194,10 @@ func control(conn net.Conn, f func(fd int) error) error {
 	if err != nil {
 		return err
 	}
+	return onDescriptor(raw, f)
+}
+
+func onDescriptor(raw syscall.RawConn, f func(fd int) error) error {
 	var inner error
 	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
 		return err

@@ -8,16 +8,20 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/millrace/millrace/e2e/scenario"
 )
 
 // transferReport is what the two ends of a bulk transfer print. The receiver
-// fills bytes and time, the sender retransmissions and congestion control.
+// fills bytes and the end, the sender the beginning, retransmissions and
+// congestion control: a busy receiver may accept a connection when much of it
+// has arrived already. Both ends read one clock.
 type transferReport struct {
 	Intervals         []Interval `json:"intervals,omitempty"`
 	Bytes             uint64     `json:"bytes,omitempty"`
-	Seconds           float64    `json:"seconds,omitempty"`
+	Ended             time.Time  `json:"ended,omitzero"`
+	Began             time.Time  `json:"began,omitzero"`
 	Retransmits       int        `json:"retransmits,omitempty"`
 	CongestionControl string     `json:"congestion_control,omitempty"`
 }
@@ -61,8 +65,9 @@ func readTransfer(received, sent []byte, streams int) (*TCPSeries, error) {
 	if err := errors.Join(json.Unmarshal(received, &r), json.Unmarshal(sent, &s)); err != nil {
 		return nil, fmt.Errorf("read the transfer's reports: %w", err)
 	}
+	seconds := r.Ended.Sub(s.Began).Seconds()
 	return &TCPSeries{
-		Intervals: r.Intervals, Streams: streams, Bytes: r.Bytes, Seconds: r.Seconds, Mbps: rate(r.Bytes, r.Seconds),
+		Intervals: r.Intervals, Streams: streams, Bytes: r.Bytes, Seconds: seconds, Mbps: rate(r.Bytes, seconds),
 		Retransmits: s.Retransmits, CongestionControl: s.CongestionControl,
 	}, nil
 }

@@ -11,8 +11,8 @@ import (
 )
 
 func TestReadTransferTakesEachEndsPart(t *testing.T) {
-	received := `{"intervals":[{"start_s":0,"end_s":1,"bytes":1000000,"mbps":8}],"bytes":1000000,"seconds":2}`
-	sent := `{"retransmits":3,"congestion_control":"htcp"}`
+	received := `{"intervals":[{"start_s":0,"end_s":1,"bytes":1000000,"mbps":8}],"bytes":1000000,"ended":"2026-01-02T03:04:07Z"}`
+	sent := `{"began":"2026-01-02T03:04:05Z","retransmits":3,"congestion_control":"htcp"}`
 	got, err := readTransfer([]byte(received), []byte(sent), 2)
 	if err != nil {
 		t.Fatal(err)
