@@ -71,6 +71,8 @@ type TCPSeries struct {
 	Retransmits int        `json:"retransmits"`
 	// CongestionControl is what the kernel really used.
 	CongestionControl string `json:"congestion_control"`
+
+	began time.Time
 }
 
 // UDPSeries is one constant-rate stream, as its receiver saw it.
@@ -174,7 +176,11 @@ func (l *Lab) runApplication(ctx context.Context, a scenario.Application, watch 
 	case scenario.Ping:
 		r.Ping, err = l.ping(ctx, a, target, watch.Echo)
 	case scenario.TCP:
-		r.TCP, err = l.transfer(ctx, a, target)
+		if r.TCP, err = l.transfer(ctx, a, target); err == nil {
+			// Programs take a moment to start, and not the same for each: what runs at
+			// a time is told by the senders' clock, which is this machine's.
+			r.Start = r.TCP.began
+		}
 	case scenario.UDP:
 		var report *iperfReport
 		if report, err = l.iperf(ctx, a, target); err == nil {

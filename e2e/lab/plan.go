@@ -101,7 +101,9 @@ func modules(s *scenario.Scenario) []string {
 		list = append(list, "mpls_router", "mpls_iptunnel")
 	}
 	for _, cc := range s.CongestionControls() {
-		list = append(list, "tcp_"+cc)
+		if cc != "reno" { // part of every kernel's TCP
+			list = append(list, "tcp_"+cc)
+		}
 	}
 	return list
 }

@@ -68,7 +68,7 @@ func readTransfer(received, sent []byte, streams int) (*TCPSeries, error) {
 	seconds := r.Ended.Sub(s.Began).Seconds()
 	return &TCPSeries{
 		Intervals: r.Intervals, Streams: streams, Bytes: r.Bytes, Seconds: seconds, Mbps: rate(r.Bytes, seconds),
-		Retransmits: s.Retransmits, CongestionControl: s.CongestionControl,
+		Retransmits: s.Retransmits, CongestionControl: s.CongestionControl, began: s.Began,
 	}, nil
 }
 

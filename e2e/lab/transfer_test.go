@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,9 +20,9 @@ func TestReadTransferTakesEachEndsPart(t *testing.T) {
 	}
 	want := &TCPSeries{
 		Intervals: []Interval{{End: 1, Bytes: 1e6, Mbps: 8}}, Streams: 2, Bytes: 1e6, Seconds: 2, Mbps: 4,
-		Retransmits: 3, CongestionControl: "htcp",
+		Retransmits: 3, CongestionControl: "htcp", began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(TCPSeries{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := readTransfer([]byte("killed"), []byte(sent), 2); err == nil {
