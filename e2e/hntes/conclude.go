@@ -3,7 +3,9 @@ package hntes
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/millrace/millrace/e2e/lab"
@@ -79,17 +81,25 @@ func (r *run) conclude(s *scenario.Scenario) error {
 		r.metrics["external/rollback/clean"] = 1
 	}
 	for _, v := range s.Judge(r.metrics) {
-		measured := fmt.Sprintf("%.4g", v.Got)
+		measured := number(v.Got)
 		if v.Skipped != "" {
 			measured = v.Skipped
 		}
 		rep.Checks = append(rep.Checks, report.Check{
-			Name: v.Name, Measured: measured, Bound: fmt.Sprintf("%s %.4g", v.Op, v.Want), Source: v.Source, Pass: v.Pass,
+			Name: v.Name, Measured: measured, Bound: v.Op + " " + number(v.Want), Source: v.Source, Pass: v.Pass,
 		})
 	}
 	rep.Judge()
 	rep.SecondsTotal = time.Since(r.began).Seconds()
 	return rep.Write(r.Output)
+}
+
+// number prints whole numbers whole and others with four digits.
+func number(v float64) string {
+	if v == math.Trunc(v) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.4g", v)
 }
 
 // corePorts lists what each port between routers sent in each day.

@@ -78,7 +78,7 @@ func plot(unit string, curves ...curve) template.HTML {
 		fmt.Fprintf(&b, `<text class="tick" text-anchor="end" x="%d" y="%.1f">%.4g</text>`, plotLeft-6, y(v)+4, v)
 		fmt.Fprintf(&b, `<text class="tick" text-anchor="middle" x="%.1f" y="%d">%.3g s</text>`, x(t), plotHeight-plotBottom+18, t)
 	}
-	fmt.Fprintf(&b, `<text class="tick" x="4" y="%d">%s</text>`, plotTop-1, template.HTMLEscapeString(unit))
+	fmt.Fprintf(&b, `<text class="tick" x="%d" y="%d">%s</text>`, plotLeft+6, plotTop+10, template.HTMLEscapeString(unit))
 	for _, c := range curves {
 		fmt.Fprintf(&b, `<polyline class="curve %s" points="`, c.Class)
 		for _, p := range c.Points {
