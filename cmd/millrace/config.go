@@ -45,10 +45,12 @@ type config struct {
 }
 
 type etcdConfig struct {
+	// Endpoints are client URLs of an etcd cluster, such as http://127.0.0.1:2379. Default none: an etcd inside this process.
 	Endpoints []string `yaml:"endpoints"`
 }
 
 type kafkaConfig struct {
+	// Brokers are host:port of some brokers, on the loopback for now. Default none: a bus inside this process.
 	Brokers []string `yaml:"brokers"`
 }
 
