@@ -36,13 +36,13 @@ $(STAMPS)/go: go.mod go.sum tools/setup/go.sh | packages
 
 $(STAMPS)/web-modules: $(WEB)/package-lock.json tools/setup/node.sh | packages
 	@echo "setup: web modules"
-	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm ci --silent --no-audit --no-fund
+	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm ci --loglevel=error --no-audit --no-fund
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/chdb: tools/chdb/package-lock.json tools/setup/node.sh | packages
 	@echo "setup: ClickHouse engine (chDB)"
 	@mkdir -p .cache/chdb && cp tools/chdb/package.json tools/chdb/package-lock.json .cache/chdb/
-	@PATH="$(NODE_DIR):$$PATH" npm ci --silent --no-audit --no-fund --prefix .cache/chdb
+	@PATH="$(NODE_DIR):$$PATH" npm ci --loglevel=error --no-audit --no-fund --prefix .cache/chdb
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages

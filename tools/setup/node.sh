@@ -22,5 +22,5 @@ if ! command -v npm >/dev/null; then
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nodejs npm >&2
 fi
 mkdir -p .cache/node && cp tools/node/package.json tools/node/package-lock.json .cache/node/
-npm ci --silent --prefix .cache/node >&2
+npm ci --loglevel=error --prefix .cache/node >&2
 echo "$cached"
