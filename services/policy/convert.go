@@ -145,7 +145,7 @@ func filtersToProto(filters []compile.Filter, out *policyv1.RouterPlan) {
 		out.RuleInterfaces = append(out.RuleInterfaces, f.Interfaces...)
 		for _, r := range f.Rules {
 			out.Rules = append(out.Rules, &policyv1.RedirectRule{
-				Sequence: r.Sequence, Pair: r.Pair, Src: r.Src.String(), Dst: r.Dst.String(), Queue: r.Queue, Lsp: r.LSP,
+				Sequence: r.Sequence, Pair: r.Pair, Src: r.Match.Src.String(), Dst: r.Match.Dst.String(), Queue: r.Queue, Lsp: r.LSP,
 			})
 		}
 	}

@@ -94,7 +94,7 @@ func (n network) input(p document.Policy) compile.Input {
 	}
 	lsp := p.Redirect[0].LSP
 	for _, path := range n.Paths {
-		in.Paths[compile.Demand{From: path.From, To: path.To, LSP: lsp}] = compile.Path{
+		in.Paths[compile.Demand{From: path.From, To: path.To, LSP: *lsp}] = compile.Path{
 			Nodes: path.Nodes, Links: path.Links, Segments: path.Segments, Bottleneck: path.Bottleneck, Reason: path.Reason,
 		}
 	}
@@ -233,7 +233,7 @@ func checkNode(t *testing.T, result compile.Result, p compile.Pair, node string,
 	plan, matches := result.Plans[i], 0
 	for _, f := range plan.Filters {
 		for _, rule := range f.Rules {
-			if rule.Src == p.Src && rule.Dst == p.Dst && (rule.LSP != "") == first && len(f.Interfaces) > 0 {
+			if rule.Match.Src == p.Src && rule.Match.Dst == p.Dst && (rule.LSP != "") == first && len(f.Interfaces) > 0 {
 				matches++
 			}
 		}

@@ -115,7 +115,7 @@ func realPlan(t *testing.T) *policyv1.RouterPlan {
 	if err := document.Join(problems); err != nil {
 		t.Fatal(err)
 	}
-	demand := compile.Demand{From: "r1", To: "r2", LSP: p.Redirect[0].LSP}
+	demand := compile.Demand{From: "r1", To: "r2", LSP: *p.Redirect[0].LSP}
 	result, err := compile.Compile(compile.Input{
 		Policy: *p,
 		Routers: []compile.Router{{Name: "r1", Managed: true, Loopback: netip.MustParseAddr("10.255.0.1"), Interfaces: []compile.Interface{

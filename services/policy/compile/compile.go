@@ -33,7 +33,11 @@ func Demands(p document.Policy, pairs []Pair) []Demand {
 
 // demandOf uses the one redirect there is: pairs have one source in this version.
 func demandOf(p document.Policy, pair Pair) Demand {
-	return Demand{From: pair.Ingress, To: pair.Egress, LSP: p.Redirect[0].LSP}
+	d := Demand{From: pair.Ingress, To: pair.Egress}
+	if lsp := p.Redirect[0].LSP; lsp != nil {
+		d.LSP = *lsp
+	}
+	return d
 }
 
 // Compile makes the plans. An error means that the policy does not fit this

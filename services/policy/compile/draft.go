@@ -45,7 +45,7 @@ func (d *draft) redirect(p Pair, queue, lsp string, on []Interface) {
 	for _, i := range on {
 		d.filter(FilterIngress).interfaces[i.Name] = true
 	}
-	d.rule(FilterIngress, Rule{Pair: p.ID, Src: p.Src, Dst: p.Dst, Queue: queue, LSP: lsp})
+	d.rule(FilterIngress, Rule{Pair: p.ID, Match: Match{Src: p.Src, Dst: p.Dst}, Queue: queue, LSP: lsp})
 }
 
 func (d *draft) classify(p Pair, queue, on string) {
@@ -54,7 +54,7 @@ func (d *draft) classify(p Pair, queue, on string) {
 		return
 	}
 	d.filter(FilterTransit).interfaces[on] = true
-	d.rule(FilterTransit, Rule{Pair: p.ID, Src: p.Src, Dst: p.Dst, Queue: queue})
+	d.rule(FilterTransit, Rule{Pair: p.ID, Match: Match{Src: p.Src, Dst: p.Dst}, Queue: queue})
 }
 
 func (d *draft) filter(name string) *filterDraft {
@@ -71,7 +71,7 @@ const sequenceStep = 10
 // seen the same pair, and here one rule serves all.
 func (d *draft) rule(filter string, r Rule) {
 	f := d.filter(filter)
-	key := [2]netip.Prefix{r.Src, r.Dst}
+	key := [2]netip.Prefix{r.Match.Src, r.Match.Dst}
 	if f.seen[key] {
 		return
 	}
@@ -95,7 +95,7 @@ func (c *compiler) plan(router string) RouterPlan {
 	d, p := c.drafts[router], c.in.Policy
 	plan := RouterPlan{
 		Router: router, Policy: p.Name, BufferTime: p.BufferTime,
-		Queues: slices.Clone(p.Queues), Reasons: slices.Sorted(maps.Keys(d.reasons)),
+		Scheduling: p.Scheduling, Queues: slices.Clone(p.Queues), Reasons: slices.Sorted(maps.Keys(d.reasons)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.ports)) {
 		plan.Ports = append(plan.Ports, d.ports[name])

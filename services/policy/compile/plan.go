@@ -18,16 +18,18 @@ type Result struct {
 // Skipped is a pair left out and why.
 type Skipped struct{ Pair, Why string }
 
-// RouterPlan is everything one router shall hold on behalf of Millrace.
+// RouterPlan is everything one router shall hold on behalf of Millrace, in no vendor's words.
 type RouterPlan struct {
 	Router string
 	// Policy names the document behind it.
 	Policy     string
 	BufferTime document.Duration
+	Scheduling document.Scheduling
 	Queues     []document.Queue
 	Ports      []Port
 	LSPs       []LSP
 	Filters    []Filter
+	Policers   []Policer
 	// Reasons say for people why this router has this plan.
 	Reasons []string
 }
@@ -37,6 +39,12 @@ type Port struct {
 	Interface string
 	// Speed is zero where unknown.
 	Speed units.Rate
+}
+
+// Policer limits what arrives on Interfaces and was put into a queue, on each of them by itself.
+type Policer struct {
+	document.Policer
+	Interfaces []string
 }
 
 // LSP starts at this router.
@@ -55,19 +63,36 @@ type Filter struct {
 	Rules      []Rule
 }
 
-// The two filters a router may have. Rules that redirect stand where customers are attached, rules that only
-// classify where the LSPs of others arrive: a flow is put on its LSP once.
+// The filters a router may have. Rules that redirect stand where customers are attached, rules that only
+// classify where the LSPs of others arrive: a flow is put on its LSP once. The classes of a policy follow the
+// redirects, in each filter those that hold there; interfaces with classes only and no redirect are in
+// FilterEdge and FilterCore.
 const (
 	FilterIngress = "ingress"
 	FilterTransit = "transit"
+	FilterEdge    = "edge"
+	FilterCore    = "core"
 )
 
-// Rule puts a pair's packets into a queue and, at the ingress, onto an LSP.
+// Rule says what happens to packets that match; the lowest sequence decides.
 type Rule struct {
 	Sequence uint32
-	Pair     string
-	Src, Dst netip.Prefix
-	Queue    string
+	// Pair is the id of the alpha pair behind the rule, Class the name of the class; one of them is set.
+	Pair, Class string
+	Match       Match
+	// Queue is where the packets wait.
+	Queue string
 	// LSP is empty where the rule only classifies.
 	LSP string
+	// Mark is the DSCP written into the packets; nil: as it is.
+	Mark *document.DSCP
+}
+
+// Match holds for packets that fit every field that is given; zero values fit all packets, IPv4 and IPv6.
+// Every rule has single values but for DSCPs: the compiler multiplies lists out.
+type Match struct {
+	Src, Dst         netip.Prefix
+	DSCPs            []document.DSCP
+	Protocol         document.Protocol
+	SrcPort, DstPort *document.PortRange
 }

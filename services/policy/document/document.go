@@ -25,10 +25,28 @@ type Policy struct {
 	// BufferTime is a port's whole buffer as time at line rate; shares below are of it. Default 100ms:
 	// the 125 MB that paper 002 measured behind a 10 Gbit/s port (section III-B).
 	BufferTime Duration `policy:"buffer_time" want:"a duration such as 100ms"`
+	// Scheduling says how queues share what others leave.
+	Scheduling Scheduling `policy:"scheduling" want:"excess: and partition: below it"`
+	// Ports says which ports get the queues. Default path where pairs are redirected only, all where there are classes.
+	Ports Ports `policy:"ports" want:"one of path, core, all"`
 	// Queues share each port Millrace schedules.
 	Queues []Queue `policy:"queues,required" want:"a list of queues, each beginning with - name:"`
-	// Redirect says which traffic leaves the default queue and path.
-	Redirect []Redirect `policy:"redirect,required" want:"a list of rules, each beginning with - pairs:"`
+	// Classes say which packets wait in which queue; the first that matches decides.
+	Classes []Class `policy:"classes" want:"a list of classes, each beginning with - name:"`
+	// Policers limit what enters for a queue.
+	Policers []Policer `policy:"policers" want:"a list of policers, each beginning with - name:"`
+	// Redirect says which prefix pairs leave the default queue and path; it comes before Classes.
+	Redirect []Redirect `policy:"redirect" want:"a list of rules, each beginning with - pairs:"`
+	// Force names guard rails this policy crosses on purpose, each with the reason.
+	Force []Force `policy:"force" want:"a list of guard rails, each beginning with - guard:"`
+}
+
+// Scheduling is the part of WRR that OpenConfig leaves open.
+type Scheduling struct {
+	// Excess is how queues of one priority share what others leave: by weight (Junos), or equally (paper 004, section 4.1).
+	Excess Excess `policy:"excess" want:"weighted or equal"`
+	// Partition is whether a queue may use more than its weight at all (paper 002, experiment 1).
+	Partition Partition `policy:"partition" want:"work-conserving or strict"`
 }
 
 // Queue is one class of service on every scheduled port.
@@ -45,16 +63,94 @@ type Queue struct {
 	Priority Priority `policy:"priority,required" want:"one of strict-high, high, medium-high, medium-low, low"`
 	// Default marks the queue of packets no rule claims.
 	Default bool `policy:"default" want:"true or false"`
+	// MaxRate is the most of the port's rate the queue may ever use, percent; 0: no limit.
+	MaxRate uint8 `policy:"max_rate" want:"a whole number of percent from 1 to 100"`
+	// RED drops at random before the buffer is full (RFC 7567), all packets alike.
+	RED *Curve `policy:"red" want:"min:, max: and probability: below it"`
+	// WRED has a curve per loss priority, for packets a policer has coloured (paper 002, experiment 4).
+	WRED []Curve `policy:"wred" want:"a list of curves, each beginning with - loss_priority:"`
 }
 
-// Redirect sends pairs of prefixes over an LSP and through a queue.
+// Curve is the drop probability by fill of the queue's buffer: none below Min,
+// rising in a line to Probability at Max, certain above; all percent.
+type Curve struct {
+	// LossPriority is which packets a WRED curve is for; no part of RED.
+	LossPriority LossPriority `policy:"loss_priority" want:"one of low, medium-low, medium-high, high"`
+	Min          uint8        `policy:"min,required" want:"a whole number of percent from 0 to 100"`
+	Max          uint8        `policy:"max,required" want:"a whole number of percent from 0 to 100"`
+	Probability  uint8        `policy:"probability,required" want:"a whole number of percent from 1 to 100"`
+	// ECN marks packets that can be marked instead of dropping them (RFC 3168); part of RED only.
+	ECN bool `policy:"ecn" want:"true or false"`
+}
+
+// Class puts packets into a queue. Any of Match is enough; a class without Match takes every packet.
+type Class struct {
+	Name  string  `policy:"name,required" want:"a name of a-z, 0-9 and -, such as mirror"`
+	Match []Match `policy:"match" want:"a list, each entry with dscp:, source:, destination:, protocol: or ports"`
+	Queue string  `policy:"queue,required" want:"the name of one of the queues"`
+	// Mark writes this DSCP into the packets.
+	Mark *DSCP `policy:"mark" want:"a DSCP such as cs1, le, af11, ef or 0 to 63"`
+	// At is where packets are looked at. Default all.
+	At Where `policy:"at" want:"one of edge, core, all"`
+}
+
+// Match holds for packets that fit every field that is given; of a field's values any.
+type Match struct {
+	DSCP             []DSCP      `policy:"dscp" want:"a list of DSCPs such as [cs1, le]"`
+	Source           []Prefix    `policy:"source" want:"a list of prefixes such as [192.0.2.0/24]"`
+	Destination      []Prefix    `policy:"destination" want:"a list of prefixes such as [2001:db8::/32]"`
+	Protocol         Protocol    `policy:"protocol" want:"one of tcp, udp, icmp or 1 to 255"`
+	SourcePorts      []PortRange `policy:"source_ports" want:"a list of ports or ranges such as [873, 6000-6063]"`
+	DestinationPorts []PortRange `policy:"destination_ports" want:"a list of ports or ranges such as [873, 6000-6063]"`
+}
+
+// Policer limits what enters on each port for one queue.
+type Policer struct {
+	Name  string `policy:"name,required" want:"a name of a-z, 0-9 and -, such as alpha-1g"`
+	Queue string `policy:"queue,required" want:"the name of one of the queues"`
+	// At is on which ports. Default edge.
+	At Where `policy:"at" want:"one of edge, core, all"`
+	// Rate and Burst are the committed ones; with PeakRate and PeakBurst the policer has three colours (RFC 2698).
+	Rate      units.Rate `policy:"rate,required" want:"a rate such as 1Gbit/s"`
+	Burst     units.Size `policy:"burst,required" want:"a size such as 31kB"`
+	PeakRate  units.Rate `policy:"peak_rate" want:"a rate such as 2Gbit/s"`
+	PeakBurst units.Size `policy:"peak_burst" want:"a size such as 62kB"`
+	// Exceed is for packets above Rate, Violate for those above PeakRate.
+	Exceed  Action `policy:"exceed,required" want:"drop: true, mark:, loss_priority: or queue: below it"`
+	Violate Action `policy:"violate" want:"drop: true, mark:, loss_priority: or queue: below it"`
+}
+
+// Action is what happens to packets out of profile.
+type Action struct {
+	Drop         bool         `policy:"drop" want:"true or false"`
+	Mark         *DSCP        `policy:"mark" want:"a DSCP such as cs1"`
+	LossPriority LossPriority `policy:"loss_priority" want:"one of low, medium-low, medium-high, high"`
+	// Queue moves single packets of a flow to another queue, which reorders it: guard rail splits-flow.
+	Queue string `policy:"queue" want:"the name of one of the queues"`
+}
+
+// Force crosses a guard rail on purpose.
+type Force struct {
+	Guard  string `policy:"guard,required" want:"the name of a guard rail, such as splits-flow"`
+	Reason string `policy:"reason,required" want:"why, in one sentence"`
+}
+
+// Redirect sends pairs of prefixes through a queue and, where LSP is given, over an LSP.
 type Redirect struct {
 	// Pairs names the source of the pairs; alpha: every pair services/alpha has in force.
-	Pairs Source `policy:"pairs,required" want:"alpha"`
+	Pairs Source `policy:"pairs" want:"alpha"`
+	// Between lists pairs by hand instead.
+	Between []Between `policy:"between" want:"a list of pairs, each with source: and destination:"`
 	// Queue is where the pairs' packets wait, on every router of their way.
 	Queue string `policy:"queue,required" want:"the name of one of the queues"`
-	// LSP constrains the path.
-	LSP LSP `policy:"lsp" want:"avoid_shortest: and min_bandwidth: below it"`
+	// LSP constrains the path; without it the packets stay on the path they are on.
+	LSP *LSP `policy:"lsp" want:"avoid_shortest: and min_bandwidth: below it"`
+}
+
+// Between is one pair of prefixes.
+type Between struct {
+	Source      Prefix `policy:"source,required" want:"a prefix such as 192.0.2.0/24"`
+	Destination Prefix `policy:"destination,required" want:"a prefix such as 198.51.100.0/24"`
 }
 
 // LSP is what the explicit path must keep.

@@ -38,7 +38,7 @@ func TestShippedPolicyIsThePapersTwoQueueProfile(t *testing.T) {
 	if diff := cmp.Diff(p.Queues, want); diff != "" {
 		t.Errorf("queues (-got +want):\n%s", diff)
 	}
-	wantRedirect := []Redirect{{Pairs: SourceAlpha, Queue: "alpha", LSP: LSP{AvoidShortest: true, MinBandwidth: 10_000_000}}}
+	wantRedirect := []Redirect{{Pairs: SourceAlpha, Queue: "alpha", LSP: &LSP{AvoidShortest: true, MinBandwidth: 10_000_000}}}
 	if diff := cmp.Diff(p.Redirect, wantRedirect); diff != "" {
 		t.Errorf("redirect (-got +want):\n%s", diff)
 	}

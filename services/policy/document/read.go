@@ -36,6 +36,9 @@ func (r *reader) read(node ast.Node, v reflect.Value, path, want string) {
 	}
 	r.places[path] = node.GetToken()
 	switch {
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		r.read(node, v.Elem(), path, want)
 	case reflect.PointerTo(v.Type()).Implements(textUnmarshaler):
 		r.readText(node, v, path, want)
 	case v.Kind() == reflect.Struct:

@@ -655,6 +655,19 @@ var ΛEnum = map[string]map[int64]ygot.EnumDefinition{
 		2: {Name: "VRF_SELECTION_POLICY"},
 		3: {Name: "MATCH_ACTION_POLICY"},
 	},
+	"E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_BuiltinDetail": {
+		1: {Name: "TCP_INITIAL"},
+		2: {Name: "TCP_ESTABLISHED"},
+		3: {Name: "FRAGMENT"},
+	},
+	"E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_DetailMode": {
+		1: {Name: "EXPLICIT"},
+		2: {Name: "BUILTIN"},
+	},
+	"E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_ExplicitDetailMatchMode": {
+		1: {Name: "ANY"},
+		2: {Name: "ALL"},
+	},
 	"E_OpenconfigPacketMatchTypes_ETHERTYPE": {
 		1: {Name: "ETHERTYPE_ARP", DefiningModule: "openconfig-packet-match-types"},
 		2: {Name: "ETHERTYPE_IPV4", DefiningModule: "openconfig-packet-match-types"},
@@ -730,25 +743,16 @@ var ΛEnum = map[string]map[int64]ygot.EnumDefinition{
 		3: {Name: "MPLS"},
 		4: {Name: "ETHERNET"},
 	},
-	"E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_BuiltinDetail": {
-		1: {Name: "TCP_INITIAL"},
-		2: {Name: "TCP_ESTABLISHED"},
-		3: {Name: "FRAGMENT"},
-	},
-	"E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_DetailMode": {
-		1: {Name: "EXPLICIT"},
-		2: {Name: "BUILTIN"},
-	},
-	"E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_ExplicitDetailMatchMode": {
-		1: {Name: "ANY"},
-		2: {Name: "ALL"},
-	},
 	"E_OpenconfigQos_Qos_Interfaces_Interface_Input_Classifiers_Classifier_Config_Type": {
 		5:  {Name: "IPV4"},
 		7:  {Name: "IPV6"},
 		8:  {Name: "MPLS"},
 		9:  {Name: "IPV4_MULTICAST"},
 		10: {Name: "IPV6_MULTICAST"},
+	},
+	"E_OpenconfigQos_Qos_SchedulerPolicies_SchedulerPolicy_Schedulers_Scheduler_Config_ExcessSharing": {
+		1: {Name: "WEIGHTED"},
+		2: {Name: "EQUAL"},
 	},
 	"E_OpenconfigQos_Qos_SchedulerPolicies_SchedulerPolicy_Schedulers_Scheduler_Config_Priority": {
 		1: {Name: "STRICT"},
@@ -795,6 +799,12 @@ var ΛEnum = map[string]map[int64]ygot.EnumDefinition{
 		3: {Name: "TPID_0X9100", DefiningModule: "openconfig-vlan-types"},
 		4: {Name: "TPID_0X9200", DefiningModule: "openconfig-vlan-types"},
 		5: {Name: "TPID_ANY", DefiningModule: "openconfig-vlan-types"},
+	},
+	"E_TeQosExt_LossPriority": {
+		1: {Name: "LOW"},
+		2: {Name: "MEDIUM_LOW"},
+		3: {Name: "MEDIUM_HIGH"},
+		4: {Name: "HIGH"},
 	},
 }
 
@@ -968,8 +978,62 @@ func initΛEnumTypes() {
 		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv4/state/protocol": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigPacketMatchTypes_IP_PROTOCOL)(0)),
 		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv6/config/protocol": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_IP_PROTOCOL)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv6/icmpv6/config/code": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigIcmpv6Types_CODE)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv6/icmpv6/config/type": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigIcmpv6Types_TYPE)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv6/icmpv6/state/code": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigIcmpv6Types_CODE)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv6/icmpv6/state/type": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigIcmpv6Types_TYPE)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv6/state/protocol": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_IP_PROTOCOL)(0)),
+		},
 		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/state/address-family": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigTypes_ADDRESS_FAMILY)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config/builtin-detail": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_BuiltinDetail)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config/destination-port": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_PortNumRange_Enum)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config/detail-mode": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_DetailMode)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config/explicit-detail-match-mode": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_ExplicitDetailMatchMode)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config/explicit-tcp-flags": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_TCP_FLAGS)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config/source-port": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_PortNumRange_Enum)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/state/builtin-detail": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_BuiltinDetail)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/state/destination-port": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_PortNumRange_Enum)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/state/detail-mode": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_DetailMode)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/state/explicit-detail-match-mode": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_ExplicitDetailMatchMode)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/state/explicit-tcp-flags": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_TCP_FLAGS)(0)),
+		},
+		"/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/state/source-port": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigPacketMatchTypes_PortNumRange_Enum)(0)),
 		},
 		"/network-instances/network-instance/policy-forwarding/policies/policy/state/type": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Config_Type)(0)),
@@ -1059,16 +1123,16 @@ func initΛEnumTypes() {
 			reflect.TypeOf((E_OpenconfigMplsTypes_MplsLabel_Enum)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/config/builtin-detail": []reflect.Type{
-			reflect.TypeOf((E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_BuiltinDetail)(0)),
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_BuiltinDetail)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/config/destination-port": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigPacketMatchTypes_PortNumRange_Enum)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/config/detail-mode": []reflect.Type{
-			reflect.TypeOf((E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_DetailMode)(0)),
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_DetailMode)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/config/explicit-detail-match-mode": []reflect.Type{
-			reflect.TypeOf((E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_ExplicitDetailMatchMode)(0)),
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_ExplicitDetailMatchMode)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/config/explicit-tcp-flags": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigPacketMatchTypes_TCP_FLAGS)(0)),
@@ -1077,16 +1141,16 @@ func initΛEnumTypes() {
 			reflect.TypeOf((E_OpenconfigPacketMatchTypes_PortNumRange_Enum)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/state/builtin-detail": []reflect.Type{
-			reflect.TypeOf((E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_BuiltinDetail)(0)),
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_BuiltinDetail)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/state/destination-port": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigPacketMatchTypes_PortNumRange_Enum)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/state/detail-mode": []reflect.Type{
-			reflect.TypeOf((E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_DetailMode)(0)),
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_DetailMode)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/state/explicit-detail-match-mode": []reflect.Type{
-			reflect.TypeOf((E_OpenconfigQos_Qos_Classifiers_Classifier_Terms_Term_Conditions_Transport_Config_ExplicitDetailMatchMode)(0)),
+			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Transport_Config_ExplicitDetailMatchMode)(0)),
 		},
 		"/qos/classifiers/classifier/terms/term/conditions/transport/state/explicit-tcp-flags": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigPacketMatchTypes_TCP_FLAGS)(0)),
@@ -1112,6 +1176,18 @@ func initΛEnumTypes() {
 		"/qos/interfaces/interface/output/classifiers/classifier/type": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigQos_Qos_Interfaces_Interface_Input_Classifiers_Classifier_Config_Type)(0)),
 		},
+		"/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/config/loss-priority": []reflect.Type{
+			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
+		},
+		"/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/loss-priority": []reflect.Type{
+			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
+		},
+		"/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/state/loss-priority": []reflect.Type{
+			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
+		},
+		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config/excess-sharing": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigQos_Qos_SchedulerPolicies_SchedulerPolicy_Schedulers_Scheduler_Config_ExcessSharing)(0)),
+		},
 		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config/priority": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigQos_Qos_SchedulerPolicies_SchedulerPolicy_Schedulers_Scheduler_Config_Priority)(0)),
 		},
@@ -1130,6 +1206,9 @@ func initΛEnumTypes() {
 		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/config/queuing-behavior": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigQosTypes_QueueBehavior)(0)),
 		},
+		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/exceed-action/config/loss-priority": []reflect.Type{
+			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
+		},
 		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/state/queuing-behavior": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigQosTypes_QueueBehavior)(0)),
 		},
@@ -1144,6 +1223,12 @@ func initΛEnumTypes() {
 		},
 		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/state/type": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigQosTypes_QOS_SCHEDULER_TYPE)(0)),
+		},
+		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/two-rate-three-color/exceed-action/config/loss-priority": []reflect.Type{
+			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
+		},
+		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/two-rate-three-color/violate-action/config/loss-priority": []reflect.Type{
+			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
 		},
 	}
 }

@@ -100,8 +100,8 @@ func (r *renderer) prefixSets() {
 				continue
 			}
 			seen[rule.Pair] = true
-			r.add(ocunit.PrefixSet, srcSet(rule.Pair), prefixSet(srcSet(rule.Pair), rule.Src.String()))
-			r.add(ocunit.PrefixSet, dstSet(rule.Pair), prefixSet(dstSet(rule.Pair), rule.Dst.String()))
+			r.add(ocunit.PrefixSet, srcSet(rule.Pair), prefixSet(srcSet(rule.Pair), rule.Match.Src.String()))
+			r.add(ocunit.PrefixSet, dstSet(rule.Pair), prefixSet(dstSet(rule.Pair), rule.Match.Dst.String()))
 		}
 	}
 }
