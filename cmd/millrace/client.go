@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -25,5 +28,17 @@ func apiClient(cmd *cobra.Command) (*http.Client, string) {
 	if err != nil {
 		server = defaultServer
 	}
-	return http.DefaultClient, server
+	return &http.Client{Transport: reachable{server: server}}, server
+}
+
+// reachable says what to do when nothing answers at the server's address.
+type reachable struct{ server string }
+
+// RoundTrip implements http.RoundTripper.
+func (r reachable) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("no control plane answers at %s; start one with `millrace up`, or say where it is with --server or MILLRACE_SERVER (%w)", r.server, err)
+	}
+	return resp, err
 }

@@ -50,5 +50,6 @@ func root() *cobra.Command {
 		changeCommand(),
 		referenceCommand(),
 	)
+	usageErrors(cmd)
 	return cmd
 }
