@@ -131,7 +131,7 @@ type Action struct {
 
 // Force crosses a guard rail on purpose.
 type Force struct {
-	Guard  string `policy:"guard,required" want:"the name of a guard rail, such as splits-flow"`
+	Guard  Guard  `policy:"guard,required" want:"one of splits-flow, lbe-priority, share-below-profile, unfilled-queue"`
 	Reason string `policy:"reason,required" want:"why, in one sentence"`
 }
 
@@ -176,28 +176,11 @@ func (s *Source) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Priority orders queues; 0 is served first.
-type Priority uint8
-
-// priorities are Junos' words (paper 002 and 004 use them), served first to last.
-var priorities = []string{"strict-high", "high", "medium-high", "medium-low", "low"}
-
-// String is the word in the file.
-func (p Priority) String() string { return priorities[min(int(p), len(priorities)-1)] }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (p *Priority) UnmarshalText(text []byte) error {
-	for i, word := range priorities {
-		if word == string(text) {
-			*p = Priority(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not a priority", text)
-}
-
 // Duration is a time.Duration written as text.
 type Duration time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Duration) UnmarshalText(text []byte) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -21,9 +22,12 @@ type node struct {
 	Description string          `json:"description"`
 	Type        string          `json:"type"`
 	Enum        []string        `json:"enum"`
+	AnyOf       []node          `json:"anyOf"`
 	Required    []string        `json:"required"`
 	Properties  map[string]node `json:"properties"`
 	Items       *node           `json:"items"`
+	Minimum     *int            `json:"minimum"`
+	Maximum     *int            `json:"maximum"`
 	Closed      *bool           `json:"additionalProperties"`
 	Defs        map[string]node `json:"$defs"`
 }
@@ -72,7 +76,12 @@ func compareField(t *testing.T, path string, s node, goType reflect.Type, defs m
 	if s.Description == "" {
 		t.Errorf("%s has no description in the schema", path)
 	}
+	if goType.Kind() == reflect.Pointer {
+		goType = goType.Elem()
+	}
 	switch {
+	case len(s.AnyOf) > 0:
+		compareWordOrNumber(t, path, s, goType)
 	case len(s.Enum) > 0:
 		for _, word := range s.Enum {
 			v, ok := reflect.New(goType).Interface().(encoding.TextUnmarshaler)
@@ -92,6 +101,23 @@ func compareField(t *testing.T, path string, s node, goType reflect.Type, defs m
 		compareType(t, path, s.Type, map[reflect.Kind]string{
 			reflect.String: "string", reflect.Bool: "boolean", reflect.Uint8: "integer",
 		}[goType.Kind()])
+	}
+}
+
+// compareWordOrNumber is for values that are words in Go's eyes, and may be bare numbers in YAML's.
+func compareWordOrNumber(t *testing.T, path string, s node, goType reflect.Type) {
+	for _, way := range s.AnyOf {
+		way.Description = s.Description
+		if way.Type != "integer" {
+			compareField(t, path, way, goType, nil)
+			continue
+		}
+		for _, n := range []*int{way.Minimum, way.Maximum} {
+			v := reflect.New(goType).Interface().(encoding.TextUnmarshaler)
+			if err := v.UnmarshalText([]byte(strconv.Itoa(*n))); err != nil {
+				t.Errorf("%s: Go does not take %d: %v", path, *n, err)
+			}
+		}
 	}
 }
 
