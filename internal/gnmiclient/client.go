@@ -46,15 +46,23 @@ type Client struct {
 	caps *gnmi.CapabilityResponse
 }
 
+// Dialer makes the TCP connection below TLS.
+type Dialer func(ctx context.Context, address string) (net.Conn, error)
+
 // Dial connects and asks for the router's Capabilities, so that a wrong
 // address, certificate or server is reported here and not at the first use.
 func Dial(ctx context.Context, d device.Device, creds *tls.Config) (*Client, error) {
+	return DialBy(ctx, d, creds, dialTCP)
+}
+
+// DialBy is Dial for routers that are not in this process's network, such as a lab's.
+func DialBy(ctx context.Context, d device.Device, creds *tls.Config, dialer Dialer) (*Client, error) {
 	if creds == nil {
 		return nil, fmt.Errorf("connect to %s: no TLS credentials; routers are never spoken to without", d.Name)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+d.Address,
 		grpc.WithTransportCredentials(credentials.NewTLS(creds.Clone())),
-		grpc.WithContextDialer(dialTCP),
+		grpc.WithContextDialer(dialer),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},

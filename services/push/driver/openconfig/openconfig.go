@@ -22,14 +22,18 @@ import (
 )
 
 // Opener dials routers with the controller's certificate.
-type Opener struct{ Credentials *tls.Config }
+type Opener struct {
+	Credentials *tls.Config
+	// Dialer reaches routers that are not in this process's network; nil: plain TCP.
+	Dialer gnmiclient.Dialer
+}
 
 // needed are the models without which the units cannot be said.
 var needed = []string{"openconfig-defined-sets", "openconfig-qos", "openconfig-network-instance"}
 
 // Open implements driver.Opener.
 func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
-	c, err := gnmiclient.Dial(ctx, d, o.Credentials)
+	c, err := o.dial(ctx, d)
 	if err != nil {
 		return nil, lost(err)
 	}
@@ -40,6 +44,13 @@ func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error
 		}
 	}
 	return &router{name: d.Name, client: c}, nil
+}
+
+func (o Opener) dial(ctx context.Context, d device.Device) (*gnmiclient.Client, error) {
+	if o.Dialer == nil {
+		return gnmiclient.Dial(ctx, d, o.Credentials)
+	}
+	return gnmiclient.DialBy(ctx, d, o.Credentials, o.Dialer)
 }
 
 type router struct {
