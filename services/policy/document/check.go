@@ -2,131 +2,80 @@ package document
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // Names become parts of OpenConfig list keys and of names in FRR.
 var namePattern = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,22}[a-z0-9])?$`)
 
-const maxQueueID = 7
-
-// check holds the guard rails: rules about more than one field.
+// check holds the rules about more than one field.
 func (r *reader) check(p *Policy) {
-	if !namePattern.MatchString(p.Name) {
-		r.problem("policy", fmt.Sprintf("policy: %q is not a name", p.Name), "write at most 24 of a-z, 0-9 and -, such as hntes-two-queue")
-	}
-	if len(p.Queues) < 2 {
-		r.problem("queues", "one queue separates nothing", "write two queues, such as alpha and beta")
-	}
-	r.checkUnique(p)
-	r.checkSum(p, "weight", "the port's rate", func(q Queue) uint8 { return q.Weight })
-	r.checkSum(p, "buffer", "the port's buffer", func(q Queue) uint8 { return q.Buffer })
-	r.checkDefault(p)
+	r.crossed = map[Guard]bool{}
+	r.checkName("policy", p.Name, "hntes-two-queue")
+	r.checkQueues(p)
+	r.checkCurves(p)
+	r.checkClasses(p)
+	r.checkPolicers(p)
 	r.checkRedirects(p)
+	r.checkPriorities(p)
+	if len(r.problems) > 0 {
+		return // these mislead where a name above is wrong
+	}
+	r.checkFilled(p)
+	r.checkForce(p)
 }
 
-func (r *reader) checkUnique(p *Policy) {
-	names, ids := map[string]bool{}, map[uint8]bool{}
-	for i, q := range p.Queues {
-		at := fmt.Sprintf("queues[%d]", i)
-		if !namePattern.MatchString(q.Name) {
-			r.problem(at+".name", fmt.Sprintf("%s.name: %q is not a name", at, q.Name), "write at most 24 of a-z, 0-9 and -, such as alpha")
-		}
-		if names[q.Name] {
-			r.problem(at+".name", fmt.Sprintf("queue %s is there twice", q.Name), "write another name or remove the queue")
-		}
-		if ids[q.ID] {
-			r.problem(at+".id", fmt.Sprintf("queue id %d is there twice", q.ID), "write another id from 0 to 7")
-		}
-		if q.ID > maxQueueID {
-			r.problem(at+".id", fmt.Sprintf("queue id %d is out of range", q.ID), "write an id from 0 to 7")
-		}
-		names[q.Name], ids[q.ID] = true, true
+func (r *reader) checkName(path, name, example string) {
+	if !namePattern.MatchString(name) {
+		r.problem(path, fmt.Sprintf("%s: %q is not a name", path, name), "write at most 24 of a-z, 0-9 and -, such as "+example)
 	}
 }
 
-func (r *reader) checkSum(p *Policy, name, of string, share func(Queue) uint8) {
-	sum := 0
-	for _, q := range p.Queues {
-		sum += int(share(q))
+// checkQueueName is for every place that names a queue.
+func (r *reader) checkQueueName(p *Policy, path, name string) bool {
+	_, ok := p.QueueByName(name)
+	if !ok {
+		r.problem(path, "there is no queue "+name, "write "+namesOf(p.Queues))
 	}
-	last := len(p.Queues) - 1
-	if last < 0 || sum == 100 {
-		return
-	}
-	message := fmt.Sprintf("the %ss add up to %d %%", name, sum)
-	path := fmt.Sprintf("queues[%d].%s", last, name)
-	rest := 100 - sum + int(share(p.Queues[last]))
-	if rest < 0 {
-		r.problem(path, message+", over 100", fmt.Sprintf("lower the %ss until they add up to 100", name))
-		return
-	}
-	r.problem(path, message+" of "+of, fmt.Sprintf("write %d here, or change the others, so that they add up to 100", rest))
+	return ok
 }
 
-func (r *reader) checkDefault(p *Policy) {
-	first := -1
-	lowest := uint8(255)
-	for i, q := range p.Queues {
-		lowest = min(lowest, q.ID)
-		if !q.Default {
-			continue
-		}
-		if first >= 0 {
-			r.problem(fmt.Sprintf("queues[%d].default", i),
-				fmt.Sprintf("queues %s and %s are both the default", p.Queues[first].Name, q.Name),
-				"leave default: true on the one whose packets no rule claims")
-			return
-		}
-		first = i
-	}
-	switch {
-	case first < 0:
-		r.problem("queues", "no queue is the default, so packets no rule claims have nowhere to go", "add default: true to one queue, such as beta")
-	case p.Queues[first].ID != lowest:
-		r.problem(fmt.Sprintf("queues[%d].id", first),
-			fmt.Sprintf("default queue %s has id %d, but routers put unclaimed packets into the lowest id, %d", p.Queues[first].Name, p.Queues[first].ID, lowest),
-			"give the default queue the lowest id, such as 0")
+// guard reports a rule that may be crossed, unless the policy says that it means to.
+func (r *reader) guard(p *Policy, g Guard, path, message, fix string) {
+	r.crossed[g] = true
+	if !p.Forces(g) {
+		r.problem(path, message, fmt.Sprintf("%s; or cross guard rail %s with force:", fix, g))
 	}
 }
 
-func (r *reader) checkRedirects(p *Policy) {
-	if len(p.Redirect) == 0 {
-		r.problem("redirect", "redirect is empty, so the policy changes nothing", "add - pairs: alpha with a queue:")
-	}
-	seen := map[Source]bool{}
-	for i, d := range p.Redirect {
-		at := fmt.Sprintf("redirect[%d]", i)
-		if seen[d.Pairs] {
-			r.problem(at+".pairs", fmt.Sprintf("pairs %s are redirected twice", d.Pairs), "remove one of the two rules")
+// checkForce: a guard rail that is not crossed needs no force; it would hide the day on which it is.
+func (r *reader) checkForce(p *Policy) {
+	seen := map[Guard]bool{}
+	for i, f := range p.Force {
+		at := fmt.Sprintf("force[%d]", i)
+		switch {
+		case seen[f.Guard]:
+			r.problem(at+".guard", fmt.Sprintf("guard rail %s is forced twice", f.Guard), "remove one of the two")
+		case f.Guard == ShareBelowProfile && len(p.Policers) > 0: // the compiler, which knows the ports, has the word
+		case !r.crossed[f.Guard]:
+			r.problem(at+".guard", fmt.Sprintf("the policy does not cross guard rail %s", f.Guard), "remove this force")
 		}
-		seen[d.Pairs] = true
-		r.checkRedirectQueue(p, d, at+".queue")
-	}
-}
-
-// checkRedirectQueue is the alpha share guard rail: the queue must isolate, and must have something to give.
-func (r *reader) checkRedirectQueue(p *Policy, d Redirect, path string) {
-	q, ok := p.QueueByName(d.Queue)
-	switch {
-	case !ok:
-		r.problem(path, fmt.Sprintf("there is no queue %s", d.Queue), "write "+namesOf(p.Queues))
-	case q.Default:
-		r.problem(path, fmt.Sprintf("queue %s is the default, so %s flows would wait with everyone else", q.Name, d.Pairs),
-			"write a queue of its own (paper 002, experiment 2: ping 60.4 ms in one queue, 2.3 ms in two)")
-	case q.Weight == 0 || q.Buffer == 0:
-		r.problem(path, fmt.Sprintf("queue %s has weight %d %% and buffer %d %%, so its flows would starve", q.Name, q.Weight, q.Buffer),
-			"give the queue a weight and a buffer, such as 95")
+		if strings.TrimSpace(f.Reason) == "" {
+			r.problem(at+".reason", "the reason is empty", "write why, in one sentence; it is part of every plan")
+		}
+		seen[f.Guard] = true
 	}
 }
 
 func namesOf(queues []Queue) string {
-	out := ""
+	names := make([]string, len(queues))
 	for i, q := range queues {
-		if i > 0 {
-			out += " or "
-		}
-		out += q.Name
+		names[i] = q.Name
 	}
-	return out
+	return strings.Join(names, " or ")
 }
+
+func sortedKeys(m map[string]uint8) []string { return slices.Sorted(maps.Keys(m)) }

@@ -4,10 +4,9 @@ import "strings"
 
 // refused are fields people look for, with the reason why they are not there.
 var refused = map[string]string{
-	"policer": "leave it out: dropping or moving out-of-profile packets slows alpha flows (paper 002, sections III-D and III-E)",
-	"police":  "leave it out: dropping or moving out-of-profile packets slows alpha flows (paper 002, sections III-D and III-E)",
-	"rate":    "write weight: with a percentage of the port's rate",
-	"share":   "write weight: for the rate's share and buffer: for the buffer's",
+	"rate":  "write weight: with a percentage of the port's rate",
+	"share": "write weight: for the rate's share and buffer: for the buffer's",
+	"shape": "write max_rate: with a percentage of the port's rate",
 }
 
 func fixUnknown(fields []field, name string) string {

@@ -19,9 +19,10 @@ func Parse(file, text string) (*Policy, []Problem) {
 	r := &reader{file: file, places: map[string]*token.Token{}}
 	p := defaultPolicy()
 	if root := r.root(text); root != nil {
-		r.read(root, reflect.ValueOf(p).Elem(), "", "policy:, queues: and redirect: at the left margin")
+		r.read(root, reflect.ValueOf(p).Elem(), "", "policy:, queues: and redirect: or classes: at the left margin")
 	}
 	if len(r.problems) == 0 {
+		*p = p.Normal()
 		r.check(p)
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
@@ -39,6 +40,8 @@ type reader struct {
 	problems []Problem
 	// places maps "queues[0].weight" to its value's token.
 	places map[string]*token.Token
+	// crossed are the guard rails the policy crosses, forced or not.
+	crossed map[Guard]bool
 }
 
 func (r *reader) root(text string) ast.Node {

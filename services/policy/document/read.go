@@ -121,6 +121,10 @@ func (r *reader) readList(node ast.Node, v reflect.Value, path, want string) {
 		r.mismatch(node, path, want)
 		return
 	}
+	if len(list.Values) == 0 {
+		r.problem(path, path+" is empty", "leave it out, or write "+want)
+		return
+	}
 	v.Set(reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values)))
 	for i, item := range list.Values {
 		r.read(item, v.Index(i), fmt.Sprintf("%s[%d]", path, i), want)
