@@ -101,16 +101,17 @@ func Compile(config *tree.Node, lines Lines, previous Numbers) (Plan, error) {
 }
 
 type compiler struct {
-	root       view
-	lines      Lines
-	numbers    *numberer
-	schedulers map[string][]share
-	ports      map[string]kernel.Port
-	portIDs    map[string]string
-	policies   map[string][]kernel.Rule
-	bindings   map[string]string
-	tunnels    []Tunnel
-	rules      map[RuleID]int
+	root            view
+	lines           Lines
+	numbers         *numberer
+	schedulers      map[string]schedulerPolicy
+	policerPolicies map[string]view
+	ports           map[string]kernel.Port
+	portIDs         map[string]string
+	policies        map[string][]kernel.Rule
+	bindings        map[string]string
+	tunnels         []Tunnel
+	rules           map[RuleID]int
 }
 
 func (c *compiler) plan() Plan {

@@ -14,7 +14,8 @@ var Supported = leaves(`
 /qos/queues/queue/config: name queue-id
 /qos/forwarding-groups/forwarding-group/config: name output-queue
 /qos/scheduler-policies/scheduler-policy/config: name
-/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config: sequence priority priority-level
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config: sequence type priority priority-level excess-sharing
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/config: cir cir-pct queuing-behavior
 /qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config: id input-type queue weight
 /qos/buffer-allocation-profiles/buffer-allocation-profile/config: name
 /qos/buffer-allocation-profiles/buffer-allocation-profile/queues/queue/config: name dedicated-buffer

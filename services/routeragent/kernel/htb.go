@@ -34,9 +34,18 @@ func (t tree) create() []*nl.NetlinkRequest {
 
 func (t tree) leaf(q Queue) []*nl.NetlinkRequest {
 	return []*nl.NetlinkRequest{
-		newClass(t.index, t.class(q.Class), t.major()|1, htbClass(q.Rate, t.port.Rate, q.Priority, q.Quantum)),
+		newClass(t.index, t.class(q.Class), t.major()|1, t.htbLeaf(q)),
 		newQdisc(t.index, t.leafQdisc(q.Class), t.class(q.Class), "bfifo", fifoLimit(q.Buffer)),
 	}
+}
+
+// htbLeaf is the class of a queue; a ceiling of its own makes it a strict partition.
+func (t tree) htbLeaf(q Queue) []byte {
+	ceil := t.port.Rate
+	if q.Ceil > 0 {
+		ceil = min(q.Ceil, ceil)
+	}
+	return htbClass(min(q.Rate, ceil), ceil, q.Priority, q.Quantum)
 }
 
 const rootQuantum = 60000
@@ -118,7 +127,7 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 	add("htb", t.major(), root, nil)
 	add("class", t.major()|1, root, comparable(htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum)))
 	for _, q := range t.port.Queues {
-		add("class", t.class(q.Class), t.major()|1, comparable(htbClass(q.Rate, t.port.Rate, q.Priority, q.Quantum)))
+		add("class", t.class(q.Class), t.major()|1, comparable(t.htbLeaf(q)))
 		add("bfifo", t.leafQdisc(q.Class), t.class(q.Class), fifoLimit(q.Buffer))
 	}
 	var got []string

@@ -64,8 +64,10 @@ type Queue struct {
 	Name string
 	// Class is the number in the mark, 1 to MaxClass.
 	Class int
-	// Rate is guaranteed, bit/s; the ceiling is the line.
+	// Rate is guaranteed, bit/s.
 	Rate uint64
+	// Ceil is the most the queue may use, bit/s; zero is the line.
+	Ceil uint64
 	// Priority 0 is served first.
 	Priority int
 	// Quantum is the share of the excess, bytes per round.
