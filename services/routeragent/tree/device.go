@@ -10,7 +10,9 @@ import (
 	"github.com/millrace/millrace/services/routeragent/oc"
 )
 
-// Device turns a tree into ygot structs and lets ygot judge it: types, ranges, patterns, keys. References are checked beside it.
+// Device turns a tree into ygot structs and lets ygot judge it: types, ranges,
+// patterns, keys. References are checked beside it, because ygot walks the
+// whole tree for every reference.
 func (n *Node) Device() (*oc.Device, error) {
 	v, _ := n.JSON(All, true)
 	raw, err := json.Marshal(v)
@@ -68,8 +70,11 @@ func (n *Node) fillMember(c *Schema, v any) error {
 	switch c.Kind {
 	case Leaf, LeafList:
 		value, err := leafValue(c, v)
+		if err != nil { // what was written before is not judged again; it may be from an agent with other models
+			value = v
+		}
 		n.Members[c.Name] = &Node{Schema: c, Value: value}
-		return err
+		return nil
 	case List:
 		for _, e := range v.([]any) {
 			o := e.(map[string]any)
@@ -102,19 +107,32 @@ func (n *Node) list(c *Schema) *Node {
 	return m
 }
 
-// Judge validates a configuration as a whole and returns it in its canonical
-// spelling. Interfaces exist without being configured, so they are added for
-// ygot to resolve references to them.
-func (n *Node) Judge(interfaces []string) (*Node, error) {
+// JudgeWhole is Validate the slow way: ygot reads, judges and rewrites the whole
+// configuration. Tests and benchmarks compare the two. Interfaces exist without
+// being configured, so they are added for references to them.
+func (n *Node) JudgeWhole(interfaces []string) (*Node, error) {
 	with := n.Clone()
-	list := with.descend(Elem{Schema: Root().Children["interfaces"]})
 	for _, name := range interfaces {
-		list.descend(Elem{Schema: list.Schema.Children["interface"], Keys: map[string]string{"name": name}})
+		list := Root().Children["interfaces"].Children["interface"]
+		parent, err := with.descend(Elem{Schema: list.Parent})
+		if err != nil {
+			return nil, err
+		}
+		if _, err := parent.descend(Elem{Schema: list, Keys: map[string]string{"name": name}}); err != nil {
+			return nil, err
+		}
 	}
 	d, err := with.Device()
 	if err != nil {
 		return nil, err
 	}
-	d.Interfaces = nil
-	return FromDevice(d)
+	own := n.Members["interfaces"]
+	if d.Interfaces = nil; own == nil {
+		return FromDevice(d)
+	}
+	out, err := FromDevice(d)
+	if err == nil {
+		out.Members["interfaces"] = own
+	}
+	return out, err
 }

@@ -11,7 +11,7 @@ func (n *Node) Delete(p Path) error {
 		return err
 	}
 	if len(p.Elems) == 0 {
-		clear(n.Members)
+		n.Members = map[string]*Node{}
 		return nil
 	}
 	if isKey(p) {
@@ -24,8 +24,8 @@ func (n *Node) Delete(p Path) error {
 // remove deletes and drops containers that became empty; list entries stay until they are deleted themselves.
 func (n *Node) remove(rest []Elem) {
 	e := rest[0]
-	m, ok := n.Members[e.Schema.Name]
-	if !ok {
+	m := n.own(e.Schema.Name)
+	if m == nil {
 		return
 	}
 	switch {
@@ -34,7 +34,7 @@ func (n *Node) remove(rest []Elem) {
 			if len(rest) == 1 {
 				delete(m.Members, id)
 			} else {
-				m.Members[id].remove(rest[1:])
+				m.own(id).remove(rest[1:])
 			}
 		}
 	case len(rest) == 1:
@@ -43,8 +43,12 @@ func (n *Node) remove(rest []Elem) {
 	default:
 		m.remove(rest[1:])
 	}
-	if m.empty() {
-		delete(n.Members, e.Schema.Name)
+	n.dropEmpty(e.Schema.Name)
+}
+
+func (n *Node) dropEmpty(name string) {
+	if m := n.Members[name]; m != nil && m.empty() {
+		delete(n.Members, name)
 	}
 }
 
@@ -68,48 +72,70 @@ func (n *Node) write(p Path, v any, replace bool) error {
 		return fmt.Errorf("%s: an empty object names no entry; use delete", p)
 	}
 	if replace && len(p.Elems) == 0 {
-		clear(n.Members)
+		n.Members = map[string]*Node{}
 	} else if replace {
 		n.remove(p.Elems)
 	}
-	at := n
-	for i, e := range p.Elems {
-		last := i == len(p.Elems)-1
-		if last && (e.Schema.Kind == Leaf || e.Schema.Kind == LeafList) {
-			return at.setLeaf(e.Schema, v)
-		}
-		at = at.descend(e)
-	}
-	return at.merge(v)
+	return n.writeAt(p.Elems, v)
 }
 
-// descend finds or makes a container or list entry; an entry comes with its key leaves.
-func (n *Node) descend(e Elem) *Node {
-	m, ok := n.Members[e.Schema.Name]
-	if !ok {
-		m = newNode(e.Schema)
-		n.Members[e.Schema.Name] = m
+// writeAt walks to where the value belongs, making what is missing; a container that is still empty afterwards is dropped.
+func (n *Node) writeAt(rest []Elem, v any) error {
+	if len(rest) == 0 {
+		return n.merge(v)
+	}
+	e := rest[0]
+	if e.Schema.Kind == Leaf || e.Schema.Kind == LeafList {
+		return n.setLeaf(e.Schema, v)
+	}
+	at, err := n.descend(e)
+	if err != nil {
+		return err
+	}
+	err = at.writeAt(rest[1:], v)
+	n.dropEmpty(e.Schema.Name)
+	return err
+}
+
+// descend finds or makes a container or list entry, owned by this tree; an entry comes with its key leaves.
+func (n *Node) descend(e Elem) (*Node, error) {
+	m := n.own(e.Schema.Name)
+	if m == nil {
+		m = n.add(e.Schema.Name, e.Schema)
 	}
 	if e.Schema.Kind != List {
-		return m
+		return m, nil
 	}
-	key := entryKey(e.Schema, e.Keys)
-	entry, ok := m.Members[key]
-	if !ok {
-		entry = newNode(e.Schema)
-		entry.Keys = e.Keys
-		for _, k := range e.Schema.Keys {
-			s := e.Schema.Children[k]
-			entry.Members[k] = &Node{Schema: s, Value: keyValue(s, e.Keys[k])}
-			// The key is a leafref to config/<key>; a path that makes an entry makes both.
-			if c := e.Schema.Children["config"]; c != nil && c.Config && c.Children[k] != nil {
-				cn := entry.descend(Elem{Schema: c})
-				cn.Members[k] = &Node{Schema: c.Children[k], Value: keyValue(c.Children[k], e.Keys[k])}
-			}
+	id := entryKey(e.Schema, e.Keys)
+	if entry := m.own(id); entry != nil {
+		return entry, nil
+	}
+	return m.newEntry(id, e)
+}
+
+func (n *Node) newEntry(id string, e Elem) (*Node, error) {
+	entry := &Node{Schema: e.Schema, Members: make(map[string]*Node, 4), Keys: e.Keys, owner: n.owner}
+	for _, k := range e.Schema.Keys {
+		s := e.Schema.Children[k]
+		value, err := s.check(keyValue(s, e.Keys[k]))
+		if err != nil {
+			return nil, err
 		}
-		m.Members[key] = entry
+		if have := canonicalKey(text(value)); have != e.Keys[k] {
+			return nil, fmt.Errorf("%s: key %q is written %q", s.Path(), e.Keys[k], have)
+		}
+		entry.Members[k] = &Node{Schema: s, Value: value}
+		// The key is a leafref to config/<key>; a path that makes an entry makes both.
+		if c := e.Schema.Children["config"]; c != nil && c.Config && c.Children[k] != nil {
+			cn := entry.Members["config"]
+			if cn == nil {
+				cn = entry.add("config", c)
+			}
+			cn.Members[k] = &Node{Schema: c.Children[k], Value: value}
+		}
 	}
-	return entry
+	n.Members[id] = entry
+	return entry, nil
 }
 
 // merge writes a JSON object into a container or list entry.
@@ -118,8 +144,7 @@ func (n *Node) merge(v any) error {
 	if !ok {
 		return fmt.Errorf("%s: want a JSON object, have %T", n.Schema.Path(), v)
 	}
-	for _, name := range sortedNames(o) {
-		value := o[name]
+	for name, value := range o {
 		c, err := n.Schema.child(name)
 		if err != nil {
 			return err
@@ -140,16 +165,16 @@ func (n *Node) merge(v any) error {
 func (n *Node) mergeMember(c *Schema, value any) error {
 	switch c.Kind {
 	case Leaf, LeafList:
-		if k, isKey := n.Keys[c.Name]; isKey {
-			if text, err := leafText(c, value); err != nil || canonicalKey(text) != k {
-				return fmt.Errorf("%s: key is %q in the path and %v in the value", n.Schema.Path(), k, value)
-			}
-		}
 		return n.setLeaf(c, value)
 	case List:
 		return n.mergeList(c, value)
 	default:
-		return n.descend(Elem{Schema: c}).merge(value)
+		at, err := n.descend(Elem{Schema: c})
+		if err == nil {
+			err = at.merge(value)
+		}
+		n.dropEmpty(c.Name)
+		return err
 	}
 }
 
@@ -163,23 +188,36 @@ func (n *Node) mergeList(c *Schema, value any) error {
 		if !ok {
 			return fmt.Errorf("%s: want an array of objects", c.Path())
 		}
-		keys := map[string]string{}
-		for _, k := range c.Keys {
-			raw, ok := member(o, k)
-			if !ok {
-				return fmt.Errorf("%s: an entry lacks its key %q", c.Path(), k)
-			}
-			text, err := leafText(c.Children[k], raw)
-			if err != nil {
-				return err
-			}
-			keys[k] = canonicalKey(text)
+		keys, err := keysOf(c, o)
+		if err != nil {
+			return err
 		}
-		if err := n.descend(Elem{Schema: c, Keys: keys}).merge(o); err != nil {
+		at, err := n.descend(Elem{Schema: c, Keys: keys})
+		if err != nil {
+			return err
+		}
+		if err := at.merge(o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keysOf reads the keys of a list entry out of its JSON.
+func keysOf(c *Schema, o map[string]any) (map[string]string, error) {
+	keys := make(map[string]string, len(c.Keys))
+	for _, k := range c.Keys {
+		raw, ok := member(o, k)
+		if !ok {
+			return nil, fmt.Errorf("%s: an entry lacks its key %q", c.Path(), k)
+		}
+		value, err := leafValue(c.Children[k], raw)
+		if err != nil {
+			return nil, err
+		}
+		keys[k] = canonicalKey(text(value))
+	}
+	return keys, nil
 }
 
 // setLeaf writes a value; a leaf-list that is updated keeps what it had (gNMI section 3.4.4).
@@ -188,9 +226,15 @@ func (n *Node) setLeaf(s *Schema, v any) error {
 	if err != nil {
 		return err
 	}
+	if k, isKey := n.Keys[s.Name]; isKey && canonicalKey(text(value)) != k {
+		return fmt.Errorf("%s: key is %q in the path and %v in the value", n.Schema.Path(), k, v)
+	}
 	if s.Kind == LeafList {
 		if old, ok := n.Members[s.Name]; ok {
 			value = union(old.Value.([]any), value.([]any))
+		}
+		if len(value.([]any)) == 0 {
+			return nil
 		}
 	}
 	n.Members[s.Name] = &Node{Schema: s, Value: value}
@@ -198,9 +242,14 @@ func (n *Node) setLeaf(s *Schema, v any) error {
 }
 
 func union(a, b []any) []any {
+	have := make(map[any]bool, len(a)+len(b))
 	out := slices.Clone(a)
+	for _, v := range a {
+		have[v] = true
+	}
 	for _, v := range b {
-		if !slices.Contains(out, v) {
+		if !have[v] {
+			have[v] = true
 			out = append(out, v)
 		}
 	}

@@ -17,12 +17,47 @@ type Node struct {
 	Keys map[string]string
 	// Value of a leaf as RFC 7951 spells it: string, bool, json.Number; of a leaf-list []any.
 	Value any
+
+	owner *owner // the tree that may change this node; see Fork
 }
 
 // New is an empty device.
 func New() *Node { return newNode(Root()) }
 
 func newNode(s *Schema) *Node { return &Node{Schema: s, Members: map[string]*Node{}} }
+
+// owner tells forks of a tree apart.
+type owner struct{ _ byte }
+
+// Fork is a copy to be edited. It shares with the original what nobody edits: an
+// edit copies the nodes on its path and no others, so that a change costs as
+// much as it changes. The original must not be edited any more.
+func (n *Node) Fork() *Node {
+	c := *n
+	c.owner = &owner{}
+	c.Members = maps.Clone(n.Members)
+	return &c
+}
+
+// own is a member that may be changed in place, copied first if it is shared with another tree; nil if there is none.
+func (n *Node) own(name string) *Node {
+	m := n.Members[name]
+	if m == nil || m.owner == n.owner {
+		return m
+	}
+	c := *m
+	c.owner, c.Members = n.owner, maps.Clone(m.Members)
+	n.Members[name] = &c
+	return &c
+}
+
+// add makes an empty member that this tree owns.
+func (n *Node) add(name string, s *Schema) *Node {
+	m := newNode(s)
+	m.owner = n.owner
+	n.Members[name] = m
+	return m
+}
 
 // Clone copies a tree; leaves are shared, being immutable.
 func (n *Node) Clone() *Node {
@@ -37,6 +72,9 @@ func (n *Node) Clone() *Node {
 }
 
 func entryKey(s *Schema, keys map[string]string) string {
+	if len(s.Keys) == 1 {
+		return keys[s.Keys[0]]
+	}
 	parts := make([]string, len(s.Keys))
 	for i, k := range s.Keys {
 		parts[i] = keys[k]

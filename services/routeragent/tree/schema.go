@@ -12,6 +12,7 @@ package tree
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -34,6 +35,14 @@ type Schema struct {
 	Type     *yang.YangType
 	Parent   *Schema
 	Children map[string]*Schema
+
+	// What follows is worked out once, because every Set asks for it thousands of times.
+	path   string
+	names  []string // of children, sorted
+	check  checker  // of a leaf: one value
+	target *Schema  // of a configured leafref that is no key: the leaf it must equal somewhere
+	wanted bool     // something refers to this leaf
+	refers bool     // this or something below it refers or is referred to
 }
 
 // Kind of a schema node.
@@ -52,8 +61,47 @@ var Root = sync.OnceValue(func() *Schema {
 	entry := oc.SchemaTree["Device"]
 	s := &Schema{Name: "", Kind: Container, Config: true}
 	build(s, reflect.TypeOf(oc.Device{}), entry)
+	s.prepare(s)
+	s.link(s)
+	s.prune()
 	return s
 })
+
+// prepare works out paths, names and value checks.
+func (s *Schema) prepare(root *Schema) {
+	s.names = slices.Sorted(maps.Keys(s.Children))
+	for _, c := range s.Children {
+		c.path = s.path + "/" + c.Name
+		c.prepare(root)
+	}
+	if s.Type != nil {
+		s.check = newChecker(root, s, s.Type)
+	}
+}
+
+// link joins references with what they refer to.
+func (s *Schema) link(root *Schema) {
+	if s.Type != nil && s.Type.Kind == yang.Yleafref && s.Config && !s.IsKey() {
+		if s.target = referred(root, s); s.target != nil {
+			s.target.wanted = true
+		}
+	}
+	for _, c := range s.Children {
+		c.link(root)
+	}
+}
+
+// prune marks the parts in which a search for references finds something.
+func (s *Schema) prune() {
+	s.refers = s.wanted || s.target != nil
+	for _, c := range s.Children {
+		c.prune()
+		s.refers = s.refers || c.refers
+	}
+}
+
+// IsKey is true for the key leaf of a list.
+func (s *Schema) IsKey() bool { return s.Parent != nil && slices.Contains(s.Parent.Keys, s.Name) }
 
 // build walks the Go type (which knows the module of each node) and the YANG entry (which knows its type) side by side.
 func build(s *Schema, t reflect.Type, entry *yang.Entry) {
@@ -83,12 +131,7 @@ func build(s *Schema, t reflect.Type, entry *yang.Entry) {
 }
 
 // Path is the schema path without keys.
-func (s *Schema) Path() string {
-	if s.Parent == nil {
-		return ""
-	}
-	return s.Parent.Path() + "/" + s.Name
-}
+func (s *Schema) Path() string { return s.path }
 
 // child finds a member by its JSON or path name, with or without module.
 func (s *Schema) child(name string) (*Schema, error) {

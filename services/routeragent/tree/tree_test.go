@@ -31,7 +31,7 @@ func path(t *testing.T, s string) Path {
 	return p
 }
 
-func text(t *testing.T, n *Node) string {
+func jsonText(t *testing.T, n *Node) string {
 	t.Helper()
 	v, _ := n.JSON(All, false)
 	raw, err := json.Marshal(v)
@@ -49,19 +49,19 @@ func TestPick(t *testing.T) {
 		{"/interfaces", `{}`},
 	} {
 		n := sample(t)
-		before := text(t, n)
+		before := jsonText(t, n)
 		got := n.Pick(path(t, c.paths))
-		if text(t, got) != c.want {
-			t.Errorf("pick %s: %s, want %s", c.paths, text(t, got), c.want)
+		if jsonText(t, got) != c.want {
+			t.Errorf("pick %s: %s, want %s", c.paths, jsonText(t, got), c.want)
 		}
 		got.Into("qos", "queues").Entry("queue", "a").Into("config").Set("queue-id", uint32(9))
-		if text(t, n) != before {
+		if jsonText(t, n) != before {
 			t.Errorf("pick %s shares data with its source", c.paths)
 		}
 	}
 	both := sample(t).Pick(path(t, "/qos/queues/queue[name=a]/config/name"), path(t, "/qos/queues/queue[name=a]/config/queue-id"))
-	if want := `{"qos":{"queues":{"queue":[{"config":{"name":"a","queue-id":1},"name":"a"}]}}}`; text(t, both) != want {
-		t.Errorf("two paths: %s, want %s", text(t, both), want)
+	if want := `{"qos":{"queues":{"queue":[{"config":{"name":"a","queue-id":1},"name":"a"}]}}}`; jsonText(t, both) != want {
+		t.Errorf("two paths: %s, want %s", jsonText(t, both), want)
 	}
 }
 

@@ -67,54 +67,48 @@ func decode(raw []byte) (any, error) {
 	return v, nil
 }
 
-// leafValue brings a value into RFC 7951 form. A 64-bit number is taken as a
-// number too, because JSON (not IETF) and scalars spell it so; ranges and
-// patterns are ygot's to check.
+// leafValue brings a value into the one spelling RFC 7951 gives it, or refuses it.
 func leafValue(s *Schema, v any) (any, error) {
-	if s.Kind == LeafList {
-		list, ok := v.([]any)
-		if !ok {
-			list = []any{v}
+	if s.Kind != LeafList {
+		return s.check(v)
+	}
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]any, 0, len(list))
+	for _, e := range list {
+		ev, err := s.check(e)
+		if err != nil {
+			return nil, err
 		}
-		out := make([]any, 0, len(list))
-		for _, e := range list {
-			ev, err := scalar(s, e)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, ev)
-		}
+		out = append(out, ev)
+	}
+	if len(out) < 2 {
 		return out, nil
 	}
-	return scalar(s, v)
-}
-
-func scalar(s *Schema, v any) (any, error) {
-	switch x := v.(type) {
-	case json.Number:
-		if Is64(s.Type) {
-			return x.String(), nil
+	seen := make(map[any]bool, len(out))
+	for _, e := range out {
+		if seen[e] {
+			return nil, fmt.Errorf("%s: %v is in the list twice", s.Path(), e)
 		}
-		if s.Type.Kind == yang.Ystring || s.Type.Kind == yang.Yenum || s.Type.Kind == yang.Yidentityref || s.Type.Kind == yang.Ybool {
-			return nil, fmt.Errorf("%s: %s is a number, want %s", s.Path(), x, s.Type.Kind)
-		}
-		return x, nil
-	case string, bool:
-		return x, nil
-	case nil:
-		return nil, fmt.Errorf("%s: null is no value", s.Path())
-	default:
-		return nil, fmt.Errorf("%s: %T is no value for a leaf", s.Path(), v)
+		seen[e] = true
 	}
+	return out, nil
 }
 
-// leafText is a key value as it stands in a path.
-func leafText(s *Schema, v any) (string, error) {
-	value, err := scalar(s, v)
-	return fmt.Sprint(value), err
+// text of a value as it stands in a key or a reference.
+func text(v any) string {
+	switch x := v.(type) {
+	case string:
+		return x
+	case json.Number:
+		return string(x)
+	}
+	return fmt.Sprint(v)
 }
 
-// keyValue is the reverse of leafText; keys that are leafrefs to numbers are numbers.
+// keyValue is the reverse of text; keys that are leafrefs to numbers are numbers.
 func keyValue(s *Schema, text string) any {
 	switch s.Type.Kind {
 	case yang.Yuint8, yang.Yuint16, yang.Yuint32, yang.Yint8, yang.Yint16, yang.Yint32:
