@@ -1,0 +1,74 @@
+package traffic
+
+import (
+	"math"
+	"testing"
+)
+
+func TestLongRunRates(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		pattern Pattern
+		rate    float64 // packets per second
+		within  float64
+	}{
+		{"constant", Pattern{Gap: 0.001}, 1000, 1e-9},
+		{"Poisson", Pattern{Kind: Poisson, Gap: 0.001}, 1000, 0.01},
+		{"on for a third of the time", Pattern{Kind: OnOff, Gap: 0.001, On: 1, Off: 2}, 1000. / 3, 0.01},
+		// The sample mean of lengths with shape 1.5 converges as n^(-1/3): 10 % after 2,000 bursts.
+		{"Pareto of equal means", Pattern{Kind: ParetoOnOff, Gap: 0.001, On: 0.5, Off: 0.5, Shape: 1.5}, 500, 0.1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, s := NewRandom(1), Source{Pattern: c.pattern}
+			const packets = 1_000_000
+			sum := 0.0
+			for range packets {
+				sum += s.Next(r)
+			}
+			if got := packets / sum; math.Abs(got/c.rate-1) > c.within {
+				t.Errorf("%.2f packets/s, want %.2f within %g", got, c.rate, c.within)
+			}
+		})
+	}
+}
+
+func TestPoissonGapsVaryAsTheyShould(t *testing.T) {
+	r := NewRandom(7)
+	var sum, squares float64
+	const n = 200_000
+	for range n {
+		x := r.Exponential(2)
+		sum, squares = sum+x, squares+x*x
+	}
+	mean := sum / n
+	if sd := math.Sqrt(squares/n - mean*mean); math.Abs(sd/mean-1) > 0.01 {
+		t.Errorf("standard deviation %g of mean %g; an exponential has both alike", sd, mean)
+	}
+}
+
+func TestBelowIsUniformAndSeedsDiffer(t *testing.T) {
+	r, counts := NewRandom(3), [5]int{}
+	for range 500_000 {
+		counts[r.Below(5)]++
+	}
+	for i, n := range counts {
+		if math.Abs(float64(n)-100_000) > 1500 { // five standard deviations
+			t.Errorf("%d came up %d times in 500,000", i, n)
+		}
+	}
+	if NewRandom(1).Uint64() == NewRandom(2).Uint64() || NewRandom(1).Uint64() != NewRandom(1).Uint64() {
+		t.Error("a seed must name a stream")
+	}
+}
+
+func TestPatternsThatCannotBePlayed(t *testing.T) {
+	for name, p := range map[string]Pattern{
+		"no rate":              {},
+		"no burst":             {Kind: OnOff, Gap: 1},
+		"a shape without mean": {Kind: ParetoOnOff, Gap: 1, On: 1, Shape: 1},
+	} {
+		if p.Check() == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
