@@ -27,7 +27,8 @@ type Store struct {
 	cfg    Configuration
 	engine *Engine
 
-	writer sync.Mutex // held through a whole change
+	writer    sync.Mutex // held through a whole change
+	validator *tree.Validator
 
 	mu      sync.Mutex // guards what follows
 	running *tree.Node // never changed in place
@@ -51,7 +52,7 @@ var ErrApply = errors.New("not applied")
 
 // NewStore is inert; Recover reads the journal.
 func NewStore(cfg Configuration, e *Engine) *Store {
-	return &Store{cfg: cfg, engine: e, running: tree.New(), changed: make(chan struct{})}
+	return &Store{cfg: cfg, engine: e, running: tree.New(), validator: tree.NewValidator(), changed: make(chan struct{})}
 }
 
 // Recover brings the router to the journal's configuration after a start. A
@@ -126,7 +127,7 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 	if id := s.PendingID(); id != "" {
 		return fmt.Errorf("%w: %s", ErrPending, id)
 	}
-	candidate := running.Clone()
+	candidate := running.Fork()
 	if err := edit(candidate); err != nil {
 		return err
 	}
@@ -148,14 +149,13 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 	return nil
 }
 
-// judge validates a candidate and brings it into its canonical spelling.
+// judge validates a candidate and compiles it.
 func (s *Store) judge(candidate *tree.Node, numbers intent.Numbers) (*tree.Node, intent.Plan, error) {
-	next, err := candidate.Judge(s.cfg.Interfaces())
-	if err != nil {
+	if err := s.validator.Validate(candidate, s.cfg.Interfaces()); err != nil {
 		return nil, intent.Plan{}, err
 	}
-	plan, err := intent.Compile(next, s.cfg.Lines, numbers)
-	return next, plan, err
+	plan, err := intent.Compile(candidate, s.cfg.Lines, numbers)
+	return candidate, plan, err
 }
 
 // converge applies a plan; if that fails, the plan before is applied again.
