@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -16,9 +17,24 @@ import (
 // namespace is the path of one of the supervisor's namespaces.
 func (s State) namespace(kind string) string { return fmt.Sprintf("/proc/%d/ns/%s", s.Pid, kind) }
 
-// dial connects to the guest. The socket is made on a thread inside the lab
-// netns and stays there; the caller stays where it is.
+// dial connects to the guest.
 func (s State) dial(ctx context.Context) (net.Conn, error) {
+	return s.connect(ctx, netip.AddrPortFrom(guestAddress, controlPort))
+}
+
+// Dial connects to an address of the management network, such as a router's
+// agent, from the place of the control plane.
+func (s State) Dial(ctx context.Context, address string) (net.Conn, error) {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || !to.Addr().Is4() {
+		return nil, fmt.Errorf("connect to %q in the lab: it is no IPv4 address with port", address)
+	}
+	return s.connect(ctx, to)
+}
+
+// connect makes the socket on a thread inside the lab netns, where it stays;
+// the caller stays where it is.
+func (s State) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	var conn net.Conn
 	err := inNamespaces(func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -28,10 +44,10 @@ func (s State) dial(ctx context.Context) (net.Conn, error) {
 		// Connecting to a guest that is not up yet must not hang for minutes.
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 10_000)
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_SYNCNT, 1)
-		file := os.NewFile(uintptr(fd), "guest")
+		file := os.NewFile(uintptr(fd), to.String())
 		defer file.Close()
-		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: controlPort, Addr: guestAddress.As4()}); err != nil {
-			return fmt.Errorf("connect to the guest: %w", err)
+		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}); err != nil {
+			return fmt.Errorf("connect to %s in the lab: %w", to, err)
 		}
 		conn, err = net.FileConn(file)
 		return err

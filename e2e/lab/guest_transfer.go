@@ -49,7 +49,7 @@ func guestSink(args []string) error {
 		return fmt.Errorf("receive: %w", err)
 	}
 	fmt.Fprintln(os.Stderr, "listening")
-	var total atomic.Uint64
+	var total, disordered atomic.Uint64
 	var wait sync.WaitGroup
 	var began time.Time
 	for i := range streams {
@@ -63,14 +63,24 @@ func guestSink(args []string) error {
 		if err := setOption(conn, unix.SOL_SOCKET, unix.SO_RCVLOWAT, receiveAtLeast); err != nil {
 			return err
 		}
-		wait.Go(func() { drain(conn, &total) })
+		wait.Go(func() { drain(conn, &total, &disordered) })
 	}
 	report := record(began, &total, &wait)
+	report.OutOfOrder = int(disordered.Load())
 	return json.NewEncoder(os.Stdout).Encode(report)
 }
 
-func drain(conn net.Conn, total *atomic.Uint64) {
+func drain(conn net.Conn, total, disordered *atomic.Uint64) {
 	defer conn.Close() // tells the sender that all has arrived
+	defer func() {
+		_ = control(conn, func(fd int) error {
+			info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+			if err == nil {
+				disordered.Add(uint64(info.Rcv_ooopack))
+			}
+			return err
+		})
+	}()
 	block := make([]byte, transferBlock)
 	for {
 		n, err := conn.Read(block)
@@ -103,10 +113,11 @@ func record(began time.Time, total *atomic.Uint64, wait *sync.WaitGroup) transfe
 	return r
 }
 
-// guestSource sends as fast as the path takes it: source ADDRESS STREAMS SECONDS CONGESTION-CONTROL.
+// guestSource sends as fast as the path takes it:
+// source ADDRESS STREAMS SECONDS CONGESTION-CONTROL DSCP BEGIN, the last in nanoseconds.
 func guestSource(args []string) error {
-	if len(args) != 4 {
-		return errors.New("usage: source ADDRESS STREAMS SECONDS CONGESTION-CONTROL")
+	if len(args) != 6 {
+		return errors.New("usage: source ADDRESS STREAMS SECONDS CONGESTION-CONTROL DSCP BEGIN")
 	}
 	streams, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -116,26 +127,44 @@ func guestSource(args []string) error {
 	if err != nil {
 		return fmt.Errorf("seconds: %w", err)
 	}
+	dscp, err := strconv.Atoi(args[4])
+	if err != nil {
+		return fmt.Errorf("DSCP: %w", err)
+	}
+	begin, err := strconv.ParseInt(args[5], 10, 64)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	time.Sleep(time.Until(time.Unix(0, begin)))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds*float64(time.Second)))
 	defer cancel()
 	sum := transferReport{Began: time.Now()}
 	reports, failures := make([]transferReport, streams), make([]error, streams)
 	var wait sync.WaitGroup
 	for i := range streams {
-		wait.Go(func() { reports[i], failures[i] = send(ctx, args[0], args[3]) })
+		wait.Go(func() { reports[i], failures[i] = send(ctx, args[0], args[3], dscp) })
 	}
 	wait.Wait()
 	for _, r := range reports {
 		sum.Retransmits += r.Retransmits
+		for i, n := range r.Seconds {
+			if i == len(sum.Seconds) {
+				sum.Seconds = append(sum.Seconds, 0)
+			}
+			sum.Seconds[i] += n
+		}
 		sum.CongestionControl = r.CongestionControl
 	}
 	return errors.Join(errors.Join(failures...), json.NewEncoder(os.Stdout).Encode(sum))
 }
 
 // send is one stream: it sends until ctx ends, then waits until all has arrived.
-func send(ctx context.Context, address, congestionControl string) (transferReport, error) {
+func send(ctx context.Context, address, congestionControl string, dscp int) (transferReport, error) {
 	var r transferReport
-	conn, err := net.Dial("tcp", address)
+	marked := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return onDescriptor(raw, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, dscp<<2) })
+	}}
+	conn, err := marked.DialContext(ctx, "tcp4", address)
 	if err != nil {
 		return r, fmt.Errorf("send: %w", err)
 	}
@@ -154,10 +183,15 @@ func send(ctx context.Context, address, congestionControl string) (transferRepor
 	if err := conn.SetWriteDeadline(deadline); err != nil {
 		return r, err
 	}
+	watched := make(chan []int, 1)
+	done := make(chan struct{})
+	go func() { watched <- retransmissions(conn, done) }()
 	block := make([]byte, transferBlock)
 	for err == nil {
 		_, err = conn.Write(block)
 	}
+	close(done)
+	r.Seconds = <-watched
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return r, fmt.Errorf("send: %w", err)
 	}
@@ -168,6 +202,26 @@ func send(ctx context.Context, address, congestionControl string) (transferRepor
 		return r, fmt.Errorf("wait until all has arrived: %w", err)
 	}
 	return r, control(conn, func(fd int) error { return r.read(fd) })
+}
+
+// retransmissions asks the kernel every second how many there were.
+func retransmissions(conn net.Conn, done <-chan struct{}) (seconds []int) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var r transferReport
+	for running := true; running; {
+		select {
+		case <-tick.C:
+		case <-done:
+			running = false
+		}
+		before := r.Retransmits
+		if err := control(conn, r.read); err != nil {
+			return seconds
+		}
+		seconds = append(seconds, r.Retransmits-before)
+	}
+	return seconds
 }
 
 // read asks the kernel how the stream went.

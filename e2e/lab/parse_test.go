@@ -36,27 +36,6 @@ func TestPingOutput(t *testing.T) {
 	}
 }
 
-func TestIperfReports(t *testing.T) {
-	read := func(file string) (*iperfReport, error) {
-		raw, err := os.ReadFile("testdata/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return readIperf(raw)
-	}
-	r, err := read("iperf-udp.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.End.Sum.Lost = 125 // the capture lost none
-	if udp := r.udp(); udp.Sent != 1250 || udp.Lost != 125 || udp.Bytes != 225000 || math.Abs(udp.Mbps-0.8988) > 0.001 {
-		t.Errorf("udp: %+v", udp)
-	}
-	if _, err := read("iperf-refused.json"); err == nil || !strings.Contains(err.Error(), "onnection refused") {
-		t.Errorf("a refused connection gives %v", err)
-	}
-}
-
 func TestMetricsOfAPhase(t *testing.T) {
 	at := time.Unix(1000, 0)
 	p := &PhaseResult{Phase: "day1", Start: at, Applications: []ApplicationResult{

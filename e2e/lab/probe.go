@@ -136,7 +136,7 @@ func choose(s *scenario.Scenario, want Backend) (Backend, error) {
 
 // programs checks what is run besides our own binary, and names the packages.
 func programs(s *scenario.Scenario) error {
-	need := [][2]string{{"ip", "iproute2"}, {"tc", "iproute2"}, {"vtysh", "frr"}, {"modprobe", "kmod"}, {"ping", "iputils-ping"}, {"iperf3", "iperf3"}}
+	need := [][2]string{{"ip", "iproute2"}, {"tc", "iproute2"}, {"vtysh", "frr"}, {"modprobe", "kmod"}, {"ping", "iputils-ping"}}
 	for _, r := range s.Routers {
 		if r.NetFlow != nil {
 			need = append(need, [2]string{"softflowd", "softflowd"})

@@ -112,6 +112,8 @@ func Reexec(argv []string) bool {
 		err = guestSink(argv[3:])
 	case "guest source":
 		err = guestSource(argv[3:])
+	case "guest streams":
+		err = guestStreams(argv[3:])
 	default:
 		return false
 	}

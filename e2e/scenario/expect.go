@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -11,36 +12,88 @@ const External = "external"
 
 // statistics are what an application of each kind, and a group, reports.
 var statistics = map[Kind][]string{
-	Ping:    {"rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms", "sent", "received", "loss_percent"},
-	TCP:     {"goodput_mbps", "bytes", "retransmits"},
-	UDP:     {"goodput_mbps", "bytes", "lost", "sent", "loss_percent", "jitter_ms"},
-	"group": {"goodput_mbps", "bytes"},
+	Ping: {"rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms", "sent", "received", "loss_percent"},
+	TCP:  {"goodput_mbps", "bytes", "retransmits", "out_of_order"},
+	UDP: append([]string{"goodput_mbps", "bytes", "lost", "sent", "received", "duplicates", "reordered", "loss_percent", "received_percent",
+		"frame_octets", "dscp", "dscp_changed"}, distributed("delay", "ipdv")...),
+	"group":   {"goodput_mbps", "bytes", "jain", "sent", "received", "lost", "loss_percent", "received_percent", "frame_octets"},
+	"queue":   {"transmit_pkts", "transmit_octets", "dropped_pkts"},
+	"policer": {"conforming_pkts", "conforming_octets", "exceeding_pkts", "exceeding_octets", "violating_pkts", "violating_octets"},
+	"port":    {"out_pkts", "out_octets", "in_pkts", "in_octets"},
+	"change":  {"seconds", "units"},
+}
+
+// windowed are the statistics that can be asked of a part of a phase.
+var windowed = []string{"goodput_mbps", "bytes", "retransmits", "sent", "received", "lost", "loss_percent", "received_percent",
+	"delay_mean_ms", "delay_min_ms", "delay_max_ms", "delay_spread_ms", "rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms", "jain"}
+
+func distributed(names ...string) (all []string) {
+	for _, name := range names {
+		for _, stat := range []string{"mean", "sd", "min", "p50", "p99", "max", "spread"} {
+			all = append(all, name+"_"+stat+"_ms")
+		}
+	}
+	return all
 }
 
 // Metrics maps PHASE/APPLICATION/STATISTIC to a number; a group's name stands
 // where an application's does.
 type Metrics map[string]float64
 
-var compare = map[string]func(got, want float64) bool{
-	"<":  func(got, want float64) bool { return got < want },
-	"<=": func(got, want float64) bool { return got <= want },
-	">":  func(got, want float64) bool { return got > want },
-	">=": func(got, want float64) bool { return got >= want },
-	"==": func(got, want float64) bool { return got == want },
+var compare = map[string]func(got, want, tolerance float64) bool{
+	"<":       func(got, want, _ float64) bool { return got < want },
+	"<=":      func(got, want, _ float64) bool { return got <= want },
+	">":       func(got, want, _ float64) bool { return got > want },
+	">=":      func(got, want, _ float64) bool { return got >= want },
+	"==":      func(got, want, _ float64) bool { return got == want },
+	"within":  func(got, want, t float64) bool { return math.Abs(got-want) <= t },
+	"within%": func(got, want, t float64) bool { return math.Abs(got-want) <= math.Abs(want)*t/100 },
 }
 
 // Verdict is an expectation held against measurements.
 type Verdict struct {
 	Expectation Expectation `json:"-"`
 	Name        string      `json:"name"`
+	Metric      string      `json:"metric"`
 	Source      string      `json:"source,omitempty"`
+	Paper       string      `json:"paper,omitempty"`
+	// Observed says why a claim is reported and not judged.
+	Observed string `json:"observed,omitempty"`
 	// Skipped says why there is no verdict: a phase that was not run.
-	Skipped string  `json:"skipped,omitempty"`
-	Got     float64 `json:"got"`
-	Want    float64 `json:"want"`
-	Op      string  `json:"op"`
-	Pass    bool    `json:"pass"`
+	Skipped   string  `json:"skipped,omitempty"`
+	Got       float64 `json:"got"`
+	Want      float64 `json:"want"`
+	Op        string  `json:"op"`
+	Tolerance float64 `json:"tolerance,omitempty"`
+	Pass      bool    `json:"pass"`
 }
+
+// Bound is the claim in words: "<= 3", "50 ± 2".
+func (v Verdict) Bound() string {
+	switch v.Op {
+	case "within":
+		return fmt.Sprintf("%.4g ± %.3g", v.Want, v.Tolerance)
+	case "within%":
+		return fmt.Sprintf("%.4g ± %.3g %%", v.Want, v.Tolerance)
+	}
+	return fmt.Sprintf("%s %.4g", v.Op, v.Want)
+}
+
+// Result is the verdict in words.
+func (v Verdict) Result() string {
+	switch {
+	case v.Skipped != "":
+		return "left out"
+	case v.Observed != "":
+		return "observed"
+	case v.Pass:
+		return "met"
+	}
+	return "NOT MET"
+}
+
+// Unmet tells a claim that was judged and does not hold.
+func (v Verdict) Unmet() bool { return v.Skipped == "" && v.Observed == "" && !v.Pass }
 
 // Judge compares every expectation with what was measured. An expectation whose
 // metric is missing is skipped, never passed.
@@ -53,7 +106,8 @@ func (s *Scenario) Judge(m Metrics) []Verdict {
 }
 
 func (e Expectation) judge(m Metrics) Verdict {
-	v := Verdict{Expectation: e, Name: e.Name, Source: e.Source, Op: e.Op, Want: e.Value}
+	v := Verdict{Expectation: e, Name: e.Name, Metric: e.Metric, Source: e.Source, Paper: e.Paper, Observed: e.Observed,
+		Op: e.Op, Want: e.Value, Tolerance: e.Tolerance}
 	var missing []string
 	take := func(name string) float64 {
 		n, ok := m[name]
@@ -70,7 +124,7 @@ func (e Expectation) judge(m Metrics) Verdict {
 		v.Skipped = "not measured: " + strings.Join(missing, ", ")
 		return v
 	}
-	v.Pass = compare[e.Op](v.Got, v.Want)
+	v.Pass = compare[e.Op](v.Got, v.Want, e.Tolerance)
 	return v
 }
 
@@ -78,5 +132,5 @@ func (v Verdict) String() string {
 	if v.Skipped != "" {
 		return fmt.Sprintf("%s: %s", v.Name, v.Skipped)
 	}
-	return fmt.Sprintf("%s: %.4g %s %.4g: %t", v.Name, v.Got, v.Op, v.Want, v.Pass)
+	return fmt.Sprintf("%s: %.4g, %s: %s", v.Name, v.Got, v.Bound(), v.Result())
 }

@@ -21,7 +21,11 @@ func Load(path string) (*Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read scenario: %w", err)
 	}
-	return Parse(path, raw)
+	s, err := Parse(path, raw)
+	if s != nil {
+		s.Folder = filepath.Dir(path)
+	}
+	return s, err
 }
 
 // Parse reads a scenario; name appears in errors, each of which reads

@@ -35,13 +35,14 @@ func located(name string, file *ast.File, err error) error {
 // library does not say where such a value stands when it refuses one, so the
 // finder asks each again until one gives the same answer.
 var textFields = map[string]func() encoding.TextUnmarshaler{
-	"a":       func() encoding.TextUnmarshaler { return new(Endpoint) },
-	"b":       func() encoding.TextUnmarshaler { return new(Endpoint) },
-	"rate":    func() encoding.TextUnmarshaler { return new(units.Rate) },
-	"buffer":  func() encoding.TextUnmarshaler { return new(units.Size) },
-	"packet":  func() encoding.TextUnmarshaler { return new(units.Size) },
-	"address": func() encoding.TextUnmarshaler { return new(netip.Prefix) },
-	"gateway": func() encoding.TextUnmarshaler { return new(netip.Addr) },
+	"a":          func() encoding.TextUnmarshaler { return new(Endpoint) },
+	"b":          func() encoding.TextUnmarshaler { return new(Endpoint) },
+	"frame_rate": func() encoding.TextUnmarshaler { return new(units.Rate) },
+	"rate":       func() encoding.TextUnmarshaler { return new(units.Rate) },
+	"buffer":     func() encoding.TextUnmarshaler { return new(units.Size) },
+	"packet":     func() encoding.TextUnmarshaler { return new(units.Size) },
+	"address":    func() encoding.TextUnmarshaler { return new(netip.Prefix) },
+	"gateway":    func() encoding.TextUnmarshaler { return new(netip.Addr) },
 }
 
 type textFinder struct {

@@ -30,12 +30,16 @@ type Scenario struct {
 	Routers []Router `yaml:"routers"`
 	Hosts   []Host   `yaml:"hosts"`
 	Links   []Link   `yaml:"links"`
+	// Pairs are alpha pairs that a phase's policy may be compiled with, as if
+	// services/alpha had found them.
+	Pairs []Pair `yaml:"pairs"`
 	// Phases run in this order.
 	Phases []Phase `yaml:"phases"`
 	// Expectations are checked after all phases.
 	Expectations []Expectation `yaml:"expectations"`
-	// Text is the file as it was read.
-	Text []byte `yaml:"-"`
+	// Text is the file as it was read, Folder where it was.
+	Text   []byte `yaml:"-"`
+	Folder string `yaml:"-"`
 }
 
 // IGP configures OSPF, the same on every router.
@@ -137,8 +141,47 @@ type Phase struct {
 	// alone cannot do it, so `lab run` leaves such phases out and says so.
 	Requires string `yaml:"requires"`
 	// Repeat takes the applications of an earlier phase.
-	Repeat       string        `yaml:"repeat"`
-	Applications []Application `yaml:"applications"`
+	Repeat string `yaml:"repeat"`
+	// Policy is what routers hold during this phase and the next ones that say
+	// nothing. It is compiled, rendered and pushed before the applications start.
+	Policy *PolicyUse `yaml:"policy"`
+	// Changes put other policies in force while the applications run.
+	Changes      []PolicyChange `yaml:"changes"`
+	Applications []Application  `yaml:"applications"`
+}
+
+// NoPolicy removes everything that is Millrace's from the routers.
+const NoPolicy = "none"
+
+// PolicyUse says which policy routers hold, and what differs from its file.
+type PolicyUse struct {
+	// Use is a file beside scenario.yaml, the name of a shipped policy, or none.
+	Use string `yaml:"use"`
+	// On lists the routers that get it; default all with an agent. Others keep none.
+	On []string `yaml:"on"`
+	// Weights and Buffers replace those of the file, percent by queue.
+	Weights map[string]int `yaml:"weights"`
+	Buffers map[string]int `yaml:"buffers"`
+	// Pairs names the scenario's pairs it is compiled with; default all.
+	Pairs []string `yaml:"pairs"`
+}
+
+// PolicyChange puts a policy in force at an offset from the phase's start.
+type PolicyChange struct {
+	At     time.Duration `yaml:"at"`
+	Policy PolicyUse     `yaml:"policy"`
+}
+
+// Pair is one alpha pair, or many with Count.
+type Pair struct {
+	// Name is fit for a router: a-z, 0-9 and dashes.
+	Name string `yaml:"name"`
+	// From and To are hosts, whose subnets and routers the pair has.
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+	// Count makes that many more pairs of /24 prefixes nobody sends to, on the
+	// same routers: the rest of a large network's alpha pairs.
+	Count int `yaml:"count"`
 }
 
 // Kind of an application.
@@ -170,24 +213,49 @@ type Application struct {
 	Streams int `yaml:"streams"`
 	// CongestionControl of the sender (tcp), e.g. htcp; default the kernel's.
 	CongestionControl string `yaml:"congestion_control"`
-	// Rate of a udp sender.
+	// Rate of a udp sender's payload.
 	Rate units.Rate `yaml:"rate"`
+	// FrameRate is a udp sender's rate in Ethernet frames as schedulers count
+	// them, 42 bytes more per packet than Rate; give one of the two.
+	FrameRate units.Rate `yaml:"frame_rate"`
 	// Packet is the udp payload; default 1400 bytes.
 	Packet units.Size `yaml:"packet"`
+	// DSCP of the packets sent (tcp: by the sender), 0 to 63.
+	DSCP int `yaml:"dscp"`
+}
+
+// FrameOverhead is what a scheduler counts beside a datagram's payload:
+// Ethernet, IPv4 and UDP headers.
+const FrameOverhead = 14 + 20 + 8
+
+// PacketsPerSecond of a udp application.
+func (a Application) PacketsPerSecond() float64 {
+	if a.FrameRate > 0 {
+		return float64(a.FrameRate) / 8 / float64(a.Packet+FrameOverhead)
+	}
+	return float64(a.Rate) / 8 / float64(a.Packet)
 }
 
 // Expectation is a claim about one metric.
 type Expectation struct {
-	Name   string `yaml:"name"`
+	Name string `yaml:"name"`
+	// Metric is PHASE/NAME/STATISTIC, with @FROM-TO for a part of the phase in
+	// whole seconds, such as day1/ping/rtt_mean_ms@10s-20s.
 	Metric string `yaml:"metric"`
-	// Op is one of < <= > >= ==.
-	Op string `yaml:"op"`
+	// Op is one of < <= > >= ==, within (Tolerance) and within% (Tolerance in percent of the value).
+	Op        string  `yaml:"op"`
+	Tolerance float64 `yaml:"tolerance"`
 	// Value is compared with; or, where Of is given, Factor times that metric.
 	Value  float64 `yaml:"value"`
 	Of     string  `yaml:"of"`
 	Factor float64 `yaml:"factor"`
+	// Paper is the published value beside it, in its own units.
+	Paper string `yaml:"paper"`
 	// Source cites where the claim comes from.
 	Source string `yaml:"source"`
+	// Observed, where given, takes the claim out of the verdict and says why: an
+	// effect of the source that the lab's scale does not show.
+	Observed string `yaml:"observed"`
 }
 
 // Duration is how long the phase lasts: until its last application stops.

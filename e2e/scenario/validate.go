@@ -33,6 +33,7 @@ func (s *Scenario) problems() []problem {
 	c.nodes()
 	c.links()
 	c.hosts()
+	c.pairs()
 	for i, p := range s.Phases {
 		c.phase(i, p)
 	}

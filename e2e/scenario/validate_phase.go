@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ func (c *checker) phase(i int, p Phase) {
 	if len(p.Applications) == 0 && p.Repeat == "" {
 		c.add(path, "phase %s has no applications", p.Name)
 	}
+	c.policies(path, p)
 	// Repeated applications follow the phase's own and were checked where they stand.
 	own := len(p.Applications)
 	if earlier, ok := c.s.Phase(p.Repeat); ok && p.Repeat != p.Name {
@@ -71,24 +73,89 @@ func (c *checker) application(path string, a Application) {
 		if a.Streams < 1 || a.Streams > 128 {
 			c.add(path+".streams", "%d streams: use 1 to 128", a.Streams)
 		}
-		if a.Rate != 0 {
+		if a.Rate != 0 || a.FrameRate != 0 {
 			c.add(path+".rate", "a tcp application sends as fast as it can; only udp has a rate")
 		}
 	case UDP:
-		if a.Rate == 0 {
-			c.add(path+".rate", "udp application %s has no rate", a.Name)
+		if (a.Rate == 0) == (a.FrameRate == 0) {
+			c.add(path+".rate", "udp application %s needs one of rate and frame_rate", a.Name)
 		}
-		if a.Packet < 16 || a.Packet > 1472 {
-			c.add(path+".packet", "udp payload of %s: use 16B to 1472B", a.Packet)
+		if most := c.largestDatagram(a); a.Packet < 24 || int(a.Packet) > most {
+			c.add(path+".packet", "udp payload of %s: use 24B to %dB, what fits the links' MTU", a.Packet, most)
 		}
 	default:
 		c.add(path+".kind", "kind %q: use ping, tcp or udp", a.Kind)
 	}
 }
 
+// largestDatagram is what fits the smaller of both hosts' links.
+func (c *checker) largestDatagram(a Application) int {
+	most := 9216
+	for _, host := range []string{a.From, a.To} {
+		if _, l, ok := c.s.Attachment(host); ok {
+			most = min(most, l.MTU)
+		}
+	}
+	return most - FrameOverhead + 14
+}
+
+// policies checks what is known without reading the policy files.
+func (c *checker) policies(path string, p Phase) {
+	check := func(at string, u PolicyUse) {
+		if u.Use == "" {
+			c.add(at, "policy needs `use:` a file beside this one, the name of a shipped policy, or none")
+		}
+		for i, name := range u.On {
+			if r, ok := c.s.Router(name); !ok || !r.Agent {
+				c.add(fmt.Sprintf("%s.on[%d]", at, i), "%s is no router with an agent", name)
+			}
+		}
+		for i, name := range u.Pairs {
+			if !slices.ContainsFunc(c.s.Pairs, func(p Pair) bool { return p.Name == name }) {
+				c.add(fmt.Sprintf("%s.pairs[%d]", at, i), "no pair is called %s", name)
+			}
+		}
+	}
+	if p.Policy != nil {
+		check(path+".policy", *p.Policy)
+	}
+	for i, change := range p.Changes {
+		at := fmt.Sprintf("%s.changes[%d]", path, i)
+		check(at+".policy", change.Policy)
+		if change.At < 0 || change.At > p.Duration() {
+			c.add(at+".at", "%s is not within the phase's %s", change.At, p.Duration())
+		}
+	}
+}
+
+func (c *checker) pairs() {
+	for i, p := range c.s.Pairs {
+		path := fmt.Sprintf("$.pairs[%d]", i)
+		if !pairName.MatchString(p.Name) {
+			c.add(path+".name", "pair name %q: use a-z, 0-9 and dashes", p.Name)
+		}
+		for _, end := range []struct{ key, name string }{{".from", p.From}, {".to", p.To}} {
+			if _, ok := c.s.Host(end.name); !ok {
+				c.add(path+end.key, "no host is called %q", end.name)
+			}
+		}
+		if p.Count < 0 || p.Count > 60000 {
+			c.add(path+".count", "count %d: use 0 to 60000", p.Count)
+		}
+	}
+}
+
+var pairName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+
 func (c *checker) expectation(path string, e Expectation) {
 	if _, known := compare[e.Op]; !known {
-		c.add(path+".op", "op %q: use <, <=, >, >= or ==", e.Op)
+		c.add(path+".op", "op %q: use <, <=, >, >=, ==, within or within%%", e.Op)
+	}
+	if strings.HasPrefix(e.Op, "within") != (e.Tolerance > 0) {
+		c.add(path+".tolerance", "within and within%% need a tolerance above 0, and only they have one")
+	}
+	if e.Source == "" {
+		c.add(path, "expectation %q cites no source", e.Name)
 	}
 	if e.Name == "" {
 		c.add(path, "an expectation needs a name that says what is claimed")
@@ -106,8 +173,9 @@ func (c *checker) expectation(path string, e Expectation) {
 	}
 }
 
-// metric checks the parts of PHASE/APPLICATION/STATISTIC that are known from
-// the file alone.
+// metric checks the parts of PHASE/NAME/STATISTIC that are known from the file
+// alone. A counter's name is ROUTER:INTERFACE:QUEUE, ROUTER:INTERFACE:policer-N
+// or ROUTER:INTERFACE.
 func (c *checker) metric(path, name string) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 {
@@ -122,17 +190,60 @@ func (c *checker) metric(path, name string) {
 		c.add(path, "metric %q: no phase is called %s", name, parts[0])
 		return
 	}
+	kind := c.s.kindOf(p, parts[1])
+	if kind == "" {
+		c.add(path, "metric %q: phase %s has no application or group %s", name, parts[0], parts[1])
+		return
+	}
+	stat, _, _, part, err := Window(parts[2])
+	switch {
+	case err != nil:
+		c.add(path, "metric %q: %s", name, err)
+	case !slices.Contains(statistics[kind], stat):
+		c.add(path, "metric %q: %s has %s", name, parts[1], strings.Join(statistics[kind], ", "))
+	case part && !slices.Contains(windowed, stat):
+		c.add(path, "metric %q: only of %s can a part of the phase be asked", name, strings.Join(windowed, ", "))
+	}
+}
+
+// kindOf tells what a metric's second part names; empty: nothing.
+func (s *Scenario) kindOf(p Phase, name string) Kind {
 	for _, a := range p.Applications {
-		kind := a.Kind
-		if parts[1] != a.Name {
-			kind = "group"
+		if a.Name == name {
+			return a.Kind
 		}
-		if parts[1] == a.Name || parts[1] == a.Group {
-			if !slices.Contains(statistics[kind], parts[2]) {
-				c.add(path, "metric %q: %s has %s", name, parts[1], strings.Join(statistics[kind], ", "))
-			}
-			return
+		if a.Group == name && name != "" {
+			return "group"
 		}
 	}
-	c.add(path, "metric %q: phase %s has no application or group %s", name, parts[0], parts[1])
+	if name == "policy" {
+		return "change"
+	}
+	router, rest, found := strings.Cut(name, ":")
+	port, what, deeper := strings.Cut(rest, ":")
+	if !found || !slices.ContainsFunc(s.Links, func(l Link) bool { return l.A == Endpoint{router, port} || l.B == Endpoint{router, port} }) {
+		return ""
+	}
+	switch {
+	case !deeper:
+		return "port"
+	case strings.HasPrefix(what, "policer-"):
+		return "policer"
+	}
+	return "queue"
+}
+
+// Window splits STATISTIC@FROM-TO; part is false without one.
+func Window(text string) (stat string, from, to time.Duration, part bool, err error) {
+	stat, window, part := strings.Cut(text, "@")
+	if !part {
+		return stat, 0, 0, false, nil
+	}
+	first, last, ok := strings.Cut(window, "-")
+	from, err1 := time.ParseDuration(first)
+	to, err2 := time.ParseDuration(last)
+	if !ok || err1 != nil || err2 != nil || from%time.Second != 0 || to%time.Second != 0 || to <= from || from < 0 {
+		return stat, 0, 0, true, fmt.Errorf("%q is not FROM-TO in whole seconds, such as 10s-20s", window)
+	}
+	return stat, from, to, true, nil
 }
