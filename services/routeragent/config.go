@@ -21,16 +21,30 @@ type Configuration struct {
 	FRRInstance string `yaml:"frr_instance"`
 	// Interfaces give what the kernel cannot tell, by Linux name.
 	Interfaces map[string]Interface `yaml:"interfaces"`
-	// Roles by common name of the client certificate: viewer reads, operator writes. Without any entry every client is an operator.
+	// Roles by common name of the client certificate: viewer reads, operator writes. Without any entry here and in
+	// UnitRoles every client with a certificate is an operator; with one, whoever is not named is a viewer.
 	Roles map[string]string `yaml:"roles"`
+	// UnitRoles by organizational unit of the client certificate, for common names without a role of their own.
+	UnitRoles map[string]string `yaml:"unit_roles"`
+	// Users is a file of users who log in with username and password in the metadata of a call; see users.go. Empty for none.
+	Users string `yaml:"users"`
 }
 
-// TLS names PEM files. Clients must present a certificate of CA.
+// TLS names PEM files.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
-	CA   string `yaml:"ca"`
+	// CA signed the clients' certificates.
+	CA string `yaml:"ca"`
+	// ClientCertificates is "required" (default), or "optional": then a user's password will do.
+	ClientCertificates string `yaml:"client_certificates"`
 }
+
+// Values of TLS.ClientCertificates.
+const (
+	CertificatesRequired = "required"
+	CertificatesOptional = "optional"
+)
 
 // Interface is the line behind an interface.
 type Interface struct {
@@ -65,7 +79,7 @@ func Load(file string) (Configuration, error) {
 	if err != nil {
 		return cfg, err
 	}
-	for _, p := range []*string{&cfg.TLS.Cert, &cfg.TLS.Key, &cfg.TLS.CA, &cfg.DataDir} {
+	for _, p := range []*string{&cfg.TLS.Cert, &cfg.TLS.Key, &cfg.TLS.CA, &cfg.DataDir, &cfg.Users} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
@@ -80,10 +94,28 @@ func (c Configuration) check(file string) error {
 	case c.TLS.Cert == "" || c.TLS.Key == "" || c.TLS.CA == "":
 		return fmt.Errorf("agent configuration %s: tls needs cert, key and ca; there is no plaintext mode", file)
 	}
-	for name, role := range c.Roles {
-		if role != RoleViewer && role != RoleOperator {
-			return fmt.Errorf("agent configuration %s: role %q of %s; write viewer or operator", file, role, name)
+	switch c.TLS.ClientCertificates {
+	case "", CertificatesRequired:
+	case CertificatesOptional:
+		if c.Users == "" {
+			return fmt.Errorf("agent configuration %s: tls.client_certificates is optional and there is no users file: nobody could log in; name one in users", file)
 		}
+	default:
+		return fmt.Errorf("agent configuration %s: tls.client_certificates is %q; write required or optional", file, c.TLS.ClientCertificates)
+	}
+	for _, roles := range []map[string]string{c.Roles, c.UnitRoles} {
+		for name, role := range roles {
+			if err := checkRole(role); err != nil {
+				return fmt.Errorf("agent configuration %s: %s: %w", file, name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func checkRole(role string) error {
+	if role != RoleViewer && role != RoleOperator {
+		return fmt.Errorf("role %q; write viewer or operator", role)
 	}
 	return nil
 }

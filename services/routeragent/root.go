@@ -24,6 +24,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vishvananda/netns"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/millrace/millrace/services/routeragent/apply"
@@ -57,6 +59,8 @@ type Agent struct {
 	metrics *metrics
 	wake    *service.Signal
 	server  *grpc.Server
+	health  *health.Server
+	users   *users
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -73,6 +77,9 @@ func (a *Agent) Start(ctx context.Context) error {
 	}
 	creds, err := transport(a.cfg.TLS)
 	if err != nil {
+		return err
+	}
+	if a.users, err = readUsers(a.cfg.Users); err != nil {
 		return err
 	}
 	if err := a.open(); err != nil {
@@ -131,8 +138,11 @@ func (a *Agent) frr() *frr.Router {
 func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Line: a.line, Log: a.deps.Log,
 		Plan: func() intent.Plan { _, p := a.store.Running(); return p }})
-	a.server = grpc.NewServer(creds, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(a.observe, a.authorize), grpc.StreamInterceptor(a.observeStream))
+	a.server = grpc.NewServer(creds, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(a.observe, a.authorize), grpc.ChainStreamInterceptor(a.observeStream, a.authorizeStream))
 	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Log: a.deps.Log}))
+	a.health = health.NewServer()
+	a.health.SetServingStatus(gnmi.GNMI_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	healthpb.RegisterHealthServer(a.server, a.health)
 	reflection.Register(a.server)
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop
@@ -232,6 +242,7 @@ func (a *Agent) Stop(ctx context.Context) error {
 		return nil
 	}
 	a.stop()
+	a.health.Shutdown()
 	done := make(chan struct{})
 	go func() { a.server.GracefulStop(); close(done) }()
 	select {

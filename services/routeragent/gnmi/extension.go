@@ -2,6 +2,7 @@ package gnmi
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -23,7 +24,40 @@ type extensions struct {
 	arbitration *gnmi_ext.MasterArbitration
 }
 
-// readExtensions refuses what it does not know: an extension ignored is a promise broken.
+// refuse answers an extension that this call does not honour: one ignored is a promise broken.
+func refuse(e *gnmi_ext.Extension, call string) error {
+	name := fmt.Sprintf("%T", e.GetExt())
+	switch x := e.GetExt().(type) {
+	case *gnmi_ext.Extension_History:
+		name = "History (the agent keeps no history; the controller does)"
+	case *gnmi_ext.Extension_ConfigSubscription:
+		name = "ConfigSubscription (subscribe ON_CHANGE to configuration instead)"
+	case *gnmi_ext.Extension_RegisteredExt:
+		name = "registered extension " + x.RegisteredExt.GetId().String()
+	case *gnmi_ext.Extension_Depth:
+		name = "Depth (it is for Get and Subscribe)"
+	case *gnmi_ext.Extension_Commit:
+		name = "Commit (it is for Set)"
+	case *gnmi_ext.Extension_MasterArbitration:
+		name = "MasterArbitration (it is for Set)"
+	}
+	return status.Errorf(codes.Unimplemented, "extension not supported in %s: %s", call, name)
+}
+
+// readDepth takes the one extension that reading calls honour; 0 is no limit.
+func readDepth(list []*gnmi_ext.Extension, call string) (int, error) {
+	depth := 0
+	for _, e := range list {
+		d, ok := e.GetExt().(*gnmi_ext.Extension_Depth)
+		if !ok {
+			return 0, refuse(e, call)
+		}
+		depth = int(d.Depth.GetLevel())
+	}
+	return depth, nil
+}
+
+// readExtensions refuses what Set does not honour.
 func readExtensions(list []*gnmi_ext.Extension) (extensions, error) {
 	var out extensions
 	for _, e := range list {
@@ -32,8 +66,10 @@ func readExtensions(list []*gnmi_ext.Extension) (extensions, error) {
 			out.commit = x.Commit
 		case *gnmi_ext.Extension_MasterArbitration:
 			out.arbitration = x.MasterArbitration
+		case *gnmi_ext.Extension_Depth: // "the server should return an error"
+			return out, status.Error(codes.InvalidArgument, "the Depth extension goes with Get and Subscribe only")
 		default:
-			return out, status.Errorf(codes.Unimplemented, "extension %T is not supported", x)
+			return out, refuse(e, "Set")
 		}
 	}
 	return out, out.checkCommit()
@@ -96,12 +132,19 @@ func (s *Server) commitAction(ctx context.Context, e extensions, operations int)
 	return true, err
 }
 
-// election is master arbitration for the default role: the highest id seen may write.
+// maxRoles bounds what clients can make the agent remember.
+const maxRoles = 64
+
+// election is master arbitration: of each role, the highest id seen may write
+// (gnmi-master-arbitration section 3.2).
 type election struct {
-	mu        sync.Mutex
-	high, low uint64
-	seen      bool
+	mu    sync.Mutex
+	roles map[string]uint128
 }
+
+type uint128 struct{ high, low uint64 }
+
+func (a uint128) less(b uint128) bool { return a.high < b.high || a.high == b.high && a.low < b.low }
 
 func (e *election) check(m *gnmi_ext.MasterArbitration) error {
 	if m == nil {
@@ -110,15 +153,18 @@ func (e *election) check(m *gnmi_ext.MasterArbitration) error {
 	if m.GetElectionId() == nil {
 		return status.Error(codes.InvalidArgument, "master arbitration without an election id")
 	}
-	if m.GetRole().GetId() != "" {
-		return status.Errorf(codes.Unimplemented, "role %q: only the default role is supported", m.GetRole().GetId())
-	}
+	role, id := m.GetRole().GetId(), uint128{m.GetElectionId().GetHigh(), m.GetElectionId().GetLow()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	high, low := m.GetElectionId().GetHigh(), m.GetElectionId().GetLow()
-	if e.seen && (high < e.high || high == e.high && low < e.low) {
-		return status.Error(codes.PermissionDenied, "another client holds a higher election id")
+	stored, seen := e.roles[role]
+	switch {
+	case seen && id.less(stored):
+		return status.Errorf(codes.PermissionDenied, "another client of role %q holds the election id high:%d low:%d", role, stored.high, stored.low)
+	case !seen && len(e.roles) == maxRoles:
+		return status.Errorf(codes.ResourceExhausted, "more than %d roles of master arbitration", maxRoles)
+	case e.roles == nil:
+		e.roles = map[string]uint128{}
 	}
-	e.high, e.low, e.seen = high, low, true
+	e.roles[role] = id
 	return nil
 }

@@ -13,29 +13,17 @@ import (
 
 // Get answers one notification per path (section 3.3).
 func (s *Server) Get(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
-	if err := checkEncoding(req.GetEncoding()); err != nil {
+	q, err := s.newQuery(req)
+	if err != nil {
 		return nil, err
 	}
-	filter := filterOf(req.GetType())
-	paths := req.GetPath()
-	if len(paths) == 0 {
-		paths = []*gnmi.Path{{}}
-	}
-	var wanted []tree.Path
-	for _, p := range paths {
-		r, err := resolve(req.GetPrefix(), p)
-		if err != nil {
-			return nil, err
-		}
-		wanted = append(wanted, r)
-	}
-	data, err := s.read(ctx, filter, wanted...)
+	data, err := s.read(ctx, q.config, q.state, q.all()...)
 	if err != nil {
 		return nil, err
 	}
 	resp := &gnmi.GetResponse{}
-	for _, p := range wanted {
-		n, err := notification(data, p, filter, req)
+	for _, sel := range q.selections {
+		n, err := q.notification(data, sel)
 		if err != nil {
 			return nil, err
 		}
@@ -44,33 +32,70 @@ func (s *Server) Get(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetRespon
 	return resp, nil
 }
 
-// filter pairs the tree's filter with what must be read for it.
-type filter struct {
+// query is a GetRequest that was understood.
+type query struct {
+	req           *gnmi.GetRequest
+	selections    []selection
+	config, state bool // what must be read
 	keep          tree.Filter
-	config, state bool
+	depth         int
 }
 
-func filterOf(t gnmi.GetRequest_DataType) filter {
-	switch t {
-	case gnmi.GetRequest_CONFIG:
-		return filter{tree.ConfigOnly, true, false}
-	case gnmi.GetRequest_STATE, gnmi.GetRequest_OPERATIONAL:
-		return filter{tree.StateOnly, false, true}
+func (s *Server) newQuery(req *gnmi.GetRequest) (*query, error) {
+	if err := checkEncoding(req.GetEncoding()); err != nil {
+		return nil, err
 	}
-	return filter{tree.All, true, true}
+	depth, err := readDepth(req.GetExtension(), "Get")
+	if err != nil {
+		return nil, err
+	}
+	q := &query{req: req, depth: depth, config: true, state: true, keep: tree.All}
+	switch req.GetType() {
+	case gnmi.GetRequest_ALL:
+	case gnmi.GetRequest_CONFIG:
+		q.state, q.keep = false, tree.ConfigOnly
+	case gnmi.GetRequest_STATE, gnmi.GetRequest_OPERATIONAL:
+		// What runs on this device is all of its state: there is no read-only data of another kind.
+		q.config, q.keep = false, tree.StateOnly
+	default:
+		return nil, status.Errorf(codes.InvalidArgument, "type %d of data is none that gNMI has", req.GetType())
+	}
+	if q.keep, err = ofModels(q.keep, req.GetUseModels()); err != nil {
+		return nil, err
+	}
+	paths := req.GetPath()
+	if len(paths) == 0 {
+		paths = []*gnmi.Path{{}}
+	}
+	for _, p := range paths {
+		sel, err := resolve(req.GetPrefix(), p)
+		if err != nil {
+			return nil, err
+		}
+		q.selections = append(q.selections, sel)
+	}
+	return q, nil
+}
+
+func (q *query) all() []tree.Path {
+	var out []tree.Path
+	for _, s := range q.selections {
+		out = append(out, s...)
+	}
+	return out
 }
 
 // read is a tree that holds at least what the paths select.
-func (s *Server) read(ctx context.Context, f filter, paths ...tree.Path) (*tree.Node, error) {
+func (s *Server) read(ctx context.Context, config, state bool, paths ...tree.Path) (*tree.Node, error) {
 	running, _ := s.deps.Store.Running()
-	if !f.state {
+	if !state {
 		return running, nil
 	}
 	data, err := s.deps.State.Read(ctx, paths...)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "read state: %v", err)
 	}
-	if f.config {
+	if config {
 		both := running.Pick(paths...)
 		both.Merge(data)
 		return both, nil
@@ -78,19 +103,35 @@ func (s *Server) read(ctx context.Context, f filter, paths ...tree.Path) (*tree.
 	return data, nil
 }
 
-func notification(data *tree.Node, p tree.Path, f filter, req *gnmi.GetRequest) (*gnmi.Notification, error) {
-	n := &gnmi.Notification{Timestamp: time.Now().UnixNano(), Prefix: replyPrefix(req.GetPrefix())}
-	for _, m := range data.Find(p) {
-		n.Update = append(n.Update, updates(m, f.keep, req.GetEncoding())...)
+func (q *query) notification(data *tree.Node, sel selection) (*gnmi.Notification, error) {
+	n := &gnmi.Notification{Timestamp: time.Now().UnixNano(), Prefix: replyPrefix(q.req.GetPrefix())}
+	for _, p := range sel {
+		keep := within(q.keep, p.Schema(), q.depth)
+		for _, m := range data.Find(p) {
+			n.Update = append(n.Update, updates(m, keep, q.req.GetEncoding())...)
+		}
+		for _, m := range unset(data, p, keep) {
+			n.Update = append(n.Update, updates(m, keep, q.req.GetEncoding())...)
+		}
 	}
 	if len(n.Update) > 0 {
 		return n, nil
 	}
-	if len(p.Elems) == 0 {
-		n.Update = []*gnmi.Update{{Path: &gnmi.Path{}, Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: []byte("{}")}}}}
+	if len(sel) == 1 && len(sel[0].Elems) == 0 { // the root is always there
+		n.Update = []*gnmi.Update{{Path: &gnmi.Path{}, Val: emptyObject(q.req.GetEncoding())}}
+		if q.req.GetEncoding() == gnmi.Encoding_PROTO {
+			n.Update = nil
+		}
 		return n, nil
 	}
-	return nil, status.Errorf(codes.NotFound, "nothing at %s", p)
+	return nil, status.Errorf(codes.NotFound, "nothing at %s", sel[0])
+}
+
+func emptyObject(enc gnmi.Encoding) *gnmi.TypedValue {
+	if enc == gnmi.Encoding_JSON {
+		return &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonVal{JsonVal: []byte("{}")}}
+	}
+	return &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: []byte("{}")}}
 }
 
 // updates are one value for a subtree, or with PROTO one per leaf.

@@ -7,34 +7,51 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/millrace/millrace/services/routeragent/apply"
-	"github.com/millrace/millrace/services/routeragent/frr"
-	"github.com/millrace/millrace/services/routeragent/intent"
-	"github.com/millrace/millrace/services/routeragent/kernel"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
+// selection is what one requested path selects: several paths of the schema if it has wildcards in place of names.
+type selection []tree.Path
+
 // resolve checks origin and path of a request. Only OpenConfig is served here;
 // an unknown origin is refused, never taken for OpenConfig (gNMI section 2.7.1).
-func resolve(prefix, path *gnmi.Path) (tree.Path, error) {
+func resolve(prefix, path *gnmi.Path) (selection, error) {
+	if err := checkOrigin(prefix, path); err != nil {
+		return nil, err
+	}
+	if len(path.GetElement()) > 0 || len(prefix.GetElement()) > 0 { //nolint:staticcheck // refused, not used
+		return nil, status.Error(codes.InvalidArgument, "the deprecated field element is not supported; use elem")
+	}
+	if path.GetTarget() != "" {
+		return nil, status.Error(codes.InvalidArgument, "target belongs in the prefix, not in a path (section 2.2.2.1)")
+	}
+	full, err := expand(prefix, path)
+	if err != nil {
+		return nil, err
+	}
+	var out selection
+	for _, f := range full {
+		p, err := tree.Resolve(nil, f)
+		if err != nil {
+			return nil, readStatus(err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func checkOrigin(prefix, path *gnmi.Path) error {
 	origin := prefix.GetOrigin()
 	if path.GetOrigin() != "" {
 		if origin != "" {
-			return tree.Path{}, status.Error(codes.InvalidArgument, "origin is given in the prefix and in the path")
+			return status.Error(codes.InvalidArgument, "origin is given in the prefix and in the path")
 		}
 		origin = path.GetOrigin()
 	}
 	if origin != "" && origin != "openconfig" {
-		return tree.Path{}, status.Errorf(codes.InvalidArgument, "origin %q is not served; leave it out or say openconfig", origin)
+		return status.Errorf(codes.InvalidArgument, "origin %q is not served; leave it out or say openconfig", origin)
 	}
-	if len(path.GetElement()) > 0 || len(prefix.GetElement()) > 0 { //nolint:staticcheck // refused, not used
-		return tree.Path{}, status.Error(codes.InvalidArgument, "the deprecated field element is not supported; use elem")
-	}
-	p, err := tree.Resolve(prefix, path)
-	if err != nil {
-		return p, readStatus(err)
-	}
-	return p, nil
+	return nil
 }
 
 // readStatus is the code of a path that Get or Subscribe cannot serve (section 3.3.4).
@@ -43,26 +60,6 @@ func readStatus(err error) error {
 		return status.Error(codes.Unimplemented, err.Error())
 	}
 	return status.Error(codes.InvalidArgument, err.Error())
-}
-
-// writeStatus is the code of a Set that failed (section 3.4.7 and the Commit extension's own rules).
-func writeStatus(err error) error {
-	if _, ok := status.FromError(err); ok {
-		return err
-	}
-	var refused *intent.Error
-	code := codes.InvalidArgument
-	switch {
-	case errors.Is(err, apply.ErrPending), errors.Is(err, apply.ErrNoPending), errors.Is(err, kernel.ErrConflict), errors.Is(err, frr.ErrUnresolved):
-		code = codes.FailedPrecondition
-	case errors.As(err, &tree.ErrTrimmed{}), errors.As(err, &refused) && refused.Unsupported, errors.Is(err, apply.ErrNoLSPs), errors.Is(err, kernel.ErrMissing):
-		code = codes.Unimplemented
-	case errors.Is(err, frr.ErrUnavailable):
-		code = codes.Unavailable
-	case errors.Is(err, apply.ErrApply):
-		code = codes.Aborted
-	}
-	return status.Error(code, err.Error())
 }
 
 func checkEncoding(e gnmi.Encoding) error {

@@ -8,7 +8,6 @@ package gnmi
 import (
 	"context"
 	"log/slog"
-	"sync"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 
@@ -47,7 +46,10 @@ func New(deps Dependencies) *Server { return &Server{deps: deps} }
 var encodings = []gnmi.Encoding{gnmi.Encoding_JSON, gnmi.Encoding_JSON_IETF, gnmi.Encoding_PROTO}
 
 // Capabilities says what is spoken (gNMI section 3.2).
-func (s *Server) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.CapabilityResponse, error) {
+func (s *Server) Capabilities(_ context.Context, req *gnmi.CapabilityRequest) (*gnmi.CapabilityResponse, error) {
+	for _, e := range req.GetExtension() {
+		return nil, refuse(e, "Capabilities")
+	}
 	return &gnmi.CapabilityResponse{SupportedModels: models(), SupportedEncodings: encodings, GNMIVersion: version}, nil
 }
 
@@ -69,28 +71,4 @@ func collectModules(s *tree.Schema, into map[string]bool) {
 	for _, c := range s.Children {
 		collectModules(c, into)
 	}
-}
-
-// Signal wakes any number of waiters.
-type Signal struct {
-	mu sync.Mutex
-	ch chan struct{}
-}
-
-// NewSignal is a signal nobody has sent.
-func NewSignal() *Signal { return &Signal{ch: make(chan struct{})} }
-
-// Wait returns a channel that is closed at the next Send.
-func (s *Signal) Wait() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ch
-}
-
-// Send wakes all waiters.
-func (s *Signal) Send() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.ch)
-	s.ch = make(chan struct{})
 }

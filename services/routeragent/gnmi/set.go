@@ -2,7 +2,7 @@ package gnmi
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -15,13 +15,18 @@ import (
 // operation is one line of a SetRequest.
 type operation struct {
 	op    gnmi.UpdateResult_Operation
+	index int // within its kind
 	given *gnmi.Path
-	path  tree.Path
+	paths selection // several only for a delete with wildcards
 	value any
 }
 
-// Set changes the configuration whole or not at all: deletes, then replaces,
-// then updates, whatever their order in the message (section 3.4).
+func (o operation) fail(err error) error {
+	return &failure{op: o.op, index: o.index, path: textOf(o.given), err: err}
+}
+
+// Set changes the configuration whole or not at all: deletes, then
+// union_replaces, then replaces, then updates, whatever their order in the message (section 3.4).
 func (s *Server) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetResponse, error) {
 	ext, err := readExtensions(req.GetExtension())
 	if err != nil {
@@ -32,7 +37,7 @@ func (s *Server) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 	}
 	ops, err := operations(req)
 	if err != nil {
-		return nil, err
+		return nil, writeStatus(err)
 	}
 	done, err := s.commitAction(ctx, ext, len(ops))
 	if err != nil {
@@ -62,88 +67,94 @@ func response(req *gnmi.SetRequest, ops []operation) *gnmi.SetResponse {
 
 // operations reads and checks a request without touching anything.
 func operations(req *gnmi.SetRequest) ([]operation, error) {
-	if len(req.GetUnionReplace()) > 0 {
-		if len(req.GetDelete())+len(req.GetReplace())+len(req.GetUpdate()) > 0 {
-			return nil, status.Error(codes.InvalidArgument, "union_replace goes with no other operation (section 3.4)")
-		}
-		return nil, status.Error(codes.Unimplemented, "union_replace is not implemented; use replace")
+	if len(req.GetUnionReplace()) > 0 && len(req.GetDelete())+len(req.GetReplace())+len(req.GetUpdate()) > 0 {
+		return nil, status.Error(codes.InvalidArgument, "union_replace goes with no other operation (section 3.4)")
 	}
 	var out []operation
 	for i, p := range req.GetDelete() {
-		path, err := resolve(req.GetPrefix(), p)
-		if err != nil {
-			return nil, placed("delete", i, err)
-		}
-		out = append(out, operation{op: gnmi.UpdateResult_DELETE, given: p, path: path})
-	}
-	for i, u := range req.GetReplace() {
-		o, err := write(req.GetPrefix(), u, gnmi.UpdateResult_REPLACE)
-		if err != nil {
-			return nil, placed("replace", i, err)
+		o := operation{op: gnmi.UpdateResult_DELETE, index: i, given: p}
+		var err error
+		if o.paths, err = deletable(req.GetPrefix(), p); err != nil {
+			return nil, o.fail(err)
 		}
 		out = append(out, o)
 	}
-	for i, u := range req.GetUpdate() {
-		o, err := write(req.GetPrefix(), u, gnmi.UpdateResult_UPDATE)
-		if err != nil {
-			return nil, placed("update", i, err)
+	for _, kind := range []struct {
+		op   gnmi.UpdateResult_Operation
+		list []*gnmi.Update
+	}{{gnmi.UpdateResult_UNION_REPLACE, req.GetUnionReplace()}, {gnmi.UpdateResult_REPLACE, req.GetReplace()}, {gnmi.UpdateResult_UPDATE, req.GetUpdate()}} {
+		for i, u := range kind.list {
+			o := operation{op: kind.op, index: i, given: u.GetPath()}
+			if err := o.read(req.GetPrefix(), u); err != nil {
+				return nil, o.fail(err)
+			}
+			out = append(out, o)
 		}
-		out = append(out, o)
 	}
 	return out, nil
 }
 
-// placed says which operation of the request an error is about.
-func placed(op string, index int, err error) error {
-	st := status.Convert(err)
-	return status.Errorf(st.Code(), "%s[%d]: %s", op, index, st.Message())
+// deletable resolves the path of a delete; wildcards in place of names mean what can be deleted.
+func deletable(prefix, path *gnmi.Path) (selection, error) {
+	all, err := resolve(prefix, path)
+	if err != nil || len(all) == 1 {
+		return all, err
+	}
+	var out selection
+	for _, p := range all {
+		if p.Schema().Config && !p.IsListKey() {
+			out = append(out, p)
+		}
+	}
+	return out, nil
 }
 
-func write(prefix *gnmi.Path, u *gnmi.Update, op gnmi.UpdateResult_Operation) (operation, error) {
-	o := operation{op: op, given: u.GetPath()}
-	path, err := resolve(prefix, u.GetPath())
-	if err != nil {
-		return o, writePathStatus(prefix, u.GetPath(), err)
+// read resolves path and value of a write.
+func (o *operation) read(prefix *gnmi.Path, u *gnmi.Update) error {
+	var err error
+	if o.paths, err = resolve(prefix, u.GetPath()); err != nil {
+		return writePathStatus(prefix, u.GetPath(), err)
+	}
+	if len(o.paths) > 1 {
+		return status.Error(codes.InvalidArgument, "a write names one node; wildcards are for delete")
 	}
 	if !tree.Supported(u.GetVal()) {
-		return o, status.Errorf(codes.Unimplemented, "%s: values of type %T are not supported", path, u.GetVal().GetValue())
+		return status.Errorf(codes.Unimplemented, "values of type %T are not supported; send JSON, JSON_IETF or a scalar", u.GetVal().GetValue())
 	}
-	o.path = path
 	if o.value, err = tree.Value(u.GetVal()); err != nil {
-		return o, status.Errorf(codes.InvalidArgument, "%s: %v", path, err)
+		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	return o, nil
+	return nil
 }
 
 // writePathStatus: a write to a path the model does not have is NOT_FOUND (section 3.4.7), a path that cannot be read is INVALID_ARGUMENT.
 func writePathStatus(prefix, path *gnmi.Path, err error) error {
-	var unknown tree.ErrUnknown
-	if _, raw := tree.Resolve(prefix, path); raw != nil && asUnknown(raw, &unknown) {
+	unknown := tree.ErrUnknown{}
+	if _, raw := tree.Resolve(prefix, path); errors.As(raw, &unknown) {
 		return status.Error(codes.NotFound, unknown.Error())
 	}
 	return err
 }
 
-func asUnknown(err error, into *tree.ErrUnknown) bool {
-	u, ok := err.(tree.ErrUnknown)
-	*into = u
-	return ok
-}
-
 // edit performs the operations on a candidate.
 func edit(n *tree.Node, ops []operation) error {
-	for i, o := range ops {
-		var err error
-		switch o.op {
-		case gnmi.UpdateResult_DELETE:
-			err = n.Delete(o.path)
-		case gnmi.UpdateResult_REPLACE:
-			err = n.Replace(o.path, o.value)
-		default:
-			err = n.Update(o.path, o.value)
-		}
-		if err != nil {
-			return fmt.Errorf("operation %d, %s %s: %w", i, o.op, o.path, err)
+	if len(ops) > 0 && ops[0].op == gnmi.UpdateResult_UNION_REPLACE {
+		return unionReplace(n, ops)
+	}
+	for _, o := range ops {
+		for _, p := range o.paths {
+			var err error
+			switch o.op {
+			case gnmi.UpdateResult_DELETE:
+				err = n.Delete(p)
+			case gnmi.UpdateResult_REPLACE:
+				err = n.Replace(p, o.value)
+			default:
+				err = n.Update(p, o.value)
+			}
+			if err != nil {
+				return o.fail(err)
+			}
 		}
 	}
 	return nil

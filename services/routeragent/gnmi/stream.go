@@ -3,27 +3,28 @@ package gnmi
 import (
 	"errors"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
+
+// settle is how long after a change of links more of them are waited for: a link going down is a dozen messages.
+const settle = 50 * time.Millisecond
 
 // stream serves STREAM until the client goes.
 func (u *subscriber) stream() error {
 	// Watch first, read then: a change between the two is seen twice rather than never.
 	config, wake := u.server.deps.Store.Changed(), u.server.deps.Wake.Wait()
-	if err := u.round(u.out.Context(), u.list.GetUpdatesOnly()); err != nil {
+	if err := u.round(u.out.Context()); err != nil {
 		return err
 	}
 	now := time.Now()
 	for _, p := range u.parts {
 		p.next, p.beat = now.Add(p.interval), now.Add(p.heartbeat)
 	}
-	intruder := u.receive()
+	box := newOutbox()
+	sent, intruder := u.deliver(box), u.receive()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -32,19 +33,44 @@ func (u *subscriber) stream() error {
 		select {
 		case <-u.out.Context().Done():
 			return nil
+		case err := <-sent:
+			return err
 		case err := <-intruder:
 			return err
 		case <-timer.C:
 		case <-config:
 			config, changed = u.server.deps.Store.Changed(), true
 		case <-wake:
-			time.Sleep(settle) // a link going down is a dozen messages
+			time.Sleep(settle)
 			wake, changed = u.server.deps.Wake.Wait(), true
 		}
-		if err := u.serve(changed); err != nil {
+		if err := u.serve(box, changed); err != nil {
 			return err
 		}
 	}
+}
+
+// deliver sends what the outbox holds for as long as the client reads. A
+// client that does not read blocks this goroutine and nothing else.
+func (u *subscriber) deliver(box *outbox) <-chan error {
+	out := make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-u.out.Context().Done():
+				return
+			case <-box.filled:
+			}
+			for _, n := range box.take() {
+				n.Prefix = replyPrefix(u.list.GetPrefix())
+				if err := u.sendOne(n); err != nil {
+					out <- err
+					return
+				}
+			}
+		}
+	}()
+	return out
 }
 
 // receive watches for what a client must not send any more (section 3.5.1.1).
@@ -85,8 +111,8 @@ func (u *subscriber) untilDue() time.Duration {
 	return max(wait, 0)
 }
 
-// serve sends what is due: samples and heartbeats whole, changes as differences.
-func (u *subscriber) serve(changed bool) error {
+// serve puts out what is due: samples and heartbeats whole, changes as differences.
+func (u *subscriber) serve(box *outbox, changed bool) error {
 	now := time.Now()
 	var due []*part
 	for _, p := range u.parts {
@@ -102,14 +128,14 @@ func (u *subscriber) serve(changed bool) error {
 		return err
 	}
 	for _, p := range due {
-		if err := u.servePart(p, p.leaves(data, u.list.GetEncoding()), now); err != nil {
-			return err
-		}
+		send, gone := p.changes(data, u.list.GetEncoding(), p.whole(now))
+		box.put(now.UnixNano(), send, gone)
 	}
 	return nil
 }
 
-func (u *subscriber) servePart(p *part, leaves map[string]leaf, now time.Time) error {
+// whole is true if unchanged leaves are sent too; it winds the part's clocks.
+func (p *part) whole(now time.Time) bool {
 	whole := p.interval > 0 && !p.suppress
 	if p.interval > 0 && !p.next.After(now) {
 		p.next = now.Add(p.interval)
@@ -117,48 +143,5 @@ func (u *subscriber) servePart(p *part, leaves map[string]leaf, now time.Time) e
 	if p.heartbeat > 0 && !p.beat.After(now) {
 		p.beat, whole = now.Add(p.heartbeat), true
 	}
-	gone := map[string]leaf{}
-	for k, l := range p.last {
-		if _, ok := leaves[k]; !ok {
-			gone[k] = l
-		}
-	}
-	send := leaves
-	if !whole {
-		send = map[string]leaf{}
-		for k, l := range leaves {
-			if p.last[k].text != l.text {
-				send[k] = l
-			}
-		}
-	}
-	p.last = leaves
-	return u.send(send, gone)
-}
-
-// maxUpdates bounds one message.
-const maxUpdates = 2000
-
-func (u *subscriber) send(leaves, gone map[string]leaf) error {
-	if len(leaves) == 0 && len(gone) == 0 {
-		return nil
-	}
-	n := u.notification()
-	for _, k := range slices.Sorted(maps.Keys(gone)) {
-		n.Delete = append(n.Delete, gone[k].update.GetPath())
-	}
-	for _, k := range slices.Sorted(maps.Keys(leaves)) {
-		if len(n.Update) == maxUpdates {
-			if err := u.out.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_Update{Update: n}}); err != nil {
-				return err
-			}
-			n = u.notification()
-		}
-		n.Update = append(n.Update, leaves[k].update)
-	}
-	return u.out.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_Update{Update: n}})
-}
-
-func (u *subscriber) notification() *gnmi.Notification {
-	return &gnmi.Notification{Timestamp: time.Now().UnixNano(), Prefix: replyPrefix(u.list.GetPrefix())}
+	return whole
 }
