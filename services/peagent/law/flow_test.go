@@ -1,0 +1,195 @@
+package law
+
+import (
+	"math"
+	"testing"
+)
+
+// TestALiveWeightTakesEffectWithinTenRoundTrips: beyond the paper, which needed 16 to 32 after a start.
+func TestALiveWeightTakesEffectWithinTenRoundTrips(t *testing.T) {
+	m := newModel(9, &link{rate: packets(50), buffer: 100, delay: 0.05})
+	for range 5 {
+		m.flows = append(m.flows, &source{Flow: Flow{Weight: 1}, route: []int{0}, back: 0.05})
+	}
+	m.begin()
+	m.run(60)
+	var flows []*Flow
+	for _, f := range m.flows {
+		flows = append(flows, &f.Flow)
+	}
+	Reweigh(&m.p, flows, []float64{4, 1, 1, 1, 1})
+	m.run(62) // ten round trips are a second at least; the next whole second counts
+	if f := Fairness(m.throughput(61, 62), m.weights()); f < 0.95 {
+		t.Errorf("F %.3f: %.0f", f, m.throughput(61, 62))
+	}
+}
+
+// TestLostAnswersDoNotStallData: nine answers in ten are lost for 5 s.
+func TestLostAnswersDoNotStallData(t *testing.T) {
+	m := newModel(4, &link{rate: packets(50), buffer: 50, delay: 0.01})
+	for range 3 {
+		m.flows = append(m.flows, &source{Flow: Flow{Weight: 1}, route: []int{0}, back: 0.01})
+	}
+	m.begin()
+	m.run(20)
+	for i := range 50 {
+		for _, f := range m.flows {
+			f.burst = i%10 < 3
+		}
+		m.run(20 + float64(i+1)/10)
+	}
+	sum := 0.0
+	for _, x := range m.throughput(20, 25) {
+		sum += x
+	}
+	if sum < 0.75*packets(50) {
+		t.Errorf("%.0f packets/s while 30 %% of answers were lost in bursts; the line has %.0f", sum, packets(50))
+	}
+}
+
+func TestFlowStates(t *testing.T) {
+	p := DefaultParameters()
+	f := Flow{Weight: 2}
+	if f.Rate() != 0 {
+		t.Error("a flow whose peer never answered has a limit")
+	}
+	f.Update(&p, Report{Now: 10, RTT: 0.1, Sent: 1000, Received: 400}, 0)
+	if f.Phase != Starting || f.Window != p.StartWindow*2*0.1 {
+		t.Errorf("phase %d, window %g after the first answer; packets before it are nobody's loss", f.Phase, f.Window)
+	}
+	before := f.Window
+	f.Grow(&p, p.Doubling)
+	if math.Abs(f.Window/before-2) > 1e-9 {
+		t.Errorf("window %g after one doubling of %g", f.Window, before)
+	}
+	if !f.Update(&p, Report{Now: 10.5, RTT: 0.1, Sent: 1100, Received: 499}, 0) || f.Phase != Avoiding {
+		t.Error("the first loss does not end the start")
+	}
+	if f.Update(&p, Report{Now: 10.55, RTT: 0.1, Sent: 1110, Received: 500}, 0) {
+		t.Error("two decreases within one round trip")
+	}
+	w := f.Window
+	f.Update(&p, Report{Now: 10.7, RTT: 0.1, Sent: 1120, Received: 510, Limited: true}, 0)
+	if want := w + p.A*10/w; math.Abs(f.Window-want) > 1e-9 {
+		t.Errorf("window %g after ten packets without loss, want %g", f.Window, want)
+	}
+	w = f.Window
+	f.Update(&p, Report{Now: 10.9, RTT: 0.1, Sent: 1130, Received: 520}, 0)
+	if f.Window != w {
+		t.Error("a window that is not used grows")
+	}
+	f.Update(&p, Report{Now: 11, RTT: 0.1, Sent: 1140, Received: 20, Limited: true}, 0)
+	if f.Window != w || f.Events != 1 {
+		t.Error("a restarted peer's counter was taken for loss")
+	}
+	other := f
+	Reweigh(&p, []*Flow{&f, &other}, []float64{1, 3})
+	if math.Abs(f.Window-w/2) > 1e-9 || math.Abs(other.Window-w*3/2) > 1e-9 || f.Weight != 1 {
+		t.Errorf("windows %g and %g after two equal flows got weights 1 and 3; they were %g", f.Window, other.Window, w)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	p := DefaultParameters()
+	f := Flow{Weight: 1}
+	f.Update(&p, Report{Now: 1, RTT: 0.1}, 0)
+	w := f.Window
+	if f.Tick(&p, 1.2, 1.0) {
+		t.Error("time-out within three round trips")
+	}
+	if !f.Tick(&p, 1.4, 1.0) || f.Window != w*(1-f.B) {
+		t.Errorf("window %g, want one decrease of %g", f.Window, w)
+	}
+	if f.Tick(&p, 1.5, 1.0) {
+		t.Error("two time-outs within three round trips")
+	}
+	if f.Tick(&p, 2, 0) {
+		t.Error("time-out although nothing is asked")
+	}
+	if !f.Tick(&p, 4.2, 1.0) || f.Rate() != 0 {
+		t.Error("a peer that is gone for three seconds still has a window")
+	}
+}
+
+func TestDecreaseMakesTheRatioTheWeights(t *testing.T) {
+	p := DefaultParameters()
+	p.MinB = 1e-6
+	throughput := func(b, loss, rtt float64) float64 { return math.Sqrt(p.A*(2-b)/(2*b*loss)) / rtt }
+	type flow struct{ weight, loss, rtt float64 }
+	ref := flow{1, 1e-3, 0.05}
+	price := func(f flow) float64 { return f.loss * f.rtt * f.rtt * f.weight * f.weight }
+	for _, f := range []flow{{2, 1e-3, 0.05}, {4, 1e-3, 0.1}, {1, 5e-3, 0.3}, {3, 4e-4, 0.15}} {
+		b := Decrease(&p, price(f), price(ref))
+		got := throughput(b, f.loss, f.rtt) / throughput(p.B, ref.loss, ref.rtt)
+		if math.Abs(got/f.weight-1) > 1e-9 {
+			t.Errorf("%+v: ratio %g, b %g", f, got, b)
+		}
+	}
+}
+
+func TestFairnessIndices(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		x, r   []float64
+		want   float64
+		jain   float64
+		digits float64
+	}{
+		{"in the ratio of the weights", []float64{1, 2, 3}, []float64{1, 2, 3}, 1, 36.0 / 42, 1e-12},
+		{"one has all", []float64{5, 0, 0, 0}, []float64{1, 1, 1, 1}, 0.25, 0.25, 1e-12},
+		{"nothing moves", []float64{0, 0}, []float64{1, 2}, 1, 1, 1e-12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Fairness(c.x, c.r); math.Abs(got-c.want) > c.digits {
+				t.Errorf("F %g, want %g", got, c.want)
+			}
+			if got := Jain(c.x); math.Abs(got-c.jain) > c.digits {
+				t.Errorf("Jain %g, want %g", got, c.jain)
+			}
+		})
+	}
+}
+
+func TestParametersSayWhatIsWrong(t *testing.T) {
+	p := DefaultParameters()
+	if err := p.Validate(); err != nil || !p.Safe() {
+		t.Errorf("the defaults: %v", err)
+	}
+	p.A = 2
+	if p.Safe() {
+		t.Error("a = 2 is not in the paper's safe region")
+	}
+	p.B = 1
+	if p.Validate() == nil {
+		t.Error("b = 1 was accepted")
+	}
+}
+
+func TestAStepAllocatesNothing(t *testing.T) {
+	p := DefaultParameters()
+	f := Flow{Weight: 1}
+	sent := uint64(0)
+	if n := testing.AllocsPerRun(1000, func() {
+		sent += 4
+		f.Update(&p, Report{Now: float64(sent) / 100, RTT: 0.01, Sent: sent, Received: sent, Limited: true}, 0)
+		f.B = Decrease(&p, f.Price(&p, 100), 1e-6)
+	}); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
+// BenchmarkStep is one update of one flow, over a hundred thousand of them.
+func BenchmarkStep(b *testing.B) {
+	p := DefaultParameters()
+	flows := make([]Flow, 100_000)
+	for i := range flows {
+		flows[i].Weight = 1
+	}
+	b.ReportAllocs()
+	for i := range b.N {
+		f := &flows[i%len(flows)]
+		sent := uint64(i/len(flows)) * 4
+		f.Update(&p, Report{Now: float64(i) / 1e6, RTT: 0.05, Sent: sent, Received: sent - sent/100, Limited: true}, 0)
+		f.B = Decrease(&p, f.Price(&p, 100), 1e-6)
+	}
+}

@@ -1,0 +1,119 @@
+package law
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// packets per second of a line of so many Mbit/s, in full packets.
+func packets(mbps float64) float64 { return mbps * 1e6 / 8 / 1514 }
+
+func newModel(seed uint64, links ...*link) *model {
+	return &model{p: DefaultParameters(), random: rand.New(rand.NewPCG(seed, 1)), links: links, sharing: true}
+}
+
+// single is figure 2 of paper 001: tables I and II, 30 % background traffic.
+func single(a, b float64, seed uint64) *model {
+	m := newModel(seed, &link{rate: packets(50), buffer: 50})
+	m.p.A, m.p.B = a, b
+	for i, weight := range []float64{1, 2, 2, 3, 4} {
+		delay := []float64{.050, .025, .075, .050, .025}[i]
+		m.links = append(m.links, &link{rate: packets(1000), buffer: 1000, delay: delay})
+		m.flows = append(m.flows, &source{Flow: Flow{Weight: weight}, route: []int{i + 1, 0}, back: delay})
+	}
+	m.noise = []poisson{{0, 0.3 * packets(50)}}
+	return m
+}
+
+// TestOneBottleneckIsSharedByWeight is figures 3 and 4: F above 0.9 in all of the
+// paper's settings, and the line full. F is that of each second, averaged over
+// the run and, as in the paper, over repetitions.
+func TestOneBottleneckIsSharedByWeight(t *testing.T) {
+	const repetitions, seconds = 4, 50
+	for _, a := range []float64{0.01, 0.1, 1} {
+		for _, b := range []float64{0.1, 0.25} {
+			t.Run(fmt.Sprintf("a=%g b=%g", a, b), func(t *testing.T) {
+				var mean, full float64
+				for seed := range uint64(repetitions) {
+					m := single(a, b, seed)
+					m.begin()
+					m.run(seconds)
+					for from := 5; from < seconds; from++ {
+						mean += Fairness(m.throughput(from, from+1), m.weights()) / repetitions / (seconds - 5)
+					}
+					for _, x := range m.throughput(10, seconds) {
+						full += x / repetitions
+					}
+				}
+				if mean < 0.9 {
+					t.Errorf("F %.3f", mean)
+				}
+				// A sawtooth of synchronised flows averages 1-b/2 of its top; b is the reference's.
+				if share := full / (0.7 * packets(50)); share < 1-b/2-0.06 {
+					t.Errorf("the line is %.0f %% full", 100*share)
+				}
+				t.Logf("F %.3f, line %.0f %% full", mean, full/(0.7*packets(50))*100)
+			})
+		}
+	}
+}
+
+// TestSeveralBottlenecksAreMaxMinFair is figure 8: VPN 1 crosses all three links, 2 to 4 one each.
+func TestSeveralBottlenecksAreMaxMinFair(t *testing.T) {
+	for _, b3 := range []float64{10, 20, 30} {
+		t.Run(fmt.Sprintf("B3=%g", b3), func(t *testing.T) {
+			mbps := []float64{20, 10, b3}
+			routes := []Route{{1, []int{0, 1, 2}}, {1, []int{0}}, {1, []int{1}}, {1, []int{2}}}
+			m := newModel(3)
+			for _, c := range mbps {
+				m.links = append(m.links, &link{rate: packets(c), buffer: 200, delay: 5.06e-6})
+			}
+			share, err := MaxMin([]float64{20, 10, b3}, routes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range routes {
+				m.flows = append(m.flows, &source{Flow: Flow{Weight: share[i] / 5}, route: r.Links, back: 1e-5})
+			}
+			// Paper: a = 0.5, b = 0.01 for VPN 1, whose price is the highest here and not the lowest.
+			m.p.A, m.p.B = 0.5, 0.05
+			m.begin()
+			m.run(60)
+			if f := Fairness(m.throughput(20, 60), m.weights()); f < 0.95 {
+				t.Errorf("F %.3f, rates %.0f", f, m.throughput(20, 60))
+			}
+		})
+	}
+}
+
+// TestMaxMinIsTableThree: the weights of the paper are the max-min rates of its topology.
+func TestMaxMinIsTableThree(t *testing.T) {
+	for b3, want := range map[float64][]float64{10: {1, 3, 1, 1}, 20: {1, 3, 1, 3}, 30: {1, 3, 1, 5}} {
+		got, err := MaxMin([]float64{20, 10, b3}, []Route{{1, []int{0, 1, 2}}, {1, []int{0}}, {1, []int{1}}, {1, []int{2}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if math.Abs(got[i]/5-want[i]) > 1e-9 {
+				t.Errorf("B3 = %g: %v, want 5 times %v", b3, got, want)
+			}
+		}
+	}
+}
+
+// TestPrototypeStarts is section IV-B: four equal VPNs 5 s apart over 50 Mbit/s and 2 ms are equal by 25 s.
+func TestPrototypeStarts(t *testing.T) {
+	m := newModel(5, &link{rate: packets(50), buffer: 50, delay: 0.002})
+	for i := range 4 {
+		m.flows = append(m.flows, &source{Flow: Flow{Weight: 1}, route: []int{0}, back: 0.002, begin: float64(5 * i)})
+	}
+	m.begin()
+	m.run(40)
+	for from := 25; from < 40; from += 5 {
+		if f := Fairness(m.throughput(from, from+2), m.weights()); f < 0.95 {
+			t.Errorf("F %.3f at %d s: %.0f", f, from, m.throughput(from, from+2))
+		}
+	}
+}
