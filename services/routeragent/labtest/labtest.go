@@ -21,7 +21,7 @@ import (
 // Router is a namespace with the ports ge-a and ge-b, whose far ends are in a
 // second namespace, and the one default queue a line has: a tbf.
 type Router struct {
-	t          *testing.T
+	t          testing.TB
 	Name, Peer string
 	NS         netns.NsHandle
 }
@@ -29,7 +29,7 @@ type Router struct {
 var count atomic.Int32
 
 // NewRouter makes a router: ge-a 10.0.1.1/24 and ge-b 10.0.2.1/24, peers at .2, forwarding on.
-func NewRouter(t *testing.T) *Router {
+func NewRouter(t testing.TB) *Router {
 	t.Helper()
 	id := fmt.Sprintf("mrt%d-%d", os.Getpid(), count.Add(1))
 	r := &Router{t: t, Name: id, Peer: id + "p"}

@@ -19,6 +19,102 @@ var (
 	StateOnly  Filter = func(s *Schema) bool { return !s.Config }
 )
 
+// AppendJSON appends a node as RFC 7951 JSON, the same bytes for the same data;
+// nothing is appended, and ok is false, if the filter leaves nothing.
+func (n *Node) AppendJSON(dst []byte, f Filter) (out []byte, ok bool) {
+	return n.appendJSON(dst, f, "")
+}
+
+func (n *Node) appendJSON(dst []byte, f Filter, module string) ([]byte, bool) {
+	switch {
+	case n.Members == nil:
+		return appendValue(dst, n.Value), f(n.Schema)
+	case n.Schema.Kind == List && !n.isEntry():
+		return n.appendList(dst, f, module)
+	}
+	start, data := len(dst), false
+	dst = append(dst, '{')
+	for _, name := range n.Schema.names {
+		c := n.Members[name]
+		if c == nil {
+			continue
+		}
+		before := len(dst)
+		dst = appendName(dst, c.Schema, module)
+		var ok bool
+		if dst, ok = c.appendJSON(dst, f, c.Schema.Module); !ok && n.Keys[name] == "" {
+			dst = dst[:before]
+			continue
+		}
+		data = data || (ok && n.Keys[name] == "")
+		dst = append(dst, ',')
+	}
+	if !data {
+		return dst[:start], false
+	}
+	dst[len(dst)-1] = '}'
+	return dst, true
+}
+
+func (n *Node) appendList(dst []byte, f Filter, module string) ([]byte, bool) {
+	start := len(dst)
+	dst = append(dst, '[')
+	for _, id := range n.names() {
+		var ok bool
+		if dst, ok = n.Members[id].appendJSON(dst, f, module); ok {
+			dst = append(dst, ',')
+		}
+	}
+	if len(dst) == start+1 {
+		return dst[:start], false
+	}
+	dst[len(dst)-1] = ']'
+	return dst, true
+}
+
+// appendName qualifies a member where the module changes (RFC 7951 section 4).
+func appendName(dst []byte, s *Schema, module string) []byte {
+	dst = append(dst, '"')
+	if s.Module != module {
+		dst = append(append(dst, s.Module...), ':')
+	}
+	return append(append(dst, s.Name...), '"', ':')
+}
+
+func appendValue(dst []byte, v any) []byte {
+	switch x := v.(type) {
+	case string:
+		return appendString(dst, x)
+	case json.Number:
+		return append(dst, x...)
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range x {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendValue(dst, e)
+		}
+		return append(dst, ']')
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return append(dst, "null"...)
+	}
+	return append(dst, raw...)
+}
+
+// appendString writes plain text as it is and leaves the rest to encoding/json.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			raw, _ := json.Marshal(s)
+			return append(dst, raw...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
+}
+
 // JSON is a node as a JSON value; ok is false if the filter leaves nothing.
 // IETF qualifies member names at the top and wherever the module changes.
 func (n *Node) JSON(f Filter, ietf bool) (any, bool) { return n.json(f, ietf, "") }

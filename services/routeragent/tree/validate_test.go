@@ -126,6 +126,10 @@ func TestValidationOfTheChangeIsValidationOfTheWhole(t *testing.T) {
 			if diff := cmp.Diff(jsonText(t, judged), jsonText(t, candidate)); diff != "" {
 				t.Fatalf("after\n%sspelling (-ygot +tree):\n%s", what, diff)
 			}
+			checkDiff(t, running, candidate)
+			if got, _ := candidate.AppendJSON(nil, All); len(got) > 0 && string(got) != ietfText(t, candidate) {
+				t.Fatalf("AppendJSON writes\n%s, JSON\n%s", got, ietfText(t, candidate))
+			}
 			if s.r.IntN(10) > 0 { // a valid change may still fail on the router
 				running = candidate
 			}
@@ -154,5 +158,33 @@ func TestDeletingATargetFindsItsReferrer(t *testing.T) {
 	}
 	if err := v.Validate(c, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+func ietfText(t *testing.T, n *Node) string {
+	t.Helper()
+	v, _ := n.JSON(All, true)
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// checkDiff makes b out of a by doing what Diff says.
+func checkDiff(t *testing.T, a, b *Node) {
+	t.Helper()
+	gone, written := Diff(a, b)
+	made := a.Fork()
+	for _, p := range gone {
+		made.remove(p.Elems)
+	}
+	for _, m := range written {
+		if err := made.write(m.Path, m.Node.Value, !m.Path.IsListKey()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(jsonText(t, b), jsonText(t, made)); diff != "" {
+		t.Fatalf("Diff of %s: gone %v, written %v leads elsewhere (-want +got):\n%s", jsonText(t, a), gone, written, diff)
 	}
 }
