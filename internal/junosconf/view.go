@@ -1,0 +1,86 @@
+package junosconf
+
+import "slices"
+
+// View is one place of a configuration, to read from: by the names of YANG.
+type View struct{ n *node }
+
+// View of the whole.
+func (t *Tree) View() View { return View{t.top} }
+
+// In goes down containers; the zero View where one is missing.
+func (v View) In(names ...string) View {
+	for _, name := range names {
+		c := v.first(name)
+		if c == nil {
+			return View{}
+		}
+		v = View{c}
+	}
+	return v
+}
+
+func (v View) first(name string) *node {
+	if v.n == nil {
+		return nil
+	}
+	i := slices.IndexFunc(v.n.children, func(c *node) bool { return c.schema.name == name })
+	if i < 0 {
+		return nil
+	}
+	return v.n.children[i]
+}
+
+// List is the entries of a list, in order.
+func (v View) List(name string) []View {
+	if v.n == nil {
+		return nil
+	}
+	var out []View
+	for _, c := range v.n.children {
+		if c.schema.name == name {
+			out = append(out, View{c})
+		}
+	}
+	return out
+}
+
+// Entry finds one by its key.
+func (v View) Entry(list, key string) View {
+	for _, e := range v.List(list) {
+		if e.Key() == key {
+			return e
+		}
+	}
+	return View{}
+}
+
+// Key of a list entry (the first, where there are several).
+func (v View) Key() string {
+	if v.n == nil || len(v.n.keys) == 0 {
+		return ""
+	}
+	return v.n.keys[0]
+}
+
+// Has tells whether a leaf, container or list is there.
+func (v View) Has(name string) bool { return v.first(name) != nil }
+
+// Leaf is a leaf's value; empty where it is not there.
+func (v View) Leaf(name string) string {
+	if c := v.first(name); c != nil && len(c.values) > 0 {
+		return c.values[0]
+	}
+	return ""
+}
+
+// Values of a leaf-list.
+func (v View) Values(name string) []string {
+	if c := v.first(name); c != nil {
+		return c.values
+	}
+	return nil
+}
+
+// Exists is false for the zero View.
+func (v View) Exists() bool { return v.n != nil }
