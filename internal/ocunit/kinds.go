@@ -28,35 +28,53 @@ type Kind struct {
 	Key string
 	// Module qualifies the members of an entry on the wire (RFC 7951 section 4).
 	Module string
-	// Binding entries carry an interface's name, so what they bind tells whose they are:
-	// the value at this place inside the entry begins with OwnedPrefix.
-	Binding string
+	// Bindings are for entries that carry an interface's name, so that what they bind tells whose they are: a value at
+	// one of these places inside the entry, separated by spaces, begins with OwnedPrefix. Lists on the way are looked
+	// through. (One string and not a list, so that kinds can be compared.)
+	Bindings string
 }
+
+// The kinds by name.
+var (
+	PrefixSet     = Kind{Root: "/defined-sets", List: "/ipv4-prefix-sets/ipv4-prefix-set", Key: "name", Module: "openconfig-defined-sets"}
+	IPv6PrefixSet = Kind{Root: "/defined-sets", List: "/ipv6-prefix-sets/ipv6-prefix-set", Key: "name", Module: "openconfig-defined-sets"}
+
+	Queue                  = qos("/queues/queue", "name")
+	ForwardingGroup        = qos("/forwarding-groups/forwarding-group", "name")
+	Classifier             = qos("/classifiers/classifier", "name")
+	SchedulerPolicy        = qos("/scheduler-policies/scheduler-policy", "name")
+	BufferProfile          = qos("/buffer-allocation-profiles/buffer-allocation-profile", "name")
+	QueueManagementProfile = qos("/queue-management-profiles/queue-management-profile", "name")
+	QosInterface           = Kind{
+		Root: "/qos", List: "/interfaces/interface", Key: "interface-id", Module: "openconfig-qos",
+		Bindings: "output/scheduler-policy/config/name input/classifiers/classifier/config/name input/scheduler-policy/config/name",
+	}
+
+	ExplicitPath        = instance(constrainedPath, "/named-explicit-paths/named-explicit-path", "name")
+	Tunnel              = instance(constrainedPath, "/tunnels/tunnel", "name")
+	PathSelectionGroup  = instance(policyForwarding, "/path-selection-groups/path-selection-group", "group-id")
+	ForwardingPolicy    = instance(policyForwarding, "/policies/policy", "policy-id")
+	ForwardingInterface = Kind{
+		Root: policyForwarding, List: "/interfaces/interface", Key: "interface-id", Module: "openconfig-network-instance",
+		Bindings: "config/apply-forwarding-policy",
+	}
+)
 
 // Kinds lists every kind, what is referred to before what refers to it: sent
 // in this order, deleted in the reverse, each leafref holds at every step.
 var Kinds = []Kind{
-	{Root: "/defined-sets", List: "/ipv4-prefix-sets/ipv4-prefix-set", Key: "name", Module: "openconfig-defined-sets"},
-	{Root: "/qos", List: "/queues/queue", Key: "name", Module: "openconfig-qos"},
-	{Root: "/qos", List: "/forwarding-groups/forwarding-group", Key: "name", Module: "openconfig-qos"},
-	{Root: "/qos", List: "/scheduler-policies/scheduler-policy", Key: "name", Module: "openconfig-qos"},
-	{Root: "/qos", List: "/buffer-allocation-profiles/buffer-allocation-profile", Key: "name", Module: "openconfig-qos"},
-	{Root: "/qos", List: "/interfaces/interface", Key: "interface-id", Module: "openconfig-qos",
-		Binding: "output/scheduler-policy/config/name"},
-	{Root: constrainedPath, List: "/named-explicit-paths/named-explicit-path", Key: "name", Module: "openconfig-network-instance"},
-	{Root: constrainedPath, List: "/tunnels/tunnel", Key: "name", Module: "openconfig-network-instance"},
-	{Root: policyForwarding, List: "/path-selection-groups/path-selection-group", Key: "group-id", Module: "openconfig-network-instance"},
-	{Root: policyForwarding, List: "/policies/policy", Key: "policy-id", Module: "openconfig-network-instance"},
-	{Root: policyForwarding, List: "/interfaces/interface", Key: "interface-id", Module: "openconfig-network-instance",
-		Binding: "config/apply-forwarding-policy"},
+	PrefixSet, IPv6PrefixSet,
+	Queue, ForwardingGroup, Classifier, SchedulerPolicy, BufferProfile, QueueManagementProfile, QosInterface,
+	ExplicitPath, Tunnel, PathSelectionGroup, ForwardingPolicy, ForwardingInterface,
 }
 
-// The kinds by name, for those who make units.
-var (
-	PrefixSet, Queue, ForwardingGroup, SchedulerPolicy, BufferProfile, QosInterface,
-	ExplicitPath, Tunnel, PathSelectionGroup, ForwardingPolicy, ForwardingInterface = Kinds[0], Kinds[1], Kinds[2],
-		Kinds[3], Kinds[4], Kinds[5], Kinds[6], Kinds[7], Kinds[8], Kinds[9], Kinds[10]
-)
+func qos(list, key string) Kind {
+	return Kind{Root: "/qos", List: list, Key: key, Module: "openconfig-qos"}
+}
+
+func instance(root, list, key string) Kind {
+	return Kind{Root: root, List: list, Key: key, Module: "openconfig-network-instance"}
+}
 
 // Roots are the subtrees to Get so that every unit of a router is seen.
 func Roots() []string {

@@ -2,6 +2,7 @@ package ocunit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,11 +41,42 @@ func (k Kind) collect(tree any, units map[string]string) {
 }
 
 func (k Kind) owns(key string, entry map[string]any) bool {
-	if k.Binding == "" {
+	if k.Bindings == "" {
 		return strings.HasPrefix(key, OwnedPrefix)
 	}
-	bound, _ := descend(entry, k.Binding).(string)
-	return strings.HasPrefix(bound, OwnedPrefix)
+	return slices.ContainsFunc(k.bound(entry), owned)
+}
+
+func owned(name string) bool { return strings.HasPrefix(name, OwnedPrefix) }
+
+// bound lists the names an interface's entry binds.
+func (k Kind) bound(entry any) []string {
+	var out []string
+	for _, place := range strings.Fields(k.Bindings) {
+		out = append(out, texts(entry, strings.Split(place, "/"))...)
+	}
+	return out
+}
+
+// texts lists the strings at a place, in every entry of the lists on the way.
+func texts(v any, names []string) []string {
+	switch v := v.(type) {
+	case []any:
+		var out []string
+		for _, e := range v {
+			out = append(out, texts(e, names)...)
+		}
+		return out
+	case map[string]any:
+		if len(names) > 0 {
+			return texts(v[names[0]], names[1:])
+		}
+	case string:
+		if len(names) == 0 {
+			return []string{v}
+		}
+	}
+	return nil
 }
 
 func descend(v any, path string) any {
@@ -58,8 +90,8 @@ func descend(v any, path string) any {
 	return v
 }
 
-// Foreign lists the interface bindings in a subtree that are an operator's own:
-// unit path to the name of what is bound. Millrace never replaces them.
+// Foreign lists the interfaces in a subtree on which an operator has bound something of their own: unit path to the
+// name of what is bound. Millrace never replaces such an entry, not even where it has bound something beside it.
 func Foreign(root string, raw []byte) (map[string]string, error) {
 	out := map[string]string{}
 	if len(raw) == 0 {
@@ -71,7 +103,7 @@ func Foreign(root string, raw []byte) (map[string]string, error) {
 	}
 	tree = normal(tree)
 	for _, k := range Kinds {
-		if k.Root == root && k.Binding != "" {
+		if k.Root == root && k.Bindings != "" {
 			k.foreign(tree, out)
 		}
 	}
@@ -82,10 +114,11 @@ func (k Kind) foreign(tree any, out map[string]string) {
 	entries, _ := descend(tree, strings.TrimPrefix(k.List, "/")).([]any)
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
-		bound, _ := descend(entry, k.Binding).(string)
 		key, _ := entry[k.Key].(string)
-		if bound != "" && !strings.HasPrefix(bound, OwnedPrefix) {
-			out[k.Path(key)] = bound
+		for _, name := range k.bound(entry) {
+			if !owned(name) {
+				out[k.Path(key)] = name
+			}
 		}
 	}
 }

@@ -24,18 +24,91 @@ func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Inp
 	if err != nil {
 		return in, err
 	}
+	if err := c.alphaPairs(ctx, graph, &in); err != nil {
+		return in, err
+	}
+	if err := c.betweenPairs(ctx, graph, &in); err != nil {
+		return in, err
+	}
+	if err := c.ways(ctx, &in); err != nil {
+		return in, err
+	}
+	return in, c.paths(ctx, &in)
+}
+
+func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compile.Input) error {
+	rule := compile.AlphaRedirect(in.Policy)
+	if rule < 0 {
+		return nil
+	}
 	list, err := c.deps.Alpha.List(ctx, connect.NewRequest(&alphav1.ListRequest{}))
 	if err != nil {
-		return in, fmt.Errorf("list alpha pairs: %w", err)
+		return fmt.Errorf("list alpha pairs: %w", err)
 	}
 	for _, pair := range list.Msg.GetPairs() {
 		placed, err := c.placePair(ctx, graph, pair)
 		if err != nil {
-			return in, err
+			return err
 		}
+		placed.Redirect = rule
 		in.Pairs = append(in.Pairs, placed)
 	}
-	return in, c.paths(ctx, &in)
+	return nil
+}
+
+// betweenPairs places the pairs written in the policy: they enter at every router that attaches the source.
+func (c *Component) betweenPairs(ctx context.Context, g *topo.Graph, in *compile.Input) error {
+	for _, p := range compile.Between(in.Policy) {
+		sources := g.Locate(p.Src)
+		if len(sources) == 0 {
+			p.Unplaced = fmt.Sprintf("no router attaches %s", p.Src)
+			in.Pairs = append(in.Pairs, p)
+		}
+		for _, n := range sources {
+			var err error
+			p.Ingress = n.Label()
+			if p.Egress, err = c.nearest(ctx, p.Ingress, g.Locate(p.Dst)); err != nil {
+				return err
+			}
+			if p.Egress == "" {
+				p.Unplaced = fmt.Sprintf("no router attaches %s", p.Dst)
+			}
+			in.Pairs = append(in.Pairs, p)
+		}
+	}
+	return nil
+}
+
+// ways asks for the shortest paths of pairs that stay on them.
+func (c *Component) ways(ctx context.Context, in *compile.Input) error {
+	in.Ways, in.NoWay = map[compile.Ends][]compile.Path{}, map[compile.Ends]string{}
+	for _, e := range compile.Crossings(in.Policy, in.Pairs) {
+		r, err := c.deps.Paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: e.From, To: e.To}))
+		if why, refused := refusal(err); refused {
+			in.NoWay[e] = why
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("list the paths from %s to %s: %w", e.From, e.To, err)
+		}
+		for _, m := range r.Msg.GetPaths() {
+			path, err := pathFromProto(m)
+			if err != nil {
+				return fmt.Errorf("path from %s to %s: %w", e.From, e.To, err)
+			}
+			in.Ways[e] = append(in.Ways[e], path)
+		}
+	}
+	return nil
+}
+
+// refusal is the reason of an answer that says no, as against one that never came.
+func refusal(err error) (string, bool) {
+	var refused *connect.Error
+	if errors.As(err, &refused) && (refused.Code() == connect.CodeFailedPrecondition || refused.Code() == connect.CodeNotFound) {
+		return refused.Message(), true
+	}
+	return "", false
 }
 
 func (c *Component) topology(ctx context.Context, in *compile.Input) (*topo.Graph, error) {
@@ -117,16 +190,15 @@ func (c *Component) paths(ctx context.Context, in *compile.Input) error {
 			From: d.From, To: d.To,
 			MinBandwidth: uint64(d.LSP.MinBandwidth), AvoidShortest: d.LSP.AvoidShortest,
 		}))
-		var refused *connect.Error
-		switch code := connect.CodeOf(err); {
-		case err == nil:
-			if in.Paths[d], err = pathFromProto(r.Msg.GetPath()); err != nil {
-				return fmt.Errorf("path from %s to %s: %w", d.From, d.To, err)
-			}
-		case errors.As(err, &refused) && (code == connect.CodeFailedPrecondition || code == connect.CodeNotFound):
-			in.NoPath[d] = refused.Message()
-		default:
+		if why, refused := refusal(err); refused {
+			in.NoPath[d] = why
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("compute a path from %s to %s: %w", d.From, d.To, err)
+		}
+		if in.Paths[d], err = pathFromProto(r.Msg.GetPath()); err != nil {
+			return fmt.Errorf("path from %s to %s: %w", d.From, d.To, err)
 		}
 	}
 	return nil

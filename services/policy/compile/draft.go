@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 // draft collects one router's plan; sets first, order at the end.
@@ -13,13 +15,37 @@ type draft struct {
 	ports   map[string]Port
 	lsps    map[string]LSP
 	filters map[string]*filterDraft
-	reasons map[string]bool
+	// policers are in the order of the policy.
+	policers []Policer
+	reasons  map[string]bool
 }
 
 type filterDraft struct {
 	interfaces map[string]bool
 	rules      []Rule
-	seen       map[[2]netip.Prefix]bool
+	seen       map[matchKey]bool
+}
+
+// matchKey is a Match that can be compared.
+type matchKey struct {
+	src, dst         netip.Prefix
+	dscps            string
+	protocol         document.Protocol
+	srcPort, dstPort document.PortRange
+}
+
+func keyOf(m Match) matchKey {
+	k := matchKey{src: m.Src, dst: m.Dst, protocol: m.Protocol}
+	if len(m.DSCPs) > 0 {
+		k.dscps = fmt.Sprint(m.DSCPs)
+	}
+	if m.SrcPort != nil {
+		k.srcPort = *m.SrcPort
+	}
+	if m.DstPort != nil {
+		k.dstPort = *m.DstPort
+	}
+	return k
 }
 
 func (c *compiler) draft(router string) *draft {
@@ -59,7 +85,7 @@ func (d *draft) classify(p Pair, queue, on string) {
 
 func (d *draft) filter(name string) *filterDraft {
 	if d.filters[name] == nil {
-		d.filters[name] = &filterDraft{interfaces: map[string]bool{}, seen: map[[2]netip.Prefix]bool{}}
+		d.filters[name] = &filterDraft{interfaces: map[string]bool{}, seen: map[matchKey]bool{}}
 	}
 	return d.filters[name]
 }
@@ -67,11 +93,11 @@ func (d *draft) filter(name string) *filterDraft {
 // sequenceStep leaves room for an operator who debugs by hand.
 const sequenceStep = 10
 
-// rule adds a rule once per pair of prefixes: several ingress routers may have
-// seen the same pair, and here one rule serves all.
+// rule adds a rule once per match: several ingress routers may have seen the
+// same pair, and here one rule serves all; a second one would never be reached.
 func (d *draft) rule(filter string, r Rule) {
 	f := d.filter(filter)
-	key := [2]netip.Prefix{r.Match.Src, r.Match.Dst}
+	key := keyOf(r.Match)
 	if f.seen[key] {
 		return
 	}
@@ -85,9 +111,12 @@ func (c *compiler) result() (Result, error) {
 		return Result{}, c.err
 	}
 	for _, router := range slices.Sorted(maps.Keys(c.drafts)) {
+		if d := c.drafts[router]; len(d.ports)+len(d.lsps)+len(d.filters)+len(d.policers) == 0 {
+			continue
+		}
 		c.out.Plans = append(c.out.Plans, c.plan(router))
 	}
-	slices.SortFunc(c.out.Skipped, func(a, b Skipped) int { return cmp.Compare(a.Pair, b.Pair) })
+	slices.SortFunc(c.out.Skipped, func(a, b Skipped) int { return cmp.Or(cmp.Compare(a.Pair, b.Pair), cmp.Compare(a.Why, b.Why)) })
 	return c.out, nil
 }
 
@@ -95,12 +124,12 @@ func (c *compiler) plan(router string) RouterPlan {
 	d, p := c.drafts[router], c.in.Policy
 	plan := RouterPlan{
 		Router: router, Policy: p.Name, BufferTime: p.BufferTime,
-		Scheduling: p.Scheduling, Queues: slices.Clone(p.Queues), Reasons: slices.Sorted(maps.Keys(d.reasons)),
+		Scheduling: p.Scheduling, Queues: slices.Clone(p.Queues), Policers: d.policers, Reasons: slices.Sorted(maps.Keys(d.reasons)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.ports)) {
 		plan.Ports = append(plan.Ports, d.ports[name])
 		if d.ports[name].Speed == 0 {
-			plan.Reasons = append(plan.Reasons, fmt.Sprintf("the speed of %s is not known, so its buffer is left to the router: %s", name, "the weights' shares of the port's buffer"))
+			plan.Reasons = append(plan.Reasons, fmt.Sprintf("the speed of %s is not known, so its buffer is left to the router: the weights' shares of the port's buffer", name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.lsps)) {

@@ -24,6 +24,9 @@ type Input struct {
 	// Paths answers the demands of Demands; a missing one leaves its pairs out with the reason in NoPath.
 	Paths  map[Demand]Path
 	NoPath map[Demand]string
+	// Ways answers Crossings: all the shortest paths the IGP uses. A missing one leaves its pairs out with the reason in NoWay.
+	Ways  map[Ends][]Path
+	NoWay map[Ends]string
 }
 
 // Router is a node of the topology.
@@ -65,6 +68,8 @@ type Pair struct {
 	Ingress, Egress string
 	// Unplaced says why one of them is not known.
 	Unplaced string
+	// Redirect is the index in the policy of the rule the pair belongs to.
+	Redirect int
 }
 
 // Demand is one LSP that the pairs ask for; all pairs of the same ends share it.
@@ -72,6 +77,9 @@ type Demand struct {
 	From, To string
 	LSP      document.LSP
 }
+
+// Ends are where packets that keep to the IGP's paths enter and leave.
+type Ends struct{ From, To string }
 
 // Path answers a demand.
 type Path struct {

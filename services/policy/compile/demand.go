@@ -1,0 +1,93 @@
+package compile
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// Between lists the pairs a policy names by hand, without their places. Their ids stay when the file is reordered.
+func Between(p document.Policy) []Pair {
+	var out []Pair
+	for i, d := range p.Redirect {
+		for _, b := range d.Between {
+			sum := sha256.Sum256(fmt.Append(nil, b.Source, b.Destination))
+			out = append(out, Pair{ID: "b-" + hex.EncodeToString(sum[:6]), Src: b.Source.Prefix, Dst: b.Destination.Prefix, Redirect: i})
+		}
+	}
+	return out
+}
+
+// AlphaRedirect is the index of the rule for the alpha pairs, -1 if there is none.
+func AlphaRedirect(p document.Policy) int {
+	return slices.IndexFunc(p.Redirect, func(d document.Redirect) bool { return d.Pairs == document.SourceAlpha })
+}
+
+// Demands lists the LSPs the placed pairs ask for, each once, sorted.
+func Demands(p document.Policy, pairs []Pair) []Demand {
+	seen := map[Demand]bool{}
+	var out []Demand
+	for _, pair := range pairs {
+		if lsp := p.Redirect[pair.Redirect].LSP; lsp != nil && pair.Unplaced == "" && pair.Ingress != pair.Egress {
+			if d := demandOf(pair, lsp); !seen[d] {
+				seen[d] = true
+				out = append(out, d)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Demand) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+			cmp.Compare(a.LSP.MinBandwidth, b.LSP.MinBandwidth), cmp.Compare(fmt.Sprint(a.LSP.AvoidShortest), fmt.Sprint(b.LSP.AvoidShortest)))
+	})
+	return out
+}
+
+func demandOf(p Pair, lsp *document.LSP) Demand {
+	return Demand{From: p.Ingress, To: p.Egress, LSP: *lsp}
+}
+
+// Crossings lists the ends of the placed pairs that stay on the IGP's paths, each once, sorted.
+func Crossings(p document.Policy, pairs []Pair) []Ends {
+	seen := map[Ends]bool{}
+	var out []Ends
+	for _, pair := range pairs {
+		e := Ends{pair.Ingress, pair.Egress}
+		if p.Redirect[pair.Redirect].LSP == nil && pair.Unplaced == "" && pair.Ingress != pair.Egress && !seen[e] {
+			seen[e] = true
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b Ends) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	return out
+}
+
+// sortedPairs puts the most specific first, so that of two pairs that both
+// match a packet the narrower one decides, and makes the order that of the
+// prefixes otherwise; of two rules for one pair the first in the file decides.
+func sortedPairs(pairs []Pair) []Pair {
+	out := slices.Clone(pairs)
+	slices.SortFunc(out, func(a, b Pair) int {
+		return cmp.Or(
+			cmp.Compare(b.Src.Bits()+b.Dst.Bits(), a.Src.Bits()+a.Dst.Bits()),
+			a.Src.Compare(b.Src), a.Dst.Compare(b.Dst), cmp.Compare(a.Redirect, b.Redirect),
+			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Ingress, b.Ingress), cmp.Compare(a.Egress, b.Egress), cmp.Compare(a.Unplaced, b.Unplaced),
+		)
+	})
+	return out
+}
+
+var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// LSPName tells ends and path apart: another path is another LSP, so that the
+// new one is up before the rules leave the old one.
+func LSPName(d Demand, path Path) string {
+	sum := sha256.Sum256(fmt.Append(nil, path.Segments))
+	ends := unfit.ReplaceAllString(strings.ToLower(d.From+"-"+d.To), "-")
+	return fmt.Sprintf("te-lsp-%s-%s", ends, hex.EncodeToString(sum[:3]))
+}

@@ -1,0 +1,178 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// place plans one pair on every router of its way; it returns why it cannot.
+func (c *compiler) place(p Pair) string {
+	switch {
+	case p.Unplaced != "":
+		return p.Unplaced
+	case !p.Src.IsValid() || !p.Dst.IsValid():
+		return "its prefixes are not valid"
+	case c.redirect(p).LSP != nil:
+		return c.placeOnLSP(p)
+	case p.Ingress == p.Egress:
+		return c.placeInside(p)
+	}
+	return c.placeOnWays(p)
+}
+
+// placeOnLSP is for pairs that get a path of their own.
+func (c *compiler) placeOnLSP(p Pair) string {
+	switch ingress, known := c.routers[p.Ingress]; {
+	case !p.Src.Addr().Is4() || !p.Dst.Addr().Is4():
+		return "it is IPv6, and LSPs carry IPv4 in this version"
+	case p.Ingress == p.Egress:
+		return fmt.Sprintf("it enters and leaves at %s, so there is no path to choose", p.Ingress)
+	case !known || !ingress.Managed:
+		return fmt.Sprintf("its ingress router %s is not managed", p.Ingress)
+	}
+	demand := demandOf(p, c.redirect(p).LSP)
+	path, ok := c.in.Paths[demand]
+	if !ok {
+		return cmp.Or(c.in.NoPath[demand], fmt.Sprintf("no path from %s to %s", demand.From, demand.To))
+	}
+	if len(path.Segments) == 0 {
+		return "the path has no segments"
+	}
+	hops, why := c.hops(path)
+	if why != "" {
+		return why
+	}
+	c.checkShare(p, demand, path)
+	c.planIngress(p, c.planLSP(demand, path))
+	c.planBehind(p, hops, "the LSP from "+p.Ingress)
+	return ""
+}
+
+// placeOnWays classifies a pair wherever the IGP may lead it.
+func (c *compiler) placeOnWays(p Pair) string {
+	ends := Ends{p.Ingress, p.Egress}
+	ways := c.in.Ways[ends]
+	if len(ways) == 0 {
+		return cmp.Or(c.in.NoWay[ends], fmt.Sprintf("no path from %s to %s", ends.From, ends.To))
+	}
+	for _, way := range ways {
+		hops, why := c.hops(way)
+		if why != "" {
+			return why
+		}
+		c.planIngress(p, "")
+		c.planBehind(p, hops, "the shortest paths from "+p.Ingress)
+	}
+	return ""
+}
+
+// placeInside is for a pair behind one router: there is no path, but a port to wait at.
+func (c *compiler) placeInside(p Pair) string {
+	r, known := c.routers[p.Ingress]
+	if !known || !r.Managed {
+		return fmt.Sprintf("its router %s is not managed", p.Ingress)
+	}
+	c.planIngress(p, "")
+	for _, port := range c.destinationPorts(r, p.Dst) {
+		c.onPath(r.Name, port)
+	}
+	return ""
+}
+
+// hops resolves the path's links.
+func (c *compiler) hops(path Path) ([]Link, string) {
+	if len(path.Links) == 0 {
+		return nil, "the path has no links"
+	}
+	hops := make([]Link, len(path.Links))
+	for i, id := range path.Links {
+		l, ok := c.links[id]
+		if !ok {
+			return nil, fmt.Sprintf("link %s of the path is no longer in the topology", id)
+		}
+		hops[i] = l
+	}
+	return hops, ""
+}
+
+// checkShare is the guard rail that needs the network: the queue must
+// guarantee what the policy says an alpha flow is worth.
+func (c *compiler) checkShare(p Pair, d Demand, path Path) {
+	q, _ := c.in.Policy.QueueByName(c.redirect(p).Queue)
+	share := path.Bottleneck * units.Rate(q.Weight) / 100
+	if path.Bottleneck > 0 && share < d.LSP.MinBandwidth && c.err == nil {
+		c.err = fmt.Errorf("policy %s: queue %s guarantees %s of the %s bottleneck between %s and %s, less than min_bandwidth %s; raise its weight or lower min_bandwidth",
+			c.in.Policy.Name, q.Name, share, path.Bottleneck, d.From, d.To, d.LSP.MinBandwidth)
+	}
+}
+
+// onPath gives a port on a pair's way the queues, where the policy schedules no other ports.
+func (c *compiler) onPath(router string, i Interface) {
+	if c.in.Policy.Ports == document.PortsPath {
+		c.draft(router).port(i)
+	}
+}
+
+// planLSP starts an LSP at its ingress and returns its name.
+func (c *compiler) planLSP(d Demand, path Path) string {
+	dr := c.draft(d.From)
+	name := LSPName(d, path)
+	dr.lsps[name] = LSP{
+		Name: name, Destination: path.Segments[len(path.Segments)-1], Hops: path.Segments, Reason: path.Reason,
+	}
+	dr.reason(fmt.Sprintf("ingress of LSP %s (%s): %s", name, strings.Join(path.Nodes, "–"), path.Reason))
+	return name
+}
+
+// planIngress puts the pair's rule where customers are attached. Every link may be the way out, after a failure too.
+func (c *compiler) planIngress(p Pair, lsp string) {
+	r, known := c.routers[p.Ingress]
+	if !known || !r.Managed {
+		return
+	}
+	dr := c.draft(r.Name)
+	dr.redirect(p, c.redirect(p).Queue, lsp, c.customerPorts(r))
+	if p.Ingress != p.Egress {
+		for port := range c.core[r.Name] {
+			c.onPath(r.Name, c.iface(r, port))
+		}
+	}
+	if lsp == "" {
+		dr.reason(fmt.Sprintf("pairs to %s enter here, on the path they are on", p.Egress))
+	}
+}
+
+// planBehind is for the routers behind the ingress: rules where a link arrives, queues where the next one leaves.
+func (c *compiler) planBehind(p Pair, hops []Link, along string) {
+	queue := c.redirect(p).Queue
+	for i, in := range hops {
+		r := c.routers[in.To]
+		if !r.Managed {
+			continue
+		}
+		dr := c.draft(r.Name)
+		dr.classify(p, queue, in.Ingress)
+		if i+1 < len(hops) {
+			c.onPath(r.Name, c.iface(r, hops[i+1].Egress))
+			dr.reason(fmt.Sprintf("transit of %s to %s", along, p.Egress))
+			continue
+		}
+		// The pair's packets keep their queue on the last port too, the one the destination is behind.
+		for _, port := range c.destinationPorts(r, p.Dst) {
+			c.onPath(r.Name, port)
+		}
+		dr.reason("egress of " + along)
+	}
+}
+
+// takesPart is whether a router gets classes and policers: with ports: path only those that have queues.
+func (c *compiler) takesPart(r Router) bool {
+	if c.in.Policy.Ports == document.PortsPath {
+		return r.Managed && c.drafts[r.Name] != nil
+	}
+	return r.Managed
+}

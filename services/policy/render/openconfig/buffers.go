@@ -1,0 +1,76 @@
+package openconfig
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// profileOf names the buffer profile for ports of one speed: the model knows bytes, the policy shares.
+// Its dedicated-buffer-temporal would do without the speed, but multiplies by the queue's weight as well.
+func (r *renderer) profileOf(speed units.Rate) string {
+	return owned(r.plan.Policy + "-" + strings.ToLower(strings.TrimSuffix(speed.String(), "bit/s")))
+}
+
+func (r *renderer) bufferProfiles() {
+	seen := map[units.Rate]bool{0: true}
+	for _, port := range r.plan.Ports {
+		if seen[port.Speed] {
+			continue
+		}
+		seen[port.Speed] = true
+		name := r.profileOf(port.Speed)
+		var queues []any
+		for _, q := range r.plan.Queues {
+			queues = append(queues, entry("name", owned(q.Name), object{
+				"dedicated-buffer": strconv.FormatUint(bufferBytes(port.Speed, r.plan.BufferTime, q.Buffer), 10),
+			}, nil))
+		}
+		r.add(ocunit.BufferProfile, name, entry("name", name, nil, object{"queues": object{"queue": queues}}))
+	}
+}
+
+// bufferBytes is a queue's share of what a port sends in its buffer time.
+func bufferBytes(speed units.Rate, t document.Duration, percent uint8) uint64 {
+	whole := float64(speed) / 8 * time.Duration(t).Seconds()
+	return uint64(whole * float64(percent) / 100)
+}
+
+func (r *renderer) curvesOf(queue string) string { return owned(r.plan.Policy + "-" + queue) }
+
+// curves are RED for all packets of a queue, in OpenConfig's own words, or WRED with a curve per loss priority, in ours.
+func (r *renderer) curves() {
+	for _, q := range r.plan.Queues {
+		if !hasCurves(q) {
+			continue
+		}
+		name := r.curvesOf(q.Name)
+		r.add(ocunit.QueueManagementProfile, name, entry("name", name, nil, object{"wred": wred(q)}))
+	}
+}
+
+func hasCurves(q document.Queue) bool { return q.RED != nil || len(q.WRED) > 0 }
+
+func wred(q document.Queue) object {
+	if q.RED != nil {
+		return object{"uniform": object{"config": object{
+			"min-threshold-percent":        strconv.Itoa(int(q.RED.Min)), // uint64 is a string in RFC 7951
+			"max-threshold-percent":        strconv.Itoa(int(q.RED.Max)),
+			"max-drop-probability-percent": q.RED.Probability, "enable-ecn": q.RED.ECN, "drop": true,
+		}}}
+	}
+	var curves []any
+	for _, c := range q.WRED {
+		curves = append(curves, entry("loss-priority", enum(c.LossPriority.String()), object{
+			"min-threshold-percent": c.Min, "max-threshold-percent": c.Max, "max-drop-probability-percent": c.Probability,
+		}, nil))
+	}
+	return object{"te-qos-ext:curves": object{"curve": curves}}
+}
+
+// enum is a word of the policy language as our augment spells it.
+func enum(word string) string { return strings.ToUpper(strings.ReplaceAll(word, "-", "_")) }

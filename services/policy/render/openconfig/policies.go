@@ -1,0 +1,162 @@
+package openconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// policies says filters that look at addresses or ports, or change the path, as match-action policies.
+func (r *renderer) policies() {
+	for _, f := range r.plan.Filters {
+		if isClassifier(f) {
+			continue
+		}
+		var rules []any
+		for _, rule := range f.Rules {
+			rules = append(rules, rulesOf(rule)...)
+		}
+		name := owned(f.Name)
+		r.add(ocunit.ForwardingPolicy, name, entry("policy-id", name, object{"type": "MATCH_ACTION_POLICY"},
+			object{"rules": object{"rule": rules}}))
+	}
+}
+
+// everything is the address family of a rule that says nothing of addresses: an
+// empty container would be no condition at all, and vanish.
+var everything = map[string]netip.Prefix{"ipv4": netip.MustParsePrefix("0.0.0.0/0"), "ipv6": netip.MustParsePrefix("::/0")}
+
+// rulesOf makes one rule of one that names addresses, and one per family of the others.
+func rulesOf(rule compile.Rule) []any {
+	m := rule.Match
+	if m.Src.IsValid() || m.Dst.IsValid() {
+		return []any{oneRule(rule, rule.Sequence, familyOf(m))}
+	}
+	return []any{oneRule(rule, rule.Sequence, "ipv4"), oneRule(rule, rule.Sequence+1, "ipv6")}
+}
+
+func familyOf(m compile.Match) string {
+	if (m.Src.IsValid() && m.Src.Addr().Is4()) || (m.Dst.IsValid() && m.Dst.Addr().Is4()) {
+		return "ipv4"
+	}
+	return "ipv6"
+}
+
+func oneRule(rule compile.Rule, sequence uint32, family string) object {
+	action := object{"forwarding": object{"config": object{
+		"forwarding-action":    "openconfig-policy-forwarding:FORWARD",
+		"qos-forwarding-group": owned(rule.Queue),
+	}}}
+	if rule.LSP != "" {
+		action["config"] = object{"path-selection-group": rule.LSP}
+	}
+	if rule.Mark != nil {
+		action[family] = object{"config": object{"dscp": uint8(*rule.Mark)}}
+	}
+	out := object{
+		"sequence-id": sequence,
+		"config":      object{"sequence-id": sequence},
+		family:        object{"config": conditions(rule, family)},
+		"action":      action,
+	}
+	if ports := portsOf(rule.Match); len(ports) > 0 {
+		out["transport"] = object{"config": ports}
+	}
+	return out
+}
+
+func conditions(rule compile.Rule, family string) object {
+	m, out := rule.Match, object{}
+	if m.Src.IsValid() {
+		out["source-address-prefix-set"] = srcSet(rule)
+	}
+	if m.Dst.IsValid() {
+		out["destination-address-prefix-set"] = dstSet(rule)
+	}
+	if len(m.DSCPs) > 0 {
+		out["dscp-set"] = codePoints(rule)
+	}
+	if m.Protocol != 0 {
+		out["protocol"] = uint8(m.Protocol)
+	}
+	if len(out) == 0 {
+		out["destination-address-prefix-set"] = netSet(everything[family])
+	}
+	return out
+}
+
+func portsOf(m compile.Match) object {
+	out := object{}
+	for name, p := range map[string]*document.PortRange{"source-port": m.SrcPort, "destination-port": m.DstPort} {
+		switch {
+		case p == nil:
+		case p.First == p.Last:
+			out[name] = p.First
+		default:
+			out[name] = fmt.Sprintf("%d..%d", p.First, p.Last)
+		}
+	}
+	return out
+}
+
+// A pair has two sets of its own: sets of one rule are an OR each, so pairs
+// cannot share them (gnmi.md section 1). Those of classes are named by what is
+// in them, and shared.
+func srcSet(r compile.Rule) string { return setOf(r, "src-", r.Match.Src) }
+func dstSet(r compile.Rule) string { return setOf(r, "dst-", r.Match.Dst) }
+
+func setOf(r compile.Rule, side string, p netip.Prefix) string {
+	if r.Pair != "" {
+		return owned(side + r.Pair)
+	}
+	return netSet(p)
+}
+
+func netSet(p netip.Prefix) string {
+	return owned("net-" + strings.ReplaceAll(p.String(), "/", "-"))
+}
+
+func (r *renderer) prefixSets() {
+	seen := map[string]bool{}
+	for _, f := range r.plan.Filters {
+		if isClassifier(f) {
+			continue
+		}
+		for _, rule := range f.Rules {
+			r.prefixSet(seen, srcSet(rule), rule.Match.Src)
+			r.prefixSet(seen, dstSet(rule), rule.Match.Dst)
+			if m := rule.Match; !m.Src.IsValid() && !m.Dst.IsValid() && len(m.DSCPs) == 0 && m.Protocol == 0 {
+				r.prefixSet(seen, netSet(everything["ipv4"]), everything["ipv4"])
+				r.prefixSet(seen, netSet(everything["ipv6"]), everything["ipv6"])
+			}
+		}
+	}
+}
+
+func (r *renderer) prefixSet(seen map[string]bool, name string, p netip.Prefix) {
+	if !p.IsValid() || seen[name] {
+		return
+	}
+	seen[name] = true
+	kind := ocunit.PrefixSet
+	if !p.Addr().Is4() {
+		kind = ocunit.IPv6PrefixSet
+	}
+	r.add(kind, name, entry("name", name, object{"prefix": []string{p.String()}}, nil))
+}
+
+func (r *renderer) bindings() {
+	for _, f := range r.plan.Filters {
+		if isClassifier(f) {
+			continue
+		}
+		for _, i := range f.Interfaces {
+			r.add(ocunit.ForwardingInterface, i, entry("interface-id", i,
+				object{"apply-forwarding-policy": owned(f.Name)}, object{"interface-ref": interfaceRef(i)}))
+		}
+	}
+}
