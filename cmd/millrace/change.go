@@ -21,12 +21,12 @@ import (
 func changeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "change",
-		Short: "Look at, approve, apply and roll back change sets",
+		Short: "Make, look at, approve, apply and roll back change sets",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(changeListCommand(), changeShowCommand(), changeApproveCommand(), changeApplyCommand(), changeRollbackCommand())
+	cmd.AddCommand(changeCreateCommand(), changeListCommand(), changeShowCommand(), changeApproveCommand(), changeApplyCommand(), changeRollbackCommand())
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -52,7 +53,32 @@ func (a *api) List(ctx context.Context, req *connect.Request[pushv1.ListRequest]
 	if limit == 0 {
 		limit = defaultLimit
 	}
-	return connect.NewResponse(&pushv1.ListResponse{Changes: all[:min(limit, len(all))]}), nil
+	all = all[:min(limit, len(all))]
+	if err := a.fillNewest(ctx, all); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&pushv1.ListResponse{Changes: all}), nil
+}
+
+// listBytes bounds how much plan and diff a list carries.
+const listBytes = 4 << 20
+
+// fillNewest completes change sets, newest first, as long as the list stays small enough for a browser.
+func (a *api) fillNewest(ctx context.Context, all []*pushv1.ChangeSet) error {
+	size := 0
+	for _, cs := range all {
+		for _, d := range cs.GetDevices() {
+			if err := a.c.contents.fill(ctx, d); err != nil {
+				return fmt.Errorf("change set %s: %w", cs.GetId(), err)
+			}
+			if more := proto.Size(d); size+more > listBytes {
+				d.Plan, d.Units, d.Diff = nil, nil, fmt.Sprintf("%d units, too many for this list; see `millrace change show %s`\n", len(d.GetUnits()), cs.GetId())
+			} else {
+				size += more
+			}
+		}
+	}
+	return nil
 }
 
 func (a *api) Get(ctx context.Context, req *connect.Request[pushv1.GetRequest]) (*connect.Response[pushv1.GetResponse], error) {
@@ -158,8 +184,14 @@ func (c *Component) undisturbed(ctx context.Context, id string) error {
 	if i < 0 {
 		return fmt.Errorf("change set %s: %w", id, state.ErrNotFound)
 	}
+	if err := c.contents.fillAll(ctx, all[i]); err != nil {
+		return err
+	}
 	for _, other := range all {
 		if other.GetId() != id && inForce(other) && after(other, all[i]) {
+			if err := c.contents.fillAll(ctx, other); err != nil {
+				return err
+			}
 			if shared := sharedUnits(all[i], other); len(shared) > 0 {
 				return fmt.Errorf("change set %s was applied later and touched the same units, so %s cannot be rolled back under it: %w; roll back %s first (%s)",
 					other.GetId(), id, errWrongState, other.GetId(), strings.Join(shared, ", "))

@@ -62,20 +62,19 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 		return nil, err
 	}
 	plan, planErr := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy()}))
-	if ctx.Err() != nil {
-		return nil, ctx.Err() // the draft stays, and is planned at the next start
-	}
 	if planErr != nil {
-		return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
-			step(cs, move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("policy %s could not be planned: %v", cs.GetPolicy(), planErr)})
-			return nil
-		})
+		return c.unplanned(ctx, id, planErr)
 	}
 	devices, notes, failed := c.compare(ctx, plan.Msg.GetPlans())
 	for _, s := range plan.Msg.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
 	}
-	filled, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+	for _, d := range devices {
+		if err := c.contents.save(ctx, d); err != nil {
+			return c.unplanned(ctx, id, err)
+		}
+	}
+	return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
 		if cs.GetState() != pushv1.State_STATE_DRAFT {
 			return nil // another process planned it first
 		}
@@ -83,12 +82,15 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 		step(cs, planned(devices, failed))
 		return nil
 	})
-	if err == nil || ctx.Err() != nil {
-		return filled, err
+}
+
+// unplanned ends a draft, unless the process is ending: then the draft stays, and is planned at the next start.
+func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pushv1.ChangeSet, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	// etcd takes 1.5 MiB per record.
 	return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
-		step(cs, move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("the plan could not be stored, change fewer pairs at once: %v", err)})
+		step(cs, move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("policy %s could not be planned: %v", cs.GetPolicy(), cause)})
 		return nil
 	})
 }

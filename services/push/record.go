@@ -15,7 +15,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// recordPrefix is where change sets live in etcd, one key each.
+// recordPrefix is where change sets live in etcd, one key each; see content.go for what is apart.
 const recordPrefix = "changes/"
 
 // move is one step of a change set: who, to where, and why.
@@ -31,7 +31,7 @@ func (c *Component) load(ctx context.Context, id string) (*pushv1.ChangeSet, int
 	if err != nil {
 		return nil, 0, fmt.Errorf("change set %s: %w", id, err)
 	}
-	return cs, revision, nil
+	return cs, revision, c.contents.fillAll(ctx, cs)
 }
 
 // update edits a record under compare-and-set, again from the start when
@@ -47,7 +47,7 @@ func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.Cha
 		if err := edit(cs); err != nil {
 			return nil, err
 		}
-		_, err = c.deps.Store.Put(ctx, recordPrefix+id, revision, cs)
+		_, err = c.deps.Store.Put(ctx, recordPrefix+id, revision, withoutContents(cs))
 		if errors.Is(err, state.ErrConflict) {
 			continue
 		}
@@ -88,7 +88,7 @@ func stateWord(s pushv1.State) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "STATE_")), "_", "-")
 }
 
-// list returns all records, oldest first.
+// list returns all records without their contents, oldest first.
 func (c *Component) list(ctx context.Context) ([]*pushv1.ChangeSet, error) {
 	entries, err := c.deps.Store.List(ctx, recordPrefix)
 	if err != nil {

@@ -22,6 +22,11 @@ func (c *Component) resumeAll(ctx context.Context) error {
 		return fmt.Errorf("read change sets: %w", err)
 	}
 	for _, cs := range all {
+		if inForce(cs) {
+			if err := c.contents.fillAll(ctx, cs); err != nil {
+				return err
+			}
+		}
 		c.resume(cs)
 	}
 	return nil

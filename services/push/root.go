@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/services/push/driver"
 )
@@ -44,6 +45,8 @@ type Component struct {
 	deps    Dependencies
 	metrics *metrics
 	events  *events.Publisher
+	// contents are the plans of change sets.
+	contents *contents
 
 	// run ends with Stop; whatever is under way then is resumed by the next Start.
 	run  context.Context
@@ -55,7 +58,8 @@ type Component struct {
 func New(cfg Configuration, deps Dependencies) *Component {
 	return &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
-		events: events.NewPublisher(deps.Bus, "services/push", deps.Log),
+		events:   events.NewPublisher(deps.Bus, "services/push", deps.Log),
+		contents: &contents{store: deps.Store, recent: map[string]*pushv1.DeviceChange{}},
 	}
 }
 

@@ -375,7 +375,9 @@ type DeviceChange struct {
 	// Results of verification, one line each.
 	Checks []string `protobuf:"bytes,10,rep,name=checks,proto3" json:"checks,omitempty"`
 	// When the router returns to its old configuration by itself unless the pending commit is confirmed.
-	RollbackAt    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=rollback_at,json=rollbackAt,proto3" json:"rollback_at,omitempty"`
+	RollbackAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=rollback_at,json=rollbackAt,proto3" json:"rollback_at,omitempty"`
+	// SHA-256 under which plan, units and diff are kept; they never change once made.
+	Content       string `protobuf:"bytes,12,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -485,6 +487,13 @@ func (x *DeviceChange) GetRollbackAt() *timestamppb.Timestamp {
 		return x.RollbackAt
 	}
 	return nil
+}
+
+func (x *DeviceChange) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
 }
 
 // UnitChange replaces, adds or deletes one configuration unit; before and after make the way back.
@@ -1190,7 +1199,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note\"\xcf\x03\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\xe9\x03\n" +
 	"\fDeviceChange\x12\x16\n" +
 	"\x06device\x18\x01 \x01(\tR\x06device\x122\n" +
 	"\x04plan\x18\x02 \x01(\v2\x1e.millrace.policy.v1.RouterPlanR\x04plan\x122\n" +
@@ -1204,7 +1213,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x06checks\x18\n" +
 	" \x03(\tR\x06checks\x12;\n" +
 	"\vrollback_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"rollbackAt\"N\n" +
+	"rollbackAt\x12\x18\n" +
+	"\acontent\x18\f \x01(\tR\acontent\"N\n" +
 	"\n" +
 	"UnitChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +

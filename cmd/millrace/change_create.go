@@ -1,0 +1,36 @@
+package main
+
+import (
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+func changeCreateCommand() *cobra.Command {
+	req := &pushv1.CreateRequest{}
+	cmd := &cobra.Command{
+		Use:   "create POLICY",
+		Short: "Plan a policy on every router as a new change set; nothing is sent until it is approved and applied",
+		Long: "Plan a policy on every router as a new change set; nothing is sent until it is approved and applied.\n\n" +
+			"One policy is in force at a time: what an earlier one put on the routers and this one does not want is taken off.\n" +
+			"Exit code 3 when the policy cannot be planned or every router already holds what it wants.",
+		Example: "  millrace change create geant-lbe --reason \"mirrors fill the uplink\"",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Policy = args[0]
+			r, err := changeClient(cmd).Create(cmd.Context(), connect.NewRequest(req))
+			if err != nil {
+				return refusal(err)
+			}
+			if !wantJSON(cmd) {
+				printChange(cmd.OutOrStdout(), r.Msg.GetChange())
+			}
+			return reportChange(cmd, r.Msg.GetChange(), pushv1.State_STATE_PLANNED)
+		},
+	}
+	byFlag(cmd, &req.Author)
+	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for the history")
+	cmd.Flags().StringVar(&req.Title, "title", "", "one line for lists (default: the policy's name)")
+	return cmd
+}

@@ -1,0 +1,70 @@
+package push
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/state"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// incompressible is what compression cannot bring below a piece.
+func incompressible() *pushv1.DeviceChange {
+	var diff strings.Builder
+	for diff.Len() < 3*pieceBytes {
+		diff.WriteString(rand.Text())
+	}
+	return &pushv1.DeviceChange{Device: "wr", State: pushv1.DeviceState_DEVICE_STATE_PLANNED, Diff: diff.String(),
+		Units: []*pushv1.UnitChange{{Path: "/qos", Before: "{}", After: ""}}}
+}
+
+func TestContentsComeBackWhole(t *testing.T) {
+	store, d := storeOf(t), incompressible()
+	want := d.GetDiff()
+	kept := &contents{store: store, recent: map[string]*pushv1.DeviceChange{}}
+	for range 2 { // the second time it is there already
+		if err := kept.save(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pieces, err := store.List(t.Context(), contentPrefix)
+	if err != nil || len(pieces) < 2 {
+		t.Fatalf("%d pieces (%v), want several", len(pieces), err)
+	}
+	record := withoutContents(&pushv1.ChangeSet{Id: "c-1", Devices: []*pushv1.DeviceChange{d}})
+	if n := proto.Size(record); n > 200 {
+		t.Errorf("the record has %d bytes, want it without its contents", n)
+	}
+	got := record.GetDevices()[0]
+	if got.GetState() != d.GetState() || got.GetDiff() != "" {
+		t.Errorf("the record's device is %v, want all but plan, units and diff", got)
+	}
+	another := &contents{store: store, recent: map[string]*pushv1.DeviceChange{}}
+	if err := another.fillAll(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	if got.GetDiff() != want || len(got.GetUnits()) != 1 {
+		t.Errorf("%d bytes of diff and %d units came back, want %d and 1", len(got.GetDiff()), len(got.GetUnits()), len(want))
+	}
+}
+
+func TestAContentThatIsNotWholeIsAnError(t *testing.T) {
+	store, d := storeOf(t), incompressible()
+	kept := &contents{store: store, recent: map[string]*pushv1.DeviceChange{}}
+	if err := kept.save(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	pieces, err := store.List(t.Context(), contentPrefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Apply(t.Context(), state.Op{Key: pieces[1].Key}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.read(t.Context(), d.GetContent()); err == nil {
+		t.Error("a content without one of its pieces was read")
+	}
+}
