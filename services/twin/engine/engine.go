@@ -1,0 +1,128 @@
+// Package engine is the packet-level simulator: links, queues, routes and the
+// connections and sources at their ends, driven by one clock.
+//
+// Packets live in a pool and move as numbers; each link keeps what it carries in
+// a ring, so the event heap has one entry per link, connection and source. A
+// first-in first-out port needs one event per packet and hop, a scheduled one
+// two. A network built twice from one seed runs the same to the last packet.
+//
+// In: ports, routes, flows. Out: what every flow, port and queue counted.
+// Next: e2e/twin, which builds one from a scenario, and e2e/papers.
+package engine
+
+import (
+	"fmt"
+
+	"github.com/millrace/millrace/services/twin/discipline"
+	"github.com/millrace/millrace/services/twin/traffic"
+)
+
+// Time is simulated picoseconds.
+type Time = discipline.Time
+
+// Times.
+const (
+	Second = discipline.Second
+	Never  = discipline.Never
+)
+
+// Seconds as Time.
+func Seconds(s float64) Time { return Time(s * float64(Second)) }
+
+// Kinds of actors: what has events of its own.
+const (
+	actLink     uint8 = iota // the packet at the head of a link arrives
+	actTransmit              // a scheduled port may send
+	actSender                // retransmission timer, or the start of a connection
+	actReceiver              // delayed acknowledgement
+	actSource                // the next packet of a source or ping
+)
+
+type actor struct {
+	kind  uint8
+	index int32
+}
+
+// Net is a network being simulated.
+type Net struct {
+	now    Time
+	events heap
+	actors []actor
+	random *traffic.Random
+
+	pool []packet
+	free []int32
+
+	ports    []port
+	hops     []hop
+	splits   []split
+	policers []*discipline.Policer
+	maps     []DSCPMap
+	tcps     []tcpFlow
+	sources  []sourceFlow
+
+	// Hops counts packets put on links, the unit of the benchmarks.
+	Hops int64
+	// Events counts turns of the loop.
+	Events int64
+	sent   int64 // packets made
+	gone   [reasons]int64
+}
+
+// New is an empty network.
+func New(seed uint64) *Net { return &Net{random: traffic.NewRandom(seed)} }
+
+// Now is the simulated time.
+func (n *Net) Now() Time { return n.now }
+
+func (n *Net) act(kind uint8, index int) int32 {
+	n.actors = append(n.actors, actor{kind, int32(index)})
+	return n.events.add()
+}
+
+// Run plays until a time, events at it included.
+func (n *Net) Run(until Time) {
+	if len(n.actors) == 0 {
+		return
+	}
+	for {
+		e := n.events.top()
+		if e.at > until {
+			break
+		}
+		n.now = e.at
+		n.Events++
+		switch a := n.actors[e.actor]; a.kind {
+		case actLink:
+			n.deliver(&n.ports[a.index])
+		case actTransmit:
+			n.transmit(&n.ports[a.index])
+		case actSender:
+			n.timeout(&n.tcps[a.index])
+		case actReceiver:
+			n.ackTimer(&n.tcps[a.index])
+		case actSource:
+			n.emit(&n.sources[a.index])
+		}
+	}
+	n.now = max(n.now, until)
+}
+
+// Check holds the law of conservation: every packet made has arrived, was
+// dropped and counted, or is on a link or in a queue.
+func (n *Net) Check() error {
+	var ended, inside int64
+	for _, g := range n.gone {
+		ended += g
+	}
+	for i := range n.ports {
+		inside += int64(n.ports[i].carried())
+	}
+	if out := int64(len(n.pool) - len(n.free)); out != inside {
+		return fmt.Errorf("%d packets are out of the pool and %d are on links and in queues", out, inside)
+	}
+	if n.sent != ended+inside {
+		return fmt.Errorf("%d packets were made, %d ended and %d are on their way", n.sent, ended, inside)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package engine
+
+// Kinds of packets.
+const (
+	data uint8 = iota
+	ack
+	datagram
+	echo
+	reply
+)
+
+// packet is what is on the way; the pool holds them.
+type packet struct {
+	seq       int64
+	low, high int64 // of an acknowledgement: the block beyond seq
+	born      Time  // of an acknowledgement: when the segment that caused it was sent
+	at        int32 // the hop it is on its way to
+	flow      int32
+	size      int32 // IP bytes
+	kind      uint8
+	colour    uint8
+	queue     int8 // what a policer said instead of the hop's queue; negative: nothing
+	dscp      uint8
+	again     bool // a retransmission
+}
+
+// Reasons why a packet is no more.
+const (
+	arrived uint8 = iota
+	droppedQueue
+	droppedEarly
+	droppedPolicer
+	lostOnWire
+	reasons
+)
+
+// Ended is how many packets ended in each way.
+type Ended struct {
+	Arrived, QueueFull, DrawnEarly, Policed, LostOnWire int64
+}
+
+// Ended counts over the whole run.
+func (n *Net) Ended() Ended {
+	g := n.gone
+	return Ended{g[arrived], g[droppedQueue], g[droppedEarly], g[droppedPolicer], g[lostOnWire]}
+}
+
+// make takes a packet from the pool; its fields are whatever they were.
+func (n *Net) make() int32 {
+	n.sent++
+	if last := len(n.free) - 1; last >= 0 {
+		i := n.free[last]
+		n.free = n.free[:last]
+		return i
+	}
+	n.pool = append(n.pool, packet{})
+	return int32(len(n.pool) - 1)
+}
+
+// end gives a packet back.
+func (n *Net) end(i int32, reason uint8) {
+	n.gone[reason]++
+	n.free = append(n.free, i)
+}

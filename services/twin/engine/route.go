@@ -1,0 +1,193 @@
+package engine
+
+import "fmt"
+
+// Hop is one step of a route as it is written down.
+type Hop struct {
+	Port int
+	// Queue the packet waits in at a scheduled port.
+	Queue uint8
+	// Classes, where not nil, picks the queue by DSCP instead.
+	Classes *DSCPMap
+	// Policer that the packet passes before; 0: none. AddPolicer returns it.
+	Policer int
+	// Mark is the DSCP written before the port; negative: none.
+	Mark int8
+}
+
+// At is a plain hop.
+func At(port int) Hop { return Hop{Port: port, Mark: -1} }
+
+// DSCPMap is the queue of each DSCP.
+type DSCPMap [64]uint8
+
+// hop is one step as the engine walks it.
+type hop struct {
+	kind    uint8
+	queue   uint8
+	mark    int8
+	classes int16
+	policer int16
+	target  int32 // port or split
+}
+
+// Kinds of hops.
+const (
+	hopPort uint8 = iota
+	hopSplit
+	hopEnd
+)
+
+// Spread is how a router chooses among several ways.
+type Spread uint8
+
+// The ways of papers 000 and 003.
+const (
+	// RoundRobin sends packet by packet in turn, in proportion to weights.
+	RoundRobin Spread = iota
+	// RandomPacket draws for every packet.
+	RandomPacket
+	// FlowHash keeps a flow on one way.
+	FlowHash
+)
+
+// Branch is one of several ways from a router to the end of the route.
+type Branch struct {
+	// Weight among the branches; zero counts as one.
+	Weight int
+	Route  Route
+}
+
+// Route is the way of packets from one end to the other: hops, then either the end or a choice.
+type Route struct {
+	Hops   []Hop
+	Spread Spread
+	Split  []Branch
+}
+
+type split struct {
+	spread Spread
+	// table lists the starts of branches, each as often as its weight.
+	table []int32
+	turn  int32
+}
+
+// addRoute writes a route down and returns where it begins.
+func (n *Net) addRoute(r Route) (int32, error) {
+	if len(r.Hops) == 0 && len(r.Split) == 0 {
+		return 0, fmt.Errorf("a route has no hops: there is no path")
+	}
+	start := int32(len(n.hops))
+	for _, h := range r.Hops {
+		if h.Port < 0 || h.Port >= len(n.ports) {
+			return 0, fmt.Errorf("a route uses port %d of %d", h.Port, len(n.ports))
+		}
+		if s := n.ports[h.Port].sched; s != nil && int(h.Queue) >= len(s.Queues) {
+			return 0, fmt.Errorf("a route uses queue %d of port %s, which has %d", h.Queue, n.ports[h.Port].Name, len(s.Queues))
+		}
+		n.hops = append(n.hops, hop{
+			kind: hopPort, target: int32(h.Port), queue: h.Queue, mark: h.Mark, policer: int16(h.Policer), classes: n.classes(h.Classes),
+		})
+	}
+	if len(r.Split) == 0 {
+		n.hops = append(n.hops, hop{kind: hopEnd})
+		return start, nil
+	}
+	at := len(n.splits)
+	n.hops = append(n.hops, hop{kind: hopSplit, target: int32(at)})
+	n.splits = append(n.splits, split{spread: r.Spread})
+	var table []int32
+	for _, b := range r.Split {
+		begin, err := n.addRoute(b.Route)
+		if err != nil {
+			return 0, err
+		}
+		for range max(b.Weight, 1) {
+			table = append(table, begin)
+		}
+	}
+	n.splits[at].table = table
+	return start, nil
+}
+
+func (n *Net) classes(m *DSCPMap) int16 {
+	if m == nil {
+		return -1
+	}
+	n.maps = append(n.maps, *m)
+	return int16(len(n.maps) - 1)
+}
+
+// forward moves a packet to the port, choice or end it has come to.
+func (n *Net) forward(i int32) {
+	for {
+		pk := &n.pool[i]
+		h := &n.hops[pk.at]
+		switch h.kind {
+		case hopEnd:
+			n.consume(i)
+			return
+		case hopSplit:
+			pk.at = n.choose(&n.splits[h.target], pk.flow)
+			continue
+		}
+		if (h.policer > 0 || h.mark >= 0) && !n.condition(h, i) {
+			return
+		}
+		n.enqueue(&n.ports[h.target], h, i)
+		return
+	}
+}
+
+func (n *Net) choose(s *split, flow int32) int32 {
+	switch s.spread {
+	case RoundRobin:
+		s.turn++
+		if int(s.turn) >= len(s.table) {
+			s.turn = 0
+		}
+		return s.table[s.turn]
+	case RandomPacket:
+		return s.table[n.random.Below(len(s.table))]
+	}
+	return s.table[hash(uint32(flow))%uint32(len(s.table))]
+}
+
+// hash mixes a flow's number as a router mixes a 5-tuple (Murmur3's finalizer).
+func hash(x uint32) uint32 {
+	x = (x + 0x9e3779b9) * 0x85ebca6b
+	x ^= x >> 13
+	x *= 0xc2b2ae35
+	return x ^ x>>16
+}
+
+// condition marks and polices; false means that the packet is gone.
+func (n *Net) condition(h *hop, i int32) bool {
+	pk := &n.pool[i]
+	if h.mark >= 0 {
+		pk.dscp = uint8(h.mark)
+	}
+	if h.policer == 0 {
+		return true
+	}
+	p := n.policers[h.policer-1]
+	if p.Queue >= 0 && h.classes >= 0 && int8(n.maps[h.classes][pk.dscp]) != p.Queue {
+		return true
+	}
+	a := p.Action(p.Judge(n.now, pk.size))
+	if a.Drop {
+		n.end(i, droppedPolicer)
+		n.dropped(pk)
+		return false
+	}
+	if a.Colour > 0 {
+		pk.colour = a.Colour
+	}
+	if a.DSCP >= 0 {
+		pk.dscp = uint8(a.DSCP)
+	}
+	if a.Queue >= 0 {
+		pk.queue = a.Queue
+	}
+	return true
+}

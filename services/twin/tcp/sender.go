@@ -1,0 +1,211 @@
+// Package tcp is TCP without a network: what a sender does on an acknowledgement
+// and a receiver on a segment, by the RFCs or by papers 000 and 003.
+//
+// Segments are numbered from 0, windows are in segments, times in picoseconds.
+// Loss recovery is NewReno (RFC 6582) or SACK (RFC 6675), each with a settable
+// threshold of duplicates; growth is a choice of its own.
+//
+// In: acknowledgements, segments, the time. Out: what to send, when the timers
+// run out. Next: services/twin/engine, which carries both ends' packets.
+package tcp
+
+import "math"
+
+// Time is simulated picoseconds.
+type Time = int64
+
+const second = 1e12
+
+// Never is later than any run.
+const Never Time = math.MaxInt64
+
+// Config of a sender. Zero values stand for the defaults.
+type Config struct {
+	Algorithm Algorithm
+	// SACK selects RFC 6675; else NewReno.
+	SACK bool
+	// Threshold is how many duplicates mean a loss. Default 3; papers 000 and 003 raise it.
+	Threshold int
+	// Window is the receiver's, in segments. Default 65536.
+	Window int
+	// Initial window in segments. Default 10 (RFC 6928).
+	Initial float64
+	// MinimumRTO. Default 1 s (RFC 6298).
+	MinimumRTO Time
+	// Segments to send; 0: no end.
+	Segments int64
+}
+
+func (c Config) withDefaults() Config {
+	if c.Threshold == 0 {
+		c.Threshold = 3
+	}
+	if c.Window == 0 {
+		c.Window = 65536
+	}
+	if c.Initial == 0 {
+		c.Initial = 10
+	}
+	if c.MinimumRTO == 0 {
+		c.MinimumRTO = second
+	}
+	if c.Segments == 0 {
+		c.Segments = math.MaxInt64
+	}
+	return c
+}
+
+// Sender is the sending half of one connection.
+type Sender struct {
+	Config
+	// Deadline of the retransmission timer; Never when it is off.
+	Deadline Time
+
+	una, nxt, high int64 // oldest unacknowledged, next to send, one past the highest sent
+	cwnd, ssthresh float64
+	dups           int
+	recovering     bool
+	recover        int64
+	limited        bool // the window, not the source, held the last segment back
+	board          scoreboard
+	rtt            estimator
+	cc             congestion
+
+	// Retransmissions, halvings of the window and timeouts.
+	Retransmissions, Reductions, Timeouts int64
+}
+
+// NewSender is ready to send.
+func NewSender(c Config) *Sender {
+	c = c.withDefaults()
+	s := &Sender{Config: c, Deadline: Never, cwnd: c.Initial, ssthresh: math.Inf(1), cc: newCongestion(c.Algorithm)}
+	s.rtt = estimator{rto: max(second, c.MinimumRTO), minimum: c.MinimumRTO}
+	if c.SACK {
+		s.board = newScoreboard(c.Window, c.Threshold)
+	}
+	return s
+}
+
+// Start tells when the connection begins, which H-TCP counts from.
+func (s *Sender) Start(now Time) { s.cc.lastLoss = float64(now) / second }
+
+// Congestion is the congestion window in segments.
+func (s *Sender) Congestion() float64 { return s.cwnd }
+
+// Una is the oldest segment that is not acknowledged.
+func (s *Sender) Una() int64 { return s.una }
+
+// Done tells whether all there was to send has been acknowledged.
+func (s *Sender) Done() bool { return s.una >= s.Segments }
+
+// Next is the segment to send now, if the windows let one go.
+func (s *Sender) Next(now Time) (seq int64, retransmission, ok bool) {
+	if s.SACK {
+		seq, ok = s.nextSACK()
+	} else {
+		seq, ok = s.nextReno()
+	}
+	if !ok {
+		return 0, false, false
+	}
+	retransmission = seq < s.high
+	if retransmission {
+		s.Retransmissions++
+	}
+	s.high = max(s.high, s.nxt)
+	if s.Deadline == Never {
+		s.Deadline = now + s.rtt.rto
+	}
+	return seq, retransmission, true
+}
+
+// nextReno sends within the window from una; a timeout has set nxt back (RFC 5681).
+func (s *Sender) nextReno() (int64, bool) {
+	if hole := s.board.once; hole > 0 {
+		s.board.once = 0
+		return hole - 1, true
+	}
+	if float64(s.nxt-s.una) >= min(s.cwnd, float64(s.Window)) {
+		s.limited = true
+		return 0, false
+	}
+	if s.nxt >= s.Segments {
+		s.limited = false
+		return 0, false
+	}
+	s.nxt++
+	return s.nxt - 1, true
+}
+
+// Hold says that the host's own interface would not take a segment: the window is not what limits now.
+func (s *Sender) Hold() { s.limited = false }
+
+// Ack takes an acknowledgement: all before ack have arrived, and where high > low the segments from low to
+// high too; rtt is the age of the segment that caused it.
+func (s *Sender) Ack(now Time, ack, low, high int64, rtt Time) {
+	if ack < s.una {
+		return
+	}
+	acked := ack - s.una
+	if acked > 0 || s.SACK {
+		s.rtt.sample(rtt)
+		s.cc.sample(float64(rtt) / second)
+	}
+	if s.SACK {
+		s.ackSACK(now, ack, low, high)
+	} else {
+		s.ackReno(now, ack)
+	}
+	switch {
+	case s.una >= s.high:
+		s.Deadline = Never
+	case acked > 0:
+		s.Deadline = now + s.rtt.rto
+	}
+}
+
+// grow opens the window, if the window was what held the sender back (RFC 7661's rule). Slow start and Reno
+// count acknowledgements (RFC 5681, equations 2 and 3), which is why delayed ones slow them; the others count segments.
+func (s *Sender) grow(now Time, acked int64) {
+	if !s.limited || acked == 0 {
+		return
+	}
+	step := 1.0
+	if s.cwnd >= s.ssthresh {
+		step = s.cc.increase(float64(now)/second, s.cwnd, s.rtt.srtt/second, float64(acked))
+	}
+	s.cwnd = min(s.cwnd+step, float64(s.Window))
+}
+
+// reduce begins a recovery: the window is multiplied by what the algorithm says.
+func (s *Sender) reduce(now Time, flight float64) {
+	s.ssthresh = max(flight*s.cc.loss(float64(now)/second, flight), 2)
+	s.recovering, s.recover = true, s.high
+	s.Reductions++
+}
+
+// Expire is to be called when Deadline has come (RFC 5681, section 3.1; RFC 6298, section 5).
+func (s *Sender) Expire(now Time) {
+	s.Deadline = Never
+	if s.una >= s.high {
+		return
+	}
+	flight := float64(s.nxt - s.una)
+	if s.SACK {
+		flight = float64(s.board.pipe(s.una, s.high))
+	}
+	if !s.recovering {
+		s.ssthresh = max(flight*s.cc.loss(float64(now)/second, flight), 2)
+	}
+	s.Timeouts++
+	s.cwnd, s.dups = 1, 0
+	s.recover = s.high
+	s.rtt.backOff()
+	if s.SACK {
+		s.recovering = true
+		s.board.loseAll(s.una, s.high)
+	} else {
+		s.recovering, s.nxt = false, s.una
+	}
+	s.Deadline = now + s.rtt.rto
+}
