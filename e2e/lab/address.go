@@ -67,3 +67,17 @@ func addresses(s *scenario.Scenario, place int) (a, b netip.Prefix) {
 func mac(kind, place, side int) string {
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:01", 0x4d, kind, place, side)
 }
+
+// InterfaceAddress is the address of one end of a link.
+func InterfaceAddress(s *scenario.Scenario, e scenario.Endpoint) netip.Prefix {
+	for i, l := range s.Links {
+		a, b := addresses(s, i)
+		switch e {
+		case l.A:
+			return a
+		case l.B:
+			return b
+		}
+	}
+	return netip.Prefix{}
+}

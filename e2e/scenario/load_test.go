@@ -48,7 +48,7 @@ phases:
       - {name: bulk, group: alpha, kind: tcp, from: H1, to: H2, port: 1, stop: 5s}
   - {name: two, repeat: one}
 expectations:
-  - {name: fast, metric: two/ping/rtt_mean_ms, op: "<=", of: one/ping/rtt_mean_ms, factor: 2}
+  - {name: fast, metric: two/ping/rtt_mean_ms, op: "<=", of: one/ping/rtt_mean_ms, factor: 2, source: a paper}
 `
 
 func TestDefaultsAreFilledIn(t *testing.T) {
@@ -102,6 +102,14 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"an expectation about no application", "metric: two/ping", "metric: two/pong", "phase two has no application or group pong"},
 		{"a statistic that a ping does not have", "metric: two/ping/rtt_mean_ms", "metric: two/ping/goodput_mbps", "ping has rtt_mean_ms"},
 		{"an operator nobody knows", `"<="`, `"=<"`, `op "=<"`},
+		{"a tolerance that no operator uses", "factor: 2", "factor: 2, tolerance: 3", "need a tolerance"},
+		{"a claim from nowhere", ", source: a paper", "", "cites no source"},
+		{"a window that is none", "metric: two/ping/rtt_mean_ms", "metric: two/ping/rtt_mean_ms@5s", "is not FROM-TO"},
+		{"a policy that is not named", "name: two, repeat: one", "name: two, repeat: one, policy: {on: [R1]}", "policy needs `use:`"},
+		{"a policy on a router without an agent", "name: two, repeat: one", "name: two, repeat: one, policy: {use: none, on: [R1]}", "no router with an agent"},
+		{"a pair nobody defined", "name: two, repeat: one", "name: two, repeat: one, policy: {use: none, pairs: [x]}", "no pair is called x"},
+		{"a counter of an interface that is not there", "metric: two/ping/rtt_mean_ms", "metric: two/R1:ge-7:alpha/transmit_pkts", "no application or group R1:ge-7:alpha"},
+		{"a counter that queues do not have", "metric: two/ping/rtt_mean_ms", "metric: two/R1:ge-0:alpha/rtt_mean_ms", "transmit_pkts"},
 		{"a loss above one", "delay: 1ms", "loss: 3", "loss 3: it is a probability"},
 		{"an unknown NetFlow version", "netflow: {}", "netflow: {version: 7}", "NetFlow version 7"},
 		{"an FRR daemon that is not one", "{name: R2}", "{name: R2, frr: {daemons: [ripd]}}", `4:32: FRR daemon "ripd"`},
@@ -153,4 +161,26 @@ func FuzzParse(f *testing.F) {
 			t.Error("a scenario without routers was accepted")
 		}
 	})
+}
+
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		e    Expectation
+		got  float64
+		want string
+	}{
+		{"inside an absolute tolerance", Expectation{Op: "within", Value: 50, Tolerance: 2}, 48, "met"},
+		{"outside it", Expectation{Op: "within", Value: 50, Tolerance: 2}, 47.9, "NOT MET"},
+		{"inside a relative tolerance", Expectation{Op: "within%", Value: 200, Tolerance: 3}, 206, "met"},
+		{"outside it, though inside the same number absolute", Expectation{Op: "within%", Value: 10, Tolerance: 3}, 12, "NOT MET"},
+		{"an effect that is only observed", Expectation{Op: "<", Value: 1, Observed: "too small a scale"}, 5, "observed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.e.Metric = "p/a/s"
+			if v := c.e.judge(Metrics{"p/a/s": c.got}); v.Result() != c.want {
+				t.Errorf("%s is %s, want %s", v, v.Result(), c.want)
+			}
+		})
+	}
 }

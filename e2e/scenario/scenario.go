@@ -160,8 +160,8 @@ type PolicyUse struct {
 	// On lists the routers that get it; default all with an agent. Others keep none.
 	On []string `yaml:"on"`
 	// Weights and Buffers replace those of the file, percent by queue.
-	Weights map[string]int `yaml:"weights"`
-	Buffers map[string]int `yaml:"buffers"`
+	Weights map[string]uint8 `yaml:"weights"`
+	Buffers map[string]uint8 `yaml:"buffers"`
 	// Pairs names the scenario's pairs it is compiled with; default all.
 	Pairs []string `yaml:"pairs"`
 }

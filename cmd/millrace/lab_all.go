@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/e2e/hntes"
+	"github.com/millrace/millrace/e2e/lab"
+	"github.com/millrace/millrace/e2e/qos"
+	"github.com/millrace/millrace/e2e/scenario"
+)
+
+// allFlags are those of `lab run --all`.
+type allFlags struct {
+	all     bool
+	only    []string
+	folder  string
+	results string
+}
+
+func (a *allFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.all, "all", false, "run every shipped scenario that needs no control plane")
+	cmd.Flags().StringSliceVar(&a.only, "only", nil, "with --all: only scenarios whose name begins so; the others keep the results they had")
+	cmd.Flags().StringVar(&a.folder, "json-folder", "out/e2e", "with --all: where each scenario's result is kept")
+	cmd.Flags().StringVar(&a.results, "results", "", "with --all: write the table of all results to this Markdown file")
+}
+
+// run goes on after a scenario that fails, so that one run tells everything.
+func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
+	backend, err := lab.ParseBackend(f.backend)
+	if err != nil {
+		return coded{err, exitUsage}
+	}
+	all, err := shippedScenarios()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(a.folder, 0o755); err != nil {
+		return fmt.Errorf("make the folder for results: %w", err)
+	}
+	say := progress(cmd)
+	var unmet []string
+	var failed error
+	var results []*qos.Result
+	for _, s := range all {
+		if a.wanted(s.Name) {
+			say("scenario " + s.Name)
+			result, err := qos.Run(cmd.Context(), s, qos.Options{Lab: lab.Options{Backend: backend}, Progress: say})
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("scenario %s: %w", s.Name, err))
+				continue
+			}
+			if err := a.keep(result); err != nil {
+				return err
+			}
+		}
+		result, err := a.kept(s.Name)
+		if err != nil {
+			return err
+		}
+		if result == nil {
+			continue
+		}
+		results = append(results, result)
+		if !result.Pass {
+			unmet = append(unmet, s.Name)
+		}
+	}
+	if err := a.write(cmd, results); err != nil {
+		return err
+	}
+	if failed == nil && len(unmet) > 0 {
+		return coded{fmt.Errorf("expectations were not met in %s", strings.Join(unmet, ", ")), exitUnmet}
+	}
+	return failed
+}
+
+func (a *allFlags) wanted(name string) bool {
+	return len(a.only) == 0 || slices.ContainsFunc(a.only, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+func (a *allFlags) file(name string) string { return filepath.Join(a.folder, name+".json") }
+
+func (a *allFlags) keep(r *qos.Result) error {
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the result of %s: %w", r.Scenario, err)
+	}
+	return os.WriteFile(a.file(r.Scenario), append(raw, '\n'), 0o644)
+}
+
+// kept reads a scenario's last result; none where it never ran to its end.
+func (a *allFlags) kept(name string) (*qos.Result, error) {
+	raw, err := os.ReadFile(a.file(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var r qos.Result
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the result of %s: %w", name, err)
+	}
+	return &r, nil
+}
+
+func (a *allFlags) write(cmd *cobra.Command, results []*qos.Result) error {
+	if a.results != "" {
+		if err := os.WriteFile(a.results, []byte(qos.Markdown(results)), 0o644); err != nil {
+			return fmt.Errorf("write results: %w", err)
+		}
+	}
+	if wantJSON(cmd) {
+		return printValue(cmd, results)
+	}
+	for _, r := range results {
+		fmt.Fprintf(cmd.OutOrStdout(), "\n%s (%.0f s)\n", r.Scenario, r.Seconds)
+		if err := r.Print(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shippedScenarios are those the lab runs by itself, in the order of their names.
+func shippedScenarios() ([]*scenario.Scenario, error) {
+	files, err := filepath.Glob("e2e/scenarios/*/scenario.yaml")
+	if err != nil || len(files) == 0 {
+		return nil, errors.Join(errors.New("no scenarios in e2e/scenarios; run this in a checkout"), err)
+	}
+	var all []*scenario.Scenario
+	for _, file := range files {
+		s, err := scenario.Load(file)
+		if err != nil {
+			return nil, err
+		}
+		if !hntes.Needed(s) {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
