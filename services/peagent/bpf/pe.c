@@ -1,0 +1,508 @@
+//go:build ignore
+
+// SPDX-License-Identifier: GPL-2.0
+// The datapath of an I2VFC provider edge (paper 001): four tc programs.
+//
+//   customer port ─ customer_in ─ (routing, MPLS) ─ core_out ─ core port        ingress PE
+//   core port ─ core_in ─ (routing, MPLS) ─ customer_out ─ customer port        egress PE
+//
+// customer_in finds the VPN flow of a packet (VPN of the port, longest prefix of
+// the destination) and writes it into the mark, which survives routing and the
+// labels. core_out counts the packet, gives it its departure time and bounds the
+// queue. customer_out counts what arrived, by VPN and longest prefix of the source.
+//
+// Management packets are sent empty by the agent. core_out stamps them with the
+// counter and the departure time of their place in the sequence; core_in of the
+// egress PE adds what it received and sends them back without waking anybody;
+// core_in of the ingress PE leaves the result where the agent reads it.
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/pkt_cls.h>
+#include <stddef.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "siphash.h"
+
+#define MAX_LABELS 8
+#define MAX_LENGTHS 16
+#define END_OF_LENGTHS 255
+#define MAX_KEYS 8
+// HTB minor of a flow's class is this plus its slot.
+#define CLASS_MINOR 0x10
+// Fixed point of rate.cost.
+#define COST_SHIFT 16
+
+#define MAGIC 0x4956 // "IV"
+#define VERSION 1
+#define REQUEST 1
+#define ANSWER 2
+
+enum mode {
+	MODE_EDT = 0,	 // departure times over fq
+	MODE_HTB = 1,	 // a class per flow
+	MODE_POLICE = 2, // no queue at all: the clock only drops
+};
+
+// Bits of the mark that are ours, from bit 0: slot plus one; all ones is a management packet of the agent's.
+volatile const __u32 mark_mask = 0xffff;
+
+struct control {
+	__u64 alive_until; // ktime; later than this nothing is shaped: the agent is gone
+	__be32 local;	   // this PE
+	__be16 port;	   // UDP port of management packets
+	__u8 mode;
+	__u8 key;	// signs requests
+	__u32 handle;	// HTB major << 16
+	__u32 overhead; // bytes per packet that the core adds
+};
+
+struct key {
+	__u64 k[2];
+	__u64 valid;
+};
+
+struct port {
+	__u32 vpn;
+	__u8 lengths[MAX_LENGTHS]; // prefix lengths in use, longest first
+};
+
+struct prefix {
+	__u32 vpn;
+	__be32 address;
+	__u32 length;
+};
+
+struct peer {
+	__u32 vpn;
+	__be32 pe;
+};
+
+// What core_out knows of a flow. Only programs write it.
+struct flow {
+	__u64 next; // when the next packet may leave
+	__u64 packets;
+	__u64 octets;
+	__u64 waited; // packets that found others before them
+	__u64 drops;
+	__u64 drop_octets;
+	__u64 requests;
+	__u64 pad;
+};
+
+// What the agent says of a flow. Only the agent writes it.
+struct rate {
+	__u64 cost;  // ns per byte << COST_SHIFT; 0 = not controlled
+	__u64 limit; // ns of queue
+};
+
+// The latest answer. begin and end differ while it is written.
+struct echo {
+	__u64 begin; // sequence
+	__u64 sent;
+	__u64 received;
+	__u64 received_octets;
+	__u64 rtt;
+	__u64 at;
+	__u64 answers;
+	__u64 end;
+};
+
+struct received {
+	__u64 packets;
+	__u64 octets;
+};
+
+// A management packet: UDP payload, network byte order.
+struct management {
+	__be16 magic;
+	__u8 version;
+	__u8 type;
+	__u8 key;
+	__u8 pad[3];
+	__be32 slot; // of the sender
+	__be32 vpn;
+	__be32 ingress;
+	__be32 egress;
+	__be64 sequence;
+	__be64 departure; // the sender's clock
+	__be64 sent;
+	__be64 received;
+	__be64 received_octets;
+	__u64 tag; // SipHash-2-4 of all before
+};
+
+enum count {
+	COUNT_STAMPED,
+	COUNT_REFLECTED,
+	COUNT_ANSWERED,
+	COUNT_MALFORMED,
+	COUNT_FORGED,
+	COUNT_UNKNOWN, // no such VPN flow here
+	COUNT_STALE,   // an answer older than the last
+	COUNT_NOT_IPV4,
+	COUNT_NO_PREFIX,
+	COUNT_OPEN, // passed because the agent is gone
+	COUNT_MAX,
+};
+
+#define ARRAY(name, T, n, f)                        \
+	struct {                                    \
+		__uint(type, BPF_MAP_TYPE_ARRAY);   \
+		__uint(max_entries, n);             \
+		__uint(map_flags, f);               \
+		__type(key, __u32);                 \
+		__type(value, T);                   \
+	} name SEC(".maps")
+
+#define HASH(name, K, T, n)                        \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_HASH);   \
+		__uint(max_entries, n);            \
+		__type(key, K);                    \
+		__type(value, T);                  \
+	} name SEC(".maps")
+
+ARRAY(pe_control, struct control, 1, BPF_F_MMAPABLE);
+ARRAY(pe_keys, struct key, MAX_KEYS, 0);
+ARRAY(pe_flows, struct flow, 1024, BPF_F_MMAPABLE);
+ARRAY(pe_rates, struct rate, 1024, BPF_F_MMAPABLE);
+ARRAY(pe_echoes, struct echo, 1024, BPF_F_MMAPABLE);
+ARRAY(pe_received, struct received, 1024, BPF_F_MMAPABLE);
+HASH(pe_ports, __u32, struct port, 4096);
+HASH(pe_prefixes, struct prefix, __u32, 4096);
+HASH(pe_peers, struct peer, __u32, 1024);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNT_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} pe_counts SEC(".maps");
+
+static __always_inline void count(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&pe_counts, &what);
+
+	if (n)
+		(*n)++;
+}
+
+static __always_inline struct control *control(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&pe_control, &zero);
+}
+
+static __always_inline __be32 mask(__u32 len)
+{
+	return len == 0 ? 0 : bpf_htonl(0xffffffffu << ((32 - len) & 31));
+}
+
+// longest finds the slot of the longest prefix of a VPN that holds an address.
+static __always_inline __u32 *longest(struct port *p, __be32 address)
+{
+	struct prefix k = {.vpn = p->vpn};
+
+	for (int i = 0; i < MAX_LENGTHS; i++) {
+		__u32 *slot;
+
+		k.length = p->lengths[i];
+		if (k.length > 32)
+			return 0;
+		k.address = address & mask(k.length);
+		slot = bpf_map_lookup_elem(&pe_prefixes, &k);
+		if (slot)
+			return slot;
+	}
+	return 0;
+}
+
+// by_address maps a packet of a customer port by the address at an offset of its IPv4 header.
+static __always_inline __u32 *by_address(struct __sk_buff *skb, __u32 offset)
+{
+	__u32 ifindex = skb->ifindex, *slot;
+	struct port *p = bpf_map_lookup_elem(&pe_ports, &ifindex);
+	__be32 address;
+
+	if (!p)
+		return 0;
+	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, ETH_HLEN + offset, &address, sizeof(address))) {
+		count(COUNT_NOT_IPV4);
+		return 0;
+	}
+	slot = longest(p, address);
+	if (!slot)
+		count(COUNT_NO_PREFIX);
+	return slot;
+}
+
+static __always_inline __u32 segments(struct __sk_buff *skb)
+{
+	__u32 n = skb->gso_segs;
+
+	return n ? n : 1;
+}
+
+SEC("tc")
+int pe_customer_in(struct __sk_buff *skb)
+{
+	__u32 *slot = by_address(skb, 16);
+
+	// A mark the customer's packet brought along must not choose a flow.
+	skb->mark = (skb->mark & ~mark_mask) | (slot ? *slot + 1 : 0);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int pe_customer_out(struct __sk_buff *skb)
+{
+	__u32 *slot = by_address(skb, 12);
+	struct received *r;
+
+	if (!slot)
+		return TC_ACT_UNSPEC;
+	r = bpf_map_lookup_elem(&pe_received, slot);
+	if (!r)
+		return TC_ACT_UNSPEC;
+	__sync_fetch_and_add(&r->packets, segments(skb));
+	__sync_fetch_and_add(&r->octets, skb->wire_len);
+	return TC_ACT_UNSPEC;
+}
+
+// depart advances the flow's clock by a packet and returns when the packet may
+// leave. The clock never lags behind: an idle flow saves up nothing.
+static __always_inline __u64 depart(struct flow *f, __u64 now, __u64 next, __u64 delay)
+{
+	if (next < now)
+		__sync_val_compare_and_swap(&f->next, next, now);
+	next = __sync_fetch_and_add(&f->next, delay);
+	return next < now ? now : next;
+}
+
+static __always_inline void schedule(struct __sk_buff *skb, struct control *c, __u32 slot, __u64 at)
+{
+	if (c->mode == MODE_EDT)
+		skb->tstamp = at;
+	else if (c->mode == MODE_HTB)
+		skb->priority = c->handle | (CLASS_MINOR + slot);
+}
+
+// inner_ipv4 finds the IPv4 header, under MPLS labels too; 0 if there is none.
+static __always_inline int inner_ipv4(struct __sk_buff *skb)
+{
+	int off = ETH_HLEN;
+
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		return off;
+	if (skb->protocol != bpf_htons(ETH_P_MPLS_UC))
+		return 0;
+	for (int i = 0; i < MAX_LABELS; i++) {
+		__u8 label[5];
+
+		if (bpf_skb_load_bytes(skb, off, label, sizeof(label)))
+			return 0;
+		off += 4;
+		if (label[2] & 1)
+			return (label[4] >> 4) == 4 ? off : 0;
+	}
+	return 0;
+}
+
+// sign computes the tag of a packet; 0 is never valid.
+static __always_inline int sign(struct management *m, __u64 *tag)
+{
+	__u32 id = m->key;
+	struct key *k = bpf_map_lookup_elem(&pe_keys, &id);
+
+	if (!k || !k->valid)
+		return 0;
+	*tag = siphash64(k->k[0], k->k[1], (__u64 *)m);
+	return 1;
+}
+
+// stamp fills in a management packet of the agent's at its place in the sequence.
+static __always_inline int stamp(struct __sk_buff *skb, struct control *c)
+{
+	int off = inner_ipv4(skb);
+	struct management m;
+	struct flow *f;
+	struct rate *r;
+	__u64 now, at;
+	__u32 slot;
+
+	if (!off || bpf_skb_load_bytes(skb, off + 28, &m, sizeof(m)) || m.magic != bpf_htons(MAGIC) || m.type != REQUEST)
+		return TC_ACT_UNSPEC;
+	slot = bpf_ntohl(m.slot);
+	f = bpf_map_lookup_elem(&pe_flows, &slot);
+	r = bpf_map_lookup_elem(&pe_rates, &slot);
+	if (!f || !r)
+		return TC_ACT_UNSPEC;
+	at = now = bpf_ktime_get_ns();
+	if (r->cost && now < c->alive_until) {
+		at = depart(f, now, f->next, (skb->wire_len + c->overhead) * r->cost >> COST_SHIFT);
+		schedule(skb, c, slot, at);
+	}
+	__sync_fetch_and_add(&f->requests, 1);
+	m.departure = bpf_cpu_to_be64(at);
+	m.sent = bpf_cpu_to_be64(f->packets);
+	if (!sign(&m, &m.tag))
+		return TC_ACT_UNSPEC;
+	bpf_skb_store_bytes(skb, off + 28, &m, sizeof(m), 0);
+	count(COUNT_STAMPED);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int pe_core_out(struct __sk_buff *skb)
+{
+	__u32 index = skb->mark & mark_mask, slot, n;
+	__u64 now, next, delay, at;
+	struct control *c;
+	struct flow *f;
+	struct rate *r;
+
+	if (!index)
+		return TC_ACT_UNSPEC;
+	c = control();
+	if (!c)
+		return TC_ACT_UNSPEC;
+	if (index == mark_mask)
+		return stamp(skb, c);
+	slot = index - 1;
+	f = bpf_map_lookup_elem(&pe_flows, &slot);
+	r = bpf_map_lookup_elem(&pe_rates, &slot);
+	if (!f || !r)
+		return TC_ACT_UNSPEC;
+	n = segments(skb);
+	if (r->cost) {
+		now = bpf_ktime_get_ns();
+		if (now >= c->alive_until) {
+			count(COUNT_OPEN);
+		} else {
+			next = f->next;
+			if (next > now && next - now > r->limit) {
+				__sync_fetch_and_add(&f->drops, n);
+				__sync_fetch_and_add(&f->drop_octets, skb->wire_len);
+				return TC_ACT_SHOT;
+			}
+			delay = (skb->wire_len + n * c->overhead) * r->cost >> COST_SHIFT;
+			at = depart(f, now, next, delay);
+			if (at > now)
+				__sync_fetch_and_add(&f->waited, n);
+			schedule(skb, c, slot, at);
+		}
+	}
+	__sync_fetch_and_add(&f->packets, n);
+	__sync_fetch_and_add(&f->octets, skb->wire_len);
+	return TC_ACT_UNSPEC;
+}
+
+struct headers {
+	struct ethhdr eth;
+	__u8 version_ihl, tos;
+	__be16 length, id, fragment;
+	__u8 ttl, protocol;
+	__be16 check;
+	__be32 saddr, daddr;
+	__be16 source, dest, udp_length, udp_check;
+} __attribute__((packed));
+
+// reflect turns a request into its answer and sends it back where it came from.
+static __always_inline int reflect(struct __sk_buff *skb, struct headers *h, struct management *m)
+{
+	struct peer k = {.vpn = bpf_ntohl(m->vpn), .pe = m->ingress};
+	__u32 *slot = bpf_map_lookup_elem(&pe_peers, &k);
+	__u8 mac[ETH_ALEN];
+	struct received *r;
+	__be32 address;
+	__be16 port, ttl;
+
+	r = slot ? bpf_map_lookup_elem(&pe_received, slot) : 0;
+	if (!r) {
+		count(COUNT_UNKNOWN);
+		return TC_ACT_SHOT;
+	}
+	m->type = ANSWER;
+	m->received = bpf_cpu_to_be64(r->packets);
+	m->received_octets = bpf_cpu_to_be64(r->octets);
+	if (!sign(m, &m->tag))
+		return TC_ACT_SHOT;
+	__builtin_memcpy(mac, h->eth.h_dest, ETH_ALEN);
+	__builtin_memcpy(h->eth.h_dest, h->eth.h_source, ETH_ALEN);
+	__builtin_memcpy(h->eth.h_source, mac, ETH_ALEN);
+	address = h->saddr, h->saddr = h->daddr, h->daddr = address;
+	port = h->source, h->source = h->dest, h->dest = port;
+	// The 16 bits of TTL and protocol change, and with them the sum (RFC 1624).
+	ttl = *(__be16 *)&h->ttl;
+	h->ttl = 64;
+	h->udp_check = 0;
+	if (bpf_skb_store_bytes(skb, 0, h, sizeof(*h), 0) || bpf_skb_store_bytes(skb, sizeof(*h), m, sizeof(*m), 0))
+		return TC_ACT_SHOT;
+	bpf_l3_csum_replace(skb, offsetof(struct headers, check), ttl, *(__be16 *)&h->ttl, 2);
+	skb->mark = 0;
+	count(COUNT_REFLECTED);
+	return bpf_redirect(skb->ifindex, 0);
+}
+
+static __always_inline void learn(struct management *m)
+{
+	__u32 slot = bpf_ntohl(m->slot);
+	struct echo *e = bpf_map_lookup_elem(&pe_echoes, &slot);
+	__u64 sequence = bpf_be64_to_cpu(m->sequence), now = bpf_ktime_get_ns(), departure = bpf_be64_to_cpu(m->departure);
+
+	if (!e) {
+		count(COUNT_UNKNOWN);
+		return;
+	}
+	if (sequence <= e->begin || departure > now) {
+		count(COUNT_STALE);
+		return;
+	}
+	*(volatile __u64 *)&e->begin = sequence;
+	e->sent = bpf_be64_to_cpu(m->sent);
+	e->received = bpf_be64_to_cpu(m->received);
+	e->received_octets = bpf_be64_to_cpu(m->received_octets);
+	e->rtt = now - departure;
+	e->at = now;
+	__sync_fetch_and_add(&e->answers, 1);
+	*(volatile __u64 *)&e->end = sequence;
+	count(COUNT_ANSWERED);
+}
+
+SEC("tc")
+int pe_core_in(struct __sk_buff *skb)
+{
+	struct management m;
+	struct control *c;
+	struct headers h;
+	__u64 tag;
+
+	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, 0, &h, sizeof(h)) || h.protocol != IPPROTO_UDP)
+		return TC_ACT_UNSPEC;
+	c = control();
+	if (!c || h.daddr != c->local || h.dest != c->port || h.version_ihl != 0x45)
+		return TC_ACT_UNSPEC;
+	if (bpf_skb_load_bytes(skb, sizeof(h), &m, sizeof(m)) || m.magic != bpf_htons(MAGIC))
+		return TC_ACT_UNSPEC; // other agents' notes come to the same port
+	if (m.version != VERSION || (m.type != REQUEST && m.type != ANSWER)) {
+		count(COUNT_MALFORMED);
+		return TC_ACT_SHOT;
+	}
+	if (!sign(&m, &tag) || tag != m.tag || (m.type == REQUEST ? m.ingress : m.egress) != h.saddr ||
+	    (m.type == REQUEST ? m.egress : m.ingress) != h.daddr) {
+		count(COUNT_FORGED);
+		return TC_ACT_SHOT;
+	}
+	if (m.type == REQUEST)
+		return reflect(skb, &h, &m);
+	learn(&m);
+	return TC_ACT_STOLEN;
+}
+
+// Keeps the types whole in BTF: the compiler emits forward declarations for those it meets only behind pointers.
+const struct management *unused_management __attribute__((unused));
+
+char _license[] SEC("license") = "GPL";

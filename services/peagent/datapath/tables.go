@@ -1,0 +1,108 @@
+package datapath
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/millrace/millrace/services/peagent/bpf"
+	"github.com/millrace/millrace/services/peagent/management"
+)
+
+const (
+	maxLengths   = 16
+	endOfLengths = 255
+)
+
+// SetPort says that an interface belongs to a VPN, and which prefix lengths its routes have.
+func (d *Datapath) SetPort(index int, vpn uint32, lengths []int) error {
+	p := bpf.PePort{Vpn: vpn}
+	lengths = slices.Compact(slices.Sorted(slices.Values(lengths)))
+	slices.Reverse(lengths)
+	if len(lengths) > maxLengths {
+		return fmt.Errorf("VPN %d has routes of %d different prefix lengths; the datapath knows %d: aggregate some", vpn, len(lengths), maxLengths)
+	}
+	for i := range p.Lengths {
+		p.Lengths[i] = endOfLengths
+		if i < len(lengths) {
+			p.Lengths[i] = uint8(lengths[i])
+		}
+	}
+	return d.Ports.Put(uint32(index), p)
+}
+
+// RemovePort takes an interface out of its VPN.
+func (d *Datapath) RemovePort(index int) error { return gone(d.Ports.Delete(uint32(index))) }
+
+func prefixKey(vpn uint32, p netip.Prefix) bpf.PePrefix {
+	return bpf.PePrefix{Vpn: vpn, Address: word(p.Masked().Addr()), Length: uint32(p.Bits())}
+}
+
+// SetPrefix says which slot the packets to and from a prefix of a VPN belong to.
+func (d *Datapath) SetPrefix(vpn uint32, p netip.Prefix, slot uint32) error {
+	return d.Prefixes.Put(prefixKey(vpn, p), slot)
+}
+
+// RemovePrefix takes a prefix out.
+func (d *Datapath) RemovePrefix(vpn uint32, p netip.Prefix) error {
+	return gone(d.Prefixes.Delete(prefixKey(vpn, p)))
+}
+
+// SetPeer says which slot a peer's requests for a VPN are about.
+func (d *Datapath) SetPeer(vpn uint32, pe netip.Addr, slot uint32) error {
+	return d.Peers.Put(bpf.PePeer{Vpn: vpn, Pe: word(pe)}, slot)
+}
+
+// RemovePeer takes a peer out.
+func (d *Datapath) RemovePeer(vpn uint32, pe netip.Addr) error {
+	return gone(d.Peers.Delete(bpf.PePeer{Vpn: vpn, Pe: word(pe)}))
+}
+
+// SetKeys installs a keyring.
+func (d *Datapath) SetKeys(r *management.Keyring) error {
+	for id := range uint8(management.MaxKeys) {
+		var v bpf.PeKey
+		if k, ok := r.Find(id); ok {
+			v = bpf.PeKey{K: k.Words(), Valid: 1}
+		}
+		if err := d.Keys.Put(uint32(id), v); err != nil {
+			return fmt.Errorf("install key %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Reasons are the names of what the programs count, as in pe.c.
+var Reasons = []string{"stamped", "reflected", "answered", "malformed", "forged", "unknown_flow", "stale", "not_ipv4", "no_prefix", "open"}
+
+// Count sums a counter over the processors.
+func (d *Datapath) Count(reason int) (sum uint64, err error) {
+	var per []uint64
+	if err := d.Counts.Lookup(uint32(reason), &per); err != nil {
+		return 0, fmt.Errorf("read counter: %w", err)
+	}
+	for _, v := range per {
+		sum += v
+	}
+	return sum, nil
+}
+
+// word is an address as programs load it from a packet.
+func word(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// Word is an address as the control map holds it.
+func Word(a netip.Addr) uint32 { return word(a) }
+
+func gone(err error) error {
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil
+	}
+	return err
+}

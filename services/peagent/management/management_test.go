@@ -1,0 +1,121 @@
+package management
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/millrace/millrace/services/peagent/law"
+)
+
+func keys(t testing.TB) *Keyring {
+	t.Helper()
+	r, err := ParseKeys([]byte("3 000102030405060708090a0b0c0d0e0f\n1 ffffffffffffffffffffffffffffffff\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var sample = Packet{
+	Kind: Request, Key: 3, Slot: 77, VPN: 12, Ingress: netip.MustParseAddr("10.255.0.1"), Egress: netip.MustParseAddr("10.255.0.3"),
+	Sequence: 5, Departure: 1e12, Sent: 1000, Received: 998, ReceivedOctets: 1 << 40,
+}
+
+func encode(p Packet, r *Keyring) []byte {
+	b := make([]byte, Size)
+	p.Put(b)
+	k, _ := r.Find(p.Key)
+	Sign(b, k)
+	return b
+}
+
+func TestPacketsSurviveTheWire(t *testing.T) {
+	r := keys(t)
+	got, err := Parse(encode(sample, r), r)
+	if diff := cmp.Diff(sample, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestEveryFlippedBitIsFound(t *testing.T) {
+	r := keys(t)
+	good := encode(sample, r)
+	for bit := range Size * 8 {
+		bad := bytes.Clone(good)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if _, err := Parse(bad, r); !errors.Is(err, ErrForged) && !errors.Is(err, ErrMalformed) {
+			t.Errorf("bit %d flipped: %v", bit, err)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	r := keys(t)
+	n := Note{From: sample.Ingress, Sequence: 9, Reference: law.Reference{Flows: 3, Inverse: 1e5, Seen: 2, Gap: 123.5}}
+	id, k := r.Signing()
+	b := n.Encode(id, k)
+	got, err := ParseNote(b, r)
+	if diff := cmp.Diff(n, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for bit := range NoteSize * 8 {
+		bad := bytes.Clone(b)
+		bad[bit/8] ^= 1 << (bit % 8)
+		if _, err := ParseNote(bad, r); err == nil {
+			t.Errorf("bit %d flipped and accepted", bit)
+		}
+	}
+	n.Reference.Gap = math.NaN()
+	if _, err := ParseNote(n.Encode(id, k), r); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a note of NaN: %v", err)
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"comments and blank lines", "# old\n\n2 000102030405060708090a0b0c0d0e0f\n", ""},
+		{"nothing", "# none\n", "no key"},
+		{"a short key", "1 0001\n", "line 1: a key is 32"},
+		{"a number too high", "8 000102030405060708090a0b0c0d0e0f", "from 0 to 7"},
+		{"a number twice", "1 000102030405060708090a0b0c0d0e0f\n1 000102030405060708090a0b0c0d0e0f", "line 2"},
+		{"a word too many", "1 00 00", "line 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := ParseKeys([]byte(c.text))
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+	id, k := keys(t).Signing()
+	if id != 3 || fmt.Sprint(k) != "***" || fmt.Sprintf("%v", struct{ K Key }{k}) != "{***}" {
+		t.Errorf("key %d signs and prints as %v", id, k)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	r := keys(f)
+	f.Add(encode(sample, r))
+	id, k := r.Signing()
+	f.Add(Note{From: sample.Ingress, Reference: law.Reference{Flows: 1}}.Encode(id, k))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if p, err := Parse(b, r); err == nil && !bytes.Equal(encode(p, r), b) && p.Key == b[4] {
+			// Only the three bytes of padding can differ, and they are signed.
+			if !bytes.Equal(b[5:8], []byte{0, 0, 0}) {
+				return
+			}
+			t.Errorf("%x is read as %+v", b, p)
+		}
+		if n, err := ParseNote(b, r); err == nil && n.Reference.Flows < 0 {
+			t.Errorf("%x is read as %+v", b, n)
+		}
+	})
+}

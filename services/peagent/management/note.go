@@ -1,0 +1,61 @@
+package management
+
+import (
+	"encoding/binary"
+	"math"
+	"net/netip"
+
+	"github.com/dchest/siphash"
+
+	"github.com/millrace/millrace/services/peagent/law"
+)
+
+// NoteSize is the UDP payload of a note.
+const (
+	NoteSize   = 64
+	noteSigned = 56
+	noteMagic  = 0x4e56
+)
+
+// Note is what a PE tells its peers about its own VPN flows once a second, so
+// that all choose b by the same reference price.
+type Note struct {
+	From netip.Addr
+	// Sequence grows, also over restarts (it is a time), so that an old note cannot be replayed.
+	Sequence  uint64
+	Reference law.Reference
+}
+
+// Encode signs a note.
+func (n Note) Encode(id uint8, k Key) []byte {
+	b := make([]byte, NoteSize)
+	binary.BigEndian.PutUint16(b, noteMagic)
+	b[2], b[4] = version, id
+	from := n.From.As4()
+	copy(b[8:], from[:])
+	binary.BigEndian.PutUint64(b[16:], n.Sequence)
+	for i, v := range []float64{n.Reference.Flows, n.Reference.Inverse, n.Reference.Seen, n.Reference.Gap} {
+		binary.BigEndian.PutUint64(b[24+8*i:], math.Float64bits(v))
+	}
+	binary.LittleEndian.PutUint64(b[noteSigned:], siphash.Hash(k.k0, k.k1, b[:noteSigned]))
+	return b
+}
+
+// ParseNote reads a note and checks its tag and its numbers.
+func ParseNote(b []byte, keys *Keyring) (Note, error) {
+	if len(b) != NoteSize || binary.BigEndian.Uint16(b) != noteMagic || b[2] != version {
+		return Note{}, ErrMalformed
+	}
+	k, ok := keys.Find(b[4])
+	if !ok || siphash.Hash(k.k0, k.k1, b[:noteSigned]) != binary.LittleEndian.Uint64(b[noteSigned:]) {
+		return Note{}, ErrForged
+	}
+	n := Note{From: netip.AddrFrom4([4]byte(b[8:12])), Sequence: binary.BigEndian.Uint64(b[16:])}
+	for i, v := range []*float64{&n.Reference.Flows, &n.Reference.Inverse, &n.Reference.Seen, &n.Reference.Gap} {
+		*v = math.Float64frombits(binary.BigEndian.Uint64(b[24+8*i:]))
+		if math.IsNaN(*v) || math.IsInf(*v, 0) || *v < 0 {
+			return Note{}, ErrMalformed
+		}
+	}
+	return n, nil
+}
