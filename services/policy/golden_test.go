@@ -12,13 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/policies"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/offline"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
@@ -26,48 +25,21 @@ var rewrite = flag.Bool("rewrite", false, "write what the tests saw into their g
 
 const goldenDir = "../../policies/golden"
 
-// network is the form of golden/<case>/network.yaml.
-type network struct {
-	Policy  string
-	Routers []struct {
-		Name                 string
-		Managed              *bool
-		Loopback, Management netip.Addr
-		Interfaces           []struct {
-			Name      string
-			Addresses []netip.Prefix
-			Speed     units.Rate
-		}
-	}
-	Links []struct {
-		ID, From, To, Egress, Ingress string
-		Bandwidth                     units.Rate
-	}
-	Pairs []struct {
-		ID, Ingress, Egress, Unplaced string
-		Src, Dst                      netip.Prefix
-	}
-	Paths []struct {
-		From, To     string
-		Nodes, Links []string
-		Segments     []netip.Addr
-		Bottleneck   units.Rate
-		Reason       string
-	}
-	NoPath []struct{ From, To, Why string } `yaml:"no_path"`
-}
-
+// A case is a folder: network.yaml names a shipped policy, or one beside it.
 func readCase(t *testing.T, name string) compile.Input {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(goldenDir, name, "network.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var n network
-	if err := yaml.UnmarshalWithOptions(raw, &n, yaml.Strict()); err != nil {
-		t.Fatal(yaml.FormatError(err, false, true))
+	n, err := offline.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
 	}
 	text, err := policies.Files.ReadFile(n.Policy)
+	if err != nil {
+		text, err = os.ReadFile(filepath.Join(goldenDir, name, n.Policy))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,34 +47,7 @@ func readCase(t *testing.T, name string) compile.Input {
 	if err := document.Join(problems); err != nil {
 		t.Fatal(err)
 	}
-	return n.input(*p)
-}
-
-func (n network) input(p document.Policy) compile.Input {
-	in := compile.Input{Policy: p, Paths: map[compile.Demand]compile.Path{}, NoPath: map[compile.Demand]string{}}
-	for _, r := range n.Routers {
-		router := compile.Router{Name: r.Name, Managed: r.Managed == nil || *r.Managed, Loopback: r.Loopback, Management: r.Management}
-		for _, i := range r.Interfaces {
-			router.Interfaces = append(router.Interfaces, compile.Interface(i))
-		}
-		in.Routers = append(in.Routers, router)
-	}
-	for _, l := range n.Links {
-		in.Links = append(in.Links, compile.Link(l))
-	}
-	for _, pair := range n.Pairs {
-		in.Pairs = append(in.Pairs, compile.Pair{ID: pair.ID, Src: pair.Src, Dst: pair.Dst, Ingress: pair.Ingress, Egress: pair.Egress, Unplaced: pair.Unplaced})
-	}
-	lsp := p.Redirect[0].LSP
-	for _, path := range n.Paths {
-		in.Paths[compile.Demand{From: path.From, To: path.To, LSP: *lsp}] = compile.Path{
-			Nodes: path.Nodes, Links: path.Links, Segments: path.Segments, Bottleneck: path.Bottleneck, Reason: path.Reason,
-		}
-	}
-	for _, none := range n.NoPath {
-		in.NoPath[compile.Demand{From: none.From, To: none.To, LSP: *lsp}] = none.Why
-	}
-	return in
+	return n.Input(*p, nil)
 }
 
 func goldenCases(t *testing.T) []string {
@@ -239,21 +184,33 @@ func TestEveryRouterOfThePathKnowsThePair(t *testing.T) {
 			if slices.ContainsFunc(result.Skipped, func(s compile.Skipped) bool { return s.Pair == p.ID }) {
 				continue
 			}
-			path := in.Paths[compile.Demand{From: p.Ingress, To: p.Egress, LSP: *in.Policy.Redirect[0].LSP}]
-			for i, node := range path.Nodes {
-				if managed(in, node) {
-					checkNode(t, result, p, node, i == 0)
+			for _, path := range pathsOf(in, p) {
+				for i, node := range path.Nodes {
+					if managed(in, node) {
+						checkNode(t, result, p, node, i == 0 && in.Policy.Redirect[p.Redirect].LSP != nil)
+					}
 				}
 			}
 		}
 	}
 }
 
+func pathsOf(in compile.Input, p compile.Pair) []compile.Path {
+	lsp := in.Policy.Redirect[p.Redirect].LSP
+	switch {
+	case lsp != nil:
+		return []compile.Path{in.Paths[compile.Demand{From: p.Ingress, To: p.Egress, LSP: *lsp}]}
+	case p.Ingress == p.Egress:
+		return []compile.Path{{Nodes: []string{p.Ingress}}}
+	}
+	return in.Ways[compile.Ends{From: p.Ingress, To: p.Egress}]
+}
+
 func managed(in compile.Input, name string) bool {
 	return slices.ContainsFunc(in.Routers, func(r compile.Router) bool { return r.Name == name && r.Managed })
 }
 
-func checkNode(t *testing.T, result compile.Result, p compile.Pair, node string, first bool) {
+func checkNode(t *testing.T, result compile.Result, p compile.Pair, node string, redirected bool) {
 	t.Helper()
 	i := slices.IndexFunc(result.Plans, func(r compile.RouterPlan) bool { return r.Router == node })
 	if i < 0 {
@@ -263,7 +220,7 @@ func checkNode(t *testing.T, result compile.Result, p compile.Pair, node string,
 	plan, matches := result.Plans[i], 0
 	for _, f := range plan.Filters {
 		for _, rule := range f.Rules {
-			if rule.Match.Src == p.Src && rule.Match.Dst == p.Dst && (rule.LSP != "") == first && len(f.Interfaces) > 0 {
+			if rule.Match.Src == p.Src && rule.Match.Dst == p.Dst && (rule.LSP != "") == redirected && len(f.Interfaces) > 0 {
 				matches++
 			}
 		}

@@ -52,7 +52,7 @@ func yanglint(t *testing.T, dir string, document []byte) (string, error) {
 	}
 	args = append(args, "-p", dir+"/release/models", "-p", dir+"/third_party/ietf")
 	for _, m := range []string{
-		"defined-sets/openconfig-defined-sets", "qos/openconfig-qos", "interfaces/openconfig-interfaces",
+		"defined-sets/openconfig-defined-sets", "qos/openconfig-qos", "qos/openconfig-qos-types", "interfaces/openconfig-interfaces",
 		"network-instance/openconfig-network-instance", "network-instance/openconfig-network-instance-types", "mpls/openconfig-mpls", "mpls/openconfig-mpls-types", "policy-forwarding/openconfig-policy-forwarding",
 	} {
 		args = append(args, dir+"/release/models/"+m+".yang")

@@ -8,13 +8,19 @@ import (
 	"strings"
 )
 
-// Names become parts of OpenConfig list keys and of names in FRR.
-var namePattern = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,22}[a-z0-9])?$`)
+// Names become parts of OpenConfig list keys and of names in FRR and Junos.
+var namePattern = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+
+// A policy's name is a file's name too, and only keys carry it.
+const (
+	maxName       = 24
+	maxPolicyName = 40
+)
 
 // check holds the rules about more than one field.
 func (r *reader) check(p *Policy) {
 	r.crossed = map[Guard]bool{}
-	r.checkName("policy", p.Name, "hntes-two-queue")
+	r.checkNameUpTo(maxPolicyName, "policy", p.Name, "hntes-two-queue")
 	r.checkQueues(p)
 	r.checkCurves(p)
 	r.checkClasses(p)
@@ -28,9 +34,11 @@ func (r *reader) check(p *Policy) {
 	r.checkForce(p)
 }
 
-func (r *reader) checkName(path, name, example string) {
-	if !namePattern.MatchString(name) {
-		r.problem(path, fmt.Sprintf("%s: %q is not a name", path, name), "write at most 24 of a-z, 0-9 and -, such as "+example)
+func (r *reader) checkName(path, name, example string) { r.checkNameUpTo(maxName, path, name, example) }
+
+func (r *reader) checkNameUpTo(most int, path, name, example string) {
+	if len(name) > most || !namePattern.MatchString(name) {
+		r.problem(path, fmt.Sprintf("%s: %q is not a name", path, name), fmt.Sprintf("write at most %d of a-z, 0-9 and -, such as %s", most, example))
 	}
 }
 
