@@ -8,6 +8,14 @@ import (
 	"strings"
 )
 
+// Group is the configuration group that holds everything Millrace writes, so
+// that replacing or removing it never touches an operator's own statements.
+const Group = "te-managed"
+
+// UnitPath names the group where configuration is kept in units (internal/ocunit
+// has those of OpenConfig). The unit is curly-brace text as Tree.Text prints it.
+const UnitPath = "cli:/groups/" + Group
+
 // Tree is a configuration.
 type Tree struct{ top *node }
 
@@ -182,7 +190,10 @@ func naturally(a, b string) int {
 	for i > 0 && digit(a[i-1]) {
 		i--
 	}
-	return cmp.Or(cmp.Compare(number(a[i:]), number(b[i:])), cmp.Compare(a, b))
+	if x, y := number(a[i:]), number(b[i:]); x >= 0 && y >= 0 && x != y {
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(a, b)
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }

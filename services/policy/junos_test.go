@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/junosconf"
+	"github.com/millrace/millrace/internal/junosconf/yangtest"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/render/junos"
+)
+
+// Every golden plan is said in Junos or refused, as before; what is said reads
+// back as what was meant, and is valid by Juniper's YANG.
+func TestJunosPlansAreTheGoldenOnes(t *testing.T) {
+	var documents [][]byte
+	for _, name := range goldenCases(t) {
+		result, err := compile.Compile(readCase(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, plan := range result.Plans {
+			golden := filepath.Join(goldenDir, name, plan.Router+".junos")
+			tree, err := junos.Tree(plan)
+			if err != nil {
+				compareGolden(t, golden, "# "+strings.ReplaceAll(err.Error(), "\n", "\n# ")+"\n")
+				continue
+			}
+			compareGolden(t, golden, tree.Text())
+			for what, text := range map[string]string{"text": tree.Text(), "set lines": tree.SetLines()} {
+				again, err := junosconf.Parse(text)
+				if err != nil {
+					t.Fatalf("%s/%s: %s: %v", name, plan.Router, what, err)
+				}
+				if diff := cmp.Diff(again.Text(), tree.Text()); diff != "" {
+					t.Errorf("%s/%s: %s (-read back +meant):\n%s", name, plan.Router, what, diff)
+				}
+			}
+			raw, err := tree.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents = append(documents, raw)
+		}
+	}
+	if out, err := yangtest.Lint(t, yangtest.Modules(t), documents...); err != nil {
+		t.Errorf("yanglint: %v\n%s", err, out)
+	}
+}
+
+// The check above can fail: Juniper's YANG knows ranges and names.
+func TestJunipersYANGCatchesMistakes(t *testing.T) {
+	dir := yangtest.Modules(t)
+	for what, statement := range map[string]string{
+		"a weight of 0":    "set groups g class-of-service schedulers s transmit-rate percent 0",
+		"a loss priority":  "set groups g firewall policer p then loss-priority purple",
+		"an instance type": "set groups g routing-instances i instance-type nonsense",
+	} {
+		tree, err := junosconf.Parse(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := tree.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := yangtest.Lint(t, dir, raw); err == nil {
+			t.Errorf("%s: accepted\n%s", what, out)
+		}
+	}
+}

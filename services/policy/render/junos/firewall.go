@@ -1,0 +1,253 @@
+package junos
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// filters put packets into classes: a behaviour-aggregate classifier where DSCPs
+// are all that is asked for, a firewall filter everywhere else. Policers stand in
+// filters' terms, so interfaces that differ in policers have filters of their own.
+func (r *renderer) filters() {
+	taken := map[string]string{}
+	for _, f := range r.plan.Filters {
+		for _, i := range f.Interfaces {
+			if other, is := taken[i]; is {
+				r.refuse("classes", "%s is in filters %s and %s, and Junos' order between them is not the policy's", i, other, f.Name)
+			}
+			taken[i] = f.Name
+		}
+		r.filter(f)
+	}
+	rest := compile.Filter{Name: "police"}
+	for i, queues := range r.policer {
+		if _, defaults := queues[r.defaultQueue().Name]; defaults && taken[i] == "" {
+			rest.Interfaces = append(rest.Interfaces, i)
+		}
+	}
+	slices.Sort(rest.Interfaces)
+	r.filter(rest)
+}
+
+func (r *renderer) filter(f compile.Filter) {
+	groups := map[string][]string{}
+	for _, i := range f.Interfaces {
+		key := fmt.Sprint(r.policer[i]) // maps print in the order of their keys
+		groups[key] = append(groups[key], i)
+	}
+	for n, key := range slices.Sorted(maps.Keys(groups)) {
+		on, name := groups[key], owned(f.Name)
+		if len(groups) > 1 {
+			name = fmt.Sprintf("%s-%d", name, n+1)
+		}
+		if policers := r.policer[on[0]]; len(policers) == 0 && onlyDSCP(f) {
+			r.classifier(name, f, on)
+		} else {
+			r.firewall(name, f, on, policers)
+		}
+		if arrivesLabelled(f) {
+			for _, i := range on {
+				r.expClassifier(portOf(i))
+			}
+		}
+	}
+}
+
+// arrivesLabelled: the LSPs of others end or pass here, and packets on them show no address.
+func arrivesLabelled(f compile.Filter) bool {
+	return slices.ContainsFunc(f.Rules, func(r compile.Rule) bool { return f.Name == compile.FilterTransit && r.Pair != "" })
+}
+
+func onlyDSCP(f compile.Filter) bool {
+	return !slices.ContainsFunc(f.Rules, func(r compile.Rule) bool {
+		m := r.Match
+		return r.Pair != "" || r.LSP != "" || r.Mark != nil || m.Src.IsValid() || m.Dst.IsValid() || m.Protocol != 0 || m.SrcPort != nil || m.DstPort != nil
+	})
+}
+
+// classifier gives each of the 64 DSCPs to the first rule that wants it.
+func (r *renderer) classifier(name string, f compile.Filter, on []string) {
+	for code := range 64 {
+		queue := r.defaultQueue().Name
+		i := slices.IndexFunc(f.Rules, func(r compile.Rule) bool {
+			return len(r.Match.DSCPs) == 0 || slices.Contains(r.Match.DSCPs, document.DSCP(code))
+		})
+		if i >= 0 {
+			queue = f.Rules[i].Queue
+		}
+		for _, kind := range []string{"dscp", "dscp-ipv6"} {
+			r.set("class-of-service classifiers %s %s forwarding-class %s loss-priority low code-points %06b", kind, name, owned(queue), code)
+		}
+	}
+	for _, i := range on {
+		at := portOf(i)
+		for _, kind := range []string{"dscp", "dscp-ipv6"} {
+			r.set("class-of-service interfaces %s unit %s classifiers %s %s", at.physical, at.unit, kind, name)
+		}
+	}
+}
+
+// family is an address family and its words.
+type family struct {
+	name, dscp, protocol string
+	fits                 func(netip.Addr) bool
+}
+
+var families = []family{
+	{"inet", "dscp", "protocol", netip.Addr.Is4},
+	{"inet6", "traffic-class", "next-header", netip.Addr.Is6},
+}
+
+// firewall makes the filter in each family that has a rule.
+func (r *renderer) firewall(name string, f compile.Filter, on []string, policers map[string]policer) {
+	_, defaults := policers[r.defaultQueue().Name]
+	for _, rule := range f.Rules {
+		if !families[0].matches(rule.Match) && !families[1].matches(rule.Match) {
+			r.refuse("classes.match", "rule %d of %s goes from %s to %s, which no packet does", rule.Sequence, f.Name, rule.Match.Src, rule.Match.Dst)
+		}
+	}
+	for _, fam := range families {
+		rules := slices.DeleteFunc(slices.Clone(f.Rules), func(rule compile.Rule) bool { return !fam.matches(rule.Match) })
+		if len(rules) == 0 && !defaults {
+			continue
+		}
+		r.terms(name, fam, rules, policers)
+		for _, i := range on {
+			at := portOf(i)
+			r.set("interfaces %s unit %s family %s filter input %s", at.physical, at.unit, fam.name, name)
+		}
+	}
+}
+
+// matches is whether packets of the family can match: a rule without addresses is for both.
+func (fam family) matches(m compile.Match) bool {
+	return (!m.Src.IsValid() || fam.fits(m.Src.Addr())) && (!m.Dst.IsValid() || fam.fits(m.Dst.Addr()))
+}
+
+func (r *renderer) terms(filter string, fam family, rules []compile.Rule, policers map[string]policer) {
+	s, names := "firewall family "+fam.name+" filter "+filter, map[string]int{}
+	r.set("%s interface-specific", s) // policers and counters are each interface's own
+	for _, rule := range rules {
+		name := termName(rule, names)
+		all := r.from(s+" term "+name, fam, rule)
+		r.then(s+" term "+name, fam, rule, name, policers)
+		if all {
+			return // nothing reaches the terms behind it
+		}
+	}
+	rest := compile.Rule{Queue: r.defaultQueue().Name}
+	r.then(s+" term rest", fam, rest, "rest", policers)
+}
+
+// termName keeps its name when rules before it come and go.
+func termName(rule compile.Rule, seen map[string]int) string {
+	name := "class-" + rule.Class
+	if rule.Pair != "" {
+		name = "pair-" + rule.Pair
+	}
+	seen[name]++
+	if n := seen[name]; n > 1 {
+		name = fmt.Sprintf("%s-%d", name, n)
+	}
+	return name
+}
+
+// from writes the conditions; true: there are none.
+func (r *renderer) from(s string, fam family, rule compile.Rule) (all bool) {
+	m, all := rule.Match, true
+	say := func(format string, args ...any) {
+		all = false
+		r.set("%s from %s", s, fmt.Sprintf(format, args...))
+	}
+	if m.Src.IsValid() {
+		say("source-prefix-list %s", r.prefixList(m.Src))
+	}
+	if m.Dst.IsValid() {
+		say("destination-prefix-list %s", r.prefixList(m.Dst))
+	}
+	for _, d := range m.DSCPs {
+		say("%s %d", fam.dscp, d)
+	}
+	switch {
+	case m.Protocol != 0:
+		say("%s %d", fam.protocol, m.Protocol)
+	case m.SrcPort != nil || m.DstPort != nil: // Junos looks at bytes 0 to 3 of any protocol otherwise
+		say("%s tcp", fam.protocol)
+		say("%s udp", fam.protocol)
+	}
+	if m.SrcPort != nil {
+		say("source-port %s", m.SrcPort)
+	}
+	if m.DstPort != nil {
+		say("destination-port %s", m.DstPort)
+	}
+	return all
+}
+
+func (r *renderer) then(s string, fam family, rule compile.Rule, counter string, policers map[string]policer) {
+	if p, ok := policers[rule.Queue]; ok && p.three {
+		r.set("%s then three-color-policer two-rate %s", s, p.name)
+	} else if ok {
+		r.set("%s then policer %s", s, p.name)
+	}
+	r.set("%s then count %s", s, counter)
+	r.set("%s then forwarding-class %s", s, owned(r.queue(rule.Queue).Name))
+	if rule.Mark != nil {
+		r.set("%s then %s %d", s, fam.dscp, *rule.Mark)
+	}
+	if rule.LSP == "" {
+		r.set("%s then accept", s)
+		return
+	}
+	if fam.name != "inet" || !rule.Match.Dst.IsValid() {
+		r.refuse("redirect.lsp", "an LSP carries IPv4 to a prefix that is known; rule %d has none", rule.Sequence)
+		return
+	}
+	r.set("%s then routing-instance %s", s, rule.LSP)
+	r.instance(rule.LSP, rule.Match.Dst)
+}
+
+// prefixList holds one prefix, named after it: rules that share a prefix share
+// the list, and a list never changes.
+func (r *renderer) prefixList(p netip.Prefix) string {
+	name := owned(strings.NewReplacer("/", "-", ":", ".").Replace(p.String()))
+	r.set("policy-options prefix-list %s %s", name, p)
+	return name
+}
+
+// ribGroup copies the routes of interfaces into the instances: Junos resolves next hops in the table it forwards from.
+const ribGroup = "te-redirect"
+
+// instance is a table of its own for an LSP: what the filter sends there goes to
+// the LSP, and where that is down the route is gone and the main table decides.
+func (r *renderer) instance(lsp string, to netip.Prefix) {
+	s := "routing-instances " + lsp
+	r.set("%s instance-type forwarding", s)
+	r.set("%s routing-options static route %s lsp-next-hop %s", s, to, lsp)
+	r.set("%s routing-options static route 0.0.0.0/0 next-table inet.0", s)
+	r.set("routing-options interface-routes rib-group inet %s", ribGroup)
+	r.set("routing-options rib-groups %s import-rib inet.0", ribGroup)
+	r.set("routing-options rib-groups %s import-rib %s.inet.0", ribGroup, lsp)
+}
+
+// lsps are RSVP LSPs over explicit hops. Hops are loopbacks, hence loose: the
+// path was computed so that the IGP between them has no choice. The LSP is not
+// installed for its end, or all BGP routes that resolve over it would follow.
+func (r *renderer) lsps() {
+	for _, l := range r.plan.LSPs {
+		s := "protocols mpls label-switched-path " + l.Name
+		r.set("%s to %s", s, l.Destination)
+		r.set("%s no-install-to-address", s)
+		r.set("%s no-cspf", s)
+		r.set("%s primary %s", s, l.Name)
+		for _, hop := range l.Hops {
+			r.set("protocols mpls path %s %s loose", l.Name, hop)
+		}
+	}
+}
