@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/services/routeragent/intent"
-	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
 // retryRollback is the pause between attempts to take back a commit.
@@ -70,7 +69,7 @@ func (s *Store) Confirm(id string) error {
 		return err
 	}
 	config, plan := s.Running()
-	if err := writeJournal(s.cfg.Dir, record{Config: encode(config), Numbers: plan.Numbers}); err != nil {
+	if err := s.journal.save(record{Config: config, Numbers: plan.Numbers}); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -101,7 +100,7 @@ func (s *Store) Extend(id string, d time.Duration) error {
 	defer s.mu.Unlock()
 	p := *s.pending
 	p.Deadline = time.Now().Add(d)
-	if err := writeJournal(s.cfg.Dir, record{Config: encode(config), Numbers: plan.Numbers, Pending: &p}); err != nil {
+	if err := s.journal.save(record{Config: config, Numbers: plan.Numbers, Pending: &p}); err != nil {
 		return err
 	}
 	s.setPending(&p)
@@ -113,21 +112,17 @@ func (s *Store) rollback(ctx context.Context) error {
 	s.mu.Lock()
 	p, running := *s.pending, s.plan
 	s.mu.Unlock()
-	config, err := tree.FromJSON(p.Config)
-	if err != nil {
-		return err
-	}
-	plan, err := intent.Compile(config, s.cfg.Lines, p.Numbers)
+	plan, err := intent.Compile(p.Config, s.cfg.Lines, p.Numbers)
 	if err != nil {
 		return err
 	}
 	if err := s.converge(ctx, plan, running); err != nil {
 		return err
 	}
-	if err := writeJournal(s.cfg.Dir, record{Config: p.Config, Numbers: plan.Numbers}); err != nil {
+	if err := s.journal.save(record{Config: p.Config, Numbers: plan.Numbers}); err != nil {
 		return err
 	}
-	s.swap(config, plan, nil)
+	s.swap(p.Config, plan, nil)
 	return nil
 }
 

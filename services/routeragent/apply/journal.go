@@ -1,56 +1,271 @@
 package apply
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/services/routeragent/intent"
 	"github.com/millrace/millrace/services/routeragent/kernel"
+	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-// record is what survives the agent: the running configuration, and while a
-// commit waits for its confirmation, the one before it. It is replaced in one
-// rename after the router has changed; a crash before that leaves the old
-// record, and the next start converges to it.
+// The journal is what survives the agent: the running configuration, and while
+// a commit waits for its confirmation, the one before it. A configuration is
+// kept in parts, a file for each container at the top, named by its content; the
+// journal proper is a short list of parts. So a change of a weight beside 20,000
+// prefix pairs writes the weights, and a confirmation writes the list.
+//
+// Parts are on disk before the router changes, the list is replaced in one
+// rename after it has changed. A crash in between leaves the old list, and the
+// next start converges to it.
+type journal struct {
+	dir string
+	// parts are the nodes that are on disk already. A node never changes once it is running.
+	parts   map[*tree.Node]string
+	numbers numbersPart
+}
+
+type numbersPart struct {
+	file    string
+	numbers intent.Numbers
+}
+
+const (
+	journalName = "running.json"
+	partPrefix  = "part-"
+)
+
+// snapshot is a configuration on disk.
+type snapshot struct {
+	Parts   []string `json:"parts"`
+	Numbers string   `json:"numbers_part"`
+}
+
+// list is the journal proper.
+type list struct {
+	snapshot
+	Pending *pendingList `json:"pending,omitempty"`
+}
+
+type pendingList struct {
+	ID       string    `json:"id"`
+	Deadline time.Time `json:"deadline"`
+	Previous snapshot  `json:"previous"`
+}
+
+// record is the journal in memory.
 type record struct {
-	Config  json.RawMessage `json:"config"`
-	Numbers intent.Numbers  `json:"numbers"`
-	Pending *pending        `json:"pending,omitempty"`
+	Config  *tree.Node
+	Numbers intent.Numbers
+	Pending *pending
 }
 
 // pending is a commit that waits for its confirmation.
 type pending struct {
-	ID       string          `json:"id"`
-	Deadline time.Time       `json:"deadline"`
-	Config   json.RawMessage `json:"previous_config"`
-	Numbers  intent.Numbers  `json:"previous_numbers"`
+	ID       string
+	Deadline time.Time
+	// Config and Numbers are what a rollback returns to.
+	Config  *tree.Node
+	Numbers intent.Numbers
 }
 
-const journalName = "running.json"
+func newJournal(dir string) *journal {
+	return &journal{dir: dir, parts: map[*tree.Node]string{}}
+}
 
-func readJournal(dir string) (record, error) {
-	r := record{Config: json.RawMessage("{}")}
-	raw, err := os.ReadFile(filepath.Join(dir, journalName))
+// read returns what the last write recorded; an empty configuration if nothing did.
+func (j *journal) read() (record, error) {
+	r := record{Config: tree.New()}
+	raw, err := os.ReadFile(filepath.Join(j.dir, journalName))
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
 	}
 	if err != nil {
 		return r, fmt.Errorf("read journal: %w", err)
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return r, fmt.Errorf("read journal %s: %w", filepath.Join(dir, journalName), err)
+	var l list
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return r, fmt.Errorf("read journal %s: %w", filepath.Join(j.dir, journalName), err)
 	}
-	return r, nil
+	if l.Numbers == "" {
+		return readFirstForm(raw)
+	}
+	if r.Config, r.Numbers, err = j.load(l.snapshot); err != nil || l.Pending == nil {
+		return r, err
+	}
+	r.Pending = &pending{ID: l.Pending.ID, Deadline: l.Pending.Deadline}
+	r.Pending.Config, r.Pending.Numbers, err = j.load(l.Pending.Previous)
+	return r, err
 }
 
-func writeJournal(dir string, r record) error {
-	raw, err := json.Marshal(r)
+// readFirstForm reads a journal of the first release, which held everything in one file.
+func readFirstForm(raw []byte) (record, error) {
+	type whole struct {
+		Config  json.RawMessage `json:"config"`
+		Numbers intent.Numbers  `json:"numbers"`
+		Pending *struct {
+			ID       string          `json:"id"`
+			Deadline time.Time       `json:"deadline"`
+			Config   json.RawMessage `json:"previous_config"`
+			Numbers  intent.Numbers  `json:"previous_numbers"`
+		} `json:"pending"`
+	}
+	var w whole
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return record{}, fmt.Errorf("read journal: %w", err)
+	}
+	config, err := tree.FromJSON(w.Config)
+	if err != nil {
+		return record{}, fmt.Errorf("read journal: %w", err)
+	}
+	r := record{Config: config, Numbers: w.Numbers}
+	if w.Pending == nil {
+		return r, nil
+	}
+	r.Pending = &pending{ID: w.Pending.ID, Deadline: w.Pending.Deadline, Numbers: w.Pending.Numbers}
+	r.Pending.Config, err = tree.FromJSON(w.Pending.Config)
+	return r, err
+}
+
+func (j *journal) load(s snapshot) (*tree.Node, intent.Numbers, error) {
+	config, numbers := tree.New(), intent.Numbers{}
+	raw, err := os.ReadFile(filepath.Join(j.dir, s.Numbers))
+	if err == nil {
+		err = json.Unmarshal(raw, &numbers)
+	}
+	if err != nil {
+		return nil, numbers, fmt.Errorf("read journal: %w", err)
+	}
+	for _, file := range s.Parts {
+		raw, err := os.ReadFile(filepath.Join(j.dir, file))
+		if err != nil {
+			return nil, numbers, fmt.Errorf("read journal: %w", err)
+		}
+		part, err := tree.FromJSON(raw)
+		if err != nil {
+			return nil, numbers, fmt.Errorf("read journal %s: %w", file, err)
+		}
+		config.Merge(part)
+	}
+	return config, numbers, nil
+}
+
+// store puts a configuration on disk, as far as it is not there; nothing refers to it yet.
+func (j *journal) store(config *tree.Node, numbers intent.Numbers) (snapshot, error) {
+	var s snapshot
+	for _, name := range slices.Sorted(maps.Keys(config.Members)) {
+		file, err := j.part(config.Members[name])
+		if err != nil {
+			return s, err
+		}
+		s.Parts = append(s.Parts, file)
+	}
+	if j.numbers.file == "" || !sameNumbers(j.numbers.numbers, numbers) {
+		raw, err := json.Marshal(numbers)
+		if err != nil {
+			return s, err
+		}
+		file, err := j.write(raw)
+		if err != nil {
+			return s, err
+		}
+		j.numbers = numbersPart{file, numbers}
+	}
+	s.Numbers = j.numbers.file
+	return s, nil
+}
+
+func sameNumbers(a, b intent.Numbers) bool {
+	return maps.Equal(a.Classes, b.Classes) && maps.Equal(a.Paths, b.Paths) && maps.Equal(a.Hits, b.Hits)
+}
+
+// part is the file of one container at the top.
+func (j *journal) part(n *tree.Node) (string, error) {
+	if file, ok := j.parts[n]; ok {
+		return file, nil
+	}
+	raw, _ := (&tree.Node{Schema: tree.Root(), Members: map[string]*tree.Node{n.Schema.Name: n}}).AppendJSON(nil, tree.All)
+	if len(raw) == 0 {
+		raw = []byte("{}")
+	}
+	file, err := j.write(raw)
+	if err == nil {
+		j.parts[n] = file
+	}
+	return file, err
+}
+
+// write is a file named by its content; one that is there need not be written again.
+func (j *journal) write(raw []byte) (string, error) {
+	sum := sha256.Sum256(raw)
+	file := partPrefix + hex.EncodeToString(sum[:16]) + ".json"
+	path := filepath.Join(j.dir, file)
+	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(raw)) {
+		return file, nil
+	}
+	return file, kernel.WriteFile(path, raw)
+}
+
+// commit makes a configuration the recorded one, and forgets parts that nothing refers to any more.
+func (j *journal) commit(s snapshot, p *pending) error {
+	l := list{snapshot: s}
+	keep := map[string]bool{s.Numbers: true}
+	for _, part := range s.Parts {
+		keep[part] = true
+	}
+	if p != nil {
+		previous, err := j.store(p.Config, p.Numbers)
+		if err != nil {
+			return err
+		}
+		l.Pending = &pendingList{ID: p.ID, Deadline: p.Deadline, Previous: previous}
+		keep[previous.Numbers] = true
+		for _, part := range previous.Parts {
+			keep[part] = true
+		}
+	}
+	raw, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	return kernel.WriteFile(filepath.Join(dir, journalName), raw)
+	if err := kernel.WriteFile(filepath.Join(j.dir, journalName), raw); err != nil {
+		return err
+	}
+	j.sweep(keep)
+	return nil
+}
+
+// sweep removes parts that are not in the list. One that cannot be removed costs space and nothing else.
+func (j *journal) sweep(keep map[string]bool) {
+	maps.DeleteFunc(j.parts, func(_ *tree.Node, file string) bool { return !keep[file] })
+	files, err := os.ReadDir(j.dir)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), partPrefix) && !keep[f.Name()] {
+			_ = os.Remove(filepath.Join(j.dir, f.Name()))
+		}
+	}
+	if !keep[j.numbers.file] {
+		j.numbers = numbersPart{}
+	}
+}
+
+// save is store and commit.
+func (j *journal) save(r record) error {
+	s, err := j.store(r.Config, r.Numbers)
+	if err != nil {
+		return err
+	}
+	return j.commit(s, r.Pending)
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -29,6 +28,7 @@ type Store struct {
 
 	writer    sync.Mutex // held through a whole change
 	validator *tree.Validator
+	journal   *journal
 
 	mu      sync.Mutex // guards what follows
 	running *tree.Node // never changed in place
@@ -52,7 +52,7 @@ var ErrApply = errors.New("not applied")
 
 // NewStore is inert; Recover reads the journal.
 func NewStore(cfg Configuration, e *Engine) *Store {
-	return &Store{cfg: cfg, engine: e, running: tree.New(), validator: tree.NewValidator(), changed: make(chan struct{})}
+	return &Store{cfg: cfg, engine: e, running: tree.New(), validator: tree.NewValidator(), journal: newJournal(cfg.Dir), changed: make(chan struct{})}
 }
 
 // Recover brings the router to the journal's configuration after a start. A
@@ -62,7 +62,7 @@ func NewStore(cfg Configuration, e *Engine) *Store {
 func (s *Store) Recover(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	r, err := readJournal(s.cfg.Dir)
+	r, err := s.journal.read()
 	if err != nil {
 		return err
 	}
@@ -70,20 +70,16 @@ func (s *Store) Recover(ctx context.Context) error {
 		s.engine.Log.Warn("commit was never confirmed; returning to the configuration before it", "commit", r.Pending.ID)
 		r = record{Config: r.Pending.Config, Numbers: r.Pending.Numbers}
 	}
-	config, err := tree.FromJSON(r.Config)
-	if err != nil {
-		return fmt.Errorf("read journal: %w", err)
-	}
-	plan, err := s.reach(ctx, config, r.Numbers)
+	plan, err := s.reach(ctx, r.Config, r.Numbers)
 	if err != nil {
 		// The configuration stands; the router does not hold it yet: FRR may still be starting, an interface be missing. Reconcile tries again.
 		s.engine.Log.Error("router does not hold its configuration", "error", err)
 	}
 	s.setDrift(err)
-	if err := writeJournal(s.cfg.Dir, record{Config: r.Config, Numbers: plan.Numbers}); err != nil {
+	if err := s.journal.save(record{Config: r.Config, Numbers: plan.Numbers}); err != nil {
 		return err
 	}
-	s.swap(config, plan, nil)
+	s.swap(r.Config, plan, nil)
 	return nil
 }
 
@@ -135,17 +131,30 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 	if err != nil {
 		return err
 	}
-	if err := s.converge(ctx, nextPlan, plan); err != nil {
+	var p *pending
+	if confirm != nil {
+		p = &pending{ID: confirm.ID, Deadline: time.Now().Add(confirm.Duration), Config: running, Numbers: plan.Numbers}
+	}
+	// Writing the parts takes as long as changing the kernel, and neither needs the other.
+	stored := make(chan error, 1)
+	var s0 snapshot
+	go func() {
+		var err error
+		s0, err = s.journal.store(next, nextPlan.Numbers)
+		stored <- err
+	}()
+	err = s.converge(ctx, nextPlan, plan)
+	failed := <-stored
+	if err != nil {
 		return err
 	}
-	r := record{Config: encode(next), Numbers: nextPlan.Numbers}
-	if confirm != nil {
-		r.Pending = &pending{ID: confirm.ID, Deadline: time.Now().Add(confirm.Duration), Config: encode(running), Numbers: plan.Numbers}
+	if failed == nil {
+		failed = s.journal.commit(s0, p)
 	}
-	if err := writeJournal(s.cfg.Dir, r); err != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrApply, err), s.converge(context.WithoutCancel(ctx), plan, nextPlan))
+	if failed != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrApply, failed), s.converge(context.WithoutCancel(ctx), plan, nextPlan))
 	}
-	s.swap(next, nextPlan, r.Pending)
+	s.swap(next, nextPlan, p)
 	return nil
 }
 
@@ -173,15 +182,6 @@ func (s *Store) converge(ctx context.Context, next, before intent.Plan) error {
 		return errors.Join(err, fmt.Errorf("and the former state could not be restored yet: %w", undo))
 	}
 	return err
-}
-
-func encode(n *tree.Node) json.RawMessage {
-	v, _ := n.JSON(tree.All, true)
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return raw
 }
 
 // swap makes a configuration the running one and wakes who watches.
