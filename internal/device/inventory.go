@@ -41,7 +41,24 @@ type Device struct {
 	Loopback netip.Addr `yaml:"loopback"`
 	// Exporters are the source addresses of its NetFlow.
 	Exporters []netip.Addr `yaml:"exporters"`
+	// OS says how the router is configured. Default millrace: the router agent, or any other target of OpenConfig.
+	OS OS `yaml:"os"`
+	// Username and PasswordFile are sent with every request beside the client certificate, to routers that want a user account.
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"password_file"`
 }
+
+// OS names a way to configure routers.
+type OS string
+
+// The ways there are.
+const (
+	OSMillrace OS = "millrace"
+	OSJunos    OS = "junos"
+)
+
+// OSes lists them.
+var OSes = []OS{OSMillrace, OSJunos}
 
 // Load reads and checks an inventory file. Errors start with file:line.
 func Load(path string) (*Inventory, error) {
@@ -53,7 +70,11 @@ func Load(path string) (*Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inventory %w", err)
 	}
-	for _, p := range []*string{&inv.TLS.CA, &inv.TLS.Cert, &inv.TLS.Key} {
+	files := []*string{&inv.TLS.CA, &inv.TLS.Cert, &inv.TLS.Key}
+	for i := range inv.Devices {
+		files = append(files, &inv.Devices[i].PasswordFile)
+	}
+	for _, p := range files {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}

@@ -28,6 +28,9 @@ devices:
   - name: ER
     address: "[2001:db8::2]:9339"
     loopback: 10.255.0.2
+    os: junos
+    username: millrace
+    password_file: er.password
 `
 
 func write(t *testing.T, content string) string {
@@ -52,10 +55,13 @@ func TestLoad(t *testing.T) {
 		},
 		Devices: []Device{
 			{
-				Name: "WR", Address: "10.0.0.1:9339", Loopback: netip.MustParseAddr("10.255.0.1"),
+				OS: OSMillrace, Name: "WR", Address: "10.0.0.1:9339", Loopback: netip.MustParseAddr("10.255.0.1"),
 				Exporters: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.1.1"), netip.MustParseAddr("2001:db8::1")},
 			},
-			{Name: "ER", Address: "[2001:db8::2]:9339", Loopback: netip.MustParseAddr("10.255.0.2")},
+			{
+				OS: OSJunos, Name: "ER", Address: "[2001:db8::2]:9339", Loopback: netip.MustParseAddr("10.255.0.2"),
+				Username: "millrace", PasswordFile: filepath.Join(filepath.Dir(path), "er.password"),
+			},
 		},
 	}
 	if d := cmp.Diff(inv, want, cmpopts.EquateComparable(netip.Addr{})); d != "" {
@@ -101,6 +107,8 @@ func TestMistakesAreNamedWithFileAndLine(t *testing.T) {
 		{"no address", wr + "  - name: ER\n", 6, "device ER has no address; give host:port"},
 		{"an address without port", wr + "  - name: ER\n    address: 10.0.0.2\n", 7, "is not host:port"},
 		{"an address with a port that is none", wr + "  - name: ER\n    address: 10.0.0.2:gnmi\n", 7, "is not host:port"},
+		{"an operating system nobody drives", wr + "  - name: ER\n    address: a:1\n    os: ios\n", 8, `os "ios" of device ER is none of millrace, junos`},
+		{"a user without a password", wr + "  - name: ER\n    address: a:1\n    username: x\n", 6, "needs both username and password_file"},
 		{"a loopback twice", wr + "  - name: ER\n    address: a:1\n    loopback: 10.255.0.1\n", 8, "device ER has the loopback 10.255.0.1 of device WR"},
 		{"an exporter of two devices", wr + "  - name: ER\n    address: a:1\n    exporters:\n      - 10.0.0.2\n      - ::ffff:10.0.0.1\n", 10, "exporter 10.0.0.1 of device ER is listed for device WR already"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/goccy/go-yaml"
@@ -29,7 +30,10 @@ func parse(src source) (*Inventory, error) {
 	default:
 		return nil, src.locate(err)
 	}
-	for _, d := range inv.Devices {
+	for i, d := range inv.Devices {
+		if d.OS == "" {
+			inv.Devices[i].OS = OSMillrace
+		}
 		for j, e := range d.Exporters { // flows name IPv4 exporters without the IPv6 wrapping
 			d.Exporters[j] = e.Unmap()
 		}
@@ -95,6 +99,10 @@ func (inv *Inventory) check(src source) error {
 			return src.at(here, "device %s has no address; give host:port of its gNMI server", d.Name)
 		case !hostPort(d.Address):
 			return src.at(here+".address", "address %q of device %s is not host:port, such as 192.0.2.1:9339", d.Address, d.Name)
+		case !slices.Contains(OSes, d.OS):
+			return src.at(here+".os", "os %q of device %s is none of %s, %s", d.OS, d.Name, OSMillrace, OSJunos)
+		case (d.Username == "") != (d.PasswordFile == ""):
+			return src.at(here, "device %s needs both username and password_file, or neither", d.Name)
 		case d.Loopback.IsValid() && loopbacks[d.Loopback] != "":
 			return src.at(here+".loopback", "device %s has the loopback %s of device %s", d.Name, d.Loopback, loopbacks[d.Loopback])
 		}

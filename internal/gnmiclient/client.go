@@ -167,9 +167,13 @@ func (c *Client) encoding() gnmi.Encoding {
 // handle returns an error. It returns nil only when the router closed the
 // stream itself (mode ONCE). The list's encoding is chosen here.
 func (c *Client) Subscribe(ctx context.Context, list *gnmi.SubscriptionList, handle func(*gnmi.SubscribeResponse) error) error {
+	list.Encoding = c.encoding()
+	return c.subscribe(ctx, list, handle)
+}
+
+func (c *Client) subscribe(ctx context.Context, list *gnmi.SubscriptionList, handle func(*gnmi.SubscribeResponse) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	list.Encoding = c.encoding()
 	stream, err := c.stub.Subscribe(ctx)
 	if err != nil {
 		return fmt.Errorf("gNMI Subscribe to %s: %w", c.name, err)
