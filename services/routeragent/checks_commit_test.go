@@ -1,6 +1,9 @@
 package routeragent_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -32,23 +35,63 @@ func extend(id string, d *durationpb.Duration) *gnmi_ext.Commit {
 	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_SetRollbackDuration{SetRollbackDuration: &gnmi_ext.CommitSetRollbackDuration{RollbackDuration: d}}}
 }
 
-func TestCheck31AnUnconfirmedCommitIsTakenBack(t *testing.T) {
+func check31(t *testing.T) {
+	t.Run("unconfirmed", unconfirmedIsTakenBack)
+	t.Run("confirmed", confirmedStays)
+	t.Run("cancel and set_rollback_duration", cancelAndExtend)
+	t.Run("without duration", tenMinutes)
+}
+
+func check33(t *testing.T) {
+	t.Run("kill -9", killedAgentGoesBack)
+	t.Run("restart", waitingDoesNotSurviveARestart)
+	t.Run("reboot", rebootIsBuiltAgain)
+	t.Run("kill -9 and reboot", killedAndRebooted)
+}
+
+// tenMinutes reads the journal, which is what a rollback goes by, too.
+func tenMinutes(t *testing.T) {
 	x := newTarget(t)
-	before := x.router.Dump()
+	began := time.Now()
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", nil))); err != nil {
+		t.Fatal(err)
+	}
+	ended := time.Now()
+	raw, err := os.ReadFile(filepath.Join(x.cfg.DataDir, "running.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var journal struct {
+		Pending struct {
+			ID       string
+			Deadline time.Time
+		}
+	}
+	if err := json.Unmarshal(raw, &journal); err != nil {
+		t.Fatal(err)
+	}
+	if d := journal.Pending.Deadline; d.Before(began.Add(10*time.Minute)) || d.After(ended.Add(10*time.Minute)) {
+		t.Errorf("the commit waits until %s, want 10 minutes after the Set, which was between %s and %s", d, began, ended)
+	}
+}
+
+func unconfirmedIsTakenBack(t *testing.T) {
+	x := newTarget(t)
+	before := x.dump()
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
 		t.Fatal(err)
 	}
-	if x.router.Dump() == before || x.config("/qos") == "" {
+	if x.dump() == before || x.config("/qos") == "" {
 		t.Fatal("the commit is not in force while it waits")
 	}
 	eventually(t, "the commit is taken back", func() bool { return x.config("/qos") == "" })
-	if diff := cmp.Diff(before, x.router.Dump()); diff != "" {
+	if diff := cmp.Diff(before, x.dump()); diff != "" {
 		t.Errorf("kernel after the rollback (-before +after):\n%s", diff)
 	}
 	wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c1"))), codes.FailedPrecondition)
 }
 
-func TestCheck31AConfirmedCommitStays(t *testing.T) {
+func confirmedStays(t *testing.T) {
 	x := newTarget(t)
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
 		t.Fatal(err)
@@ -56,21 +99,21 @@ func TestCheck31AConfirmedCommitStays(t *testing.T) {
 	if err := x.set(commit(&gnmi.SetRequest{}, confirm("c1"))); err != nil {
 		t.Fatal(err)
 	}
-	held := x.router.Dump()
+	held := x.dump()
 	time.Sleep(1200 * time.Millisecond) // past the deadline: nothing may happen
-	if diff := cmp.Diff(held, x.router.Dump()); diff != "" || x.config("/qos") == "" {
+	if diff := cmp.Diff(held, x.dump()); diff != "" || x.config("/qos") == "" {
 		t.Errorf("a confirmed commit was taken back (-held +now):\n%s", diff)
 	}
 	x.stop()
 	x.start()
-	if diff := cmp.Diff(held, x.router.Dump()); diff != "" || x.config("/qos") == "" {
+	if diff := cmp.Diff(held, x.dump()); diff != "" || x.config("/qos") == "" {
 		t.Errorf("a confirmed commit did not survive a restart (-held +now):\n%s", diff)
 	}
 }
 
-func TestCheck31CancelAndExtend(t *testing.T) {
+func cancelAndExtend(t *testing.T) {
 	x := newTarget(t)
-	before := x.router.Dump()
+	before := x.dump()
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +127,12 @@ func TestCheck31CancelAndExtend(t *testing.T) {
 	if err := x.set(commit(&gnmi.SetRequest{}, cancel("c1"))); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, x.router.Dump()); diff != "" || x.config("/qos") != "" {
+	if diff := cmp.Diff(before, x.dump()); diff != "" || x.config("/qos") != "" {
 		t.Errorf("kernel after cancel (-before +after):\n%s", diff)
 	}
 }
 
-func TestCheck32CommitsThatAreRefused(t *testing.T) {
+func check32(t *testing.T) {
 	x := newTarget(t)
 	for name, c := range map[string]*gnmi_ext.Commit{"confirm": confirm("c1"), "cancel": cancel("c1"), "set_rollback_duration": extend("c1", durationpb.New(time.Hour))} {
 		t.Run(name+" with none pending", func(t *testing.T) {
@@ -117,17 +160,17 @@ func TestCheck32CommitsThatAreRefused(t *testing.T) {
 	wantCode(t, x.set(commit(&gnmi.SetRequest{}, cancel("c1"))), codes.OK)
 }
 
-func TestCheck33ACommitThatWaitsDoesNotSurviveTheAgent(t *testing.T) {
+func waitingDoesNotSurviveARestart(t *testing.T) {
 	x := newTarget(t)
 	if err := x.set(x.request("update / " + hntes("80"))); err != nil {
 		t.Fatal(err)
 	}
-	config, before := x.config("/"), x.router.Dump()
+	config, before := x.config("/"), x.dump()
 	change := commit(x.request("update / "+hntes("95"), "delete /network-instances/network-instance[name=DEFAULT]/policy-forwarding/interfaces"), trial("c1", durationpb.New(time.Hour)))
 	if err := x.set(change); err != nil {
 		t.Fatal(err)
 	}
-	if x.router.Dump() == before {
+	if x.dump() == before {
 		t.Fatal("the commit is not in force while it waits")
 	}
 	x.stop()
@@ -135,18 +178,18 @@ func TestCheck33ACommitThatWaitsDoesNotSurviveTheAgent(t *testing.T) {
 	if diff := cmp.Diff(config, x.config("/")); diff != "" {
 		t.Errorf("configuration (-before the commit +after the restart):\n%s", diff)
 	}
-	if diff := cmp.Diff(before, x.router.Dump()); diff != "" {
+	if diff := cmp.Diff(before, x.dump()); diff != "" {
 		t.Errorf("kernel (-before the commit +after the restart):\n%s", diff)
 	}
 	wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c1"))), codes.FailedPrecondition)
 }
 
-func TestCheck33AfterARebootTheRouterIsBuiltAgain(t *testing.T) {
+func rebootIsBuiltAgain(t *testing.T) {
 	x := newTarget(t)
 	if err := x.set(x.request("update / " + hntes("95"))); err != nil {
 		t.Fatal(err)
 	}
-	held := x.router.Dump()
+	held := x.dump()
 	x.stop()
 	// What a reboot leaves of it: lines with their own qdisc, no rules, no LSPs.
 	x.router.In("tc", "qdisc", "replace", "dev", "ge-b", "root", "handle", "1:", "tbf", "rate", "100mbit", "burst", "15k", "limit", "1250000")
@@ -157,7 +200,7 @@ func TestCheck33AfterARebootTheRouterIsBuiltAgain(t *testing.T) {
 	x.router.In("ip", "route", "flush", "table", "20001")
 	clear(x.lsps.have)
 	x.start()
-	if diff := cmp.Diff(held, x.router.Dump()); diff != "" {
+	if diff := cmp.Diff(held, x.dump()); diff != "" {
 		t.Errorf("kernel after the reboot (-before +after):\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -79,9 +80,15 @@ func (x *target) stop() {
 	}
 }
 
-func (x *target) clientTLS(name string) *tls.Config {
+func (x *target) clientTLS(name string) *tls.Config { return x.subjectTLS(pkix.Name{CommonName: name}) }
+
+func (x *target) unitTLS(name, unit string) *tls.Config {
+	return x.subjectTLS(pkix.Name{CommonName: name, OrganizationalUnit: []string{unit}})
+}
+
+func (x *target) subjectTLS(subject pkix.Name) *tls.Config {
 	x.Helper()
-	cert, key := x.pki.Issue(x.T, name)
+	cert, key := x.pki.IssueFor(x.T, subject)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		x.Fatal(err)

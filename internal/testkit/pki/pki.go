@@ -51,8 +51,15 @@ func New(t testing.TB) *Authority {
 // Hosts are DNS names or addresses.
 func (a *Authority) Issue(t testing.TB, name string, hosts ...string) (cert, key string) {
 	t.Helper()
+	return a.IssueFor(t, pkix.Name{CommonName: name}, hosts...)
+}
+
+// IssueFor is Issue for a subject with more than a common name, such as a unit.
+func (a *Authority) IssueFor(t testing.TB, subject pkix.Name, hosts ...string) (cert, key string) {
+	t.Helper()
+	name := subject.CommonName
 	template := &x509.Certificate{
-		SerialNumber: serial(t), Subject: pkix.Name{CommonName: name},
+		SerialNumber: serial(t), Subject: subject,
 		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

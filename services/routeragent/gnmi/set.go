@@ -139,7 +139,10 @@ func writePathStatus(prefix, path *gnmi.Path, err error) error {
 // edit performs the operations on a candidate.
 func edit(n *tree.Node, ops []operation) error {
 	if len(ops) > 0 && ops[0].op == gnmi.UpdateResult_UNION_REPLACE {
-		return unionReplace(n, ops)
+		if err := unionReplace(n, ops); err != nil {
+			return err
+		}
+		return checkWhen(n)
 	}
 	for _, o := range ops {
 		for _, p := range o.paths {
@@ -157,5 +160,5 @@ func edit(n *tree.Node, ops []operation) error {
 			}
 		}
 	}
-	return nil
+	return checkWhen(n)
 }
