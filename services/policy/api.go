@@ -52,23 +52,9 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
-	return resultToProto(result, req.GetRouter())
-}
-
-func resultToProto(result compile.Result, only string) (*policyv1.PlanResponse, error) {
-	out := &policyv1.PlanResponse{}
-	for _, plan := range result.Plans {
-		if only != "" && plan.Router != only {
-			continue
-		}
-		m, err := planToProto(plan)
-		if err != nil {
-			return nil, err
-		}
-		out.Plans = append(out.Plans, m)
-	}
-	for _, s := range result.Skipped {
-		out.Skipped = append(out.Skipped, &policyv1.SkippedPair{Pair: s.Pair, Reason: s.Why})
+	out, err := Response(result, req.GetRouter(), req.GetRender())
+	if err != nil {
+		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
 	return out, nil
 }

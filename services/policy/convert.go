@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/topo"
@@ -14,7 +13,6 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
-	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
 func (c *Component) networkFromGraph(g *topo.Graph) (routers []compile.Router, links []compile.Link) {
@@ -108,46 +106,4 @@ func problemsToProto(in []document.Problem) (out []*policyv1.Problem) {
 		})
 	}
 	return out
-}
-
-func planToProto(p compile.RouterPlan) (*policyv1.RouterPlan, error) {
-	list, err := openconfig.Units(p)
-	if err != nil {
-		return nil, err
-	}
-	out := &policyv1.RouterPlan{Router: p.Router, Reasons: p.Reasons}
-	for _, q := range p.Queues {
-		out.Queues = append(out.Queues, &policyv1.Queue{
-			Name: q.Name, Id: uint32(q.ID), Weight: uint32(q.Weight), Buffer: uint32(q.Buffer),
-			Priority: uint32(q.Priority), Default: q.Default,
-		})
-	}
-	for _, port := range p.Ports {
-		out.Ports = append(out.Ports, &policyv1.PortScheduling{Interface: port.Interface, Speed: uint64(port.Speed)})
-	}
-	for _, l := range p.LSPs {
-		m := &policyv1.Lsp{Name: l.Name, Destination: l.Destination.String(), Reason: l.Reason}
-		for _, hop := range l.Hops {
-			m.Hops = append(m.Hops, hop.String())
-		}
-		out.Lsps = append(out.Lsps, m)
-	}
-	filtersToProto(p.Filters, out)
-	for _, u := range list {
-		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: u.Path, Json: u.JSON})
-	}
-	return out, nil
-}
-
-// filtersToProto joins both filters: a rule with an LSP is of the ingress filter.
-func filtersToProto(filters []compile.Filter, out *policyv1.RouterPlan) {
-	for _, f := range filters {
-		out.RuleInterfaces = append(out.RuleInterfaces, f.Interfaces...)
-		for _, r := range f.Rules {
-			out.Rules = append(out.Rules, &policyv1.RedirectRule{
-				Sequence: r.Sequence, Pair: r.Pair, Src: r.Match.Src.String(), Dst: r.Match.Dst.String(), Queue: r.Queue, Lsp: r.LSP,
-			})
-		}
-	}
-	slices.Sort(out.RuleInterfaces)
 }

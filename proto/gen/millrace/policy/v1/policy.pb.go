@@ -201,7 +201,9 @@ type PlanRequest struct {
 	// Name of a loaded policy, such as hntes-two-queue.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Empty: all routers the policy touches.
-	Router        string `protobuf:"bytes,2,opt,name=router,proto3" json:"router,omitempty"`
+	Router string `protobuf:"bytes,2,opt,name=router,proto3" json:"router,omitempty"`
+	// A vendor's words to fill RouterPlan.rendered with: junos, or empty for none. Units are always there.
+	Render        string `protobuf:"bytes,3,opt,name=render,proto3" json:"render,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +248,13 @@ func (x *PlanRequest) GetPolicy() string {
 func (x *PlanRequest) GetRouter() string {
 	if x != nil {
 		return x.Router
+	}
+	return ""
+}
+
+func (x *PlanRequest) GetRender() string {
+	if x != nil {
+		return x.Render
 	}
 	return ""
 }
@@ -369,7 +378,19 @@ type RouterPlan struct {
 	// The plan rendered for the router, as configuration units.
 	Units []*ConfigUnit `protobuf:"bytes,7,rep,name=units,proto3" json:"units,omitempty"`
 	// Why this router is in the plan, for people.
-	Reasons       []string `protobuf:"bytes,8,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Reasons []string `protobuf:"bytes,8,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// Name of the policy behind it.
+	Policy string `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
+	// How queues share what others leave.
+	Scheduling *Scheduling `protobuf:"bytes,10,opt,name=scheduling,proto3" json:"scheduling,omitempty"`
+	// A port's whole buffer as nanoseconds at line rate.
+	BufferTime uint64 `protobuf:"varint,11,opt,name=buffer_time,json=bufferTime,proto3" json:"buffer_time,omitempty"`
+	// The lists of rules, in the order of rules' filter, and where they stand.
+	Filters []*Filter `protobuf:"bytes,12,rep,name=filters,proto3" json:"filters,omitempty"`
+	// Limits for what enters.
+	Policers []*Policer `protobuf:"bytes,13,rep,name=policers,proto3" json:"policers,omitempty"`
+	// The plan as PlanRequest.render asked.
+	Rendered      string `protobuf:"bytes,14,opt,name=rendered,proto3" json:"rendered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -460,6 +481,340 @@ func (x *RouterPlan) GetReasons() []string {
 	return nil
 }
 
+func (x *RouterPlan) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *RouterPlan) GetScheduling() *Scheduling {
+	if x != nil {
+		return x.Scheduling
+	}
+	return nil
+}
+
+func (x *RouterPlan) GetBufferTime() uint64 {
+	if x != nil {
+		return x.BufferTime
+	}
+	return 0
+}
+
+func (x *RouterPlan) GetFilters() []*Filter {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+func (x *RouterPlan) GetPolicers() []*Policer {
+	if x != nil {
+		return x.Policers
+	}
+	return nil
+}
+
+func (x *RouterPlan) GetRendered() string {
+	if x != nil {
+		return x.Rendered
+	}
+	return ""
+}
+
+// Scheduling is the part of weighted round robin that queues have in common.
+type Scheduling struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// weighted or equal.
+	Excess string `protobuf:"bytes,1,opt,name=excess,proto3" json:"excess,omitempty"`
+	// work-conserving or strict.
+	Partition     string `protobuf:"bytes,2,opt,name=partition,proto3" json:"partition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scheduling) Reset() {
+	*x = Scheduling{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scheduling) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scheduling) ProtoMessage() {}
+
+func (x *Scheduling) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
+func (*Scheduling) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Scheduling) GetExcess() string {
+	if x != nil {
+		return x.Excess
+	}
+	return ""
+}
+
+func (x *Scheduling) GetPartition() string {
+	if x != nil {
+		return x.Partition
+	}
+	return ""
+}
+
+// Filter is a list of rules on the ingress of some interfaces.
+type Filter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ingress, transit, edge or core.
+	Name          string   `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Interfaces    []string `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Filter) Reset() {
+	*x = Filter{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Filter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Filter) ProtoMessage() {}
+
+func (x *Filter) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Filter.ProtoReflect.Descriptor instead.
+func (*Filter) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Filter) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Filter) GetInterfaces() []string {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+// Policer limits what arrives for a queue, on each interface by itself.
+type Policer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Queue string                 `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Bit/s and bytes.
+	Rate  uint64 `protobuf:"varint,3,opt,name=rate,proto3" json:"rate,omitempty"`
+	Burst uint64 `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
+	// 0 for two colours.
+	PeakRate  uint64 `protobuf:"varint,5,opt,name=peak_rate,json=peakRate,proto3" json:"peak_rate,omitempty"`
+	PeakBurst uint64 `protobuf:"varint,6,opt,name=peak_burst,json=peakBurst,proto3" json:"peak_burst,omitempty"`
+	// Above rate, and above peak_rate.
+	Exceed        *Action  `protobuf:"bytes,7,opt,name=exceed,proto3" json:"exceed,omitempty"`
+	Violate       *Action  `protobuf:"bytes,8,opt,name=violate,proto3" json:"violate,omitempty"`
+	Interfaces    []string `protobuf:"bytes,9,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Policer) Reset() {
+	*x = Policer{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Policer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Policer) ProtoMessage() {}
+
+func (x *Policer) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Policer.ProtoReflect.Descriptor instead.
+func (*Policer) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Policer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Policer) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Policer) GetRate() uint64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *Policer) GetBurst() uint64 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+func (x *Policer) GetPeakRate() uint64 {
+	if x != nil {
+		return x.PeakRate
+	}
+	return 0
+}
+
+func (x *Policer) GetPeakBurst() uint64 {
+	if x != nil {
+		return x.PeakBurst
+	}
+	return 0
+}
+
+func (x *Policer) GetExceed() *Action {
+	if x != nil {
+		return x.Exceed
+	}
+	return nil
+}
+
+func (x *Policer) GetViolate() *Action {
+	if x != nil {
+		return x.Violate
+	}
+	return nil
+}
+
+func (x *Policer) GetInterfaces() []string {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+// Action is what happens to packets out of profile.
+type Action struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Drop  bool                   `protobuf:"varint,1,opt,name=drop,proto3" json:"drop,omitempty"`
+	Mark  *uint32                `protobuf:"varint,2,opt,name=mark,proto3,oneof" json:"mark,omitempty"`
+	// Empty, low, medium-low, medium-high or high.
+	LossPriority string `protobuf:"bytes,3,opt,name=loss_priority,json=lossPriority,proto3" json:"loss_priority,omitempty"`
+	// Queue they move to; empty: none.
+	Queue         string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Action) Reset() {
+	*x = Action{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Action) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Action) ProtoMessage() {}
+
+func (x *Action) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Action.ProtoReflect.Descriptor instead.
+func (*Action) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Action) GetDrop() bool {
+	if x != nil {
+		return x.Drop
+	}
+	return false
+}
+
+func (x *Action) GetMark() uint32 {
+	if x != nil && x.Mark != nil {
+		return *x.Mark
+	}
+	return 0
+}
+
+func (x *Action) GetLossPriority() string {
+	if x != nil {
+		return x.LossPriority
+	}
+	return ""
+}
+
+func (x *Action) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
 // Queue is a class of service: one forwarding group and one output queue.
 type Queue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -472,14 +827,18 @@ type Queue struct {
 	// 0 is served first among queues within their share.
 	Priority uint32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Queue of packets no rule claims.
-	Default       bool `protobuf:"varint,6,opt,name=default,proto3" json:"default,omitempty"`
+	Default bool `protobuf:"varint,6,opt,name=default,proto3" json:"default,omitempty"`
+	// The most the queue may use of the port's rate, percent; 0: all.
+	MaxRate uint32 `protobuf:"varint,7,opt,name=max_rate,json=maxRate,proto3" json:"max_rate,omitempty"`
+	// Random early drop; loss_priority is empty where it is for all packets.
+	Curves        []*Curve `protobuf:"bytes,8,rep,name=curves,proto3" json:"curves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -491,7 +850,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -504,7 +863,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Queue) GetName() string {
@@ -549,6 +908,97 @@ func (x *Queue) GetDefault() bool {
 	return false
 }
 
+func (x *Queue) GetMaxRate() uint32 {
+	if x != nil {
+		return x.MaxRate
+	}
+	return 0
+}
+
+func (x *Queue) GetCurves() []*Curve {
+	if x != nil {
+		return x.Curves
+	}
+	return nil
+}
+
+// Curve is the drop probability by fill of the queue's buffer, percent.
+type Curve struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LossPriority  string                 `protobuf:"bytes,1,opt,name=loss_priority,json=lossPriority,proto3" json:"loss_priority,omitempty"`
+	Min           uint32                 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
+	Max           uint32                 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	Probability   uint32                 `protobuf:"varint,4,opt,name=probability,proto3" json:"probability,omitempty"`
+	Ecn           bool                   `protobuf:"varint,5,opt,name=ecn,proto3" json:"ecn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Curve) Reset() {
+	*x = Curve{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Curve) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Curve) ProtoMessage() {}
+
+func (x *Curve) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Curve.ProtoReflect.Descriptor instead.
+func (*Curve) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Curve) GetLossPriority() string {
+	if x != nil {
+		return x.LossPriority
+	}
+	return ""
+}
+
+func (x *Curve) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *Curve) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *Curve) GetProbability() uint32 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
+}
+
+func (x *Curve) GetEcn() bool {
+	if x != nil {
+		return x.Ecn
+	}
+	return false
+}
+
 // PortScheduling binds the queues to one egress port.
 type PortScheduling struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -561,7 +1011,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +1023,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +1036,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -616,7 +1066,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +1078,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +1091,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Lsp) GetName() string {
@@ -672,23 +1122,36 @@ func (x *Lsp) GetReason() string {
 	return ""
 }
 
+// RedirectRule is a rule of a redirect or of a class. Match fields that are empty fit all packets.
 type RedirectRule struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sequence uint32                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// Pair id.
+	// Pair id; empty for a class.
 	Pair  string `protobuf:"bytes,2,opt,name=pair,proto3" json:"pair,omitempty"`
 	Src   string `protobuf:"bytes,3,opt,name=src,proto3" json:"src,omitempty"`
 	Dst   string `protobuf:"bytes,4,opt,name=dst,proto3" json:"dst,omitempty"`
 	Queue string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Empty on transit routers, which only classify.
-	Lsp           string `protobuf:"bytes,6,opt,name=lsp,proto3" json:"lsp,omitempty"`
+	// Empty where the rule only classifies.
+	Lsp string `protobuf:"bytes,6,opt,name=lsp,proto3" json:"lsp,omitempty"`
+	// Name of the filter the rule is in.
+	Filter string `protobuf:"bytes,7,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Name of the class; empty for a pair.
+	Class string   `protobuf:"bytes,8,opt,name=class,proto3" json:"class,omitempty"`
+	Dscps []uint32 `protobuf:"varint,9,rep,packed,name=dscps,proto3" json:"dscps,omitempty"`
+	// IP protocol number; 0: any.
+	Protocol uint32 `protobuf:"varint,10,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// A port, or first-last.
+	SourcePorts      string `protobuf:"bytes,11,opt,name=source_ports,json=sourcePorts,proto3" json:"source_ports,omitempty"`
+	DestinationPorts string `protobuf:"bytes,12,opt,name=destination_ports,json=destinationPorts,proto3" json:"destination_ports,omitempty"`
+	// DSCP written into the packets.
+	Mark          *uint32 `protobuf:"varint,13,opt,name=mark,proto3,oneof" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +1163,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +1176,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -758,6 +1221,55 @@ func (x *RedirectRule) GetLsp() string {
 	return ""
 }
 
+func (x *RedirectRule) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *RedirectRule) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *RedirectRule) GetDscps() []uint32 {
+	if x != nil {
+		return x.Dscps
+	}
+	return nil
+}
+
+func (x *RedirectRule) GetProtocol() uint32 {
+	if x != nil {
+		return x.Protocol
+	}
+	return 0
+}
+
+func (x *RedirectRule) GetSourcePorts() string {
+	if x != nil {
+		return x.SourcePorts
+	}
+	return ""
+}
+
+func (x *RedirectRule) GetDestinationPorts() string {
+	if x != nil {
+		return x.DestinationPorts
+	}
+	return ""
+}
+
+func (x *RedirectRule) GetMark() uint32 {
+	if x != nil && x.Mark != nil {
+		return *x.Mark
+	}
+	return 0
+}
+
 // ConfigUnit is the smallest piece of configuration that is diffed, replaced or deleted as one:
 // a list entry that Millrace owns by name (te-*), or an interface binding.
 type ConfigUnit struct {
@@ -772,7 +1284,7 @@ type ConfigUnit struct {
 
 func (x *ConfigUnit) Reset() {
 	*x = ConfigUnit{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +1296,7 @@ func (x *ConfigUnit) String() string {
 func (*ConfigUnit) ProtoMessage() {}
 
 func (x *ConfigUnit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +1309,7 @@ func (x *ConfigUnit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigUnit.ProtoReflect.Descriptor instead.
 func (*ConfigUnit) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ConfigUnit) GetPath() string {
@@ -829,16 +1341,17 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x04line\x18\x02 \x01(\rR\x04line\x12\x16\n" +
 	"\x06column\x18\x03 \x01(\rR\x06column\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x10\n" +
-	"\x03fix\x18\x05 \x01(\tR\x03fix\"=\n" +
+	"\x03fix\x18\x05 \x01(\tR\x03fix\"U\n" +
 	"\vPlanRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
-	"\x06router\x18\x02 \x01(\tR\x06router\"\x7f\n" +
+	"\x06router\x18\x02 \x01(\tR\x06router\x12\x16\n" +
+	"\x06render\x18\x03 \x01(\tR\x06render\"\x7f\n" +
 	"\fPlanResponse\x124\n" +
 	"\x05plans\x18\x01 \x03(\v2\x1e.millrace.policy.v1.RouterPlanR\x05plans\x129\n" +
 	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\"9\n" +
 	"\vSkippedPair\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xef\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf3\x04\n" +
 	"\n" +
 	"RouterPlan\x12\x16\n" +
 	"\x06router\x18\x01 \x01(\tR\x06router\x121\n" +
@@ -848,14 +1361,60 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x05rules\x18\x05 \x03(\v2 .millrace.policy.v1.RedirectRuleR\x05rules\x12'\n" +
 	"\x0frule_interfaces\x18\x06 \x03(\tR\x0eruleInterfaces\x124\n" +
 	"\x05units\x18\a \x03(\v2\x1e.millrace.policy.v1.ConfigUnitR\x05units\x12\x18\n" +
-	"\areasons\x18\b \x03(\tR\areasons\"\x91\x01\n" +
+	"\areasons\x18\b \x03(\tR\areasons\x12\x16\n" +
+	"\x06policy\x18\t \x01(\tR\x06policy\x12>\n" +
+	"\n" +
+	"scheduling\x18\n" +
+	" \x01(\v2\x1e.millrace.policy.v1.SchedulingR\n" +
+	"scheduling\x12\x1f\n" +
+	"\vbuffer_time\x18\v \x01(\x04R\n" +
+	"bufferTime\x124\n" +
+	"\afilters\x18\f \x03(\v2\x1a.millrace.policy.v1.FilterR\afilters\x127\n" +
+	"\bpolicers\x18\r \x03(\v2\x1b.millrace.policy.v1.PolicerR\bpolicers\x12\x1a\n" +
+	"\brendered\x18\x0e \x01(\tR\brendered\"B\n" +
+	"\n" +
+	"Scheduling\x12\x16\n" +
+	"\x06excess\x18\x01 \x01(\tR\x06excess\x12\x1c\n" +
+	"\tpartition\x18\x02 \x01(\tR\tpartition\"<\n" +
+	"\x06Filter\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"interfaces\x18\x02 \x03(\tR\n" +
+	"interfaces\"\xa3\x02\n" +
+	"\aPolicer\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x12\n" +
+	"\x04rate\x18\x03 \x01(\x04R\x04rate\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\x04R\x05burst\x12\x1b\n" +
+	"\tpeak_rate\x18\x05 \x01(\x04R\bpeakRate\x12\x1d\n" +
+	"\n" +
+	"peak_burst\x18\x06 \x01(\x04R\tpeakBurst\x122\n" +
+	"\x06exceed\x18\a \x01(\v2\x1a.millrace.policy.v1.ActionR\x06exceed\x124\n" +
+	"\aviolate\x18\b \x01(\v2\x1a.millrace.policy.v1.ActionR\aviolate\x12\x1e\n" +
+	"\n" +
+	"interfaces\x18\t \x03(\tR\n" +
+	"interfaces\"y\n" +
+	"\x06Action\x12\x12\n" +
+	"\x04drop\x18\x01 \x01(\bR\x04drop\x12\x17\n" +
+	"\x04mark\x18\x02 \x01(\rH\x00R\x04mark\x88\x01\x01\x12#\n" +
+	"\rloss_priority\x18\x03 \x01(\tR\flossPriority\x12\x14\n" +
+	"\x05queue\x18\x04 \x01(\tR\x05queueB\a\n" +
+	"\x05_mark\"\xdf\x01\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x16\n" +
 	"\x06weight\x18\x03 \x01(\rR\x06weight\x12\x16\n" +
 	"\x06buffer\x18\x04 \x01(\rR\x06buffer\x12\x1a\n" +
 	"\bpriority\x18\x05 \x01(\rR\bpriority\x12\x18\n" +
-	"\adefault\x18\x06 \x01(\bR\adefault\"D\n" +
+	"\adefault\x18\x06 \x01(\bR\adefault\x12\x19\n" +
+	"\bmax_rate\x18\a \x01(\rR\amaxRate\x121\n" +
+	"\x06curves\x18\b \x03(\v2\x19.millrace.policy.v1.CurveR\x06curves\"\x84\x01\n" +
+	"\x05Curve\x12#\n" +
+	"\rloss_priority\x18\x01 \x01(\tR\flossPriority\x12\x10\n" +
+	"\x03min\x18\x02 \x01(\rR\x03min\x12\x10\n" +
+	"\x03max\x18\x03 \x01(\rR\x03max\x12 \n" +
+	"\vprobability\x18\x04 \x01(\rR\vprobability\x12\x10\n" +
+	"\x03ecn\x18\x05 \x01(\bR\x03ecn\"D\n" +
 	"\x0ePortScheduling\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x14\n" +
 	"\x05speed\x18\x02 \x01(\x04R\x05speed\"g\n" +
@@ -863,14 +1422,23 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x12\n" +
 	"\x04hops\x18\x03 \x03(\tR\x04hops\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x8a\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xdc\x02\n" +
 	"\fRedirectRule\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\rR\bsequence\x12\x12\n" +
 	"\x04pair\x18\x02 \x01(\tR\x04pair\x12\x10\n" +
 	"\x03src\x18\x03 \x01(\tR\x03src\x12\x10\n" +
 	"\x03dst\x18\x04 \x01(\tR\x03dst\x12\x14\n" +
 	"\x05queue\x18\x05 \x01(\tR\x05queue\x12\x10\n" +
-	"\x03lsp\x18\x06 \x01(\tR\x03lsp\"4\n" +
+	"\x03lsp\x18\x06 \x01(\tR\x03lsp\x12\x16\n" +
+	"\x06filter\x18\a \x01(\tR\x06filter\x12\x14\n" +
+	"\x05class\x18\b \x01(\tR\x05class\x12\x14\n" +
+	"\x05dscps\x18\t \x03(\rR\x05dscps\x12\x1a\n" +
+	"\bprotocol\x18\n" +
+	" \x01(\rR\bprotocol\x12!\n" +
+	"\fsource_ports\x18\v \x01(\tR\vsourcePorts\x12+\n" +
+	"\x11destination_ports\x18\f \x01(\tR\x10destinationPorts\x12\x17\n" +
+	"\x04mark\x18\r \x01(\rH\x00R\x04mark\x88\x01\x01B\a\n" +
+	"\x05_mark\"4\n" +
 	"\n" +
 	"ConfigUnit\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
@@ -892,7 +1460,7 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 	return file_millrace_policy_v1_policy_proto_rawDescData
 }
 
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*CheckRequest)(nil),   // 0: millrace.policy.v1.CheckRequest
 	(*CheckResponse)(nil),  // 1: millrace.policy.v1.CheckResponse
@@ -901,30 +1469,41 @@ var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*PlanResponse)(nil),   // 4: millrace.policy.v1.PlanResponse
 	(*SkippedPair)(nil),    // 5: millrace.policy.v1.SkippedPair
 	(*RouterPlan)(nil),     // 6: millrace.policy.v1.RouterPlan
-	(*Queue)(nil),          // 7: millrace.policy.v1.Queue
-	(*PortScheduling)(nil), // 8: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),            // 9: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),   // 10: millrace.policy.v1.RedirectRule
-	(*ConfigUnit)(nil),     // 11: millrace.policy.v1.ConfigUnit
+	(*Scheduling)(nil),     // 7: millrace.policy.v1.Scheduling
+	(*Filter)(nil),         // 8: millrace.policy.v1.Filter
+	(*Policer)(nil),        // 9: millrace.policy.v1.Policer
+	(*Action)(nil),         // 10: millrace.policy.v1.Action
+	(*Queue)(nil),          // 11: millrace.policy.v1.Queue
+	(*Curve)(nil),          // 12: millrace.policy.v1.Curve
+	(*PortScheduling)(nil), // 13: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),            // 14: millrace.policy.v1.Lsp
+	(*RedirectRule)(nil),   // 15: millrace.policy.v1.RedirectRule
+	(*ConfigUnit)(nil),     // 16: millrace.policy.v1.ConfigUnit
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	2,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
 	6,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
 	5,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
-	7,  // 3: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	8,  // 4: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	9,  // 5: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	10, // 6: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	11, // 7: millrace.policy.v1.RouterPlan.units:type_name -> millrace.policy.v1.ConfigUnit
-	0,  // 8: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	3,  // 9: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	1,  // 10: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	4,  // 11: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	10, // [10:12] is the sub-list for method output_type
-	8,  // [8:10] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	11, // 3: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	13, // 4: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	14, // 5: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	15, // 6: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	16, // 7: millrace.policy.v1.RouterPlan.units:type_name -> millrace.policy.v1.ConfigUnit
+	7,  // 8: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	8,  // 9: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	9,  // 10: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	10, // 11: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	10, // 12: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	12, // 13: millrace.policy.v1.Queue.curves:type_name -> millrace.policy.v1.Curve
+	0,  // 14: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	3,  // 15: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	1,  // 16: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	4,  // 17: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	16, // [16:18] is the sub-list for method output_type
+	14, // [14:16] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -932,13 +1511,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
+	file_millrace_policy_v1_policy_proto_msgTypes[10].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiLQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCSJvCgxQbGFuUmVzcG9uc2USLQoFcGxhbnMYASADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIwCgdza2lwcGVkGAIgAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLlNraXBwZWRQYWlyIisKC1NraXBwZWRQYWlyEgwKBHBhaXIYASABKAkSDgoGcmVhc29uGAIgASgJIqsCCgpSb3V0ZXJQbGFuEg4KBnJvdXRlchgBIAEoCRIpCgZxdWV1ZXMYAiADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuUXVldWUSMQoFcG9ydHMYAyADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUG9ydFNjaGVkdWxpbmcSJQoEbHNwcxgEIAMoCzIXLm1pbGxyYWNlLnBvbGljeS52MS5Mc3ASLwoFcnVsZXMYBSADKAsyIC5taWxscmFjZS5wb2xpY3kudjEuUmVkaXJlY3RSdWxlEhcKD3J1bGVfaW50ZXJmYWNlcxgGIAMoCRItCgV1bml0cxgHIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Db25maWdVbml0Eg8KB3JlYXNvbnMYCCADKAkiZAoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgiMgoOUG9ydFNjaGVkdWxpbmcSEQoJaW50ZXJmYWNlGAEgASgJEg0KBXNwZWVkGAIgASgEIkYKA0xzcBIMCgRuYW1lGAEgASgJEhMKC2Rlc3RpbmF0aW9uGAIgASgJEgwKBGhvcHMYAyADKAkSDgoGcmVhc29uGAQgASgJImQKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJIigKCkNvbmZpZ1VuaXQSDAoEcGF0aBgBIAEoCRIMCgRqc29uGAIgASgJMqgBCg1Qb2xpY3lTZXJ2aWNlEkwKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlEkkKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z");
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkibwoMUGxhblJlc3BvbnNlEi0KBXBsYW5zGAEgAygLMh4ubWlsbHJhY2UucG9saWN5LnYxLlJvdXRlclBsYW4SMAoHc2tpcHBlZBgCIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ta2lwcGVkUGFpciIrCgtTa2lwcGVkUGFpchIMCgRwYWlyGAEgASgJEg4KBnJlYXNvbhgCIAEoCSLyAwoKUm91dGVyUGxhbhIOCgZyb3V0ZXIYASABKAkSKQoGcXVldWVzGAIgAygLMhkubWlsbHJhY2UucG9saWN5LnYxLlF1ZXVlEjEKBXBvcnRzGAMgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTY2hlZHVsaW5nEiUKBGxzcHMYBCADKAsyFy5taWxscmFjZS5wb2xpY3kudjEuTHNwEi8KBXJ1bGVzGAUgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZGlyZWN0UnVsZRIXCg9ydWxlX2ludGVyZmFjZXMYBiADKAkSLQoFdW5pdHMYByADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnVW5pdBIPCgdyZWFzb25zGAggAygJEg4KBnBvbGljeRgJIAEoCRIyCgpzY2hlZHVsaW5nGAogASgLMh4ubWlsbHJhY2UucG9saWN5LnYxLlNjaGVkdWxpbmcSEwoLYnVmZmVyX3RpbWUYCyABKAQSKwoHZmlsdGVycxgMIAMoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5GaWx0ZXISLQoIcG9saWNlcnMYDSADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUG9saWNlchIQCghyZW5kZXJlZBgOIAEoCSIvCgpTY2hlZHVsaW5nEg4KBmV4Y2VzcxgBIAEoCRIRCglwYXJ0aXRpb24YAiABKAkiKgoGRmlsdGVyEgwKBG5hbWUYASABKAkSEgoKaW50ZXJmYWNlcxgCIAMoCSLXAQoHUG9saWNlchIMCgRuYW1lGAEgASgJEg0KBXF1ZXVlGAIgASgJEgwKBHJhdGUYAyABKAQSDQoFYnVyc3QYBCABKAQSEQoJcGVha19yYXRlGAUgASgEEhIKCnBlYWtfYnVyc3QYBiABKAQSKgoGZXhjZWVkGAcgASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhIrCgd2aW9sYXRlGAggASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhISCgppbnRlcmZhY2VzGAkgAygJIlgKBkFjdGlvbhIMCgRkcm9wGAEgASgIEhEKBG1hcmsYAiABKA1IAIgBARIVCg1sb3NzX3ByaW9yaXR5GAMgASgJEg0KBXF1ZXVlGAQgASgJQgcKBV9tYXJrIqEBCgVRdWV1ZRIMCgRuYW1lGAEgASgJEgoKAmlkGAIgASgNEg4KBndlaWdodBgDIAEoDRIOCgZidWZmZXIYBCABKA0SEAoIcHJpb3JpdHkYBSABKA0SDwoHZGVmYXVsdBgGIAEoCBIQCghtYXhfcmF0ZRgHIAEoDRIpCgZjdXJ2ZXMYCCADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuQ3VydmUiWgoFQ3VydmUSFQoNbG9zc19wcmlvcml0eRgBIAEoCRILCgNtaW4YAiABKA0SCwoDbWF4GAMgASgNEhMKC3Byb2JhYmlsaXR5GAQgASgNEgsKA2VjbhgFIAEoCCIyCg5Qb3J0U2NoZWR1bGluZxIRCglpbnRlcmZhY2UYASABKAkSDQoFc3BlZWQYAiABKAQiRgoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAki8QEKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBQgcKBV9tYXJrIigKCkNvbmZpZ1VuaXQSDAoEcGF0aBgBIAEoCRIMCgRqc29uGAIgASgJMqgBCg1Qb2xpY3lTZXJ2aWNlEkwKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlEkkKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z");
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -109,6 +109,13 @@ export type PlanRequest = Message<"millrace.policy.v1.PlanRequest"> & {
    * @generated from field: string router = 2;
    */
   router: string;
+
+  /**
+   * A vendor's words to fill RouterPlan.rendered with: junos, or empty for none. Units are always there.
+   *
+   * @generated from field: string render = 3;
+   */
+  render: string;
 };
 
 /**
@@ -217,6 +224,48 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
    * @generated from field: repeated string reasons = 8;
    */
   reasons: string[];
+
+  /**
+   * Name of the policy behind it.
+   *
+   * @generated from field: string policy = 9;
+   */
+  policy: string;
+
+  /**
+   * How queues share what others leave.
+   *
+   * @generated from field: millrace.policy.v1.Scheduling scheduling = 10;
+   */
+  scheduling?: Scheduling | undefined;
+
+  /**
+   * A port's whole buffer as nanoseconds at line rate.
+   *
+   * @generated from field: uint64 buffer_time = 11;
+   */
+  bufferTime: bigint;
+
+  /**
+   * The lists of rules, in the order of rules' filter, and where they stand.
+   *
+   * @generated from field: repeated millrace.policy.v1.Filter filters = 12;
+   */
+  filters: Filter[];
+
+  /**
+   * Limits for what enters.
+   *
+   * @generated from field: repeated millrace.policy.v1.Policer policers = 13;
+   */
+  policers: Policer[];
+
+  /**
+   * The plan as PlanRequest.render asked.
+   *
+   * @generated from field: string rendered = 14;
+   */
+  rendered: string;
 };
 
 /**
@@ -225,6 +274,163 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
  */
 export const RouterPlanSchema: GenMessage<RouterPlan> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 6);
+
+/**
+ * Scheduling is the part of weighted round robin that queues have in common.
+ *
+ * @generated from message millrace.policy.v1.Scheduling
+ */
+export type Scheduling = Message<"millrace.policy.v1.Scheduling"> & {
+  /**
+   * weighted or equal.
+   *
+   * @generated from field: string excess = 1;
+   */
+  excess: string;
+
+  /**
+   * work-conserving or strict.
+   *
+   * @generated from field: string partition = 2;
+   */
+  partition: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.Scheduling.
+ * Use `create(SchedulingSchema)` to create a new message.
+ */
+export const SchedulingSchema: GenMessage<Scheduling> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 7);
+
+/**
+ * Filter is a list of rules on the ingress of some interfaces.
+ *
+ * @generated from message millrace.policy.v1.Filter
+ */
+export type Filter = Message<"millrace.policy.v1.Filter"> & {
+  /**
+   * ingress, transit, edge or core.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: repeated string interfaces = 2;
+   */
+  interfaces: string[];
+};
+
+/**
+ * Describes the message millrace.policy.v1.Filter.
+ * Use `create(FilterSchema)` to create a new message.
+ */
+export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 8);
+
+/**
+ * Policer limits what arrives for a queue, on each interface by itself.
+ *
+ * @generated from message millrace.policy.v1.Policer
+ */
+export type Policer = Message<"millrace.policy.v1.Policer"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string queue = 2;
+   */
+  queue: string;
+
+  /**
+   * Bit/s and bytes.
+   *
+   * @generated from field: uint64 rate = 3;
+   */
+  rate: bigint;
+
+  /**
+   * @generated from field: uint64 burst = 4;
+   */
+  burst: bigint;
+
+  /**
+   * 0 for two colours.
+   *
+   * @generated from field: uint64 peak_rate = 5;
+   */
+  peakRate: bigint;
+
+  /**
+   * @generated from field: uint64 peak_burst = 6;
+   */
+  peakBurst: bigint;
+
+  /**
+   * Above rate, and above peak_rate.
+   *
+   * @generated from field: millrace.policy.v1.Action exceed = 7;
+   */
+  exceed?: Action | undefined;
+
+  /**
+   * @generated from field: millrace.policy.v1.Action violate = 8;
+   */
+  violate?: Action | undefined;
+
+  /**
+   * @generated from field: repeated string interfaces = 9;
+   */
+  interfaces: string[];
+};
+
+/**
+ * Describes the message millrace.policy.v1.Policer.
+ * Use `create(PolicerSchema)` to create a new message.
+ */
+export const PolicerSchema: GenMessage<Policer> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 9);
+
+/**
+ * Action is what happens to packets out of profile.
+ *
+ * @generated from message millrace.policy.v1.Action
+ */
+export type Action = Message<"millrace.policy.v1.Action"> & {
+  /**
+   * @generated from field: bool drop = 1;
+   */
+  drop: boolean;
+
+  /**
+   * @generated from field: optional uint32 mark = 2;
+   */
+  mark?: number | undefined;
+
+  /**
+   * Empty, low, medium-low, medium-high or high.
+   *
+   * @generated from field: string loss_priority = 3;
+   */
+  lossPriority: string;
+
+  /**
+   * Queue they move to; empty: none.
+   *
+   * @generated from field: string queue = 4;
+   */
+  queue: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.Action.
+ * Use `create(ActionSchema)` to create a new message.
+ */
+export const ActionSchema: GenMessage<Action> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 10);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -269,6 +475,20 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
    * @generated from field: bool default = 6;
    */
   default: boolean;
+
+  /**
+   * The most the queue may use of the port's rate, percent; 0: all.
+   *
+   * @generated from field: uint32 max_rate = 7;
+   */
+  maxRate: number;
+
+  /**
+   * Random early drop; loss_priority is empty where it is for all packets.
+   *
+   * @generated from field: repeated millrace.policy.v1.Curve curves = 8;
+   */
+  curves: Curve[];
 };
 
 /**
@@ -276,7 +496,46 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 7);
+  messageDesc(file_millrace_policy_v1_policy, 11);
+
+/**
+ * Curve is the drop probability by fill of the queue's buffer, percent.
+ *
+ * @generated from message millrace.policy.v1.Curve
+ */
+export type Curve = Message<"millrace.policy.v1.Curve"> & {
+  /**
+   * @generated from field: string loss_priority = 1;
+   */
+  lossPriority: string;
+
+  /**
+   * @generated from field: uint32 min = 2;
+   */
+  min: number;
+
+  /**
+   * @generated from field: uint32 max = 3;
+   */
+  max: number;
+
+  /**
+   * @generated from field: uint32 probability = 4;
+   */
+  probability: number;
+
+  /**
+   * @generated from field: bool ecn = 5;
+   */
+  ecn: boolean;
+};
+
+/**
+ * Describes the message millrace.policy.v1.Curve.
+ * Use `create(CurveSchema)` to create a new message.
+ */
+export const CurveSchema: GenMessage<Curve> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 12);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -302,7 +561,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 8);
+  messageDesc(file_millrace_policy_v1_policy, 13);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -336,9 +595,11 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 9);
+  messageDesc(file_millrace_policy_v1_policy, 14);
 
 /**
+ * RedirectRule is a rule of a redirect or of a class. Match fields that are empty fit all packets.
+ *
  * @generated from message millrace.policy.v1.RedirectRule
  */
 export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
@@ -348,7 +609,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
   sequence: number;
 
   /**
-   * Pair id.
+   * Pair id; empty for a class.
    *
    * @generated from field: string pair = 2;
    */
@@ -370,11 +631,56 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
   queue: string;
 
   /**
-   * Empty on transit routers, which only classify.
+   * Empty where the rule only classifies.
    *
    * @generated from field: string lsp = 6;
    */
   lsp: string;
+
+  /**
+   * Name of the filter the rule is in.
+   *
+   * @generated from field: string filter = 7;
+   */
+  filter: string;
+
+  /**
+   * Name of the class; empty for a pair.
+   *
+   * @generated from field: string class = 8;
+   */
+  class: string;
+
+  /**
+   * @generated from field: repeated uint32 dscps = 9;
+   */
+  dscps: number[];
+
+  /**
+   * IP protocol number; 0: any.
+   *
+   * @generated from field: uint32 protocol = 10;
+   */
+  protocol: number;
+
+  /**
+   * A port, or first-last.
+   *
+   * @generated from field: string source_ports = 11;
+   */
+  sourcePorts: string;
+
+  /**
+   * @generated from field: string destination_ports = 12;
+   */
+  destinationPorts: string;
+
+  /**
+   * DSCP written into the packets.
+   *
+   * @generated from field: optional uint32 mark = 13;
+   */
+  mark?: number | undefined;
 };
 
 /**
@@ -382,7 +688,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 10);
+  messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
  * ConfigUnit is the smallest piece of configuration that is diffed, replaced or deleted as one:
@@ -411,7 +717,7 @@ export type ConfigUnit = Message<"millrace.policy.v1.ConfigUnit"> & {
  * Use `create(ConfigUnitSchema)` to create a new message.
  */
 export const ConfigUnitSchema: GenMessage<ConfigUnit> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 11);
+  messageDesc(file_millrace_policy_v1_policy, 16);
 
 /**
  * PolicyService is served by services/policy.

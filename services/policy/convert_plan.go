@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/render/junos"
+	"github.com/millrace/millrace/services/policy/render/openconfig"
+)
+
+// renderers write a plan in a vendor's words for people to read; OpenConfig is in every answer as units.
+var renderers = map[string]func(compile.RouterPlan) (string, error){"junos": junos.Text}
+
+// Response is what the API answers of a compiled policy: all plans, or one
+// router's, and where render names a vendor, in its words as well.
+func Response(result compile.Result, only, render string) (*policyv1.PlanResponse, error) {
+	text, known := renderers[render]
+	if render != "" && !known {
+		return nil, fmt.Errorf("there is no rendering %q; write junos, or leave it out", render)
+	}
+	out := &policyv1.PlanResponse{}
+	for _, plan := range result.Plans {
+		if only != "" && plan.Router != only {
+			continue
+		}
+		m, err := planToProto(plan)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			if m.Rendered, err = text(plan); err != nil {
+				return nil, fmt.Errorf("render the plan of %s: %w", plan.Router, err)
+			}
+		}
+		out.Plans = append(out.Plans, m)
+	}
+	for _, s := range result.Skipped {
+		out.Skipped = append(out.Skipped, &policyv1.SkippedPair{Pair: s.Pair, Reason: s.Why})
+	}
+	return out, nil
+}
+
+func planToProto(p compile.RouterPlan) (*policyv1.RouterPlan, error) {
+	list, err := openconfig.Units(p)
+	if err != nil {
+		return nil, err
+	}
+	out := &policyv1.RouterPlan{
+		Router: p.Router, Reasons: p.Reasons, Policy: p.Policy, BufferTime: uint64(p.BufferTime),
+		Scheduling: &policyv1.Scheduling{Excess: p.Scheduling.Excess.String(), Partition: p.Scheduling.Partition.String()},
+	}
+	for _, q := range p.Queues {
+		out.Queues = append(out.Queues, queueToProto(q))
+	}
+	for _, port := range p.Ports {
+		out.Ports = append(out.Ports, &policyv1.PortScheduling{Interface: port.Interface, Speed: uint64(port.Speed)})
+	}
+	for _, l := range p.LSPs {
+		m := &policyv1.Lsp{Name: l.Name, Destination: l.Destination.String(), Reason: l.Reason}
+		for _, hop := range l.Hops {
+			m.Hops = append(m.Hops, hop.String())
+		}
+		out.Lsps = append(out.Lsps, m)
+	}
+	filtersToProto(p.Filters, out)
+	for _, o := range p.Policers {
+		out.Policers = append(out.Policers, policerToProto(o))
+	}
+	for _, u := range list {
+		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: u.Path, Json: u.JSON})
+	}
+	return out, nil
+}
+
+func queueToProto(q document.Queue) *policyv1.Queue {
+	out := &policyv1.Queue{
+		Name: q.Name, Id: uint32(q.ID), Weight: uint32(q.Weight), Buffer: uint32(q.Buffer),
+		Priority: uint32(q.Priority), Default: q.Default, MaxRate: uint32(q.MaxRate),
+	}
+	curves := q.WRED
+	if q.RED != nil {
+		curves = []document.Curve{*q.RED}
+	}
+	for _, c := range curves {
+		out.Curves = append(out.Curves, &policyv1.Curve{
+			LossPriority: c.LossPriority.String(), Min: uint32(c.Min), Max: uint32(c.Max), Probability: uint32(c.Probability), Ecn: c.ECN,
+		})
+	}
+	return out
+}
+
+// filtersToProto gives the filters one by one, and their interfaces joined for clients of the first version.
+func filtersToProto(filters []compile.Filter, out *policyv1.RouterPlan) {
+	for _, f := range filters {
+		out.Filters = append(out.Filters, &policyv1.Filter{Name: f.Name, Interfaces: f.Interfaces})
+		out.RuleInterfaces = append(out.RuleInterfaces, f.Interfaces...)
+		for _, r := range f.Rules {
+			out.Rules = append(out.Rules, ruleToProto(f.Name, r))
+		}
+	}
+	slices.Sort(out.RuleInterfaces)
+}
+
+func ruleToProto(filter string, r compile.Rule) *policyv1.RedirectRule {
+	out := &policyv1.RedirectRule{
+		Sequence: r.Sequence, Filter: filter, Pair: r.Pair, Class: r.Class, Queue: r.Queue, Lsp: r.LSP, Mark: codePoint(r.Mark),
+		Src: prefixText(r.Match.Src), Dst: prefixText(r.Match.Dst), Protocol: uint32(r.Match.Protocol),
+		SourcePorts: portsText(r.Match.SrcPort), DestinationPorts: portsText(r.Match.DstPort),
+	}
+	for _, d := range r.Match.DSCPs {
+		out.Dscps = append(out.Dscps, uint32(d))
+	}
+	return out
+}
+
+func policerToProto(o compile.Policer) *policyv1.Policer {
+	return &policyv1.Policer{
+		Name: o.Name, Queue: o.Queue, Rate: uint64(o.Rate), Burst: uint64(o.Burst), PeakRate: uint64(o.PeakRate), PeakBurst: uint64(o.PeakBurst),
+		Exceed: actionToProto(o.Exceed), Violate: actionToProto(o.Violate), Interfaces: o.Interfaces,
+	}
+}
+
+// actionToProto leaves out an action that is none.
+func actionToProto(a document.Action) *policyv1.Action {
+	if a == (document.Action{}) {
+		return nil
+	}
+	return &policyv1.Action{Drop: a.Drop, Mark: codePoint(a.Mark), LossPriority: a.LossPriority.String(), Queue: a.Queue}
+}
+
+func codePoint(d *document.DSCP) *uint32 {
+	if d == nil {
+		return nil
+	}
+	v := uint32(*d)
+	return &v
+}
+
+func prefixText(p netip.Prefix) string {
+	if !p.IsValid() {
+		return ""
+	}
+	return p.String()
+}
+
+func portsText(p *document.PortRange) string {
+	if p == nil {
+		return ""
+	}
+	return p.String()
+}
