@@ -2,7 +2,9 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,6 +87,9 @@ func newPlan(s *scenario.Scenario, folder, binary string) Plan {
 	for _, h := range s.Hosts {
 		n := nodes[h.Name]
 		n.Settings = append(n.Settings, hostSettings()...)
+		for _, key := range slices.Sorted(maps.Keys(h.Settings)) {
+			n.Settings = append(n.Settings, Setting{key, h.Settings[key]})
+		}
 		n.Batch.IP = append(n.Batch.IP, fmt.Sprintf("route add default via %s", h.Gateway))
 		n.Daemons = expandDaemons(s, h.Name, h.Daemons, folder, binary)
 	}

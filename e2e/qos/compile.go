@@ -57,8 +57,12 @@ func makePlan(s *scenario.Scenario, use *scenario.PolicyUse) (plan, error) {
 		return nil, err
 	}
 	in := network(s)
-	in.Policy, in.Pairs = policy, pairs(s, use)
+	in.Policy = policy
+	if rule := compile.AlphaRedirect(policy); rule >= 0 {
+		in.Pairs = pairs(s, use, rule)
+	}
 	in.Paths, in.NoPath = paths(s, compile.Demands(policy, in.Pairs))
+	in.Ways, in.NoWay = ways(s, compile.Crossings(policy, in.Pairs))
 	compiled, err := compile.Compile(in)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func hops(s *scenario.Scenario) []hop {
 }
 
 // pairs places the scenario's pairs where their hosts are attached.
-func pairs(s *scenario.Scenario, use *scenario.PolicyUse) []compile.Pair {
+func pairs(s *scenario.Scenario, use *scenario.PolicyUse, rule int) []compile.Pair {
 	var out []compile.Pair
 	for _, p := range s.Pairs {
 		if len(use.Pairs) > 0 && !slices.Contains(use.Pairs, p.Name) {
@@ -69,7 +69,7 @@ func pairs(s *scenario.Scenario, use *scenario.PolicyUse) []compile.Pair {
 		to, _ := s.Host(p.To)
 		ingress, _, _ := s.Attachment(p.From)
 		egress, _, _ := s.Attachment(p.To)
-		pair := compile.Pair{ID: p.Name, Src: from.Address.Masked(), Dst: to.Address.Masked(), Ingress: ingress.Node, Egress: egress.Node}
+		pair := compile.Pair{ID: p.Name, Src: from.Address.Masked(), Dst: to.Address.Masked(), Ingress: ingress.Node, Egress: egress.Node, Redirect: rule}
 		if p.Count == 0 {
 			out = append(out, pair)
 		}
@@ -107,6 +107,20 @@ func paths(s *scenario.Scenario, demands []compile.Demand) (map[compile.Demand]c
 			}
 		}
 		found[d] = pathOf(s, way, reason)
+	}
+	return found, none
+}
+
+// ways answers for pairs that keep to the IGP's path. Where several are equally
+// short a scenario would have to say more; none has yet.
+func ways(s *scenario.Scenario, crossings []compile.Ends) (map[compile.Ends][]compile.Path, map[compile.Ends]string) {
+	found, none := map[compile.Ends][]compile.Path{}, map[compile.Ends]string{}
+	for _, e := range crossings {
+		if way := cheapest(s, e.From, e.To, nil); way != nil {
+			found[e] = []compile.Path{pathOf(s, way, "the shortest path")}
+		} else {
+			none[e] = fmt.Sprintf("the scenario has no path from %s to %s", e.From, e.To)
+		}
 	}
 	return found, none
 }

@@ -95,6 +95,9 @@ type Host struct {
 	// Gateway is the router's address on the same subnet.
 	Gateway netip.Addr `yaml:"gateway"`
 	Daemons []Daemon   `yaml:"daemons"`
+	// Settings are the host's own kernel settings, paths below /proc/sys, such
+	// as net/ipv4/tcp_recovery.
+	Settings map[string]string `yaml:"settings"`
 }
 
 // Daemon is a program that runs on a node for as long as the lab is up. It is

@@ -92,6 +92,11 @@ func (c *checker) nodes() {
 		path := fmt.Sprintf("$.hosts[%d]", i)
 		check(path+".name", h.Name)
 		c.daemons(path, h.Daemons)
+		for key := range h.Settings {
+			if !strings.HasPrefix(key, "net/") || strings.Contains(key, "..") {
+				c.add(path+".settings", "setting %s of host %s: only those below net/ are a host's own", key, h.Name)
+			}
+		}
 	}
 }
 
