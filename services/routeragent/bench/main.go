@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 )
 
@@ -27,6 +28,7 @@ var benches = map[string]func(*table, int) error{
 func main() {
 	what := flag.String("what", "tree", "tree, set, pairs, packet or swap")
 	runs := flag.Int("runs", 5, "runs of each row, interleaved")
+	profile := flag.String("profile", "", "file for a CPU profile of all of it")
 	flag.Parse()
 	b, ok := benches[*what]
 	if !ok {
@@ -34,12 +36,29 @@ func main() {
 		os.Exit(2)
 	}
 	t := &table{}
+	stop, err := profiled(*profile)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	defer stop()
 	if err := b(t, *runs); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	fmt.Printf("%s, %d runs each, interleaved. %s\n\n", *what, *runs, machine())
 	t.print()
+}
+
+func profiled(file string) (stop func(), err error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	return pprof.StopCPUProfile, pprof.StartCPUProfile(f)
 }
 
 // machine names what the figures depend on.

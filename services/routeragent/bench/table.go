@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -104,7 +103,13 @@ func short(d time.Duration) string {
 }
 
 func digits(x float64) int {
-	return cmp.Compare(100, x) + max(cmp.Compare(10, x), 0)
+	switch {
+	case x >= 100:
+		return 0
+	case x >= 10:
+		return 1
+	}
+	return 2
 }
 
 // ratio is how many times a is b.
