@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -152,41 +153,81 @@ type Elem struct {
 	Keys map[string]string
 }
 
-// SetLeaf takes one leaf a router sent, by its path in YANG.
-func (t *Tree) SetLeaf(path []Elem, value string) error {
+// SetLeaf takes one value a router sent, by its path in YANG: a leaf's, or the
+// JSON of all below the path.
+func (t *Tree) SetLeaf(path []Elem, value any) error {
 	n := t.top
 	for i, e := range path {
-		child := n.schema.byName(bareName(e.Name))
-		if child == nil {
+		child, last := n.schema.byName(bareName(e.Name)), i == len(path)-1
+		switch {
+		case child == nil:
 			return fmt.Errorf("%s is not known here", e.Name)
-		}
-		switch child.kind {
-		case container:
+		case child.kind == container && last:
+			return fillChild(n, child, value)
+		case child.kind == container:
 			n = n.child(child)
-		case list:
-			keys := make([]string, len(child.keys))
-			for k, name := range child.keys {
-				keys[k] = e.Keys[name]
+		case child.kind == list && len(e.Keys) < len(child.keys):
+			return fillChild(n, child, value)
+		case child.kind == list:
+			n = n.entry(child, keysOf(child, e))
+			if object, ok := value.(map[string]any); ok && last {
+				for _, key := range child.keys {
+					delete(object, key)
+				}
+				return fill(n, object)
 			}
-			n = n.entry(child, keys)
-			if i == len(path)-2 && contains(child.keys, path[i+1].Name) {
+			if !last && slices.Contains(child.keys, path[i+1].Name) {
 				return nil // the key's own leaf
 			}
+		case !last:
+			return fmt.Errorf("%s is a leaf", e.Name)
 		default:
-			if i != len(path)-1 {
-				return fmt.Errorf("%s is a leaf", e.Name)
-			}
 			return fillChild(n, child, value)
 		}
 	}
 	return nil
 }
 
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
+func keysOf(s *schema, e Elem) []string {
+	keys := make([]string, len(s.keys))
+	for i, name := range s.keys {
+		keys[i] = e.Keys[name]
 	}
-	return false
+	return keys
+}
+
+// Leaf is one value with its path.
+type Leaf struct {
+	Path  []Elem
+	Value string
+}
+
+// Leaves are the tree as a router streams it: every leaf by itself, the keys of
+// list entries among them.
+func (t *Tree) Leaves() []Leaf {
+	var out []Leaf
+	leaves(t.top, nil, &out)
+	return out
+}
+
+func leaves(n *node, path []Elem, out *[]Leaf) {
+	for _, c := range n.children {
+		e := Elem{Name: c.schema.name}
+		at := append(path[:len(path):len(path)], e)
+		if c.schema.kind == list {
+			e.Keys = map[string]string{}
+			at[len(at)-1] = e
+			for i, key := range c.schema.keys {
+				e.Keys[key] = c.keys[i]
+				*out = append(*out, Leaf{append(at[:len(at):len(at)], Elem{Name: key}), c.keys[i]})
+			}
+		}
+		if c.schema.kind == empty {
+			*out = append(*out, Leaf{Path: at})
+		}
+		for _, v := range c.values {
+			*out = append(*out, Leaf{at, v})
+		}
+		leaves(c, at, out)
+	}
 }

@@ -123,8 +123,15 @@ func TestTextSetLinesAndJSONAreTheSameTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fromLeaves := New()
+	for _, l := range want.Leaves() {
+		if err := fromLeaves.SetLeaf(l.Path, l.Value); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, got := range map[string]*Tree{
-		"text": parse(t, want.Text()), "set lines": parse(t, want.SetLines()), "JSON": fromJSON, "clone": want.Clone(),
+		"leaves": fromLeaves,
+		"text":   parse(t, want.Text()), "set lines": parse(t, want.SetLines()), "JSON": fromJSON, "clone": want.Clone(),
 	} {
 		if diff := cmp.Diff(got.Text(), want.Text()); diff != "" {
 			t.Errorf("%s (-got +want):\n%s", name, diff)
@@ -182,6 +189,21 @@ func TestMistakesAreNamedWithTheirLine(t *testing.T) {
 	}
 }
 
+func TestAnOperatorsConfigurationIsReadWhereItIsKnown(t *testing.T) {
+	got, err := ParseKnown(`system { host-name r1; login { user x { class super-user; } } }
+		groups g { class-of-service { interfaces { xe-0/0/1 { scheduler-map own; shaping-rate 1g; unit 0 { scheduler-map too; } } } } }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := parse(t, "groups g class-of-service interfaces { xe-0/0/1 { scheduler-map own; unit 0 { scheduler-map too; } } }")
+	if diff := cmp.Diff(got.Text(), want.Text()); diff != "" {
+		t.Errorf("known part (-got +want):\n%s", diff)
+	}
+	if _, err := ParseKnown("system { host-name r1;"); err == nil {
+		t.Error("a brace that stays open is accepted")
+	}
+}
+
 func TestDeleteTakesWhatIsNamed(t *testing.T) {
 	for words, gone := range map[string]string{
 		"groups te-managed class-of-service schedulers te-alpha":                       "priority medium-high",
@@ -209,7 +231,7 @@ func TestLeavesOfARouterMakeTheTree(t *testing.T) {
 	scheduler := []Elem{{Name: "groups", Keys: map[string]string{"name": "g"}}, {Name: "class-of-service"}, {Name: "schedulers", Keys: map[string]string{"name": "s"}}}
 	for _, l := range []struct {
 		path  []Elem
-		value string
+		value any
 	}{
 		{append(scheduler[:3:3], Elem{Name: "name"}), "s"},
 		{append(scheduler[:3:3], Elem{Name: "transmit-rate"}, Elem{Name: "percent"}), "5"},
@@ -223,6 +245,14 @@ func TestLeavesOfARouterMakeTheTree(t *testing.T) {
 	want := parse(t, "groups g class-of-service schedulers s { transmit-rate { percent 5; exact; } drop-profile-map loss-priority high protocol any drop-profile d; }")
 	if diff := cmp.Diff(got.Text(), want.Text()); diff != "" {
 		t.Errorf("tree (-got +want):\n%s", diff)
+	}
+	whole := New()
+	below := map[string]any{"class-of-service": map[string]any{"schedulers": []any{map[string]any{
+		"name": "s", "transmit-rate": map[string]any{"percent": 5, "exact": []any{nil}},
+		"drop-profile-map": []any{map[string]any{"loss-priority": "high", "protocol": "any", "drop-profile": "d"}},
+	}}}}
+	if err := whole.SetLeaf(scheduler[:1], below); err != nil || !whole.Equal(want) {
+		t.Errorf("all at once: %v\n%s", err, whole.Text())
 	}
 	if err := got.SetLeaf([]Elem{{Name: "system"}}, "x"); err == nil {
 		t.Error("a path out of the schema is accepted")

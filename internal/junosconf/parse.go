@@ -14,6 +14,18 @@ func Parse(text string) (*Tree, error) {
 	return t, t.Load(text)
 }
 
+// ParseKnown reads curly-brace text and leaves out every statement that
+// schema.txt does not know: for an operator's own configuration.
+func ParseKnown(text string) (*Tree, error) {
+	t := New()
+	tokens, err := scan(text)
+	if err != nil {
+		return nil, err
+	}
+	p := parser{tokens: tokens, lenient: true}
+	return t, p.block(t.top, false, nil)
+}
+
 // Load merges text into t, as the router does. After an error t is undefined.
 func (t *Tree) Load(text string) error {
 	tokens, err := scan(text)
@@ -119,7 +131,11 @@ func unquote(s string) (word string, n int, err error) {
 	return "", 0, errors.New("the quoted word does not end")
 }
 
-type parser struct{ tokens []token }
+type parser struct {
+	tokens []token
+	// lenient parsers pass over what is not known.
+	lenient bool
+}
 
 // block reads statements up to the closing brace, or to the end of the text.
 // prefix stands before each: the name of a list whose entries share its braces,
@@ -156,16 +172,37 @@ func (p *parser) statement(n *node, prefix []string) error {
 	opens := p.tokens[end].is("{")
 	p.tokens = p.tokens[end+1:]
 	if !opens {
-		if err := set(n, words); err != nil {
+		if err := set(n, words); err != nil && !p.lenient {
 			return fmt.Errorf("line %d: %s: %w", line, strings.Join(words, " "), err)
 		}
 		return nil
 	}
 	inner, prefix, err := enter(n, words)
+	if err != nil && p.lenient {
+		return p.skip()
+	}
 	if err != nil {
 		return fmt.Errorf("line %d: %s: %w", line, strings.Join(words, " "), err)
 	}
 	return p.block(inner, true, prefix)
+}
+
+// skip goes behind the brace that closes the block just entered.
+func (p *parser) skip() error {
+	for depth := 1; len(p.tokens) > 0; {
+		t := p.tokens[0]
+		p.tokens = p.tokens[1:]
+		switch {
+		case t.is("{"):
+			depth++
+		case t.is("}"):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+	return errors.New("the text ends before its braces are closed")
 }
 
 func texts(tokens []token) []string {

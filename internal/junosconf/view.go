@@ -1,6 +1,9 @@
 package junosconf
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // View is one place of a configuration, to read from: by the names of YANG.
 type View struct{ n *node }
@@ -84,3 +87,13 @@ func (v View) Values(name string) []string {
 
 // Exists is false for the zero View.
 func (v View) Exists() bool { return v.n != nil }
+
+// Text is what is inside, as `show configuration` of the place prints it.
+func (v View) Text() string {
+	if v.n == nil {
+		return ""
+	}
+	var b strings.Builder
+	print(&b, v.n, "")
+	return b.String()
+}

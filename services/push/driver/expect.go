@@ -17,14 +17,19 @@ type Expectation struct {
 	Tunnels []string
 	// Rules are the sequence numbers each filter must have installed.
 	Rules map[string][]uint32
+	// Other are the units that are not OpenConfig's; their drivers know what follows from them.
+	Other map[string]string
 }
 
 // Expect reads the expectation out of the units a router shall hold.
 func Expect(units map[string]string) (Expectation, error) {
-	e := Expectation{Queues: map[string][]string{}, Rules: map[string][]uint32{}}
+	e := Expectation{Queues: map[string][]string{}, Rules: map[string][]uint32{}, Other: map[string]string{}}
 	queues := map[string][]string{}
 	for _, path := range slices.Sorted(maps.Keys(units)) {
-		kind, _, key, _ := ocunit.Of(path)
+		kind, _, key, known := ocunit.Of(path)
+		if !known {
+			e.Other[path] = units[path]
+		}
 		var err error
 		switch kind {
 		case ocunit.SchedulerPolicy:
