@@ -64,6 +64,9 @@ func poll() *gnmi.SubscribeRequest {
 func check36(t *testing.T) {
 	x := newTarget(t)
 	s := x.subscribe(t, list(gnmi.SubscriptionList_POLL, &gnmi.Subscription{Path: mustPath(t, "/qos/queues")}))
+	if got := s.untilSync(); len(got) != 0 {
+		t.Errorf("before the first poll came %v", got)
+	}
 	for i, want := range []int{0, 2, 2} {
 		if i == 1 {
 			x.must(t, "update /qos/queues/queue[name=a]/config/queue-id 3")
@@ -240,13 +243,16 @@ func check41(t *testing.T) {
 		l := list(mode, x.on(t, gnmi.SubscriptionMode_ON_CHANGE, "/qos/queues"))
 		l.UpdatesOnly = true
 		s := x.subscribe(t, l)
+		if got := s.untilSync(); len(got) != 0 {
+			t.Errorf("%s: before sync came %v", mode, got)
+		}
 		if mode == gnmi.SubscriptionList_POLL {
 			if err := s.stream.Send(poll()); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if got := s.untilSync(); len(got) != 0 {
-			t.Errorf("%s: before sync came %v", mode, got)
+			if got := s.untilSync(); len(got) != 0 {
+				t.Errorf("a poll of updates only brought %v", got)
+			}
 		}
 		if mode == stream {
 			x.must(t, "update /qos/queues/queue[name=a]/config/queue-id 9")

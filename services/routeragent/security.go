@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -51,7 +52,7 @@ type client struct{ name, role string }
 func (a *Agent) identify(ctx context.Context) (client, error) {
 	cert := certificate(ctx)
 	md, _ := metadata.FromIncomingContext(ctx)
-	name, password := md.Get("username"), md.Get("password")
+	name, password := given(md, "username"), given(md, "password")
 	switch {
 	case len(name) == 0 && len(password) == 0 && cert != nil:
 		return a.byCertificate(cert), nil
@@ -65,6 +66,11 @@ func (a *Agent) identify(ctx context.Context) (client, error) {
 		return a.byCertificate(cert), nil
 	}
 	return client{}, status.Error(codes.Unauthenticated, "a client certificate, or username and password in the metadata, are needed")
+}
+
+// given are the values of a key; some clients send an empty one where they have none.
+func given(md metadata.MD, key string) []string {
+	return slices.DeleteFunc(slices.Clone(md.Get(key)), func(v string) bool { return v == "" })
 }
 
 // byCertificate takes the role of the common name, else of an organizational unit.

@@ -19,7 +19,7 @@ func resolve(prefix, path *gnmi.Path) (selection, error) {
 	if err := checkOrigin(prefix, path); err != nil {
 		return nil, err
 	}
-	if len(path.GetElement()) > 0 || len(prefix.GetElement()) > 0 { //nolint:staticcheck // refused, not used
+	if onlyElement(path) || onlyElement(prefix) {
 		return nil, status.Error(codes.InvalidArgument, "the deprecated field element is not supported; use elem")
 	}
 	if path.GetTarget() != "" {
@@ -38,6 +38,11 @@ func resolve(prefix, path *gnmi.Path) (selection, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// onlyElement is true for a path said in the deprecated field alone. gnmi_cli fills both fields; then elem counts.
+func onlyElement(p *gnmi.Path) bool {
+	return len(p.GetElement()) > 0 && len(p.GetElem()) == 0 //nolint:staticcheck // refused, not used
 }
 
 func checkOrigin(prefix, path *gnmi.Path) error {

@@ -119,7 +119,12 @@ func (u *subscriber) round(ctx context.Context) error {
 	return u.out.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_SyncResponse{SyncResponse: true}})
 }
 
+// poll sends what is there when the subscription is made (section 3.5.1.2:
+// before "proceeding to process poll requests"; the clients of openconfig/gnmi wait for it), then once per poll.
 func (u *subscriber) poll() error {
+	if err := u.round(u.out.Context()); err != nil {
+		return err
+	}
 	for {
 		req, err := u.out.Recv()
 		if errors.Is(err, io.EOF) {

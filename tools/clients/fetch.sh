@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Gets the gNMI clients and servers that somebody else wrote, for tests: the Go
+# ones as go.mod pins them, pygnmi as requirements.txt pins it, hashes included.
+# They land in .cache/clients, or where MILLRACE_CLIENTS says.
+set -euo pipefail
+cd "$(dirname "$0")"
+out=${MILLRACE_CLIENTS:-$PWD/../../.cache/clients}
+mkdir -p "$out/bin"
+
+CGO_ENABLED=0 go build -trimpath -o "$out/bin/" tool
+
+[ -x "$out/python/bin/python" ] || python3 -m venv "$out/python"
+"$out/python/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements.txt
