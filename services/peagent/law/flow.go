@@ -45,6 +45,7 @@ type Flow struct {
 	Events    uint32 // loss events so far
 	Timeouts  uint32
 	Phase     Phase
+	limited   bool // as of the last report
 }
 
 // Rate is what the flow may send, packets per second: W/RTT. Zero means no limit.
@@ -64,7 +65,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 		f.start(p, r, level)
 		return false
 	}
-	f.answered = r.Now
+	f.answered, f.limited = r.Now, r.Limited
 	f.smooth(r.RTT)
 	passed, lost := f.count(r)
 	f.since += passed
@@ -83,7 +84,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 func (f *Flow) start(p *Parameters, r Report, level float64) {
 	f.RTT, f.answered, f.decreased, f.expired = r.RTT, r.Now, r.Now, r.Now
 	f.sent, f.received, f.missing = r.Sent, r.Received, r.Sent-r.Received
-	f.since = 0
+	f.since, f.limited = 0, r.Limited
 	f.Phase = Starting
 	f.Window = p.StartWindow * f.Weight * r.RTT
 	if level > 0 {
@@ -142,9 +143,9 @@ func (f *Flow) increase(p *Parameters, passed float64) {
 	}
 }
 
-// Grow doubles a starting flow over Parameters.Doubling; elapsed is the time since the last call.
+// Grow doubles a starting flow over Parameters.Doubling, as long as it uses what it has; elapsed is the time since the last call.
 func (f *Flow) Grow(p *Parameters, elapsed float64) {
-	if f.Phase == Starting {
+	if f.Phase == Starting && f.limited {
 		f.Window *= math.Exp2(elapsed / p.Doubling)
 		f.clamp(p)
 	}

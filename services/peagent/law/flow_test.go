@@ -53,7 +53,7 @@ func TestFlowStates(t *testing.T) {
 	if f.Rate() != 0 {
 		t.Error("a flow whose peer never answered has a limit")
 	}
-	f.Update(&p, Report{Now: 10, RTT: 0.1, Sent: 1000, Received: 400}, 0)
+	f.Update(&p, Report{Now: 10, RTT: 0.1, Sent: 1000, Received: 400, Limited: true}, 0)
 	if f.Phase != Starting || f.Window != p.StartWindow*2*0.1 {
 		t.Errorf("phase %d, window %g after the first answer; packets before it are nobody's loss", f.Phase, f.Window)
 	}

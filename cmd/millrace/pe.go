@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/services/peagent"
+	"github.com/millrace/millrace/services/peagent/datapath"
+)
+
+func peCommand() *cobra.Command {
+	var file string
+	var verbose, remove, probe bool
+	cmd := &cobra.Command{
+		Use:   "pe",
+		Short: "I2VFC agent on a provider edge: VPNs share the core fairly",
+		Long: "Attaches eBPF programs to customer and core ports, measures round-trip time and loss of each VPN flow with management\n" +
+			"packets, and paces the flow by an AIMD window so that throughputs stand in the ratio of the weights.\n" +
+			"When it ends, traffic goes on at the last rates for fail_open and then unshaped; the next start takes over.\n" +
+			"--remove takes everything off the router again.",
+		Example: "  millrace pe --config /etc/millrace/pe.yaml\n" +
+			"  millrace pe --probe\n" +
+			"  millrace pe --remove --config /etc/millrace/pe.yaml",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if probe {
+				return probePE(cmd)
+			}
+			cfg, err := peagent.Load(file)
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			if remove {
+				return peagent.Remove(cfg)
+			}
+			level := slog.LevelInfo
+			if verbose {
+				level = slog.LevelDebug
+			}
+			metrics := prometheus.NewRegistry()
+			metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+			agent := peagent.New(cfg, peagent.Dependencies{Log: log, Metrics: metrics})
+			if err := agent.Start(cmd.Context()); err != nil {
+				return fmt.Errorf("start PE agent: %w", err)
+			}
+			<-cmd.Context().Done()
+			return agent.Stop(context.WithoutCancel(cmd.Context()))
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "/etc/millrace/pe.yaml", "agent configuration")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "log also what is only worth it when something is wrong")
+	cmd.Flags().BoolVar(&remove, "remove", false, "take programs, queues and pinned maps off the router and end")
+	cmd.Flags().BoolVar(&probe, "probe", false, "try what this kernel can do and end")
+	return cmd
+}
+
+// probePE says what the kernel can do, in words.
+func probePE(cmd *cobra.Command) error {
+	f, err := datapath.Probe()
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		name string
+		err  error
+	}{{"eBPF programs", f.Programs}, {"fq (mode edt)", f.Fq}, {"HTB (mode htb)", f.HTB}} {
+		word := "works"
+		if p.err != nil {
+			word = p.err.Error()
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%-16s %s\n", p.name, word)
+	}
+	if f.Programs != nil {
+		return coded{fmt.Errorf("this kernel cannot run the PE agent"), exitUnmet}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%-16s %s\n", "mode: auto is", f.Mode())
+	return nil
+}

@@ -1,0 +1,165 @@
+package peagent
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/millrace/millrace/services/peagent/law"
+)
+
+// Configuration is pe.yaml.
+type Configuration struct {
+	// PE is this router's address as the other PEs know it, usually the loopback. Management packets carry it.
+	PE netip.Addr `yaml:"pe"`
+	// Port is the UDP port of management packets, the same on all PEs.
+	Port uint16 `yaml:"port"`
+	// Core are the ports towards the core.
+	Core []string `yaml:"core"`
+	// VPNs that have customers here.
+	VPNs []VPN `yaml:"vpns"`
+	// Peers are PEs that share bottlenecks with this one but no VPN. PEs at the far end of a VPN need not be named.
+	Peers []netip.Addr `yaml:"peers"`
+	// Keys is the file of keys that protect management packets; see management.LoadKeys. It is read again when it changes.
+	Keys string `yaml:"keys"`
+	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1.
+	Weights string `yaml:"weights"`
+	// Listen is where API and metrics are served, host:port; empty serves none. It is not protected: keep it on the loopback or a management network.
+	Listen string `yaml:"listen"`
+	// Mode is edt, htb, police, or auto: the best the kernel has.
+	Mode string `yaml:"mode"`
+	// Queue bounds each VPN flow's queue, in packets of PacketSize (paper 001, table V: 128).
+	Queue int `yaml:"queue"`
+	// PacketSize in bytes turns windows into rates: what a full packet takes of the core.
+	PacketSize int `yaml:"packet_size"`
+	// Overhead in bytes is what the core adds to each packet beyond what this PE sees.
+	Overhead uint32 `yaml:"overhead"`
+	// Delta is the number of data packets per management packet (table V: 4) …
+	Delta int `yaml:"delta"`
+	// … and PerRoundTrip the most management packets per round-trip time, which is what counts at high rates.
+	PerRoundTrip int `yaml:"per_round_trip"`
+	// FailOpen is how long rates hold without a living agent.
+	FailOpen time.Duration `yaml:"fail_open"`
+	// Tick is how often the control loop looks around.
+	Tick time.Duration `yaml:"tick"`
+	// Flows and Prefixes are the sizes of the kernel's tables.
+	Flows    int `yaml:"flows"`
+	Prefixes int `yaml:"prefixes"`
+	// MarkMask are the bits of the packet mark that carry the VPN flow, ones from bit 0. The default leaves the router
+	// agent's bits alone and numbers 65,533 flows; without a router agent 0xffffff numbers 16 million.
+	MarkMask uint32 `yaml:"mark_mask"`
+	// Pins is the folder, in a bpf file system, that keeps the maps over a restart.
+	Pins string `yaml:"pins"`
+	// FRR is where routes of VRFs are learnt.
+	FRR FRR `yaml:"frr"`
+	Law Law `yaml:"law"`
+}
+
+// VPN is one customer network.
+type VPN struct {
+	Name string `yaml:"name"`
+	// ID is the VPN's number, the same on all PEs.
+	ID uint32 `yaml:"id"`
+	// Ports towards the customer.
+	Ports []string `yaml:"ports"`
+	// VRF whose BGP routes say which prefix is behind which PE; empty learns nothing.
+	VRF string `yaml:"vrf"`
+	// Remotes are prefixes known beforehand.
+	Remotes []Remote `yaml:"remotes"`
+}
+
+// Remote is a PE and what of the VPN is behind it.
+type Remote struct {
+	PE       netip.Addr     `yaml:"pe"`
+	Prefixes []netip.Prefix `yaml:"prefixes"`
+}
+
+// FRR says how to ask it.
+type FRR struct {
+	// Instance is vtysh -N; empty is the default instance.
+	Instance string `yaml:"instance"`
+	// Every is how often routes are read.
+	Every time.Duration `yaml:"every"`
+}
+
+// Law is what may be set of the control law.
+type Law struct {
+	A float64 `yaml:"a"`
+	B float64 `yaml:"b"`
+}
+
+// DefaultConfiguration is table V of the paper, where it speaks.
+func DefaultConfiguration() Configuration {
+	return Configuration{
+		Port: 4756, Mode: "auto", Queue: 128, PacketSize: 1514, Delta: 4, PerRoundTrip: 8,
+		FailOpen: 2 * time.Second, Tick: 5 * time.Millisecond, Flows: 4096, Prefixes: 16384, MarkMask: 0xffff,
+		Pins: "/sys/fs/bpf/millrace/pe", FRR: FRR{Every: 5 * time.Second}, Law: Law{A: 0.1, B: 0.1},
+	}
+}
+
+// Load reads a file over the defaults; unknown keys fail.
+func Load(path string) (Configuration, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return Configuration{}, fmt.Errorf("read configuration: %w", err)
+	}
+	c := DefaultConfiguration()
+	if err := yaml.UnmarshalWithOptions(raw, &c, yaml.Strict()); err != nil {
+		return Configuration{}, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	if err := c.Validate(); err != nil {
+		return Configuration{}, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Validate finds everything that is wrong.
+func (c Configuration) Validate() error {
+	var errs []error
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	need(c.PE.Is4(), "pe: give this router's IPv4 address, usually its loopback's")
+	need(len(c.Core) > 0, "core: name at least one port towards the core")
+	need(c.Keys != "", "keys: name the file of keys")
+	need(c.Port != 0, "port: must not be 0")
+	need(c.Queue > 0 && c.PacketSize >= 64, "queue and packet_size: at least one packet of 64 bytes")
+	need(c.Delta > 0 && c.PerRoundTrip > 0, "delta and per_round_trip: at least 1")
+	need(c.Tick >= time.Millisecond && c.FailOpen >= 10*c.Tick, "tick: at least 1ms, and fail_open at least ten ticks")
+	need(c.Flows > 0 && c.Prefixes > 0, "flows and prefixes: at least 1")
+	_, err := parseMode(c.Mode)
+	need(err == nil, "mode: %q is not auto, edt, htb or police", c.Mode)
+	names, ids, ports := map[string]bool{}, map[uint32]bool{}, map[string]bool{}
+	for _, p := range c.Core {
+		ports[p] = true
+	}
+	for _, v := range c.VPNs {
+		need(v.Name != "" && !names[v.Name], "vpns: name %q is empty or used twice", v.Name)
+		need(v.ID != 0 && !ids[v.ID], "vpn %s: id %d is 0 or used twice", v.Name, v.ID)
+		names[v.Name], ids[v.ID] = true, true
+		for _, p := range v.Ports {
+			need(!ports[p], "vpn %s: port %s is used twice", v.Name, p)
+			ports[p] = true
+		}
+		for _, r := range v.Remotes {
+			need(r.PE.Is4() && r.PE != c.PE, "vpn %s: remote PE %s must be another router's IPv4 address", v.Name, r.PE)
+			for _, p := range r.Prefixes {
+				need(p.IsValid() && p.Addr().Is4(), "vpn %s: prefix %s is not IPv4", v.Name, p)
+			}
+		}
+	}
+	return errors.Join(append(errs, c.parameters().Validate())...)
+}
+
+func (c Configuration) parameters() law.Parameters {
+	p := law.DefaultParameters()
+	p.A, p.B = c.Law.A, c.Law.B
+	p.MaxB = max(p.MaxB, p.B)
+	return p
+}

@@ -1,0 +1,203 @@
+package peagent
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace/millrace/services/peagent/datapath"
+	"github.com/millrace/millrace/services/peagent/law"
+)
+
+const (
+	// perTick bounds the flows visited in one tick: with more, each is visited less often, never less than 20 times in 2 s.
+	perTick = 5000
+	// askAgain is how often a peer that never answered is asked, where there is traffic.
+	askAgain = 200 * time.Millisecond
+	// longestQueue bounds a queue in time: fq drops what departs later than its horizon of 10 s.
+	longestQueue = 5e9
+)
+
+// run is the control loop.
+func (a *Agent) run(ctx context.Context) {
+	tick := time.NewTicker(a.cfg.Tick)
+	second := time.NewTicker(time.Second)
+	defer tick.Stop()
+	defer second.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-second.C:
+			a.everySecond()
+		case <-tick.C:
+			a.mu.Lock()
+			a.step()
+			a.mu.Unlock()
+		}
+	}
+}
+
+// step visits the next stripe of flows.
+func (a *Agent) step() {
+	now := datapath.Now()
+	a.dp.KeepAlive(now + uint64(a.cfg.FailOpen))
+	for range min(perTick, len(a.reg.flows)) {
+		if a.cursor >= len(a.reg.flows) {
+			a.cursor = 0
+			a.turn(now)
+		}
+		a.visit(uint32(a.cursor), now)
+		a.cursor++
+	}
+	a.requests.flush()
+}
+
+// turn closes a round over all flows: what the flows of a domain have in common.
+func (a *Agent) turn(now uint64) {
+	a.elapsed = float64(now-a.turned) / 1e9
+	a.turned = now
+	a.own = a.sums
+	a.sums = law.Reference{}
+	total := a.domain(now)
+	a.reference, a.common = total.Price(), total.Common()
+	a.level = 0
+	if a.weights > 0 {
+		a.level = a.rates / a.weights
+	}
+	a.rates, a.weights = 0, 0
+	if a.settle {
+		a.settle = false
+		for i := range a.reg.flows {
+			a.reg.flows[i].Settle()
+		}
+	}
+}
+
+// visit runs the law on one flow.
+func (a *Agent) visit(slot uint32, now uint64) {
+	f, k := &a.reg.flows[slot], &a.dp.Flows[slot]
+	if !f.egress.IsValid() {
+		return
+	}
+	a.learn(slot, f)
+	before := f.Phase
+	if f.Tick(&a.law, seconds(now), seconds(f.waiting)) {
+		a.metrics.timeouts.Inc()
+	}
+	if before != law.Unanswered && f.Phase == law.Unanswered {
+		a.lost(f)
+	}
+	f.Grow(&a.law, a.elapsed)
+	f.B = law.Decrease(&a.law, f.Price(&a.law, a.common), a.reference)
+	if f.Phase == law.Unanswered && f.waiting != 0 && seconds(now)-seconds(f.waiting) > a.law.DeadAfter {
+		a.lost(f)
+	}
+	if f.Phase == law.Avoiding && f.active(now) {
+		a.sums.Add(&a.law, &f.Flow, a.common)
+		a.rates, a.weights = a.rates+f.Rate(), a.weights+f.Weight
+	}
+	a.apply(slot, f)
+	packets, departs := k.Packets, max(now, k.Next)
+	if a.due(f, packets, departs) {
+		a.ask(slot, f, departs)
+		f.packets = packets
+	}
+}
+
+// active tells whether the flow had anything to send of late.
+func (f *vpnFlow) active(now uint64) bool { return f.requested+uint64(time.Second) > now }
+
+// learn takes in the latest answer, if it is new.
+func (a *Agent) learn(slot uint32, f *vpnFlow) {
+	e, ok := a.dp.Echo(slot)
+	if !ok || e.Begin <= f.answered {
+		return
+	}
+	f.answered = e.Begin
+	f.waiting = 0
+	if f.answered < f.sequence {
+		f.waiting = f.requested
+	}
+	k := &a.dp.Flows[slot]
+	packets, waited := k.Packets, k.Waited
+	limited := float64(waited-f.waited) >= 0.9*float64(packets-f.reported) && packets != f.reported
+	f.reported, f.waited = packets, waited
+	if f.Phase == law.Unanswered {
+		f.warned = false
+	}
+	level := a.level
+	if level == 0 {
+		level = a.inherited(slot, f)
+	}
+	start := f.Phase == law.Starting
+	if f.Update(&a.law, law.Report{Now: float64(e.At) / 1e9, RTT: float64(e.Rtt) / 1e9, Sent: e.Sent, Received: e.Received, Limited: limited}, level) {
+		a.metrics.events.Inc()
+		a.settle = a.settle || start
+	}
+}
+
+// inherited is the level at which an earlier agent left the flow, 0 if there was none.
+func (a *Agent) inherited(slot uint32, f *vpnFlow) float64 {
+	cost := a.dp.Rates[slot].Cost
+	if cost == 0 {
+		return 0
+	}
+	return 1e9 * (1 << 16) / float64(cost) / float64(a.cfg.PacketSize) / f.Weight
+}
+
+// lost warns of a peer that went silent, once.
+func (a *Agent) lost(f *vpnFlow) {
+	f.waiting = 0
+	if !f.warned {
+		a.log.Warn("peer does not answer; its VPN flow is not controlled", "vpn", a.cfg.VPNs[f.vpn].Name, "pe", f.egress)
+		f.warned = true
+	}
+}
+
+// apply sets the rate in the kernel.
+func (a *Agent) apply(slot uint32, f *vpnFlow) {
+	rate := f.Rate() * float64(a.cfg.PacketSize)
+	if f.Phase == law.Unanswered && !f.warned {
+		return // taken over: the last rate holds until the peer answers or is given up
+	}
+	limit := uint64(0)
+	if rate > 0 {
+		limit = uint64(min(float64(a.cfg.Queue*a.cfg.PacketSize)/rate*1e9, longestQueue))
+	}
+	a.dp.SetRate(slot, rate, limit)
+	for _, s := range a.schedulers {
+		if err := s.SetRate(slot, rate); err != nil {
+			a.metrics.errors.Inc()
+			a.log.Debug("class not set", "error", err)
+		}
+	}
+}
+
+// due tells whether a management packet is to be sent: every Delta packets, but
+// not more than PerRoundTrip in a round trip; without data only to ask again.
+// What counts is when it would depart, not when it joins the queue.
+func (a *Agent) due(f *vpnFlow, packets, departs uint64) bool {
+	since := time.Duration(departs - min(departs, f.requested))
+	rtt := time.Duration(f.RTT * 1e9)
+	switch {
+	case f.Phase == law.Unanswered:
+		return packets != f.packets && since >= askAgain
+	case packets-f.packets >= uint64(a.cfg.Delta):
+		return since >= rtt/time.Duration(a.cfg.PerRoundTrip)
+	}
+	// The last packets of a burst want an answer, too, and so does a lost request.
+	return (packets != f.packets || f.waiting != 0) && since >= max(rtt, 20*time.Millisecond)
+}
+
+// ask puts a request into the batch; departs is where it will stand in the flow's queue.
+func (a *Agent) ask(slot uint32, f *vpnFlow, departs uint64) {
+	f.sequence++
+	f.requested = departs
+	if f.waiting == 0 {
+		f.waiting = departs
+	}
+	a.requests.add(slot, a.cfg.VPNs[f.vpn].ID, f)
+	a.metrics.requests.Inc()
+}
+
+func seconds(ns uint64) float64 { return float64(ns) / 1e9 }

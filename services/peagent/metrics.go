@@ -1,0 +1,88 @@
+package peagent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/millrace/millrace/services/peagent/datapath"
+)
+
+type metrics struct {
+	requests, events, timeouts, errors prometheus.Counter
+	notes                              *prometheus.CounterVec
+	fairness, jain                     prometheus.Gauge
+}
+
+const prefix = "millrace_services_peagent_"
+
+// newMetrics registers with r; a nil r counts without being shown.
+func newMetrics(r prometheus.Registerer) *metrics {
+	f := promauto.With(r)
+	counter := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return f.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
+	}
+	return &metrics{
+		requests: counter("requests_total", "Management packets sent."),
+		events:   counter("loss_events_total", "Loss events that decreased a window."),
+		timeouts: counter("timeouts_total", "Management packets that stayed without an answer and decreased a window."),
+		errors:   counter("errors_total", "System calls of the control loop that failed: a class not set, a packet not sent."),
+		notes: f.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "notes_total", Help: "Other PEs' notes by result: taken, stale, refused.",
+		}, []string{"result"}),
+		fairness: gauge("fairness", "Weighted fairness index F of the active VPN flows' throughput over the last second."),
+		jain:     gauge("jain", "Jain's fairness index of the active VPN flows' throughput over the last second."),
+	}
+}
+
+// collector shows the kernel's counters when asked.
+type collector struct {
+	agent   *Agent
+	packets *prometheus.Desc
+	flow    map[string]*prometheus.Desc
+}
+
+func newCollector(a *Agent) *collector {
+	c := &collector{agent: a, flow: map[string]*prometheus.Desc{}}
+	c.packets = prometheus.NewDesc(prefix+"management_packets_total", "Management packets the programs saw, by what became of them.", []string{"result"}, nil)
+	for name, help := range map[string]string{
+		"flow_octets_total": "Octets of a VPN flow that left for the core.", "flow_packets_total": "Packets of a VPN flow that left for the core.",
+		"flow_drops_total": "Packets the bounded queue of a VPN flow refused.", "flow_window_packets": "Window of a VPN flow.",
+		"flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.", "flow_rate_bits": "What the window allows, bit/s; 0 is no limit.",
+		"flow_weight": "Weight of a VPN flow.", "flow_loss": "Loss events per packet of a VPN flow.",
+	} {
+		c.flow[name] = prometheus.NewDesc(prefix+name, help, []string{"vpn", "egress"}, nil)
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	out <- c.packets
+	for _, d := range c.flow {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	for i, reason := range datapath.Reasons {
+		if n, err := c.agent.dp.Count(i); err == nil {
+			out <- prometheus.MustNewConstMetric(c.packets, prometheus.CounterValue, float64(n), reason)
+		}
+	}
+	for _, f := range c.agent.Flows() {
+		for name, v := range map[string]float64{
+			"flow_octets_total": float64(f.Octets), "flow_packets_total": float64(f.Packets), "flow_drops_total": float64(f.Drops),
+			"flow_window_packets": f.Window, "flow_rtt_seconds": f.RTT, "flow_rate_bits": f.Rate, "flow_weight": f.Weight, "flow_loss": f.Loss,
+		} {
+			kind := prometheus.GaugeValue
+			if name[len(name)-6:] == "_total" {
+				kind = prometheus.CounterValue
+			}
+			out <- prometheus.MustNewConstMetric(c.flow[name], kind, v, f.VPN, f.Egress.String())
+		}
+	}
+}

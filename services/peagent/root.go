@@ -1,0 +1,298 @@
+package peagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/vishvananda/netlink"
+
+	"github.com/millrace/millrace/services/peagent/bpf"
+	"github.com/millrace/millrace/services/peagent/datapath"
+	"github.com/millrace/millrace/services/peagent/law"
+	"github.com/millrace/millrace/services/peagent/management"
+	"github.com/millrace/millrace/services/peagent/weights"
+)
+
+// Dependencies of the agent.
+type Dependencies struct {
+	Log *slog.Logger
+	// Metrics is where the agent registers and what it serves; nil serves none.
+	Metrics *prometheus.Registry
+}
+
+// Agent controls the VPN flows that enter the network at this PE.
+type Agent struct {
+	cfg     Configuration
+	law     law.Parameters
+	log     *slog.Logger
+	metrics *metrics
+	gather  *prometheus.Registry
+
+	mode       datapath.Mode
+	dp         *datapath.Datapath
+	schedulers []*datapath.Scheduler
+	ports      [][]int // interface indices per VPN
+	conn       *net.UDPConn
+	server     *http.Server
+
+	// mu guards all below, and reads of the datapath's memory against its end.
+	mu       sync.Mutex
+	requests *requests
+	keys     *management.Keyring
+	policy   weights.Policy
+	reg      registry
+	pinned   map[bpf.PePeer]uint32 // slots of an earlier agent
+	next     uint32                // first slot never used
+	notes    map[netip.Addr]peerNote
+
+	// One turn of the control loop over all flows.
+	cursor          int
+	turned, sampled uint64
+	elapsed         float64
+	own, sums       law.Reference
+	rates, weights  float64
+	settle          bool
+	// What the last turn found.
+	reference, common, level float64
+
+	keysRead, weightsRead time.Time
+	cancel                context.CancelFunc
+	running               sync.WaitGroup
+}
+
+// New makes an agent that does nothing yet.
+func New(cfg Configuration, d Dependencies) *Agent {
+	a := &Agent{
+		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Metrics, reg: newRegistry(len(cfg.VPNs)),
+		notes: map[netip.Addr]peerNote{}, policy: weights.Policy{Criterion: weights.Equal, Weights: map[string]float64{}},
+	}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	var r prometheus.Registerer
+	if d.Metrics != nil {
+		r = d.Metrics
+	}
+	a.metrics = newMetrics(r)
+	return a
+}
+
+// Start takes over or sets up the datapath and begins to control. It works in
+// the network namespace of the calling thread.
+func (a *Agent) Start(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Stop(ctx))
+		}
+	}()
+	if !a.law.Safe() {
+		a.log.Warn("a and b are outside the region in which VPN flows and TCP do not disturb each other: a below 1, b below 0.5", "a", a.law.A, "b", a.law.B)
+	}
+	if a.mode, err = a.chooseMode(); err != nil {
+		return err
+	}
+	o := datapath.Options{Folder: a.cfg.Pins, Flows: a.cfg.Flows, Prefixes: a.cfg.Prefixes, MarkMask: a.cfg.MarkMask}
+	if a.dp, err = datapath.Open(o); err != nil {
+		return err
+	}
+	if err = a.remember(); err != nil {
+		return fmt.Errorf("read what the last agent left: %w", err)
+	}
+	if a.conn, err = listen(ctx, netip.AddrPortFrom(a.cfg.PE, a.cfg.Port), a.cfg.MarkMask); err != nil {
+		return err
+	}
+	a.requests = newRequests(a.conn, a.cfg.PE, func(n int) { a.metrics.errors.Add(float64(n)) })
+	keys, err := management.LoadKeys(a.cfg.Keys)
+	if err != nil {
+		return err
+	}
+	if err = a.useKeys(keys); err != nil {
+		return err
+	}
+	newer(a.cfg.Keys, &a.keysRead)
+	if a.cfg.Weights != "" {
+		if a.policy, err = weights.Load(a.cfg.Weights); err != nil {
+			return err
+		}
+		newer(a.cfg.Weights, &a.weightsRead)
+	}
+	if err = a.configure(); err != nil {
+		return err
+	}
+	if err = a.attach(); err != nil {
+		return err
+	}
+	if err = a.serve(ctx); err != nil {
+		return err
+	}
+	a.begin()
+	a.log.Info("controls VPN flows", "pe", a.cfg.PE, "mode", a.mode, "vpns", len(a.cfg.VPNs), "taken over", a.dp.Adopted)
+	return nil
+}
+
+// configure writes the datapath's tables.
+func (a *Agent) configure() error {
+	a.dp.KeepAlive(datapath.Now() + uint64(a.cfg.FailOpen))
+	a.dp.Configure(bpf.PeControl{
+		Local: datapath.Word(a.cfg.PE), Port: a.cfg.Port<<8 | a.cfg.Port>>8, Mode: uint8(a.mode), Key: a.requests.key,
+		Handle: a.mode.Handle(), Overhead: a.cfg.Overhead,
+	})
+	a.ports = make([][]int, len(a.cfg.VPNs))
+	for i, v := range a.cfg.VPNs {
+		for _, p := range v.Ports {
+			l, err := netlink.LinkByName(p)
+			if err != nil {
+				return fmt.Errorf("VPN %s: find port %s: %w", v.Name, p, err)
+			}
+			a.ports[i] = append(a.ports[i], l.Attrs().Index)
+		}
+		if err := a.setRoutes(i, v.configured()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attach puts schedulers and programs on the ports; those that count arrivals first.
+func (a *Agent) attach() error {
+	for _, p := range a.cfg.Core {
+		s, err := datapath.OpenScheduler(p, a.mode, a.cfg.Flows, a.cfg.Queue)
+		if err != nil {
+			return err
+		}
+		a.schedulers = append(a.schedulers, s)
+		if err := a.dp.Attach(p, datapath.Core); err != nil {
+			return err
+		}
+	}
+	for _, v := range a.cfg.VPNs {
+		for _, p := range v.Ports {
+			if err := a.dp.Attach(p, datapath.Customer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// serve opens the API and the metrics.
+func (a *Agent) serve(ctx context.Context) error {
+	if a.cfg.Listen == "" {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle(a.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	if a.gather != nil {
+		a.gather.MustRegister(newCollector(a))
+		mux.Handle("GET /metrics", promhttp.HandlerFor(a.gather, promhttp.HandlerOpts{}))
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("open the API: %w", err)
+	}
+	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	a.server.Protocols = new(http.Protocols)
+	a.server.Protocols.SetHTTP1(true)
+	a.server.Protocols.SetUnencryptedHTTP2(true) // gRPC
+	a.running.Go(func() { _ = a.server.Serve(l) })
+	return nil
+}
+
+func (a *Agent) begin() {
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	a.turned, a.sampled = datapath.Now(), datapath.Now()
+	a.running.Go(func() { a.run(ctx) })
+	a.running.Go(a.readNotes)
+	for _, v := range a.cfg.VPNs {
+		if v.VRF != "" {
+			a.running.Go(func() { a.learnRoutes(ctx) })
+			break
+		}
+	}
+}
+
+// everySecond does what need not be done more often.
+func (a *Agent) everySecond() {
+	a.reload()
+	a.sendNotes()
+	a.mu.Lock()
+	a.sample(datapath.Now())
+	a.mu.Unlock()
+}
+
+// Stop ends the agent and leaves the datapath as it is: the next agent takes over, or it opens after FailOpen.
+func (a *Agent) Stop(ctx context.Context) error {
+	var errs []error
+	if a.cancel != nil {
+		a.cancel()
+	}
+	if a.server != nil {
+		errs = append(errs, a.server.Shutdown(ctx))
+	}
+	if a.conn != nil {
+		errs = append(errs, a.conn.Close())
+	}
+	a.running.Wait()
+	if a.dp != nil {
+		errs = append(errs, a.dp.Close())
+	}
+	a.cancel, a.server, a.conn, a.dp = nil, nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// Remove takes everything of the agent's off the router.
+func Remove(cfg Configuration) error {
+	var errs []error
+	ports := append([]string(nil), cfg.Core...)
+	for _, v := range cfg.VPNs {
+		ports = append(ports, v.Ports...)
+	}
+	for _, p := range ports {
+		errs = append(errs, datapath.Detach(p))
+	}
+	for _, p := range cfg.Core {
+		errs = append(errs, datapath.CloseScheduler(p))
+	}
+	return errors.Join(append(errs, datapath.Unpin(cfg.Pins))...)
+}
+
+func parseMode(text string) (mode datapath.Mode, err error) {
+	for _, m := range []datapath.Mode{datapath.EDT, datapath.HTB, datapath.Police} {
+		if m.String() == text {
+			return m, nil
+		}
+	}
+	if text == "auto" {
+		return datapath.EDT, nil
+	}
+	return 0, fmt.Errorf("unknown mode %q", text)
+}
+
+// chooseMode asks the kernel where the configuration says auto.
+func (a *Agent) chooseMode() (datapath.Mode, error) {
+	if a.cfg.Mode != "auto" {
+		return parseMode(a.cfg.Mode)
+	}
+	f, err := datapath.Probe()
+	if err != nil {
+		return 0, err
+	}
+	if f.Programs != nil {
+		return 0, fmt.Errorf("this kernel cannot run the datapath: %w", f.Programs)
+	}
+	if m := f.Mode(); m != datapath.HTB || a.cfg.Flows <= datapath.MaxHTBFlows {
+		return m, nil
+	}
+	return datapath.Police, nil
+}

@@ -1,0 +1,123 @@
+package peagent
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/millrace/millrace/services/peagent/law"
+	"github.com/millrace/millrace/services/peagent/management"
+	"github.com/millrace/millrace/services/peagent/weights"
+)
+
+// weight of a VPN, by the policy; 1 where it says nothing.
+func (a *Agent) weight(vpn int) float64 {
+	if w, ok := a.policy.Weights[a.cfg.VPNs[vpn].Name]; ok {
+		return w
+	}
+	return 1
+}
+
+// SetWeights changes weights of running flows at once.
+func (a *Agent) SetWeights(changed map[string]float64) error {
+	names := map[string]bool{}
+	for _, v := range a.cfg.VPNs {
+		names[v.Name] = true
+	}
+	for name, w := range changed {
+		if !names[name] {
+			return fmt.Errorf("no VPN here is called %s", name)
+		}
+		if !(w > 0 && w <= weights.Max) {
+			return fmt.Errorf("weight %g of VPN %s: use more than 0 and at most %g", w, name, float64(weights.Max))
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for name, w := range changed {
+		a.policy.Weights[name] = w
+	}
+	a.reweigh()
+	return nil
+}
+
+// reweigh brings the flows to the policy's weights.
+func (a *Agent) reweigh() {
+	var flows []*law.Flow
+	var to []float64
+	changed := false
+	for i := range a.reg.flows {
+		f := &a.reg.flows[i]
+		if f.egress.IsValid() {
+			w := a.weight(f.vpn)
+			changed = changed || w != f.Weight
+			flows, to = append(flows, &f.Flow), append(to, w)
+		}
+	}
+	if changed {
+		law.Reweigh(&a.law, flows, to)
+		a.log.Info("weights changed", "criterion", a.policy.Criterion)
+	}
+}
+
+// Weights are what is in force.
+func (a *Agent) Weights() weights.Policy {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := weights.Policy{Criterion: a.policy.Criterion, Weights: map[string]float64{}}
+	for i, v := range a.cfg.VPNs {
+		p.Weights[v.Name] = a.weight(i)
+	}
+	return p
+}
+
+// reload reads keys and weights again where the files have changed. A file that
+// cannot be read leaves what is in force.
+func (a *Agent) reload() {
+	if newer(a.cfg.Keys, &a.keysRead) {
+		keys, err := management.LoadKeys(a.cfg.Keys)
+		if err == nil {
+			err = a.useKeys(keys)
+		}
+		a.report("keys", err)
+	}
+	if a.cfg.Weights != "" && newer(a.cfg.Weights, &a.weightsRead) {
+		p, err := weights.Load(a.cfg.Weights)
+		if err == nil {
+			a.mu.Lock()
+			a.policy = p
+			a.reweigh()
+			a.mu.Unlock()
+		}
+		a.report("weights", err)
+	}
+}
+
+func (a *Agent) report(what string, err error) {
+	if err != nil {
+		a.log.Error(what+" not read; the last ones stay in force", "error", err)
+		return
+	}
+	a.log.Info(what + " read")
+}
+
+func (a *Agent) useKeys(keys *management.Keyring) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.dp.SetKeys(keys); err != nil {
+		return err
+	}
+	a.keys = keys
+	a.requests.key, _ = keys.Signing()
+	return nil
+}
+
+// newer tells whether a file has changed since it was last asked for.
+func newer(path string, seen *time.Time) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.ModTime().Equal(*seen) {
+		return false
+	}
+	*seen = info.ModTime()
+	return true
+}
