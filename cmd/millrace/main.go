@@ -42,6 +42,8 @@ func root() *cobra.Command {
 		upCommand(),
 		serveCommand(),
 		agentCommand(),
+		peCommand(),
+		vpnCommand(),
 		labCommand(),
 		flowsCommand(),
 		alphaCommand(),
