@@ -1,18 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/internal/units"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
-	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
@@ -68,90 +62,4 @@ func policyCheckCommand() *cobra.Command {
 	}
 	jsonFlag(cmd)
 	return cmd
-}
-
-func policyPlanCommand() *cobra.Command {
-	var router string
-	var showUnits bool
-	cmd := &cobra.Command{
-		Use:     "plan NAME",
-		Short:   "Show what each router shall hold by a policy, now; changes nothing",
-		Example: "  millrace policy plan hntes-two-queue\n  millrace policy plan hntes-two-queue --router wr --units",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, server := apiClient(cmd)
-			r, err := policyv1connect.NewPolicyServiceClient(client, server).
-				Plan(cmd.Context(), connect.NewRequest(&policyv1.PlanRequest{Policy: args[0], Router: router}))
-			if connect.CodeOf(err) == connect.CodeNotFound || connect.CodeOf(err) == connect.CodeFailedPrecondition {
-				return coded{plain(err), exitUnmet}
-			}
-			if err != nil {
-				return fmt.Errorf("plan policy %s: %w", args[0], err)
-			}
-			if wantJSON(cmd) {
-				return printJSON(cmd, r.Msg)
-			}
-			printPlans(cmd.OutOrStdout(), r.Msg, showUnits)
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&router, "router", "", "only this router's plan")
-	cmd.Flags().BoolVar(&showUnits, "units", false, "print the OpenConfig units too")
-	jsonFlag(cmd)
-	return cmd
-}
-
-// plain is an error of the API without the code's name before it.
-func plain(err error) error {
-	var c *connect.Error
-	if errors.As(err, &c) {
-		return errors.New(c.Message())
-	}
-	return err
-}
-
-func printPlans(out io.Writer, r *policyv1.PlanResponse, showUnits bool) {
-	for _, p := range r.GetPlans() {
-		printPlan(out, p)
-		if showUnits {
-			for _, u := range p.GetUnits() {
-				fmt.Fprintf(out, "  %s\n    %s\n", u.GetPath(), strings.ReplaceAll(u.GetJson(), "\n", "\n    "))
-			}
-		}
-	}
-	if len(r.GetPlans()) == 0 {
-		fmt.Fprintln(out, "no router has a part in this policy: no pair is redirected")
-	}
-	for _, s := range r.GetSkipped() {
-		fmt.Fprintf(out, "left out: pair %s, because %s\n", s.GetPair(), s.GetReason())
-	}
-}
-
-func printPlan(out io.Writer, p *policyv1.RouterPlan) {
-	fmt.Fprintf(out, "%s\n", p.GetRouter())
-	for _, why := range p.GetReasons() {
-		fmt.Fprintf(out, "  because   %s\n", why)
-	}
-	for _, q := range p.GetQueues() {
-		note := ""
-		if q.GetDefault() {
-			note = ", default"
-		}
-		fmt.Fprintf(out, "  queue     %s: id %d, %d %% of the rate, %d %% of the buffer, %s%s\n",
-			q.GetName(), q.GetId(), q.GetWeight(), q.GetBuffer(), document.Priority(q.GetPriority()), note)
-	}
-	for _, port := range p.GetPorts() {
-		fmt.Fprintf(out, "  port      %s at %s\n", port.GetInterface(), units.Rate(port.GetSpeed()))
-	}
-	for _, l := range p.GetLsps() {
-		fmt.Fprintf(out, "  LSP       %s by %s\n", l.GetName(), strings.Join(l.GetHops(), ", "))
-	}
-	for _, rule := range p.GetRules() {
-		way := "the path it is on"
-		if rule.GetLsp() != "" {
-			way = "LSP " + rule.GetLsp()
-		}
-		fmt.Fprintf(out, "  rule %4d %s to %s: queue %s, %s (pair %s)\n", rule.GetSequence(), rule.GetSrc(), rule.GetDst(), rule.GetQueue(), way, rule.GetPair())
-	}
-	fmt.Fprintf(out, "  rules on  %s\n", strings.Join(p.GetRuleInterfaces(), ", "))
 }

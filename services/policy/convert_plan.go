@@ -9,18 +9,19 @@ import (
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 	"github.com/millrace/millrace/services/policy/render/junos"
+	"github.com/millrace/millrace/services/policy/render/linux"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
 // renderers write a plan in a vendor's words for people to read; OpenConfig is in every answer as units.
-var renderers = map[string]func(compile.RouterPlan) (string, error){"junos": junos.Text}
+var renderers = map[string]func(compile.RouterPlan) (string, error){"junos": junos.Text, "linux": linux.Text}
 
 // Response is what the API answers of a compiled policy: all plans, or one
 // router's, and where render names a vendor, in its words as well.
 func Response(result compile.Result, only, render string) (*policyv1.PlanResponse, error) {
 	text, known := renderers[render]
 	if render != "" && !known {
-		return nil, fmt.Errorf("there is no rendering %q; write junos, or leave it out", render)
+		return nil, fmt.Errorf("there is no rendering %q; write junos or linux, or leave it out", render)
 	}
 	out := &policyv1.PlanResponse{}
 	for _, plan := range result.Plans {

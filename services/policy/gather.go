@@ -56,10 +56,24 @@ func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compi
 	return nil
 }
 
+// attached finds the routers a prefix is behind. The IGP knows IPv4 only; for IPv6 the interfaces' subnets tell.
+func attached(g *topo.Graph, p netip.Prefix) []*topo.Node {
+	out := g.Locate(p)
+	if len(out) > 0 || p.Addr().Is4() {
+		return out
+	}
+	for _, n := range g.Nodes() {
+		if slices.ContainsFunc(n.Interfaces, func(i topo.Interface) bool { return slices.ContainsFunc(i.Addresses, p.Overlaps) }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // betweenPairs places the pairs written in the policy: they enter at every router that attaches the source.
 func (c *Component) betweenPairs(ctx context.Context, g *topo.Graph, in *compile.Input) error {
 	for _, p := range compile.Between(in.Policy) {
-		sources := g.Locate(p.Src)
+		sources := attached(g, p.Src)
 		if len(sources) == 0 {
 			p.Unplaced = fmt.Sprintf("no router attaches %s", p.Src)
 			in.Pairs = append(in.Pairs, p)
@@ -67,7 +81,7 @@ func (c *Component) betweenPairs(ctx context.Context, g *topo.Graph, in *compile
 		for _, n := range sources {
 			var err error
 			p.Ingress = n.Label()
-			if p.Egress, err = c.nearest(ctx, p.Ingress, g.Locate(p.Dst)); err != nil {
+			if p.Egress, err = c.nearest(ctx, p.Ingress, attached(g, p.Dst)); err != nil {
 				return err
 			}
 			if p.Egress == "" {
@@ -149,7 +163,7 @@ func (c *Component) placePair(ctx context.Context, g *topo.Graph, m *alphav1.Pai
 		p.Unplaced = fmt.Sprintf("its ingress router %s is not in the topology", p.Ingress)
 		return p, nil
 	}
-	p.Egress, err = c.nearest(ctx, p.Ingress, g.Locate(p.Dst))
+	p.Egress, err = c.nearest(ctx, p.Ingress, attached(g, p.Dst))
 	if err == nil && p.Egress == "" {
 		p.Unplaced = fmt.Sprintf("no router attaches %s", p.Dst)
 	}

@@ -202,7 +202,7 @@ type PlanRequest struct {
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Empty: all routers the policy touches.
 	Router string `protobuf:"bytes,2,opt,name=router,proto3" json:"router,omitempty"`
-	// A vendor's words to fill RouterPlan.rendered with: junos, or empty for none. Units are always there.
+	// Whose words to fill RouterPlan.rendered with: junos or linux, or empty for none. Units are always there.
 	Render        string `protobuf:"bytes,3,opt,name=render,proto3" json:"render,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -111,7 +111,7 @@ export type PlanRequest = Message<"millrace.policy.v1.PlanRequest"> & {
   router: string;
 
   /**
-   * A vendor's words to fill RouterPlan.rendered with: junos, or empty for none. Units are always there.
+   * Whose words to fill RouterPlan.rendered with: junos or linux, or empty for none. Units are always there.
    *
    * @generated from field: string render = 3;
    */

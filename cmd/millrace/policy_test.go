@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func runPolicy(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	cmd := policyCommand()
+	usageErrors(cmd)
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	if err == nil {
+		return out.String(), 0
+	}
+	var c coded
+	if !errors.As(err, &c) {
+		return out.String() + err.Error(), exitFailed
+	}
+	return out.String() + err.Error(), c.code
+}
+
+const golden = "../../policies/golden/"
+
+func TestPlansNeedNoControlPlane(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		args []string
+		code int
+		want []string
+	}{
+		{
+			"the plan of one router, for people", []string{"plan", "../../policies/geant-lbe.yaml", "--network", golden + "geant-lbe/network.yaml", "--router", "wr"}, 0,
+			[]string{"lbe: id 2, 0 % of the rate, 15 % of the buffer, low", "work-conserving, excess equal", "DSCP cs6/cs7: queue nc (class network-control)"},
+		},
+		{
+			"a shipped policy by its name, its LSP computed here", []string{"plan", "hntes-wred", "--network", golden + "hntes-wred/network.yaml", "--router", "wr"}, 0,
+			[]string{"LSP       te-lsp-wr-er-0a9a38 by 10.255.0.3, 10.255.0.2", "early drop of loss priority high from 0 % full"},
+		},
+		{
+			"OpenConfig", []string{"plan", "geant-lbe", "--network", golden + "geant-lbe/network.yaml", "--router", "wr", "--render", "openconfig"}, 0,
+			[]string{"/qos/classifiers/classifier[name=te-edge-4]", `"te-qos-ext:excess-sharing": "EQUAL"`},
+		},
+		{
+			"tc and ip", []string{"plan", "geant-lbe", "--network", golden + "geant-lbe/network.yaml", "--router", "wr", "--render", "linux"}, 0,
+			[]string{"tc qdisc replace dev ge-er root handle 7e00: htb default 11", "# te-lbe"},
+		},
+		{
+			"Junos", []string{"plan", "geant-lbe", "--network", golden + "geant-lbe/network.yaml", "--router", "wr", "--render", "junos"}, 0,
+			[]string{"class-of-service {", "te-geant-lbe-lbe"},
+		},
+		{
+			"a file without a network is not for the control plane", []string{"plan", "../../policies/geant-lbe.yaml"}, exitUsage,
+			[]string{"add --network FILE"},
+		},
+		{
+			"an unknown router", []string{"plan", "geant-lbe", "--network", golden + "geant-lbe/network.yaml", "--router", "xr"}, exitUnmet,
+			[]string{"there is no router xr in "},
+		},
+		{
+			"an unknown rendering", []string{"plan", "geant-lbe", "--network", golden + "geant-lbe/network.yaml", "--render", "cobol"}, exitUsage,
+			[]string{"write openconfig, junos or linux"},
+		},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			out, code := runPolicy(t, c.args...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing in:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// A network in which nothing is placed by hand: prefixes are found where they are attached, paths are computed.
+func TestPairsByHandArePlacedAndLedOverTheIGPsPaths(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	policy := write("pairs.yaml", `policy: pairs
+queues:
+  - {name: beta, id: 0, weight: 50, buffer: 50, priority: medium-low, default: true}
+  - {name: alpha, id: 1, weight: 50, buffer: 50, priority: medium-high}
+redirect:
+  - queue: alpha
+    between:
+      - {source: 192.0.2.0/24, destination: 198.51.100.0/24}
+      - {source: '2001:db8:1::/48', destination: '2001:db8:2::/48'}
+      - {source: 203.0.113.0/24, destination: 198.51.100.0/24}
+`)
+	network := write("network.yaml", `routers:
+  - {name: a, loopback: 10.255.0.1, interfaces: [{name: to-b, addresses: [10.0.0.1/31], speed: 1Gbit/s}, {name: cust, addresses: [192.0.2.1/24, '2001:db8:1::1/64'], speed: 1Gbit/s}]}
+  - {name: b, loopback: 10.255.0.2, interfaces: [{name: to-a, addresses: [10.0.0.0/31], speed: 1Gbit/s}, {name: cust, addresses: [198.51.100.1/24, '2001:db8:2::1/64'], speed: 1Gbit/s}]}
+links:
+  - {from: a, to: b, egress: to-b, ingress: to-a, bandwidth: 1Gbit/s}
+`)
+	out, code := runPolicy(t, "plan", policy, "--network", network)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	for _, want := range []string{
+		"filter    ingress on cust", "from 192.0.2.0/24 to 198.51.100.0/24: queue alpha", "from 2001:db8:1::/48 to 2001:db8:2::/48: queue alpha",
+		"filter    transit on to-a", "port      to-b at 1Gbit/s", "because no router attaches 203.0.113.0/24",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+// Package linux shows a router's plan in the words of tc and ip: what
+// services/routeragent makes of it on a router that held nothing before.
+//
+// In: a compile.RouterPlan. Out: text for people. Next: an operator who knows
+// Linux better than OpenConfig; the agent itself obeys the OpenConfig units, and
+// a test holds both to the same numbers.
+package linux
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// Text renders a plan.
+func Text(p compile.RouterPlan) (string, error) {
+	w := &writer{plan: p, paths: map[string]int{}}
+	w.line("# %s: what the router agent holds on a router that held nothing before. Numbers of classes and LSPs are the agent's to give.", p.Router)
+	w.line("# Packets are classified, marked and policed by eBPF programs at tc ingress, which tc has no words for: those lines are comments.")
+	for i, l := range p.LSPs {
+		w.paths[l.Name] = i + 1
+	}
+	for _, port := range p.Ports {
+		w.port(port)
+	}
+	for _, f := range p.Filters {
+		w.filter(f)
+	}
+	for _, o := range p.Policers {
+		w.policer(o)
+	}
+	for _, l := range p.LSPs {
+		w.lsp(l)
+	}
+	return w.text.String(), nil
+}
+
+type writer struct {
+	plan compile.RouterPlan
+	// paths numbers the LSPs.
+	paths map[string]int
+	text  strings.Builder
+}
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
+
+func (w *writer) port(p compile.Port) {
+	w.line("")
+	if p.Speed == 0 {
+		w.line("# %s: its speed is not known here; the agent lays the queues over the line it finds", p.Interface)
+		return
+	}
+	classes := classesOf(w.plan, p)
+	byDefault := 0
+	for _, c := range classes {
+		if c.queue.Default {
+			byDefault = c.number
+		}
+	}
+	w.line("tc qdisc replace dev %s root handle 7e00: htb default 1%x", p.Interface, byDefault)
+	w.line("tc class replace dev %s parent 7e00: classid 7e00:1 htb rate %dbit ceil %dbit", p.Interface, uint64(p.Speed), uint64(p.Speed))
+	for _, c := range classes {
+		w.line("tc class replace dev %s parent 7e00:1 classid 7e00:1%x htb rate %dbit ceil %dbit prio %d quantum %d  # te-%s",
+			p.Interface, c.number, c.rate, c.ceil, c.priority, c.quantum, c.queue.Name)
+		w.line("tc qdisc replace dev %s parent 7e00:1%x handle 7e1%x: bfifo limit %d%s", p.Interface, c.number, c.number, c.buffer, curvesOf(c.queue))
+	}
+}
+
+// curvesOf says the drop curves; which qdisc draws them depends on what the kernel has.
+func curvesOf(q document.Queue) string {
+	var out []string
+	if q.RED != nil {
+		out = append(out, curve("all packets", *q.RED))
+	}
+	for _, c := range q.WRED {
+		out = append(out, curve("loss priority "+c.LossPriority.String(), c))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "  # early drop: " + strings.Join(out, "; ")
+}
+
+func curve(of string, c document.Curve) string {
+	text := fmt.Sprintf("%s from %d %% full, %d %% of them at %d %%", of, c.Min, c.Probability, c.Max)
+	if c.ECN {
+		text += ", marked where ECN is understood"
+	}
+	return text
+}
+
+func (w *writer) filter(f compile.Filter) {
+	w.line("")
+	w.line("# te-%s on %s, ingress:", f.Name, strings.Join(f.Interfaces, ", "))
+	for _, r := range f.Rules {
+		text := "queue te-" + r.Queue
+		if r.LSP != "" {
+			text += ", LSP " + r.LSP
+		}
+		if r.Mark != nil {
+			text += ", DSCP becomes " + r.Mark.String()
+		}
+		w.line("#   %d %s: %s; mark %#08x", r.Sequence, matchText(r.Match), text, uint32(w.number(r.Queue))<<28|uint32(w.paths[r.LSP])<<16)
+	}
+}
+
+func matchText(m compile.Match) string {
+	var out []string
+	add := func(word string, v any, given bool) {
+		if given {
+			out = append(out, fmt.Sprintf("%s %v", word, v))
+		}
+	}
+	add("from", m.Src, m.Src.IsValid())
+	add("to", m.Dst, m.Dst.IsValid())
+	add("dscp", m.DSCPs, len(m.DSCPs) > 0)
+	add("protocol", m.Protocol, m.Protocol != 0)
+	add("source port", m.SrcPort, m.SrcPort != nil)
+	add("destination port", m.DstPort, m.DstPort != nil)
+	if len(out) == 0 {
+		return "every packet"
+	}
+	return strings.Join(out, " ")
+}
+
+func (w *writer) policer(o compile.Policer) {
+	w.line("")
+	w.line("# policer %s on each of %s: queue te-%s, %s with bursts of %s; above it %s", o.Name, strings.Join(o.Interfaces, ", "), o.Queue, o.Rate, o.Burst, actionText(o.Exceed))
+	if o.PeakRate > 0 {
+		w.line("#   above %s with bursts of %s %s", o.PeakRate, o.PeakBurst, actionText(o.Violate))
+	}
+}
+
+func actionText(a document.Action) string {
+	var out []string
+	if a.Drop {
+		out = append(out, "dropped")
+	}
+	if a.Queue != "" {
+		out = append(out, "to queue te-"+a.Queue)
+	}
+	if a.LossPriority != document.LossUnset {
+		out = append(out, "loss priority "+a.LossPriority.String())
+	}
+	if a.Mark != nil {
+		out = append(out, "DSCP becomes "+a.Mark.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+func (w *writer) lsp(l compile.LSP) {
+	n := w.paths[l.Name]
+	var hops []string
+	for _, hop := range l.Hops {
+		hops = append(hops, hop.String())
+	}
+	w.line("")
+	w.line("# %s: FRR SR policy colour %d to %s by the node SIDs of %s", l.Name, n, l.Destination, strings.Join(hops, ", "))
+	w.line("ip rule add pref %d fwmark %#08x/0x0fff0000 lookup %d", 20000+n, n<<16, 20000+n)
+}

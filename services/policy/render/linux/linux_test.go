@@ -1,0 +1,164 @@
+package linux
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/openconfig/ygot/ygot"
+
+	"github.com/millrace/millrace/policies"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/offline"
+	"github.com/millrace/millrace/services/policy/render/openconfig"
+	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/tree"
+)
+
+func plans(t *testing.T, name string) []compile.RouterPlan {
+	t.Helper()
+	dir := filepath.Join("../../../../policies/golden", name)
+	raw, err := os.ReadFile(filepath.Join(dir, "network.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := offline.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := policies.Files.ReadFile(n.Policy)
+	if err != nil {
+		text, err = os.ReadFile(filepath.Join(dir, n.Policy))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, problems := document.Parse(n.Policy, string(text))
+	if err := document.Join(problems); err != nil {
+		t.Fatal(err)
+	}
+	result, err := compile.Compile(n.Input(*p, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Plans
+}
+
+// The view is worth something only as long as the agent computes the same numbers from the OpenConfig of the same plan.
+func TestTheAgentComputesTheSameClasses(t *testing.T) {
+	dirs, err := filepath.Glob("../../../../policies/golden/*/network.yaml")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no golden cases: %v", err)
+	}
+	for _, d := range dirs {
+		name := filepath.Base(filepath.Dir(d))
+		t.Run(name, func(t *testing.T) {
+			for _, plan := range plans(t, name) {
+				compareWithAgent(t, plan)
+			}
+		})
+	}
+}
+
+func compareWithAgent(t *testing.T, plan compile.RouterPlan) {
+	t.Helper()
+	speeds := map[string]uint64{}
+	for _, port := range plan.Ports {
+		speeds[port.Interface] = uint64(port.Speed)
+	}
+	agent, err := intent.Compile(configuration(t, queuesOnly(plan)), func(name string) (intent.Line, bool) {
+		return intent.Line{Rate: max(speeds[name], 1_000_000), Buffer: 1_000_000}, true
+	}, intent.Numbers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range plan.Ports {
+		if port.Speed == 0 {
+			continue
+		}
+		var got, want []string
+		for _, c := range classesOf(plan, port) {
+			got = append(got, fmt.Sprintf("te-%s class %d rate %d ceil %d prio %d quantum %d buffer %d", c.queue.Name, c.number, c.rate, c.ceil, c.priority, c.quantum, c.buffer))
+		}
+		for _, q := range agent.Kernel.Ports[port.Interface].Queues {
+			ceil := q.Ceil
+			if ceil == 0 {
+				ceil = uint64(port.Speed)
+			}
+			want = append(want, fmt.Sprintf("%s class %d rate %d ceil %d prio %d quantum %d buffer %d", q.Name, q.Class, q.Rate, ceil, q.Priority, q.Quantum, q.Buffer))
+		}
+		if diff := cmp.Diff(got, want); diff != "" {
+			t.Errorf("%s %s (-view +agent):\n%s", plan.Router, port.Interface, diff)
+		}
+	}
+}
+
+// queuesOnly leaves out what has no part in the classes' numbers.
+func queuesOnly(plan compile.RouterPlan) compile.RouterPlan {
+	plan.Filters, plan.Policers, plan.LSPs = nil, nil, nil
+	plan.Queues = slices.Clone(plan.Queues)
+	for i := range plan.Queues {
+		plan.Queues[i].RED, plan.Queues[i].WRED = nil, nil
+	}
+	return plan
+}
+
+// configuration is the plan as the agent holds it.
+func configuration(t *testing.T, plan compile.RouterPlan) *tree.Node {
+	t.Helper()
+	list, err := openconfig.Units(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := tree.New()
+	for _, u := range list {
+		gp, err := ygot.StringToStructuredPath(u.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := tree.Resolve(nil, gp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := json.NewDecoder(strings.NewReader(u.JSON))
+		d.UseNumber()
+		var v any
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		if err := config.Replace(p, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return config
+}
+
+func TestTheViewOfAPlan(t *testing.T) {
+	for _, plan := range plans(t, "hntes-three-queue-scavenger") {
+		if plan.Router != "wr" {
+			continue
+		}
+		text, err := Text(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"tc qdisc replace dev ge-cr root handle 7e00: htb default 12",
+			"tc class replace dev ge-cr parent 7e00:1 classid 7e00:11 htb rate 4900000000bit ceil 10000000000bit prio 0 quantum 74186  # te-alpha",
+			"tc qdisc replace dev ge-cr parent 7e00:13 handle 7e13: bfifo limit 1250000",
+			"# te-ingress on ge-w1, ge-wa, ingress:",
+			"# policer alpha-1g on each of ge-w1, ge-wa: queue te-alpha, 1Gbit/s with bursts of 31kB; above it to queue te-scavenger",
+			"ip rule add pref 20001 fwmark 0x00010000/0x0fff0000 lookup 20001",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in:\n%s", want, text)
+			}
+		}
+	}
+}
