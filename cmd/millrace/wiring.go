@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/collectors/telemetry"
 	"github.com/millrace/millrace/collectors/topology"
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
@@ -22,6 +23,8 @@ import (
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
+	"github.com/millrace/millrace/services/push/driver"
+	"github.com/millrace/millrace/services/push/driver/junos"
 	"github.com/millrace/millrace/services/push/driver/openconfig"
 )
 
@@ -127,8 +130,11 @@ func buildPush(p *process) (lifecycle.Named, *mount, error) {
 	policyClient, policyURL := p.to("policy")
 	c := push.New(p.cfg.Push, push.Dependencies{
 		Inventory: p.devices, Store: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
-		Policy:  policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
-		Routers: openconfig.Opener{Credentials: p.tls},
+		Policy: policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
+		Routers: driver.ByOS{
+			device.OSMillrace: openconfig.Opener{Credentials: p.tls},
+			device.OSJunos:    junos.Opener{Credentials: p.tls, Profile: junos.Junos244},
+		},
 	})
 	return hosted("push", c)
 }

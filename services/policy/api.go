@@ -53,6 +53,9 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
 	out, err := Response(result, req.GetRouter(), req.GetRender())
+	if err == nil {
+		err = native(a.c.deps.Inventory, result, out)
+	}
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}

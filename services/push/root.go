@@ -32,7 +32,7 @@ type Dependencies struct {
 	Inventory *device.Inventory
 	Store     *state.Store
 	Policy    policyv1connect.PolicyServiceClient
-	// Routers opens connections; driver/openconfig in production.
+	// Routers opens connections; driver.ByOS in production.
 	Routers    driver.Opener
 	Bus        bus.Bus
 	Log        *slog.Logger

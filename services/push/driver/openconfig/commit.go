@@ -11,8 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/millrace/millrace/internal/gnmiclient"
-	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/services/push/driver"
 )
 
@@ -45,21 +43,9 @@ func (r *router) Commit(ctx context.Context, c driver.Commit) error {
 		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
 	}})}
 	for _, change := range c.Changes {
-		path, err := gnmiclient.ParsePath(change.Path)
-		if err != nil {
+		if err := addChange(req, change); err != nil {
 			return err
 		}
-		if change.After == "" {
-			req.Delete = append(req.Delete, path)
-			continue
-		}
-		value, err := ocunit.Wire(change.Path, change.After)
-		if err != nil {
-			return err
-		}
-		req.Replace = append(req.Replace, &gnmi.Update{
-			Path: path, Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: value}},
-		})
 	}
 	_, err := r.client.Set(ctx, req)
 	return lost(err)

@@ -28,8 +28,16 @@ type Opener struct {
 	Dialer gnmiclient.Dialer
 }
 
-// needed are the models without which the units cannot be said.
-var needed = []string{"openconfig-defined-sets", "openconfig-qos", "openconfig-network-instance"}
+// needed are the models without which the units cannot be said, in the first
+// version that has what they say: percentages of queue management as uint64,
+// a class in a forwarding rule, shares of the excess.
+var needed = []gnmiclient.Need{
+	{Module: "openconfig-defined-sets", Version: "1.0.0"},
+	{Module: "openconfig-qos", Version: "2.0.0"},
+	{Module: "openconfig-network-instance", Version: "4.0.0"},
+	{Module: "openconfig-policy-forwarding", Version: "1.1.0"},
+	{Module: "te-qos-ext", Version: "0.2.0"},
+}
 
 // Open implements driver.Opener.
 func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
@@ -37,11 +45,9 @@ func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error
 	if err != nil {
 		return nil, lost(err)
 	}
-	for _, model := range needed {
-		if !c.Supports(model) {
-			c.Close()
-			return nil, fmt.Errorf("%s does not offer the YANG model %s in its Capabilities; it cannot be driven with OpenConfig", d.Name, model)
-		}
+	if err := c.Require(needed...); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("%w; it cannot be driven with OpenConfig", err)
 	}
 	return &router{name: d.Name, client: c}, nil
 }
