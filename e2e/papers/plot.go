@@ -1,0 +1,96 @@
+package papers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Point of a curve.
+type Point struct{ X, Y float64 }
+
+// Curve is one line of a plot.
+type Curve struct {
+	Name   string
+	Points []Point
+}
+
+// Plot is one figure.
+type Plot struct {
+	Figure, Unit string
+	// XUnit is seconds where empty.
+	XUnit  string
+	Curves []Curve
+}
+
+// merge joins the curves of the same figure.
+func merge(all, more []Plot) []Plot {
+	for _, p := range more {
+		i := slices.IndexFunc(all, func(q Plot) bool { return q.Figure == p.Figure })
+		if i < 0 {
+			all = append(all, Plot{Figure: p.Figure, Unit: p.Unit, XUnit: p.XUnit})
+			i = len(all) - 1
+		}
+		all[i].Curves = append(all[i].Curves, p.Curves...)
+	}
+	return all
+}
+
+// Geometry in SVG user units.
+const (
+	width, height            = 720, 260
+	left, right, top, bottom = 56, 150, 24, 34
+	grid                     = 4
+)
+
+// palette keeps its contrast for people who see few colours.
+var palette = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"}
+
+// SVG draws the plot with axes from zero.
+func (p Plot) SVG() string {
+	maxX, maxY := 1e-9, 1e-9
+	for _, c := range p.Curves {
+		for _, pt := range c.Points {
+			maxX, maxY = max(maxX, pt.X), max(maxY, pt.Y)
+		}
+	}
+	maxY = readable(maxY)
+	x := func(v float64) float64 { return left + v/maxX*(width-left-right) }
+	y := func(v float64) float64 { return top + (1-v/maxY)*(height-top-bottom) }
+	unit := p.XUnit
+	if unit == "" {
+		unit = "s"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11"><rect width="100%%" height="100%%" fill="#fff"/>`, width, height)
+	fmt.Fprintf(&b, `<text x="%d" y="14" font-weight="bold">%s (%s)</text>`, left, escape(p.Figure), escape(p.Unit))
+	for i := 0; i <= grid; i++ {
+		vx, vy := maxX*float64(i)/grid, maxY*float64(i)/grid
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/>`, left, width-right, y(vy), y(vy))
+		fmt.Fprintf(&b, `<text x="%d" y="%.1f" text-anchor="end">%.4g</text><text x="%.1f" y="%d" text-anchor="middle">%.4g %s</text>`, left-6, y(vy)+4, vy, x(vx), height-bottom+18, vx, unit)
+	}
+	for i, c := range p.Curves {
+		colour := palette[i%len(palette)]
+		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="1.5" points="`, colour)
+		for _, pt := range c.Points {
+			fmt.Fprintf(&b, "%.1f,%.1f ", x(pt.X), y(pt.Y))
+		}
+		fmt.Fprintf(&b, `"/><text x="%d" y="%d" fill="%s">%s</text>`, width-right+8, top+12+16*i, colour, escape(c.Name))
+	}
+	return b.String() + "</svg>\n"
+}
+
+func readable(v float64) float64 {
+	step := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10} {
+		if m*step >= v {
+			return m * step
+		}
+	}
+	return v
+}
+
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
+}
