@@ -50,6 +50,7 @@ func root() *cobra.Command {
 		pathsCommand(),
 		policyCommand(),
 		changeCommand(),
+		papersCommand(),
 		referenceCommand(),
 	)
 	usageErrors(cmd)
