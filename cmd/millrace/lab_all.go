@@ -57,7 +57,7 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 				failed = errors.Join(failed, fmt.Errorf("scenario %s: %w", s.Name, err))
 				continue
 			}
-			if err := a.keep(result); err != nil {
+			if err := errors.Join(a.keep(result), keepMeasured(result)); err != nil {
 				return err
 			}
 		}

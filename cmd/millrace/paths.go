@@ -23,7 +23,7 @@ func pathsCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(pathsShowCommand(), pathsComputeCommand())
+	cmd.AddCommand(pathsShowCommand(), pathsComputeCommand(), pathsHostAdviceCommand())
 	return cmd
 }
 

@@ -1,0 +1,36 @@
+// Package scenarios holds the shipped scenarios, and what the lab measured in
+// those whose figures the product quotes.
+//
+// In: measured.json files, written by `make e2e`. Out: metrics. Next: `millrace
+// paths host-advice`.
+package scenarios
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Measured is one run of a scenario.
+type Measured struct {
+	Scenario string             `json:"scenario"`
+	Started  time.Time          `json:"started"`
+	Metrics  map[string]float64 `json:"metrics"`
+}
+
+//go:embed */measured.json
+var files embed.FS
+
+// MeasuredIn reads the figures of a scenario that has them.
+func MeasuredIn(name string) (Measured, error) {
+	var m Measured
+	raw, err := files.ReadFile(name + "/measured.json")
+	if err == nil {
+		err = json.Unmarshal(raw, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("measurements of scenario %s: %w", name, err)
+	}
+	return m, nil
+}
