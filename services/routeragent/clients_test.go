@@ -1,44 +1,23 @@
 package routeragent_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
 
+	"github.com/millrace/millrace/internal/testkit/peers"
 	"github.com/millrace/millrace/services/routeragent"
 )
 
 // Clients of other people judge the agent here: what they cannot read is wrong,
 // whatever our own client makes of it. tools/clients pins them.
-
-// clientTool finds a program of tools/clients. `make test` says where they are,
-// and then none may be missing.
-func clientTool(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("MILLRACE_CLIENTS")
-	file := filepath.Join(dir, name)
-	if dir == "" {
-		file, _ = filepath.Abs(filepath.Join("../../.cache/clients", name))
-	}
-	if _, err := os.Stat(file); err != nil {
-		if dir != "" || os.Getenv("CI") != "" {
-			t.Fatalf("%s is missing; tools/clients/fetch.sh gets it: %v", name, err)
-		}
-		t.Skipf("%s is missing: run tools/clients/fetch.sh", name)
-	}
-	return file
-}
 
 // outside is a target with the files that a program needs to speak to it.
 type outside struct {
@@ -63,7 +42,7 @@ func run(t *testing.T, name string, args ...string) (output string, ok bool) {
 
 func (x *outside) cli(t *testing.T, args ...string) (string, bool) {
 	t.Helper()
-	return run(t, clientTool(t, "bin/gnmi_cli"), append(x.cliFlags(), args...)...)
+	return run(t, peers.Tool(t, "bin/gnmi_cli"), append(x.cliFlags(), args...)...)
 }
 
 func (x *outside) cliFlags() []string {
@@ -105,8 +84,8 @@ func TestGNMICLI(t *testing.T) {
 
 // cliStreams leaves a stream open and changes what it is about.
 func (x *outside) cliStreams(t *testing.T) {
-	out := &lockedBuffer{}
-	cmd := exec.Command(clientTool(t, "bin/gnmi_cli"), append(x.cliFlags(), "-query", "/qos/queues", "-query_type", "streaming", "-display_type", "single")...)
+	out := &peers.Output{}
+	cmd := exec.Command(peers.Tool(t, "bin/gnmi_cli"), append(x.cliFlags(), "-query", "/qos/queues", "-query_type", "streaming", "-display_type", "single")...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -115,23 +94,6 @@ func (x *outside) cliStreams(t *testing.T) {
 	eventually(t, "gnmi_cli shows what is there", func() bool { return strings.Contains(out.String(), "te-alpha") })
 	x.must(t, "update /qos/queues/queue[name=cli]/config/queue-id 77")
 	eventually(t, "gnmi_cli shows the change", func() bool { return strings.Contains(out.String(), "77") })
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // Requests that no well-meaning library sends, written by hand.
@@ -185,7 +147,7 @@ func TestGNXITools(t *testing.T) {
 	x := newOutside(t)
 	gnxi := func(name string, args ...string) (string, bool) {
 		flags := []string{"-target_addr", x.addr, "-target_name", "127.0.0.1", "-ca", x.pki.CA, "-cert", x.cert, "-key", x.key}
-		return run(t, clientTool(t, "bin/"+name), append(flags, args...)...)
+		return run(t, peers.Tool(t, "bin/"+name), append(flags, args...)...)
 	}
 	if out, ok := gnxi("gnmi_capabilities"); !ok || !strings.Contains(out, "openconfig-network-instance") || !strings.Contains(out, "0.10.0") {
 		t.Errorf("gnmi_capabilities:\n%s", out)
@@ -216,7 +178,7 @@ func TestGNXITools(t *testing.T) {
 }
 
 func TestPyGNMI(t *testing.T) {
-	python := clientTool(t, "python/bin/python")
+	python := peers.Tool(t, "python/bin/python")
 	x := newOutside(t)
 	x.stop()
 	x.cfg.Users = usersFile(t, map[string]string{"py": routeragent.RoleOperator})

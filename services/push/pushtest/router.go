@@ -177,8 +177,9 @@ func (r *Router) Commits() int {
 // Capabilities implements gNMI.
 func (r *Router) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.CapabilityResponse, error) {
 	out := &gnmi.CapabilityResponse{GNMIVersion: "0.10.0", SupportedEncodings: []gnmi.Encoding{gnmi.Encoding_JSON_IETF}}
-	for _, m := range []string{"openconfig-defined-sets", "openconfig-qos", "openconfig-network-instance"} {
-		out.SupportedModels = append(out.SupportedModels, &gnmi.ModelData{Name: m})
+	for m, version := range map[string]string{"openconfig-defined-sets": "1.1.0", "openconfig-qos": "2.2.0", "openconfig-network-instance": "4.7.0",
+		"openconfig-policy-forwarding": "1.2.0", "te-qos-ext": "0.2.0"} {
+		out.SupportedModels = append(out.SupportedModels, &gnmi.ModelData{Name: m, Version: version})
 	}
 	return out, nil
 }
