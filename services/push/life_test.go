@@ -18,6 +18,7 @@ import (
 
 	"github.com/millrace/millrace/internal/ocunit"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/driver/junos/junostest"
 	"github.com/millrace/millrace/services/push/pushtest"
 )
 
@@ -25,8 +26,13 @@ var rewrite = flag.Bool("rewrite", false, "write what the tests saw into their t
 
 // Each testdata/*.txt is the life of one or two change sets, as commands and
 // what an operator sees after each.
-func TestLives(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+func TestLives(t *testing.T) { lives(t, "testdata/*.txt") }
+
+// In testdata/junos the ingress router runs Junos; the others are as before.
+func TestLivesWithAJunosRouter(t *testing.T) { lives(t, "testdata/junos/*.txt", "wr") }
+
+func lives(t *testing.T, pattern string, onJunos ...string) {
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
@@ -37,7 +43,7 @@ func TestLives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := replay(newWorld(t), string(want))
+			got := replay(newWorld(t, onJunos...), string(want))
 			if *rewrite {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -117,6 +123,10 @@ func (w *world) command(words []string) string {
 		_, err = w.api.Rollback(ctx, connect.NewRequest(&pushv1.RollbackRequest{Id: id, By: "noc", Note: "back to day one"}))
 	case "fault":
 		w.routers[arg(1)].Inject(pushtest.Fault(arg(2)))
+	case "quirk":
+		w.junos[arg(1)].Turn(junostest.Quirk(arg(2)))
+	case "by-hand": // somebody else at work on Junos
+		err = w.junos[arg(1)].Load(strings.Join(words[2:], " "))
 	case "clear":
 		w.routers[arg(1)].Clear()
 	case "down":
@@ -136,6 +146,11 @@ func (w *world) command(words []string) string {
 		w.start()
 	case "expire": // until no router has a commit pending
 		for _, r := range w.routers {
+			for r.Pending() {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		for _, r := range w.junos {
 			for r.Pending() {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -172,6 +187,14 @@ func (w *world) held() string {
 			pending = "a commit pending"
 		}
 		fmt.Fprintf(&b, "%s: %d units, %s, %d transactions so far\n", name, len(r.Units()), pending, r.Commits())
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.junos)) {
+		r := w.junos[name]
+		pending := "nothing pending"
+		if r.Pending() {
+			pending = "a commit pending"
+		}
+		fmt.Fprintf(&b, "%s runs Junos: %d lines of configuration, %s, %d texts committed so far\n", name, strings.Count(r.Config(), "\n"), pending, len(r.Sent()))
 	}
 	return b.String()
 }

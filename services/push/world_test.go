@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
+	"github.com/millrace/millrace/internal/junosconf"
 	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
@@ -29,6 +31,9 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/services/push/driver"
+	"github.com/millrace/millrace/services/push/driver/junos"
+	"github.com/millrace/millrace/services/push/driver/junos/junostest"
 	"github.com/millrace/millrace/services/push/driver/openconfig"
 	"github.com/millrace/millrace/services/push/pushtest"
 )
@@ -112,7 +117,7 @@ func heavier(p *policyv1.RouterPlan) *policyv1.RouterPlan {
 	return out
 }
 
-func goldenPlans(t *testing.T) []*policyv1.RouterPlan {
+func goldenPlans(t *testing.T, onJunos ...string) []*policyv1.RouterPlan {
 	t.Helper()
 	var out []*policyv1.RouterPlan
 	for _, name := range []string{"cr", "er", "wr"} {
@@ -128,6 +133,13 @@ func goldenPlans(t *testing.T) []*policyv1.RouterPlan {
 				plan.Lsps = append(plan.Lsps, &policyv1.Lsp{Name: key})
 			}
 		}
+		if slices.Contains(onJunos, name) {
+			raw, err := os.ReadFile(filepath.Join("../../policies/golden/hntes-redirect", name+".junos"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan.Units = []*policyv1.ConfigUnit{{Path: junosconf.UnitPath, Json: string(raw)}}
+		}
 		out = append(out, plan)
 	}
 	return out
@@ -138,23 +150,30 @@ type world struct {
 	t       *testing.T
 	cfg     Configuration
 	routers map[string]*pushtest.Router
-	plans   *plans
-	deps    Dependencies
-	push    *Component
-	server  *rpc.Local
-	api     pushv1connect.ChangeServiceClient
+	// junos are the routers that run Junos instead.
+	junos  map[string]*junostest.Router
+	plans  *plans
+	deps   Dependencies
+	push   *Component
+	server *rpc.Local
+	api    pushv1connect.ChangeServiceClient
 	// id is the change set commands are about.
 	id string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, onJunos ...string) *world {
 	t.Helper()
-	w := &world{t: t, routers: map[string]*pushtest.Router{}, plans: &plans{full: goldenPlans(t)}, cfg: Configuration{
+	w := &world{t: t, routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
 		RollbackAfter: 12 * time.Second, VerifyFor: time.Second, CallTimeout: 3 * time.Second, CommitTimeout: 3 * time.Second, LockTTL: 2 * time.Second,
 	}}
 	certs := gnmitest.NewCerts(t)
 	inv := &device.Inventory{}
 	for _, name := range []string{"wr", "er", "cr"} {
+		if slices.Contains(onJunos, name) {
+			w.junos[name] = junostest.Start(t, name, certs)
+			inv.Devices = append(inv.Devices, w.junos[name].Device)
+			continue
+		}
 		w.routers[name] = pushtest.Start(t, name, certs)
 		inv.Devices = append(inv.Devices, w.routers[name].Device)
 	}
@@ -165,8 +184,11 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { local.Close(); b.Close() })
 	w.deps = Dependencies{
 		Inventory: inv, Store: storeOf(t), Bus: b, Log: slog.New(slog.DiscardHandler),
-		Policy:  policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL),
-		Routers: openconfig.Opener{Credentials: certs.Client},
+		Policy: policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL),
+		Routers: driver.ByOS{
+			device.OSMillrace: openconfig.Opener{Credentials: certs.Client},
+			device.OSJunos:    junos.Opener{Credentials: certs.Client, Profile: junos.Junos244},
+		},
 	}
 	w.start()
 	t.Cleanup(w.stop)

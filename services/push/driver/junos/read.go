@@ -26,7 +26,7 @@ var errSilent = errors.New("the answer is empty")
 // answer that is missing by asking for the version, too.
 func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 	s := driver.Snapshot{Units: map[string]string{}, Foreign: map[string]string{}}
-	var why []error
+	var why []string
 	for _, way := range r.profile.Reads {
 		text, err := r.read(r.as(ctx), way)
 		switch {
@@ -38,9 +38,9 @@ func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 		case errors.Is(lost(err), driver.ErrLost):
 			return s, lost(err)
 		}
-		why = append(why, fmt.Errorf("as %s: %w", way, err))
+		why = append(why, fmt.Sprintf("as %s: %v", way, err))
 	}
-	return s, fmt.Errorf("%s does not say what it holds, so nothing can be compared: %w", r.name, errors.Join(why...))
+	return s, fmt.Errorf("%s does not say what it holds, so nothing can be compared (%s)", r.name, strings.Join(why, "; "))
 }
 
 func (r *router) read(ctx context.Context, way Read) (string, error) {
