@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -75,12 +74,9 @@ func guestStreams([]string) error {
 		run = append(run, func(t time.Time) error { return s.send(conn, t, r) })
 	}
 	fmt.Fprintln(os.Stderr, "ready")
-	var start time.Time
-	if err := in.Decode(&start); err != nil {
-		if errors.Is(err, io.EOF) {
-			return errors.New("the phase never started")
-		}
-		return fmt.Errorf("read the time of the start: %w", err)
+	start, err := readStart(in)
+	if err != nil {
+		return err
 	}
 	failures := make([]error, len(run))
 	var wait sync.WaitGroup

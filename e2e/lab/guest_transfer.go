@@ -113,11 +113,11 @@ func record(began time.Time, total *atomic.Uint64, wait *sync.WaitGroup) transfe
 	return r
 }
 
-// guestSource sends as fast as the path takes it:
-// source ADDRESS STREAMS SECONDS CONGESTION-CONTROL DSCP BEGIN, the last in nanoseconds.
+// guestSource sends as fast as the path takes it, from the time it reads:
+// source ADDRESS STREAMS SECONDS CONGESTION-CONTROL DSCP.
 func guestSource(args []string) error {
-	if len(args) != 6 {
-		return errors.New("usage: source ADDRESS STREAMS SECONDS CONGESTION-CONTROL DSCP BEGIN")
+	if len(args) != 5 {
+		return errors.New("usage: source ADDRESS STREAMS SECONDS CONGESTION-CONTROL DSCP")
 	}
 	streams, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -131,11 +131,12 @@ func guestSource(args []string) error {
 	if err != nil {
 		return fmt.Errorf("DSCP: %w", err)
 	}
-	begin, err := strconv.ParseInt(args[5], 10, 64)
+	fmt.Fprintln(os.Stderr, "ready")
+	begin, err := readStart(json.NewDecoder(os.Stdin))
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return err
 	}
-	time.Sleep(time.Until(time.Unix(0, begin)))
+	time.Sleep(time.Until(begin))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds*float64(time.Second)))
 	defer cancel()
 	sum := transferReport{Began: time.Now()}

@@ -134,10 +134,10 @@ func (l *Lab) RunPhase(ctx context.Context, name string, watch Observer) (*Phase
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &phaseRun{lab: l, phase: p, watch: watch, failures: make([]error, len(p.Applications)+1)}
+	r := &phaseRun{lab: l, phase: p, watch: watch, failures: make([]error, len(p.Applications)+1), transfers: make([]*transferRun, len(p.Applications))}
 	r.result = &PhaseResult{Phase: name, Applications: make([]ApplicationResult, len(p.Applications))}
-	if err := r.startStreams(ctx); err != nil {
-		return nil, err
+	if err := r.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("phase %s: %w", name, err)
 	}
 	r.begin()
 	var wait sync.WaitGroup
@@ -162,7 +162,28 @@ type phaseRun struct {
 	watch    Observer
 	result   *PhaseResult
 	failures []error
-	hosts    []*streamHost
+	// Programs of streams by host, and transfers by application.
+	streams   []*program
+	transfers []*transferRun
+}
+
+// prepare starts all programs and waits until every one is ready.
+func (r *phaseRun) prepare(ctx context.Context) error {
+	if err := r.startStreams(ctx); err != nil {
+		return err
+	}
+	var wait sync.WaitGroup
+	failures := make([]error, len(r.phase.Applications))
+	for i, a := range r.phase.Applications {
+		if a.Kind == scenario.TCP {
+			wait.Go(func() { r.transfers[i], failures[i] = r.lab.startTransfer(ctx, a) })
+		}
+	}
+	wait.Wait()
+	for _, p := range r.streams {
+		failures = append(failures, p.await(ctx))
+	}
+	return firstCause(failures)
 }
 
 func (r *phaseRun) fail(i int, name string, err error, cancel func()) {
@@ -172,21 +193,19 @@ func (r *phaseRun) fail(i int, name string, err error, cancel func()) {
 	}
 }
 
-// perProgram is how long a program may take to start in a busy guest. Whatever
-// has two ends is started ahead of the phase and then told when it begins.
-const perProgram = 150 * time.Millisecond
+// lead is how long the word that the phase begins has to reach every program.
+const lead = 250 * time.Millisecond
 
-// begin sets the phase's start, far enough ahead for its programs.
+// begin sets the phase's start and tells everyone.
 func (r *phaseRun) begin() {
-	ahead := 2
-	for _, a := range r.phase.Applications {
-		if a.Kind == scenario.TCP {
-			ahead += 2
-		}
+	r.result.Start = time.Now().Add(lead)
+	for _, p := range r.streams {
+		p.tell(r.result.Start)
 	}
-	r.result.Start = time.Now().Add(time.Duration(ahead) * perProgram)
-	for _, h := range r.hosts {
-		h.begin(r.result.Start)
+	for _, t := range r.transfers {
+		if t != nil {
+			t.begin(r.result.Start)
+		}
 	}
 	if r.watch.Started != nil {
 		r.watch.Started(r.result.Start)
@@ -229,29 +248,24 @@ func (l *Lab) checkPorts(ctx context.Context, p scenario.Phase) error {
 
 // run is one ping or transfer.
 func (r *phaseRun) run(ctx context.Context, i int, a scenario.Application) error {
-	l, result := r.lab, &r.result.Applications[i]
+	result := &r.result.Applications[i]
 	*result = newResult(a)
-	to, _ := l.Scenario.Host(a.To)
-	target := to.Address.Addr().String()
-	seconds := (a.Stop - a.Start).Seconds()
-	begin := r.result.Start.Add(a.Start)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(r.result.Start.Add(a.Start))):
+	}
+	r.watch.Progress(fmt.Sprintf("%s: %s from %s to %s for %g s", a.Name, a.Kind, a.From, a.To, (a.Stop - a.Start).Seconds()))
+	result.Start = time.Now()
 	var err error
 	switch a.Kind {
 	case scenario.TCP:
-		// Programs take a moment to start, and not the same for each: they are started now and told when.
-		if result.TCP, err = l.transfer(ctx, a, target, begin); err == nil {
-			// What runs at a time is told by the senders' clock, which is this machine's.
-			result.Start = result.TCP.began
+		if result.TCP, err = r.transfers[i].end(); err == nil {
+			result.Start = result.TCP.began // the sender's clock is this machine's
 		}
 	case scenario.Ping:
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Until(begin)):
-		}
-		r.watch.Progress(fmt.Sprintf("%s: %s from %s to %s for %g s", a.Name, a.Kind, a.From, a.To, seconds))
-		result.Start = time.Now()
-		result.Ping, err = l.ping(ctx, a, target, r.watch.Echo)
+		to, _ := r.lab.Scenario.Host(a.To)
+		result.Ping, err = r.lab.ping(ctx, a, to.Address.Addr().String(), r.watch.Echo)
 	}
 	return err
 }

@@ -1,29 +1,15 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/millrace/millrace/e2e/scenario"
 )
 
-// streamHost is the program that does all of one host's datagram streams in a phase.
-type streamHost struct {
-	name   string
-	stdin  *io.PipeWriter
-	stdout bytes.Buffer
-	ready  chan struct{}
-	ended  chan error
-}
-
-// startStreams starts a program on every host with a stream and waits until all are ready.
+// startStreams starts a program on every host with a stream.
 func (r *phaseRun) startStreams(ctx context.Context) error {
 	jobs := r.lab.streamJobs(r.phase)
 	for _, name := range r.lab.Scenario.Nodes() {
@@ -31,19 +17,14 @@ func (r *phaseRun) startStreams(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		h, err := r.lab.startStreamHost(ctx, name, job)
+		raw, err := json.Marshal(job)
 		if err != nil {
-			return err
+			return fmt.Errorf("encode the streams of %s: %w", name, err)
 		}
-		r.hosts = append(r.hosts, h)
-	}
-	for _, h := range r.hosts {
-		select {
-		case <-h.ready:
-		case err := <-h.ended:
-			return fmt.Errorf("streams of %s: %w", h.name, errors.Join(err, errors.New("the program ended before the phase began")))
-		case <-ctx.Done():
-			return ctx.Err()
+		p := r.lab.start(ctx, name, "ready", "streams")
+		r.streams = append(r.streams, p)
+		if _, err := p.stdin.Write(raw); err != nil {
+			return p.await(ctx)
 		}
 	}
 	return nil
@@ -72,40 +53,16 @@ func (l *Lab) streamJobs(p scenario.Phase) map[string]*streamJob {
 	return jobs
 }
 
-func (l *Lab) startStreamHost(ctx context.Context, name string, job *streamJob) (*streamHost, error) {
-	raw, err := json.Marshal(job)
-	if err != nil {
-		return nil, fmt.Errorf("encode the streams of %s: %w", name, err)
-	}
-	in, out := io.Pipe()
-	h := &streamHost{name: name, stdin: out, ready: make(chan struct{}), ended: make(chan error, 1)}
-	argv := []string{filepath.Join(l.Output, "bin", "millrace"), "lab", "guest", "streams"}
-	go func() {
-		err := l.Exec(ctx, name, argv, Stream{Stdin: in, Stdout: &h.stdout, Stderr: &trigger{word: "ready", hit: h.ready}})
-		_ = in.CloseWithError(errors.New("the program has ended"))
-		h.ended <- err
-	}()
-	_, err = out.Write(raw)
-	return h, err
-}
-
-// begin tells the program when the phase starts. A program that has died says so when it is awaited.
-func (h *streamHost) begin(start time.Time) {
-	raw, _ := json.Marshal(start)
-	_, _ = h.stdin.Write(raw)
-	_ = h.stdin.Close()
-}
-
 // awaitStreams collects both ends of every stream.
 func (r *phaseRun) awaitStreams() error {
 	sent, received := map[string]*sentStream{}, map[string]*receivedStream{}
-	for _, h := range r.hosts {
-		if err := <-h.ended; err != nil {
-			return fmt.Errorf("streams of %s: %w", h.name, err)
+	for _, p := range r.streams {
+		if err := <-p.ended; err != nil {
+			return fmt.Errorf("%s: %w", p.what, err)
 		}
 		var report streamReport
-		if err := json.Unmarshal(h.stdout.Bytes(), &report); err != nil {
-			return fmt.Errorf("read the streams' report of %s: %w", h.name, err)
+		if err := json.Unmarshal(p.stdout.Bytes(), &report); err != nil {
+			return fmt.Errorf("read the report of %s: %w", p.what, err)
 		}
 		for name, s := range report.Sent {
 			sent[name] = s

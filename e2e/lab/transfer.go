@@ -1,14 +1,11 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/e2e/scenario"
@@ -30,39 +27,48 @@ type transferReport struct {
 	CongestionControl string `json:"congestion_control,omitempty"`
 }
 
-// transfer runs a bulk TCP transfer between two hosts. iperf3 would do, but its
+// transferRun is a bulk TCP transfer between two hosts: two programs, started
+// ahead of the phase and told when it begins. iperf3 would do, but its
 // receiver makes two system calls per packet, and system calls are what a
 // User-Mode Linux guest is slow at: they cost more than the routers' forwarding
 // and left none of the one processor over for it.
-func (l *Lab) transfer(ctx context.Context, a scenario.Application, target string, begin time.Time) (*TCPSeries, error) {
+type transferRun struct {
+	application  scenario.Application
+	sink, source *program
+	hangUp       context.CancelFunc
+}
+
+// startTransfer starts both ends and waits until they are ready.
+func (l *Lab) startTransfer(ctx context.Context, a scenario.Application) (*transferRun, error) {
+	to, _ := l.Scenario.Host(a.To)
 	port, streams := strconv.Itoa(int(a.Port)), strconv.Itoa(a.Streams)
-	binary := filepath.Join(l.Output, "bin", "millrace")
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // hanging up kills a receiver that nobody came to
-	var received, sent bytes.Buffer
-	ready := make(chan struct{})
-	served := make(chan error, 1)
-	go func() {
-		served <- l.Exec(ctx, a.To, []string{binary, "lab", "guest", "sink", port, streams},
-			Stream{Stdout: &received, Stderr: &trigger{word: "listening", hit: ready}})
-	}()
-	select {
-	case <-ready:
-	case err := <-served:
-		return nil, fmt.Errorf("receiver on %s: %w", a.To, errors.Join(err, errors.New("it ended before its sender came")))
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 	seconds := strconv.FormatFloat((a.Stop - a.Start).Seconds(), 'f', 3, 64)
-	argv := []string{binary, "lab", "guest", "source", target + ":" + port, streams, seconds, a.CongestionControl,
-		strconv.Itoa(a.DSCP), strconv.FormatInt(begin.UnixNano(), 10)}
-	if err := l.Exec(ctx, a.From, argv, Stream{Stdout: &sent}); err != nil {
-		return nil, fmt.Errorf("sender on %s: %w", a.From, err)
+	ctx, cancel := context.WithCancel(ctx) // hanging up kills a receiver that nobody comes to
+	t := &transferRun{application: a, hangUp: cancel}
+	t.sink = l.start(ctx, a.To, "listening", "sink", port, streams)
+	t.source = l.start(ctx, a.From, "ready", "source", to.Address.Addr().String()+":"+port, streams, seconds, a.CongestionControl, strconv.Itoa(a.DSCP))
+	for _, p := range []*program{t.sink, t.source} {
+		if err := p.await(ctx); err != nil {
+			cancel()
+			return nil, err
+		}
 	}
-	if err := <-served; err != nil {
-		return nil, fmt.Errorf("receiver on %s: %w", a.To, err)
+	return t, nil
+}
+
+// begin tells the sender when its time comes.
+func (t *transferRun) begin(phase time.Time) { t.source.tell(phase.Add(t.application.Start)) }
+
+// end waits for both ends and puts their reports together.
+func (t *transferRun) end() (*TCPSeries, error) {
+	defer t.hangUp()
+	if err := <-t.source.ended; err != nil {
+		return nil, fmt.Errorf("sender on %s: %w", t.application.From, err)
 	}
-	return readTransfer(received.Bytes(), sent.Bytes(), a.Streams)
+	if err := <-t.sink.ended; err != nil {
+		return nil, fmt.Errorf("receiver on %s: %w", t.application.To, err)
+	}
+	return readTransfer(t.sink.stdout.Bytes(), t.source.stdout.Bytes(), t.application.Streams)
 }
 
 func readTransfer(received, sent []byte, streams int) (*TCPSeries, error) {
@@ -84,22 +90,4 @@ func readTransfer(received, sent []byte, streams int) (*TCPSeries, error) {
 
 func rate(bytes uint64, seconds float64) float64 {
 	return float64(bytes) * 8 / max(seconds, 1e-9) / 1e6
-}
-
-// trigger closes hit when a word is first written.
-type trigger struct {
-	word string
-	hit  chan struct{}
-	said strings.Builder
-	done bool
-}
-
-func (t *trigger) Write(p []byte) (int, error) {
-	if !t.done {
-		t.said.Write(p)
-		if t.done = strings.Contains(t.said.String(), t.word); t.done {
-			close(t.hit)
-		}
-	}
-	return len(p), nil
 }

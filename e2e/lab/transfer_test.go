@@ -59,7 +59,9 @@ func TestTransferDeliversEverythingThatWasSent(t *testing.T) {
 	if _, err := said.Read(make([]byte, 64)); err != nil {
 		t.Fatalf("the receiver does not listen: %v", err)
 	}
-	sent, err := exec.Command(self, "lab", "guest", "source", "127.0.0.1:"+port, "2", "1.2", "cubic", "8", "0").Output()
+	source := exec.Command(self, "lab", "guest", "source", "127.0.0.1:"+port, "2", "1.2", "cubic", "8")
+	source.Stdin = strings.NewReader(`"2026-01-02T03:04:05Z"`) // it is time
+	sent, err := source.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
