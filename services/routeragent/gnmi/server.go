@@ -53,9 +53,11 @@ func (s *Server) Capabilities(_ context.Context, req *gnmi.CapabilityRequest) (*
 	return &gnmi.CapabilityResponse{SupportedModels: models(), SupportedEncodings: encodings, GNMIVersion: version}, nil
 }
 
-// models are the modules of which the agent has something.
+// models are the modules of which the agent has something: those whose nodes
+// are in the tree, and those that define nodes for openconfig-network-instance
+// to take over as its own, which a client looks for by their own names.
 func models() []*gnmi.ModelData {
-	ours := map[string]bool{}
+	ours := map[string]bool{"openconfig-policy-forwarding": true, "openconfig-mpls": true}
 	collectModules(tree.Root(), ours)
 	var out []*gnmi.ModelData
 	for _, m := range oc.ΓModelData {
