@@ -22,6 +22,8 @@ type vpnFlow struct {
 
 	sequence  uint64 // of the last request
 	answered  uint64 // sequence of the last answer
+	probes    uint64 // sequence of the last probe (mode htb)
+	probed    uint64 // when it was sent, ns
 	requested uint64 // when the last request departs, ns
 	waiting   uint64 // when the oldest request without an answer departs, ns; 0 = none
 	packets   uint64 // counter at the last request
@@ -29,6 +31,7 @@ type vpnFlow struct {
 	waited    uint64 // counter of queued packets at the last report
 	octets    uint64 // counter at the last sample
 	bits      float64
+	applied   float64 // rate of the class, bytes per second (mode htb)
 	warned    bool
 }
 
@@ -70,7 +73,7 @@ func (a *Agent) slot(vpn int, egress netip.Addr) (uint32, error) {
 	k := &a.dp.Flows[s]
 	f.packets, f.reported, f.waited, f.octets = k.Packets, k.Packets, k.Waited, k.Octets
 	f.sequence = uint64(time.Now().UnixNano()) // larger than any of an earlier life
-	f.answered = f.sequence
+	f.answered, f.probes = f.sequence, f.sequence
 	f.to = &net.UDPAddr{IP: egress.AsSlice(), Port: int(a.cfg.Port)}
 	a.reg.slots[key] = s
 	return s, nil

@@ -15,6 +15,10 @@ const (
 	askAgain = 200 * time.Millisecond
 	// longestQueue bounds a queue in time: fq drops what departs later than its horizon of 10 s.
 	longestQueue = 5e9
+	// worthIt is the change of a rate that is worth a system call (mode htb).
+	worthIt = 0.01
+	// shortest is the shortest round-trip time believed: an estimated departure may lie after the true one.
+	shortest = 50e-6
 )
 
 // run is the control loop.
@@ -110,7 +114,7 @@ func (f *vpnFlow) active(now uint64) bool { return f.requested+uint64(time.Secon
 // learn takes in the latest answer, if it is new.
 func (a *Agent) learn(slot uint32, f *vpnFlow) {
 	e, ok := a.dp.Echo(slot)
-	if !ok || e.Begin <= f.answered {
+	if !ok || e.Begin <= f.answered || a.mode == datapath.HTB && e.Probe == 0 {
 		return
 	}
 	f.answered = e.Begin
@@ -130,7 +134,7 @@ func (a *Agent) learn(slot uint32, f *vpnFlow) {
 		level = a.inherited(slot, f)
 	}
 	start := f.Phase == law.Starting
-	if f.Update(&a.law, law.Report{Now: float64(e.At) / 1e9, RTT: float64(e.Rtt) / 1e9, Sent: e.Sent, Received: e.Received, Limited: limited}, level) {
+	if f.Update(&a.law, law.Report{Now: float64(e.At) / 1e9, RTT: max(float64(e.Rtt)/1e9, shortest), Sent: e.Sent, Received: e.Received, Limited: limited}, level) {
 		a.metrics.events.Inc()
 		a.settle = a.settle || start
 	}
@@ -164,13 +168,23 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	if rate > 0 {
 		limit = uint64(min(float64(a.cfg.Queue*a.cfg.PacketSize)/rate*1e9, longestQueue))
 	}
-	a.dp.SetRate(slot, rate, limit)
+	if a.mode != datapath.HTB {
+		a.dp.SetRate(slot, rate, limit)
+		return
+	}
+	if change := rate/f.applied - 1; change > -worthIt && change < worthIt || rate == f.applied {
+		return
+	}
+	f.applied = rate
 	for _, s := range a.schedulers {
 		if err := s.SetRate(slot, rate); err != nil {
 			a.metrics.errors.Inc()
 			a.log.Debug("class not set", "error", err)
 		}
 	}
+	before := a.dp.Rates[slot].Cost
+	a.dp.SetRate(slot, rate, limit)
+	a.dp.Retime(slot, before, datapath.Cost(rate))
 }
 
 // due tells whether a management packet is to be sent: every Delta packets, but
@@ -191,13 +205,18 @@ func (a *Agent) due(f *vpnFlow, packets, departs uint64) bool {
 
 // ask puts a request into the batch; departs is where it will stand in the flow's queue.
 func (a *Agent) ask(slot uint32, f *vpnFlow, departs uint64) {
-	f.sequence++
 	f.requested = departs
 	if f.waiting == 0 {
 		f.waiting = departs
 	}
-	a.requests.add(slot, a.cfg.VPNs[f.vpn].ID, f)
+	a.requests.add(slot, a.cfg.VPNs[f.vpn].ID, f, false)
 	a.metrics.requests.Inc()
+	if now := datapath.Now(); a.mode == datapath.HTB && seconds(now-f.probed) >= f.RTT {
+		// Departures behind HTB are estimates: the round-trip time is measured beside the queue.
+		f.probed = now
+		a.requests.add(slot, a.cfg.VPNs[f.vpn].ID, f, true)
+		a.metrics.requests.Inc()
+	}
 }
 
 func seconds(ns uint64) float64 { return float64(ns) / 1e9 }

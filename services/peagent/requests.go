@@ -53,9 +53,15 @@ func newRequests(c *net.UDPConn, local netip.Addr, failed func(int)) *requests {
 	return r
 }
 
-func (r *requests) add(slot, vpn uint32, f *vpnFlow) {
+func (r *requests) add(slot, vpn uint32, f *vpnFlow, probe bool) {
+	sequence := &f.sequence
+	if probe {
+		sequence = &f.probes
+	}
+	*sequence++
 	m := &r.messages[r.n]
-	management.Packet{Kind: management.Request, Key: r.key, Slot: slot, VPN: vpn, Ingress: r.local, Egress: f.egress, Sequence: f.sequence}.Put(m.Buffers[0])
+	p := management.Packet{Kind: management.Request, Key: r.key, Probe: probe, Slot: slot, VPN: vpn, Ingress: r.local, Egress: f.egress, Sequence: *sequence}
+	p.Put(m.Buffers[0])
 	m.Addr = f.to
 	if r.n++; r.n == batch {
 		r.flush()

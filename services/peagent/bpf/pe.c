@@ -105,7 +105,7 @@ struct echo {
 	__u64 received_octets;
 	__u64 rtt;
 	__u64 at;
-	__u64 answers;
+	__u64 probe; // sequence of the latest answered probe
 	__u64 end;
 };
 
@@ -120,7 +120,8 @@ struct management {
 	__u8 version;
 	__u8 type;
 	__u8 key;
-	__u8 pad[3];
+	__u8 probe; // 1: asks for the round-trip time only and does not queue
+	__u8 pad[2];
 	__be32 slot; // of the sender
 	__be32 vpn;
 	__be32 ingress;
@@ -341,7 +342,7 @@ static __always_inline int stamp(struct __sk_buff *skb, struct control *c)
 	if (!f || !r)
 		return TC_ACT_UNSPEC;
 	at = now = bpf_ktime_get_ns();
-	if (r->cost && now < c->alive_until) {
+	if (!m.probe && r->cost && now < c->alive_until) {
 		at = depart(f, now, f->next, (skb->wire_len + c->overhead) * r->cost >> COST_SHIFT);
 		schedule(skb, c, slot, at);
 	}
@@ -457,17 +458,24 @@ static __always_inline void learn(struct management *m)
 		count(COUNT_UNKNOWN);
 		return;
 	}
-	if (sequence <= e->begin || departure > now) {
+	if (sequence <= (m->probe ? e->probe : e->begin) || departure > now + 1000000000) {
 		count(COUNT_STALE);
+		return;
+	}
+	if (m->probe) {
+		e->probe = sequence;
+		e->rtt = now - departure;
+		count(COUNT_ANSWERED);
 		return;
 	}
 	*(volatile __u64 *)&e->begin = sequence;
 	e->sent = bpf_be64_to_cpu(m->sent);
 	e->received = bpf_be64_to_cpu(m->received);
 	e->received_octets = bpf_be64_to_cpu(m->received_octets);
-	e->rtt = now - departure;
+	// Behind HTB the departure is an estimate; there probes have the say.
+	if (!e->probe)
+		e->rtt = departure < now ? now - departure : 0;
 	e->at = now;
-	__sync_fetch_and_add(&e->answers, 1);
 	*(volatile __u64 *)&e->end = sequence;
 	count(COUNT_ANSWERED);
 }

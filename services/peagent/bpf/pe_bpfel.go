@@ -32,7 +32,7 @@ type PeEcho struct {
 	ReceivedOctets uint64
 	Rtt            uint64
 	At             uint64
-	Answers        uint64
+	Probe          uint64
 	End            uint64
 }
 
@@ -60,7 +60,8 @@ type PeManagement struct {
 	Version        uint8
 	Type           uint8
 	Key            uint8
-	Pad            [3]uint8
+	Probe          uint8
+	Pad            [2]uint8
 	Slot           uint32
 	Vpn            uint32
 	Ingress        uint32

@@ -65,7 +65,7 @@ func (m *memory) Echo(slot uint32) (e bpf.PeEcho, ok bool) {
 	for range 4 {
 		e.End = atomic.LoadUint64(&p.End)
 		e.Sent, e.Received, e.ReceivedOctets = atomic.LoadUint64(&p.Sent), atomic.LoadUint64(&p.Received), atomic.LoadUint64(&p.ReceivedOctets)
-		e.Rtt, e.At, e.Answers = atomic.LoadUint64(&p.Rtt), atomic.LoadUint64(&p.At), atomic.LoadUint64(&p.Answers)
+		e.Rtt, e.At, e.Probe = atomic.LoadUint64(&p.Rtt), atomic.LoadUint64(&p.At), atomic.LoadUint64(&p.Probe)
 		e.Begin = atomic.LoadUint64(&p.Begin)
 		if e.Begin == e.End {
 			return e, e.End != 0
@@ -87,6 +87,22 @@ func (m *memory) SetRate(slot uint32, bytesPerSecond float64, limit uint64) {
 	r := &m.Rates[slot]
 	atomic.StoreUint64(&r.Limit, limit)
 	atomic.StoreUint64(&r.Cost, Cost(bytesPerSecond))
+}
+
+// Retime makes a flow's clock follow a change of rate from one cost to another:
+// what waits in an HTB class leaves at the new rate. (What waits in fq has its
+// departure time already.)
+func (m *memory) Retime(slot uint32, from, to uint64) {
+	if from == 0 || to == 0 {
+		return
+	}
+	p := &m.Flows[slot].Next
+	for {
+		next, now := atomic.LoadUint64(p), Now()
+		if next <= now || atomic.CompareAndSwapUint64(p, next, now+uint64(float64(next-now)*float64(to)/float64(from))) {
+			return
+		}
+	}
 }
 
 // KeepAlive says until when (CLOCK_MONOTONIC, ns) the agent vouches for the rates.

@@ -20,9 +20,8 @@ const (
 
 // Scheduler is what keeps the departure times on a core port.
 type Scheduler struct {
-	mode  Mode
-	link  netlink.Link
-	rates map[uint32]float64 // of HTB classes
+	mode Mode
+	link netlink.Link
 }
 
 // OpenScheduler puts fq or HTB on a core port: as the port's root qdisc in place
@@ -33,7 +32,7 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 	if err != nil {
 		return nil, fmt.Errorf("find port %s: %w", port, err)
 	}
-	s := &Scheduler{mode: mode, link: l, rates: map[uint32]float64{}}
+	s := &Scheduler{mode: mode, link: l}
 	if mode == Police {
 		return s, nil
 	}
@@ -106,9 +105,6 @@ func addHTB(l netlink.Link, parent uint32) error {
 	return (&Scheduler{mode: HTB, link: l}).class(classRest, 100e9/8)
 }
 
-// change of a rate that is not worth a system call.
-const worthIt = 0.02
-
 // SetRate follows a flow's rate where a class has to be told; 0 is no limit.
 func (s *Scheduler) SetRate(slot uint32, bytesPerSecond float64) error {
 	if s.mode != HTB {
@@ -117,13 +113,8 @@ func (s *Scheduler) SetRate(slot uint32, bytesPerSecond float64) error {
 	if bytesPerSecond == 0 {
 		bytesPerSecond = 100e9 / 8
 	}
-	have := s.rates[slot]
-	if d := bytesPerSecond - have; d < worthIt*have && -d < worthIt*have {
-		return nil
-	}
-	s.rates[slot] = bytesPerSecond
-	// A hair above the clock of core_out, which is what bounds the queue.
-	return s.class(classMinor+uint16(slot), bytesPerSecond*1.01)
+	// A hair above the clock of core_out, which is what bounds the queue: the class must never be the slower of the two.
+	return s.class(classMinor+uint16(slot), bytesPerSecond*1.002)
 }
 
 func (s *Scheduler) class(minor uint16, bytesPerSecond float64) error {

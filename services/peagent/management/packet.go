@@ -30,9 +30,11 @@ const (
 type Packet struct {
 	Kind Kind
 	// Key is the number of the key the tag was made with.
-	Key  uint8
-	Slot uint32
-	VPN  uint32
+	Key uint8
+	// Probe asks for the round-trip time only: it does not queue with the flow's data.
+	Probe bool
+	Slot  uint32
+	VPN   uint32
 	// Ingress and Egress PE of the VPN flow; IPv4.
 	Ingress, Egress netip.Addr
 	Sequence        uint64
@@ -54,6 +56,9 @@ func (p Packet) Put(b []byte) {
 	clear(b[:Size])
 	binary.BigEndian.PutUint16(b, magic)
 	b[2], b[3], b[4] = version, byte(p.Kind), p.Key
+	if p.Probe {
+		b[5] = 1
+	}
 	binary.BigEndian.PutUint32(b[8:], p.Slot)
 	binary.BigEndian.PutUint32(b[12:], p.VPN)
 	in, out := p.Ingress.As4(), p.Egress.As4()
@@ -79,7 +84,7 @@ func Parse(b []byte, keys *Keyring) (Packet, error) {
 		return Packet{}, ErrForged
 	}
 	p := Packet{
-		Kind: Kind(b[3]), Key: b[4],
+		Kind: Kind(b[3]), Key: b[4], Probe: b[5] == 1,
 		Slot: binary.BigEndian.Uint32(b[8:]), VPN: binary.BigEndian.Uint32(b[12:]),
 		Ingress: netip.AddrFrom4([4]byte(b[16:20])), Egress: netip.AddrFrom4([4]byte(b[20:24])),
 	}
