@@ -11,6 +11,8 @@ type TCPConfig struct {
 	Name string
 	tcp.Config
 	Receiver tcp.Policy
+	// AckEvery is how many segments one delayed acknowledgement answers; default 2.
+	AckEvery int
 	// AckDelay is the receiver's timer; default 200 ms.
 	AckDelay Time
 	// Payload and Header bytes of a full segment; an acknowledgement is a Header.
@@ -49,6 +51,9 @@ func (n *Net) AddTCP(c TCPConfig) (int, error) {
 	}
 	f := tcpFlow{TCPConfig: c, send: tcp.NewSender(c.Config), done: Never}
 	f.recv = tcp.NewReceiver(c.Receiver, c.AckDelay, f.send.Config.Window)
+	if c.AckEvery > 0 {
+		f.recv.Every = c.AckEvery
+	}
 	var err error
 	if f.there, err = n.addRoute(c.Forward); err != nil {
 		return 0, fmt.Errorf("connection %s: %w", c.Name, err)
@@ -75,7 +80,7 @@ func (n *Net) push(f *tcpFlow, index int32) {
 	}
 	for {
 		if f.HostQueue > 0 && n.Waiting(int(f.first)) > f.HostQueue {
-			f.send.Hold()
+			f.send.Hold(n.now)
 			break
 		}
 		seq, again, ok := f.send.Next(n.now)

@@ -17,6 +17,9 @@ const (
 // Receiver is the receiving half of one connection.
 type Receiver struct {
 	Policy Policy
+	// Every is how many segments in order one acknowledgement answers where Policy delays them. Default 2
+	// (RFC 5681); hosts whose interfaces merge segments before TCP sees them (LRO, GRO) answer more at once.
+	Every int
 	// Delay of the timer; RFC 1122 allows up to 500 ms, papers 000 and 003 say 200 ms.
 	Delay Time
 	// Deadline of the timer; Never when it is off.
@@ -35,7 +38,7 @@ type Receiver struct {
 
 // NewReceiver has room for windows of that many segments.
 func NewReceiver(p Policy, delay Time, window int) *Receiver {
-	return &Receiver{Policy: p, Delay: delay, Deadline: Never, beyond: newBitmap(window)}
+	return &Receiver{Policy: p, Every: 2, Delay: delay, Deadline: Never, beyond: newBitmap(window)}
 }
 
 // Next is the segment that is expected: all before it have arrived.
@@ -76,9 +79,9 @@ func (r *Receiver) Segment(now Time, seq int64, retransmission bool) bool {
 func (r *Receiver) now(inOrder, duplicates, retransmission bool) bool {
 	switch r.Policy {
 	case Delayed:
-		return !inOrder || r.pending >= 2
+		return !inOrder || r.pending >= r.Every
 	case Modified:
-		return r.pending >= 2 || retransmission && duplicates
+		return r.pending >= r.Every || retransmission && duplicates
 	}
 	return true
 }
@@ -124,3 +127,12 @@ func newBitmap(window int) bitmap {
 func (b bitmap) get(i int64) bool { return b[i>>6&int64(len(b)-1)]>>(i&63)&1 == 1 }
 func (b bitmap) set(i int64)      { b[i>>6&int64(len(b)-1)] |= 1 << (i & 63) }
 func (b bitmap) clear(i int64)    { b[i>>6&int64(len(b)-1)] &^= 1 << (i & 63) }
+
+// Threshold is paper 003's equation 1: how many duplicates mean a loss over that many paths, packet by packet.
+func Threshold(paths int) int {
+	t := 3
+	for p := paths; p > 1; p /= 2 {
+		t += 3
+	}
+	return t
+}

@@ -65,8 +65,8 @@ type Sender struct {
 	cwnd, ssthresh float64
 	dups           int
 	recovering     bool
-	recover        int64
-	limited        bool // the window, not the source, held the last segment back
+	recover, held  int64 // where recovery, and the pause after Hold, end
+	limited        bool  // the window, not the source, held the last segment back
 	board          scoreboard
 	rtt            estimator
 	cc             congestion
@@ -137,8 +137,19 @@ func (s *Sender) nextReno() (int64, bool) {
 	return s.nxt - 1, true
 }
 
-// Hold says that the host's own interface would not take a segment: the window is not what limits now.
-func (s *Sender) Hold() { s.limited = false }
+// Hold says that the host's own interface would not take a segment. Linux answers as to a loss, without one
+// (tcp_enter_cwr): the window is reduced once per round trip and slow start is over.
+func (s *Sender) Hold(now Time) {
+	s.limited = false
+	if s.recovering || s.una < s.held {
+		return
+	}
+	flight := float64(s.high - s.una)
+	s.ssthresh = max(flight*s.cc.loss(float64(now)/second, flight), 2)
+	s.cwnd = s.ssthresh
+	s.held = s.high
+	s.Reductions++
+}
 
 // Ack takes an acknowledgement: all before ack have arrived, and where high > low the segments from low to
 // high too; rtt is the age of the segment that caused it.
