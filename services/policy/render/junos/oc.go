@@ -1,0 +1,174 @@
+package junos
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/render/openconfig"
+)
+
+// Denied is one line of oc-denied.txt.
+type Denied struct {
+	// Path is a schema path: no keys.
+	Path string
+	// Leave the whole unit out; else the node alone is dropped.
+	Leave bool
+	// Why is deviation, version or extension.
+	Why string
+}
+
+//go:embed oc-denied.txt
+var deniedText string
+
+// DeniedPaths are the OpenConfig paths Junos 24.4R1 does not take.
+var DeniedPaths = sync.OnceValue(func() []Denied {
+	var out []Denied
+	for _, line := range strings.Split(deniedText, "\n") {
+		if words := strings.Fields(line); len(words) == 3 && words[0][0] == '/' {
+			out = append(out, Denied{Path: words[0], Leave: words[1] == "leave", Why: words[2]})
+		}
+	}
+	return out
+})
+
+// denied finds the longest line a schema path is at or below.
+func denied(path string) (Denied, bool) {
+	best := Denied{}
+	for _, d := range DeniedPaths() {
+		if (path == d.Path || strings.HasPrefix(path, d.Path+"/")) && len(d.Path) > len(best.Path) {
+			best = d
+		}
+	}
+	return best, best.Path != ""
+}
+
+var keys = regexp.MustCompile(`\[[^\]]*\]`)
+
+// SchemaPath takes the keys out of a path.
+func SchemaPath(path string) string { return keys.ReplaceAllString(path, "") }
+
+// OpenConfig says as much of a plan in OpenConfig as Junos 24.4R1 takes by its
+// published deviations; left says what is not said that way, and why. It is for
+// those who want it so: services/push sends Text, which says everything, because
+// a change that is partly OpenConfig and partly text is two changes
+// (docs/adr/0007-junos-is-configured-natively.md).
+func OpenConfig(p compile.RouterPlan) (units []openconfig.Unit, left []string, err error) {
+	all, err := openconfig.Units(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	gone := map[string]bool{}
+	for _, u := range all {
+		kept, why, err := allowed(u, gone)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read %s: %w", u.Path, err)
+		}
+		left = append(left, why...)
+		if kept != "" {
+			units = append(units, openconfig.Unit{Path: u.Path, JSON: kept})
+			continue
+		}
+		_, _, key, _ := ocunit.Of(u.Path)
+		gone[key] = true
+	}
+	return units, left, nil
+}
+
+// allowed prunes a unit; empty: it is left out. gone are the names of units left out before.
+func allowed(u openconfig.Unit, gone map[string]bool) (kept string, left []string, err error) {
+	at := SchemaPath(u.Path)
+	if d, ok := denied(at); ok {
+		return "", []string{u.Path + ": " + d.Why}, nil
+	}
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader([]byte(u.JSON)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		return "", nil, err
+	}
+	kind, _, _, _ := ocunit.Of(u.Path)
+	if kind.List == ocunit.SchedulerPolicy.List {
+		oneLevel(v)
+	}
+	pruned := prune(v, at, gone)
+	for _, taken := range pruned {
+		left = append(left, u.Path+": "+taken.Path+": "+taken.Why)
+	}
+	if slices.ContainsFunc(pruned, func(d Denied) bool { return d.Leave }) {
+		return "", left, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", nil, err
+	}
+	kept, err = ocunit.Canonical(raw)
+	return kept, left, err
+}
+
+// oneLevel takes the priority off a policy that has one level only: there it says nothing.
+func oneLevel(v any) {
+	schedulers, _ := member(v, "schedulers", "scheduler").([]any)
+	if len(schedulers) != 1 {
+		return
+	}
+	if config, ok := member(schedulers[0], "config").(map[string]any); ok && config["te-qos-ext:excess-sharing"] == nil {
+		delete(config, "te-qos-ext:priority-level")
+	}
+}
+
+func member(v any, names ...string) any {
+	for _, name := range names {
+		object, _ := v.(map[string]any)
+		v = object[name]
+	}
+	return v
+}
+
+// references are leafs that name another unit.
+var references = map[string]bool{
+	"/qos/interfaces/interface/output/scheduler-policy/config/name":                 true,
+	"/qos/interfaces/interface/input/classifiers/classifier/config/name":            true,
+	"/qos/interfaces/interface/output/queues/queue/config/queue-management-profile": true,
+}
+
+// weightPath is where 0 would be a transmit-rate of 0, which Junos does not have.
+const weightPath = "/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config/weight"
+
+// prune takes what is denied out of v and says what it took.
+func prune(v any, at string, gone map[string]bool) []Denied {
+	var out []Denied
+	switch v := v.(type) {
+	case []any:
+		for _, each := range v {
+			out = append(out, prune(each, at, gone)...)
+		}
+	case map[string]any:
+		for name, inner := range v {
+			path := at + "/" + name
+			text, _ := inner.(string)
+			d, is := denied(path)
+			switch {
+			case is:
+				out = append(out, d)
+				delete(v, name)
+			case references[path] && gone[text]:
+				out = append(out, Denied{Path: path, Why: text + " is not said in OpenConfig"})
+				delete(v, name)
+			case path == weightPath && text == "0":
+				out = append(out, Denied{Path: path, Leave: true, Why: "Junos has no weight of 0"})
+			default:
+				out = append(out, prune(inner, path, gone)...)
+			}
+		}
+		slices.SortFunc(out, func(a, b Denied) int { return strings.Compare(a.Path, b.Path) })
+	}
+	return out
+}
