@@ -26,7 +26,7 @@ func frrConfig(s *scenario.Scenario, r scenario.Router) string {
 	for i, l := range s.Links {
 		prefixA, prefixB := addresses(s, i)
 		for side, end := range []scenario.Endpoint{l.A, l.B} {
-			if end.Node != r.Name {
+			if end.Node != r.Name || s.InVRF(end) {
 				continue
 			}
 			prefix := []string{prefixA.Masked().String(), prefixB.Masked().String()}[side]

@@ -16,9 +16,6 @@ const (
 	// streamHeader is the sequence number, when the stream began and when the
 	// packet was handed to the kernel, in nanoseconds of the guest's one clock.
 	streamHeader = 24
-	// streamTick is how long a fast sender sleeps between batches. The host's
-	// line spaces the packets of a batch.
-	streamTick  = 4 * time.Millisecond
 	streamBatch = 64
 	// streamSendBuffer holds a batch of the largest packets.
 	streamSendBuffer = 1 << 20
@@ -76,7 +73,8 @@ func (s streamSource) send(conn *ipv4.PacketConn, origin time.Time, r *sentStrea
 			}
 		}
 		next := r.Began.Add(time.Duration(float64(r.Sent) / s.Packets * float64(time.Second)))
-		time.Sleep(max(time.Until(next), streamTick))
+		// The host's line spaces the packets of a batch.
+		time.Sleep(max(time.Until(next), s.Tick))
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ type streamSource struct {
 	Packets float64 `json:"packets"`
 	Size    int     `json:"size"`
 	DSCP    int     `json:"dscp"`
+	// Tick is the least time between batches.
+	Tick time.Duration `json:"tick"`
 	// Start and Stop count from the moment that follows the job on standard input.
 	Start time.Duration `json:"start"`
 	Stop  time.Duration `json:"stop"`

@@ -78,6 +78,9 @@ func newPlan(s *scenario.Scenario, folder, binary string) Plan {
 		}
 		nodes[name], order = n, append(order, n)
 	}
+	for _, r := range s.Routers {
+		p.Root.IP = append(p.Root.IP, joinVRFs(r, nodes[r.Name])...)
+	}
 	for i := range s.Links {
 		p.Root.IP = append(p.Root.IP, joinLink(s, i, nodes)...)
 	}
@@ -104,6 +107,12 @@ func modules(s *scenario.Scenario) []string {
 	list := []string{"ipv6", "veth", "bridge", "sch_tbf", "sch_htb", "sch_netem", "sch_ingress", "cls_bpf", "cls_matchall", "act_mirred"}
 	if s.IGP.SegmentRouting {
 		list = append(list, "mpls_router", "mpls_iptunnel")
+	}
+	for _, r := range s.Routers {
+		if len(r.VRFs) > 0 { // fq paces, where a provider edge shapes its customers
+			list = append(list, "vrf", "sch_fq")
+			break
+		}
 	}
 	for _, cc := range s.CongestionControls() {
 		if cc != "reno" { // part of every kernel's TCP

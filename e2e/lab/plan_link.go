@@ -67,3 +67,16 @@ func impairment(l scenario.Link) string {
 	}
 	return text
 }
+
+// joinVRFs plans a router's VRF devices, which are made before the interfaces
+// that move into them get addresses.
+func joinVRFs(r scenario.Router, n *NodePlan) (root []string) {
+	for _, v := range r.VRFs {
+		root = append(root, fmt.Sprintf("link add %s netns %s type vrf table %d", v.Name, r.Name, v.Table))
+		n.Batch.IP = append(n.Batch.IP, fmt.Sprintf("link set %s up", v.Name))
+		for _, i := range v.Interfaces {
+			n.Batch.IP = append(n.Batch.IP, fmt.Sprintf("link set %s master %s", i, v.Name))
+		}
+	}
+	return root
+}

@@ -35,6 +35,9 @@ func routerSettings(s *scenario.Scenario, r scenario.Router) []Setting {
 		return list
 	}
 	list = append(list, Setting{"net/mpls/platform_labels", "1048575"}, Setting{"net/mpls/conf/lo/input", "1"})
+	for _, v := range r.VRFs { // a VPN's packets come out of their labels in the VRF
+		list = append(list, Setting{"net/mpls/conf/" + v.Name + "/input", "1"})
+	}
 	for _, l := range s.Links {
 		for _, e := range []scenario.Endpoint{l.A, l.B} {
 			if e.Node == r.Name {

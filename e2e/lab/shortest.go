@@ -56,7 +56,7 @@ func advertised(s *scenario.Scenario) map[string]map[string]int {
 	for i, l := range s.Links {
 		a, _ := addresses(s, i)
 		for _, e := range []scenario.Endpoint{l.A, l.B} {
-			if _, ok := s.Router(e.Node); ok {
+			if _, ok := s.Router(e.Node); ok && !s.InVRF(e) {
 				add(a.Masked().String(), e.Node, l.Cost)
 			}
 		}

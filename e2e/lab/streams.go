@@ -46,7 +46,7 @@ func (l *Lab) streamJobs(p scenario.Phase) map[string]*streamJob {
 		to, _ := l.Scenario.Host(a.To)
 		of(a.From).Sources = append(of(a.From).Sources, streamSource{
 			Name: a.Name, Target: to.Address.Addr().String() + ":" + strconv.Itoa(int(a.Port)),
-			Packets: a.PacketsPerSecond(), Size: int(a.Packet), DSCP: a.DSCP, Start: a.Start, Stop: a.Stop,
+			Packets: a.PacketsPerSecond(), Size: int(a.Packet), DSCP: a.DSCP, Tick: a.Interval, Start: a.Start, Stop: a.Stop,
 		})
 		of(a.To).Sinks = append(of(a.To).Sinks, streamSink{Name: a.Name, Port: int(a.Port), Stop: a.Stop})
 	}

@@ -25,7 +25,7 @@ func TestStreamsCountEveryPacket(t *testing.T) {
 	job, err := json.Marshal(streamJob{
 		Sources: []streamSource{
 			{Name: "slow", Target: "127.0.0.1:45501", Packets: 100, Size: 200, DSCP: 46, Stop: 1500 * time.Millisecond},
-			{Name: "fast", Target: "127.0.0.1:45502", Packets: 4000, Size: 1000, DSCP: 8, Start: 200 * time.Millisecond, Stop: time.Second},
+			{Name: "fast", Target: "127.0.0.1:45502", Packets: 4000, Size: 1000, DSCP: 8, Tick: time.Millisecond, Start: 200 * time.Millisecond, Stop: time.Second},
 		},
 		Sinks: []streamSink{{Name: "slow", Port: 45501, Stop: 1500 * time.Millisecond}, {Name: "fast", Port: 45502, Stop: time.Second}},
 	})

@@ -121,6 +121,9 @@ func (a *Application) expand() {
 		if a.Packet == 0 {
 			a.Packet = 1400
 		}
+		if a.Interval == 0 {
+			a.Interval = 4 * time.Millisecond
+		}
 	}
 }
 

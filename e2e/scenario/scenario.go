@@ -64,7 +64,9 @@ type Router struct {
 	// Agent runs `millrace agent` on the router.
 	Agent bool `yaml:"agent"`
 	// FRR adds to what every router runs (zebra, ospfd, staticd, pathd).
-	FRR     FRR      `yaml:"frr"`
+	FRR FRR `yaml:"frr"`
+	// VRFs make the router a provider edge; their interfaces take no part in OSPF.
+	VRFs    []VRF    `yaml:"vrfs"`
 	Daemons []Daemon `yaml:"daemons"`
 }
 
@@ -74,6 +76,34 @@ type FRR struct {
 	Daemons []string `yaml:"daemons"`
 	// Configuration is appended to the generated one, in FRR's words.
 	Configuration string `yaml:"configuration"`
+}
+
+// VRF is a customer's routing table on a provider edge (RFC 4364).
+type VRF struct {
+	Name string `yaml:"name"`
+	// Table is the kernel's number of it.
+	Table int `yaml:"table"`
+	// Interfaces towards the customer.
+	Interfaces []string `yaml:"interfaces"`
+}
+
+// VRF finds the one an interface is in.
+func (r Router) VRF(name string) (VRF, bool) {
+	for _, v := range r.VRFs {
+		if slices.Contains(v.Interfaces, name) {
+			return v, true
+		}
+	}
+	return VRF{}, false
+}
+
+// InVRF tells whether an end of a link is in a customer's table.
+func (s *Scenario) InVRF(e Endpoint) bool {
+	r, ok := s.Router(e.Node)
+	if ok {
+		_, ok = r.VRF(e.Interface)
+	}
+	return ok
 }
 
 // NetFlow configures the router's exporter.
@@ -210,7 +240,8 @@ type Application struct {
 	Stop  time.Duration `yaml:"stop"`
 	// Port is the receiver's TCP or UDP port; each application needs its own.
 	Port uint16 `yaml:"port"`
-	// Interval between echo requests (ping).
+	// Interval between echo requests (ping), default 100 ms; or the least time between packets
+	// sent together (udp), default 4 ms: a shorter one is smoother and costs the guest more.
 	Interval time.Duration `yaml:"interval"`
 	// Streams in parallel (tcp); default 1.
 	Streams int `yaml:"streams"`

@@ -85,6 +85,7 @@ func (c *checker) nodes() {
 				c.add(fmt.Sprintf("%s.frr.daemons[%d]", path, j), "FRR daemon %q: use %s; zebra, ospfd, staticd and pathd run anyway", d, strings.Join(frrDaemons, ", "))
 			}
 		}
+		c.vrfs(path+".vrfs", r)
 		c.netflow(path+".netflow", r.NetFlow)
 		c.daemons(path, r.Daemons)
 	}
@@ -98,6 +99,30 @@ func (c *checker) nodes() {
 			}
 		}
 	}
+}
+
+// vrfs: tables 253 to 255 are the kernel's own.
+func (c *checker) vrfs(path string, r Router) {
+	names, tables := map[string]bool{}, map[int]bool{}
+	for i, v := range r.VRFs {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if !interfaceName.MatchString(v.Name) || names[v.Name] {
+			c.add(at+".name", "VRF name %q: use each once, at most 15 letters, digits, dots and dashes", v.Name)
+		}
+		if v.Table < 256 || tables[v.Table] {
+			c.add(at+".table", "table %d of VRF %s: use 256 or more, each once", v.Table, v.Name)
+		}
+		names[v.Name], tables[v.Table] = true, true
+		for j, name := range v.Interfaces {
+			if !c.hasEnd(Endpoint{Node: r.Name, Interface: name}) {
+				c.add(fmt.Sprintf("%s.interfaces[%d]", at, j), "%s has no link at interface %s", r.Name, name)
+			}
+		}
+	}
+}
+
+func (c *checker) hasEnd(e Endpoint) bool {
+	return slices.ContainsFunc(c.s.Links, func(l Link) bool { return l.A == e || l.B == e })
 }
 
 func (c *checker) netflow(path string, n *NetFlow) {

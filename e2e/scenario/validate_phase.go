@@ -80,6 +80,9 @@ func (c *checker) application(path string, a Application) {
 		if (a.Rate == 0) == (a.FrameRate == 0) {
 			c.add(path+".rate", "udp application %s needs one of rate and frame_rate", a.Name)
 		}
+		if a.Interval < 500*time.Microsecond || a.Interval > time.Second {
+			c.add(path+".interval", "udp interval %s: use 500us to 1s", a.Interval)
+		}
 		if most := c.largestDatagram(a); a.Packet < 24 || int(a.Packet) > most {
 			c.add(path+".packet", "udp payload of %s: use 24B to %dB, what fits the links' MTU", a.Packet, most)
 		}
