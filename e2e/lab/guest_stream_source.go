@@ -16,7 +16,7 @@ const (
 	// streamHeader is the sequence number, when the stream began and when the
 	// packet was handed to the kernel, in nanoseconds of the guest's one clock.
 	streamHeader = 24
-	streamBatch = 64
+	streamBatch  = 64
 	// streamSendBuffer holds a batch of the largest packets.
 	streamSendBuffer = 1 << 20
 )
