@@ -37,3 +37,35 @@ func TestARouterWhoseInterfaceIsMissingAtStartIsServedAndRepairedLater(t *testin
 		t.Errorf("state is not served: %s, %v", got, err)
 	}
 }
+
+func TestDriftAndWaitingCommitsAreState(t *testing.T) {
+	const agent = "/network-instances/network-instance[name=DEFAULT]/agent/state"
+	x := loaded(t)
+	s := x.subscribe(t, list(stream, x.on(t, gnmi.SubscriptionMode_ON_CHANGE, agent)))
+	if got := s.untilSync(); got[agent+"/in-sync"] != "bool_val:true" || got[agent+"/drift"] != "" {
+		t.Errorf("state of an agent in order: %v", got)
+	}
+	if err := x.set(commit(x.request("update /qos/queues/queue[name=te-x]/config/queue-id 9"), trial("c9", nil))); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.change(); got[agent+"/pending-commit"] != `string_val:"c9"` {
+		t.Errorf("change %v, want the commit that waits", got)
+	}
+	if err := x.set(commit(&gnmi.SetRequest{}, confirm("c9"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.change(); got[agent+"/pending-commit"] != "deleted" {
+		t.Errorf("change %v, want no commit waiting", got)
+	}
+	// A port that is gone cannot be repaired: that is drift, and it stays until the port is back.
+	x.router.In("ip", "link", "set", "ge-b", "down")
+	x.router.In("ip", "link", "set", "ge-b", "name", "ge-x")
+	eventually(t, "drift is sent", func() bool { return s.change()[agent+"/in-sync"] == "bool_val:false" })
+	if got, err := x.get(gnmi.GetRequest_STATE, agent+"/drift"); err != nil || got == "" {
+		t.Errorf("drift is not shown: %s, %v", got, err)
+	}
+	x.router.In("ip", "link", "set", "ge-x", "name", "ge-b")
+	x.router.In("ip", "link", "set", "ge-b", "up")
+	x.lsps.forget() // the route went with the port
+	eventually(t, "the end of drift is sent", func() bool { return s.change()[agent+"/in-sync"] == "bool_val:true" })
+}

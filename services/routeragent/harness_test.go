@@ -235,6 +235,13 @@ func (l *plainLSPs) Prune(_ context.Context, tunnels []intent.Tunnel, _ map[stri
 	return nil
 }
 
+// forget makes the next Ensure set up every LSP again.
+func (l *plainLSPs) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.have)
+}
+
 func (l *plainLSPs) Renew(context.Context, intent.Tunnel) error { return nil }
 
 func table(id int) string {

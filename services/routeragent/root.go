@@ -137,7 +137,7 @@ func (a *Agent) frr() *frr.Router {
 
 func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Line: a.line, Log: a.deps.Log,
-		Plan: func() intent.Plan { _, p := a.store.Running(); return p }})
+		Plan: func() intent.Plan { _, p := a.store.Running(); return p }, Agent: a.self})
 	a.server = grpc.NewServer(creds, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(a.observe, a.authorize), grpc.ChainStreamInterceptor(a.observeStream, a.authorizeStream))
 	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Log: a.deps.Log}))
 	a.health = health.NewServer()
@@ -159,6 +159,11 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	})
 	a.deps.Log.Info("router agent serves gNMI", "name", a.cfg.Name, "address", listener.Addr().String())
 	return nil
+}
+
+// self is what the agent shows of itself as state.
+func (a *Agent) self() state.Agent {
+	return state.Agent{Drift: a.store.Drift(), Pending: a.store.PendingID(), Missing: a.engine.Features.Missing()}
 }
 
 // maxMessage is enough for a set of 100,000 prefix pairs.
@@ -197,19 +202,28 @@ func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 				next.Reset(quiet)
 			}
 		case <-next.C:
-			if !must && a.store.Drift() == nil && a.store.Check() == nil {
+			before := a.store.Drift()
+			if !must && before == nil && a.store.Check() == nil {
 				next.Reset(inspect)
 				continue
 			}
-			if must = false; a.reconcile(ctx) {
-				wait = 0
-				next.Reset(inspect)
-				continue
+			must = false
+			next.Reset(a.again(ctx, &wait))
+			if (before == nil) != (a.store.Drift() == nil) {
+				a.wake.Send() // in-sync is state that can be subscribed to
 			}
-			wait = min(max(2*wait, retry), maxRetry)
-			next.Reset(wait)
 		}
 	}
+}
+
+// again reconciles and tells when to look next: soon, and then less and less soon, while it fails.
+func (a *Agent) again(ctx context.Context, wait *time.Duration) time.Duration {
+	if a.reconcile(ctx) {
+		*wait = 0
+		return inspect
+	}
+	*wait = min(max(2**wait, retry), maxRetry)
+	return *wait
 }
 
 // rewatch watches again after the kernel lost messages; nil, which never wakes, if it cannot.

@@ -40,12 +40,16 @@ func (s *Server) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 		return nil, writeStatus(err)
 	}
 	done, err := s.commitAction(ctx, ext, len(ops))
+	if done {
+		s.deps.Wake.Send() // a commit that no longer waits is state
+	}
 	if err != nil {
 		return nil, writeStatus(err)
 	}
 	if !done && (len(ops) > 0 || ext.confirmation() != nil) {
 		err = s.deps.Store.Edit(ctx, func(n *tree.Node) error { return edit(n, ops) }, ext.confirmation())
 		if err != nil {
+			s.deps.Wake.Send() // what could not be undone is drift, which is state
 			s.deps.Log.Warn("set refused", "operations", len(ops), "error", err)
 			return nil, writeStatus(err)
 		}

@@ -30,7 +30,9 @@ type Dependencies struct {
 	Plan func() intent.Plan
 	// Line tells the rate of an interface.
 	Line intent.Lines
-	Log  *slog.Logger
+	// Agent tells what the agent knows of itself.
+	Agent func() Agent
+	Log   *slog.Logger
 }
 
 // Reader reads state.
@@ -61,6 +63,7 @@ func New(deps Dependencies) *Reader {
 		{root: at("network-instances", "network-instance", "policy-forwarding"), fill: r.rules},
 		{root: at("network-instances", "network-instance", "mpls"), fill: r.tunnels},
 		{root: at("network-instances", "network-instance", "protocols"), fill: r.database},
+		{root: at("network-instances", "network-instance", "agent"), fill: r.agent},
 	}
 	return r
 }
