@@ -1,6 +1,7 @@
 package ocunit
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,10 +9,13 @@ import (
 
 func TestUnitsSurviveTheWayToARouterAndBack(t *testing.T) {
 	units := map[string]string{
-		Queue.Path("te-alpha"):    mustCanonical(t, `{"name":"te-alpha","config":{"name":"te-alpha","queue-id":1}}`),
-		Queue.Path("te-beta"):     mustCanonical(t, `{"name":"te-beta","config":{"name":"te-beta","queue-id":0}}`),
-		Tunnel.Path("te-lsp-7"):   mustCanonical(t, `{"name":"te-lsp-7","config":{"type":"openconfig-mpls-types:P2P"}}`),
-		QosInterface.Path("ge-0"): mustCanonical(t, `{"interface-id":"ge-0","output":{"scheduler-policy":{"config":{"name":"te-2q"}}}}`),
+		Queue.Path("te-alpha"):                     mustCanonical(t, `{"name":"te-alpha","config":{"name":"te-alpha","queue-id":1}}`),
+		Queue.Path("te-beta"):                      mustCanonical(t, `{"name":"te-beta","config":{"name":"te-beta","queue-id":0}}`),
+		Classifier.Path("te-edge-4"):               mustCanonical(t, `{"name":"te-edge-4","config":{"name":"te-edge-4","type":"IPV4"}}`),
+		IPv6PrefixSet.Path("te-net-2001:db8::-32"): mustCanonical(t, `{"name":"te-net-2001:db8::-32","config":{"prefix":["2001:db8::/32"]}}`),
+		QueueManagementProfile.Path("te-2q-a"):     mustCanonical(t, `{"name":"te-2q-a","wred":{"te-qos-ext:curves":{"curve":[{"loss-priority":"HIGH"}]}}}`),
+		Tunnel.Path("te-lsp-7"):                    mustCanonical(t, `{"name":"te-lsp-7","config":{"type":"openconfig-mpls-types:P2P"}}`),
+		QosInterface.Path("ge-0"):                  mustCanonical(t, `{"interface-id":"ge-0","output":{"scheduler-policy":{"config":{"name":"te-2q"}}}}`),
 	}
 	got := map[string]string{}
 	for _, root := range Roots() {
@@ -65,6 +69,49 @@ func TestWhatOthersOwnIsNotSeen(t *testing.T) {
 	}
 	if diff := cmp.Diff(foreign, map[string]string{QosInterface.Path("ge-0"): "operators-own"}); diff != "" {
 		t.Errorf("bindings of others (-got +want):\n%s", diff)
+	}
+}
+
+// Millrace may bind queues, classifiers and policers to a port, each alone; what an operator bound there is theirs.
+func TestAPortIsOwnedByWhatIsBoundToIt(t *testing.T) {
+	bound := func(classifier, policers, queues string) string {
+		var parts []string
+		if classifier != "" {
+			parts = append(parts, `"input":{"classifiers":{"classifier":[{"type":"IPV4","config":{"type":"IPV4","name":"`+classifier+`"}}]}}`)
+		}
+		if policers != "" {
+			parts = append(parts, `"input":{"scheduler-policy":{"config":{"name":"`+policers+`"}}}`)
+		}
+		if queues != "" {
+			parts = append(parts, `"output":{"scheduler-policy":{"config":{"name":"`+queues+`"}}}`)
+		}
+		return `{"openconfig-qos:interfaces":{"interface":[{"interface-id":"ge-0",` + strings.Join(parts, ",") + `}]}}`
+	}
+	for _, c := range []struct {
+		what, raw      string
+		owned, foreign bool
+	}{
+		{"our classifier", bound("te-edge-4", "", ""), true, false},
+		{"our policers", bound("", "te-police-1", ""), true, false},
+		{"our queues", bound("", "", "te-2q"), true, false},
+		{"an operator's classifier", bound("gold", "", ""), false, true},
+		{"an operator's policers", bound("", "gold", ""), false, true},
+		{"an operator's classifier beside our queues", bound("gold", "", "te-2q"), true, true},
+		{"nothing", `{"openconfig-qos:interfaces":{"interface":[{"interface-id":"ge-0"}]}}`, false, false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			units, err := Split("/qos", []byte(c.raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			foreign, err := Foreign("/qos", []byte(c.raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, owned := units[QosInterface.Path("ge-0")]; owned != c.owned || (len(foreign) > 0) != c.foreign {
+				t.Errorf("owned %v, foreign %v; want %v and %v", owned, foreign, c.owned, c.foreign)
+			}
+		})
 	}
 }
 

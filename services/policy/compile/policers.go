@@ -55,7 +55,7 @@ func (c *compiler) enters(d *draft, port, queue string) bool {
 }
 
 // checkProfiles is guard rail share-below-profile. Ports no faster than the policer's rate are left out: there the
-// line is the limit, whatever the weight.
+// line is the limit, whatever the weight. So are queues of weight 0, which are promised nothing.
 func (c *compiler) checkProfiles() {
 	forced, crossed := c.in.Policy.Forces(document.ShareBelowProfile), false
 	for _, router := range slices.Sorted(maps.Keys(c.drafts)) {
@@ -65,7 +65,7 @@ func (c *compiler) checkProfiles() {
 				q, _ := c.in.Policy.QueueByName(o.Queue)
 				speed := d.ports[name].Speed
 				share := speed * units.Rate(q.Weight) / 100
-				if speed <= o.Rate || share > o.Rate {
+				if q.Weight == 0 || speed <= o.Rate || share > o.Rate {
 					continue
 				}
 				crossed = true

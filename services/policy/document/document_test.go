@@ -79,11 +79,28 @@ func TestEveryErrorNamesItsPlaceAndItsRemedy(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	raw, err := policies.Files.ReadFile(shipped)
+	files, err := policies.Files.ReadDir(".")
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(string(raw))
+	for _, file := range files {
+		raw, err := policies.Files.ReadFile(file.Name())
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(raw))
+	}
+	wrong, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range wrong {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(raw))
+	}
 	f.Add("policy: [\n")
 	f.Add("policy: x\nqueues: &a [{name: b, id: 1}]\nredirect: *a\n")
 	f.Add("---\n---\n")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -127,10 +128,27 @@ func compareType(t *testing.T, path, got, want string) {
 	}
 }
 
-func TestSchemaAcceptsTheShippedPolicyAndRefusesAnUnknownField(t *testing.T) {
+func TestSchemaAcceptsTheShippedPoliciesAndRefusesAnUnknownField(t *testing.T) {
 	schema := compileSchema(t)
-	if err := schema.Validate(instance(t, readShipped(t))); err != nil {
-		t.Error(err)
+	files, err := policies.Files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		raw, err := policies.Files.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(instance(t, string(raw))); err != nil {
+			t.Errorf("%s: %v", file.Name(), err)
+		}
+	}
+	every, err := os.ReadFile("../../../policies/golden/every-word/policy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(instance(t, string(every))); err != nil {
+		t.Errorf("every word: %v", err)
 	}
 	if err := schema.Validate(instance(t, readShipped(t)+"policer: 1\n")); err == nil {
 		t.Error("the schema takes a field that does not exist")

@@ -49,7 +49,9 @@ func Expect(units map[string]string) (Expectation, error) {
 			if err != nil {
 				return e, fmt.Errorf("read %s: %w", path, err)
 			}
-			e.Queues[key] = queues[name]
+			if name != "" { // an interface may have classifiers or policers only
+				e.Queues[key] = queues[name]
+			}
 		}
 	}
 	return e, nil
