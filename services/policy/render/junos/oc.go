@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/services/policy/compile"
@@ -28,21 +27,25 @@ type Denied struct {
 //go:embed oc-denied.txt
 var deniedText string
 
+var deniedPaths = parseDenied(deniedText)
+
 // DeniedPaths are the OpenConfig paths Junos 24.4R1 does not take.
-var DeniedPaths = sync.OnceValue(func() []Denied {
+func DeniedPaths() []Denied { return slices.Clone(deniedPaths) }
+
+func parseDenied(text string) []Denied {
 	var out []Denied
-	for _, line := range strings.Split(deniedText, "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		if words := strings.Fields(line); len(words) == 3 && words[0][0] == '/' {
 			out = append(out, Denied{Path: words[0], Leave: words[1] == "leave", Why: words[2]})
 		}
 	}
 	return out
-})
+}
 
 // denied finds the longest line a schema path is at or below.
 func denied(path string) (Denied, bool) {
 	best := Denied{}
-	for _, d := range DeniedPaths() {
+	for _, d := range deniedPaths {
 		if (path == d.Path || strings.HasPrefix(path, d.Path+"/")) && len(d.Path) > len(best.Path) {
 			best = d
 		}
