@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+
+	"github.com/millrace/millrace/services/peagent/bpf"
 	"github.com/millrace/millrace/services/peagent/law"
 )
 
@@ -36,5 +39,122 @@ func TestWeightsAreKept(t *testing.T) {
 	t.Logf("Mbit/s %.1f, F %.3f", x, law.Fairness(x, []float64{4, 2, 1}))
 	if f := law.Fairness(x, []float64{4, 2, 1}); f < 0.95 {
 		t.Errorf("F %.3f after the change: %.1f Mbit/s", f, x)
+	}
+}
+
+// TestAFloodGetsNoMore: a VPN of weight 1 sends UDP at five times its share beside TCP of weight 1.
+func TestAFloodGetsNoMore(t *testing.T) {
+	n := newNetwork(t, 2)
+	pe1 := n.start(1, nil)
+	n.start(2, nil)
+	n.iperf(1, "-t", "40", "-P", "4")
+	n.iperf(2, "-t", "40", "-u", "-b", "250M", "-l", "1400")
+	time.Sleep(8 * time.Second)
+	x := n.throughput(8 * time.Second)
+	t.Logf("TCP %.1f, flood %.1f Mbit/s: F %.3f", x[0], x[1], law.Jain(x))
+	if law.Jain(x) < 0.95 || x[1] > 65 {
+		t.Errorf("the flood has %.1f Mbit/s, the other VPN %.1f", x[1], x[0])
+	}
+	for _, f := range pe1.Flows() {
+		if f.VPN == "vpn2" && f.Drops == 0 {
+			t.Error("nothing of the flood was dropped at the PE")
+		}
+	}
+}
+
+// TestRestartLosesNothing: a stream below the limit goes on while one agent takes over from another.
+func TestRestartLosesNothing(t *testing.T) {
+	n := newNetwork(t, 1)
+	pe1 := n.start(1, nil)
+	n.start(2, nil)
+	x := n.iperf(1, "-t", "9", "-u", "-b", "2M", "-l", "400")
+	time.Sleep(3 * time.Second)
+	before := pe1.Flows()
+	if len(before) != 1 || before[0].Phase == law.Unanswered {
+		t.Fatalf("not controlled: %+v", before)
+	}
+	for range 2 {
+		if err := pe1.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pe1 = n.start(1, nil)
+		time.Sleep(time.Second)
+	}
+	after := pe1.Flows()
+	if len(after) != 1 || after[0].Packets <= before[0].Packets || after[0].Phase == law.Unanswered {
+		t.Errorf("before %+v, after %+v: counters and control go on", before, after)
+	}
+	if r := x.wait(t); r.End.Sum.Lost != 0 || r.End.Sum.Packets < 5000 {
+		t.Errorf("%d of %d packets lost over two restarts", r.End.Sum.Lost, r.End.Sum.Packets)
+	}
+}
+
+// TestFailOpen: an agent that dies leaves its rates for FailOpen, and then nothing is held back or dropped.
+func TestFailOpen(t *testing.T) {
+	n := newNetwork(t, 1)
+	pe1 := n.start(1, nil)
+	n.start(2, nil)
+	n.iperf(1, "-t", "30", "-u", "-b", "150M", "-l", "1400") // half as much again as the line
+	time.Sleep(6 * time.Second)
+	if err := pe1.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ebpf.LoadPinnedMap(n.config(1).Pins+"/pe_flows", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	read := func() (f bpf.PeFlow) {
+		if err := m.Lookup(uint32(0), &f); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first := read()
+	time.Sleep(DefaultConfiguration().FailOpen / 2)
+	held := read()
+	if held.Drops == first.Drops {
+		t.Error("right after the agent's death the last rate does not hold: nothing is dropped")
+	}
+	time.Sleep(DefaultConfiguration().FailOpen)
+	open := read()
+	time.Sleep(time.Second)
+	last := read()
+	if last.Packets == open.Packets || last.Drops != open.Drops {
+		t.Errorf("%d packets passed and %d were dropped in a second without an agent", last.Packets-open.Packets, last.Drops-open.Drops)
+	}
+}
+
+// TestAPeerWithoutAgentIsLeftAlone: nobody answers, so nothing is shaped, and traffic flows.
+func TestAPeerWithoutAgentIsLeftAlone(t *testing.T) {
+	n := newNetwork(t, 1)
+	pe1 := n.start(1, nil)
+	n.iperf(1, "-t", "12", "-P", "2")
+	time.Sleep(5 * time.Second)
+	if x := n.throughput(3 * time.Second); x[0] < 85 {
+		t.Errorf("%.1f of 100 Mbit/s without an answering peer", x[0])
+	}
+	if f := pe1.Flows()[0]; f.Phase != law.Unanswered || f.Rate != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestRemoveLeavesThePortsAsTheyWere compares what tc shows before and after.
+func TestRemoveLeavesThePortsAsTheyWere(t *testing.T) {
+	n := newNetwork(t, 1)
+	dump := func() string {
+		return n.in("pe1", "tc", "qdisc", "show") + n.in("pe1", "tc", "filter", "show", "dev", "core", "egress") + n.in("pe1", "tc", "filter", "show", "dev", "c1", "ingress")
+	}
+	before := dump()
+	a := n.start(1, nil)
+	if dump() == before {
+		t.Fatal("nothing was attached")
+	}
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.within("pe1", func() error { return Remove(n.config(1)) })
+	if after := dump(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }

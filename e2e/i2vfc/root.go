@@ -1,0 +1,178 @@
+package i2vfc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/e2e/lab"
+	"github.com/millrace/millrace/e2e/scenario"
+	"github.com/millrace/millrace/services/peagent/weights"
+)
+
+// Requires is what a phase's `requires:` says when it needs agents on the PEs.
+const Requires = "i2vfc"
+
+// Setting is one run of the phase with agents.
+type Setting struct {
+	A, B float64
+}
+
+// Options of Run.
+type Options struct {
+	Output   string
+	Binary   string // of millrace, for the guest
+	Settings []Setting
+	Lab      lab.Options
+	Progress func(string)
+}
+
+// Result of one phase.
+type Result struct {
+	Name    string
+	Setting Setting
+	Phase   *lab.PhaseResult
+	VPNs    []string
+	Weights []float64
+	// Flows is what `millrace vpn list` said of each ingress PE at the end; empty without agents.
+	Flows string
+}
+
+// driver is one lab and what runs in it.
+type driver struct {
+	Options
+	scenario *scenario.Scenario
+	lab      *lab.Lab
+	folder   string
+	policy   weights.Policy
+}
+
+// Run builds the lab once and runs the phase without agents, then once per setting with them.
+func Run(ctx context.Context, folder string, s *scenario.Scenario, o Options) (all []*Result, err error) {
+	d := &driver{Options: o, scenario: s, folder: folder, policy: weights.Policy{Weights: map[string]float64{}}}
+	if raw := filepath.Join(folder, "weights.yaml"); exists(raw) {
+		if d.policy, err = weights.Load(raw); err != nil {
+			return nil, err
+		}
+	}
+	o.Lab.Output, o.Lab.Binary, o.Lab.Progress = filepath.Join(o.Output, "lab"), o.Binary, o.Progress
+	if d.lab, err = lab.Up(ctx, s, o.Lab); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.lab.Down()) }()
+	if err := d.awaitVPNs(ctx); err != nil {
+		return nil, err
+	}
+	r, err := d.phase(ctx, "without", nil)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, r)
+	for _, setting := range o.Settings {
+		r, err := d.with(ctx, setting)
+		if err != nil {
+			return all, fmt.Errorf("a = %g, b = %g: %w", setting.A, setting.B, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
+// awaitVPNs waits until BGP has brought every VPN's routes.
+func (d *driver) awaitVPNs(ctx context.Context) error {
+	p, _ := d.scenario.Phase("without")
+	deadline := time.Now().Add(2 * time.Minute)
+	for _, a := range p.Applications {
+		to, _ := d.scenario.Host(a.To)
+		for {
+			_, err := d.lab.Capture(ctx, a.From, "ping", "-c", "1", "-W", "1", to.Address.Addr().String())
+			if err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("VPN of %s: %w", a.Name, err)
+			}
+			d.Progress("wait for the route of " + a.Name)
+			time.Sleep(time.Second)
+		}
+	}
+	return nil
+}
+
+// with runs the phase between start and removal of the agents.
+func (d *driver) with(ctx context.Context, setting Setting) (*Result, error) {
+	stop, err := d.startAgents(ctx, setting)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.phase(ctx, "with", &setting)
+	return r, errors.Join(err, stop())
+}
+
+func (d *driver) phase(ctx context.Context, name string, setting *Setting) (*Result, error) {
+	d.Progress("phase " + name)
+	r := &Result{Name: name}
+	if setting != nil {
+		r.Setting = *setting
+		d.Progress(fmt.Sprintf("  a = %g, b = %g", setting.A, setting.B))
+	}
+	var err error
+	if r.Phase, err = d.lab.RunPhase(ctx, name, lab.Observer{}); err != nil {
+		return nil, err
+	}
+	for _, a := range r.Phase.Applications {
+		if vpn := vpnOf(a); vpn != "" && !slices.Contains(r.VPNs, vpn) {
+			w, ok := d.policy.Weights[vpn]
+			if !ok {
+				w = 1
+			}
+			r.VPNs, r.Weights = append(r.VPNs, vpn), append(r.Weights, w)
+		}
+	}
+	if setting != nil {
+		r.Flows = d.list(ctx)
+	}
+	return r, nil
+}
+
+// vpnOf is the VPN of a TCP application: its group, or its name.
+func vpnOf(a lab.ApplicationResult) string {
+	switch {
+	case a.Kind != scenario.TCP:
+		return ""
+	case a.Group != "":
+		return a.Group
+	}
+	return a.Name
+}
+
+// list asks the agents.
+func (d *driver) list(ctx context.Context) string {
+	var b strings.Builder
+	for _, r := range d.edges() {
+		text, err := d.lab.Capture(ctx, r.Name, d.guestBinary(), "vpn", "list", "--server", apiURL)
+		fmt.Fprintf(&b, "%s\n%s", r.Name, text)
+		if err != nil {
+			fmt.Fprintln(&b, err)
+		}
+	}
+	return b.String()
+}
+
+func (d *driver) edges() (all []scenario.Router) {
+	for _, r := range d.scenario.Routers {
+		if len(r.VRFs) > 0 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func (d *driver) guestBinary() string { return filepath.Join(d.lab.Output, "bin", "millrace") }
