@@ -36,6 +36,8 @@ const (
 	actSender                // retransmission timer, or the start of a connection
 	actReceiver              // delayed acknowledgement
 	actSource                // the next packet of a source or ping
+	actGate                  // a VPN's queue lets a packet go
+	actTick                  // a clock of the caller's
 )
 
 type actor struct {
@@ -60,6 +62,8 @@ type Net struct {
 	maps     []DSCPMap
 	tcps     []tcpFlow
 	sources  []sourceFlow
+	gates    []gate
+	ticks    []tick
 
 	// Hops counts packets put on links, the unit of the benchmarks.
 	Hops int64
@@ -78,6 +82,25 @@ func (n *Net) Now() Time { return n.now }
 func (n *Net) act(kind uint8, index int) int32 {
 	n.actors = append(n.actors, actor{kind, int32(index)})
 	return n.events.add()
+}
+
+// tick is a periodic call.
+type tick struct {
+	every Time
+	do    func(now Time)
+	actor int32
+}
+
+// Every calls do at equal times, the first after one of them.
+func (n *Net) Every(every Time, do func(now Time)) {
+	t := tick{every: every, do: do, actor: n.act(actTick, len(n.ticks))}
+	n.ticks = append(n.ticks, t)
+	n.events.set(t.actor, n.now+every)
+}
+
+func (n *Net) tick(t *tick) {
+	n.events.set(t.actor, n.now+t.every)
+	t.do(n.now)
 }
 
 // Run plays until a time, events at it included.
@@ -103,6 +126,10 @@ func (n *Net) Run(until Time) {
 			n.ackTimer(&n.tcps[a.index])
 		case actSource:
 			n.emit(&n.sources[a.index])
+		case actGate:
+			n.release(a.index)
+		case actTick:
+			n.tick(&n.ticks[a.index])
 		}
 	}
 	n.now = max(n.now, until)
@@ -117,6 +144,9 @@ func (n *Net) Check() error {
 	}
 	for i := range n.ports {
 		inside += int64(n.ports[i].carried())
+	}
+	for i := range n.gates {
+		inside += int64(n.gates[i].queue.Len())
 	}
 	if out := int64(len(n.pool) - len(n.free)); out != inside {
 		return fmt.Errorf("%d packets are out of the pool and %d are on links and in queues", out, inside)

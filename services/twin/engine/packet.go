@@ -7,6 +7,8 @@ const (
 	datagram
 	echo
 	reply
+	probe  // a management packet on its way out
+	probed // and back
 )
 
 // packet is what is on the way; the pool holds them.

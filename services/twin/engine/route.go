@@ -13,6 +13,9 @@ type Hop struct {
 	Policer int
 	// Mark is the DSCP written before the port; negative: none.
 	Mark int8
+	// Gate and Count, where above zero, make this hop the ingress or egress PE of gate number Gate-1 or Count-1
+	// instead of a port.
+	Gate, Count int
 }
 
 // At is a plain hop.
@@ -36,6 +39,8 @@ const (
 	hopPort uint8 = iota
 	hopSplit
 	hopEnd
+	hopGate
+	hopCount
 )
 
 // Spread is how a router chooses among several ways.
@@ -79,6 +84,17 @@ func (n *Net) addRoute(r Route) (int32, error) {
 	}
 	start := int32(len(n.hops))
 	for _, h := range r.Hops {
+		if h.Gate > 0 || h.Count > 0 {
+			kind, number := hopGate, h.Gate
+			if h.Count > 0 {
+				kind, number = hopCount, h.Count
+			}
+			if number > len(n.gates) {
+				return 0, fmt.Errorf("a route uses gate %d of %d", number-1, len(n.gates))
+			}
+			n.hops = append(n.hops, hop{kind: kind, target: int32(number - 1), mark: -1})
+			continue
+		}
 		if h.Port < 0 || h.Port >= len(n.ports) {
 			return 0, fmt.Errorf("a route uses port %d of %d", h.Port, len(n.ports))
 		}
@@ -129,6 +145,13 @@ func (n *Net) forward(i int32) {
 			return
 		case hopSplit:
 			pk.at = n.choose(&n.splits[h.target], pk.flow)
+			continue
+		case hopGate:
+			n.enter(&n.gates[h.target], i)
+			return
+		case hopCount:
+			n.gates[h.target].received++
+			pk.at++
 			continue
 		}
 		if (h.policer > 0 || h.mark >= 0) && !n.condition(h, i) {

@@ -97,12 +97,18 @@ func (n *Net) consume(i int32) {
 		n.forward(i)
 		return
 	}
+	if pk.kind == probe {
+		n.answer(i)
+		return
+	}
 	n.end(i, arrived)
 	switch pk.kind {
 	case data:
 		n.segment(pk)
 	case ack:
 		n.acked(pk)
+	case probed:
+		n.gates[pk.flow].Control.Answered(n.now, n.now-pk.born, uint64(pk.seq), uint64(pk.low))
 	default:
 		n.sink(&n.sources[pk.flow], &pk)
 	}

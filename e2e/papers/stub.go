@@ -1,3 +1,0 @@
-package papers
-
-func vpn() []Experiment { return nil }

@@ -1,0 +1,110 @@
+package papers
+
+import (
+	"fmt"
+
+	"github.com/millrace/millrace/e2e/papers/score"
+	"github.com/millrace/millrace/services/twin/engine"
+)
+
+// vpnMulti is figures 7 and 8: VPN 1 crosses three links, VPNs 2 to 4 one each; weights make max-min fairness.
+func vpnMulti() Experiment {
+	e := Experiment{ID: "001-multi", Title: "Several bottlenecks (section III-B)"}
+	for i, b3 := range []float64{10, 20, 30} {
+		key := fmt.Sprintf("B3=%g", b3)
+		e.Cases = append(e.Cases, Case{Name: key, Quick: i == 0, Run: func(r *Recorder) error {
+			var f, at10, longest float64
+			for seed := range uint64(repetitions) {
+				d := newDomain(0.5, 0.01, seed, false)
+				var links []int
+				for _, mbps := range []float64{20, 10, b3} {
+					links = append(links, d.port(engine.PortConfig{Name: "link", Rate: mbps * 1e6, LimitPackets: 200, Delay: 5_060_000}))
+				}
+				for j, ports := range [][]int{links, links[:1], links[1:2], links[2:]} {
+					d.add(vpnConfig{weight: []float64{1, 3, 1, []float64{1, 3, 5}[i]}[j], ports: ports, delay: 5.06e-6, flows: 30, stop: 1e4})
+				}
+				if err := d.play(r, 50); err != nil {
+					return err
+				}
+				f += d.fairness(10, 50) / repetitions
+				at10 += d.fairness(10, 12) / repetitions
+				longest = max(longest, d.vpns[0].RTT)
+				if seed == 0 {
+					r.Plot("Figure 8: weighted fairness over several bottlenecks", "F", key, d.curve(50))
+				}
+			}
+			r.Set(key, f)
+			r.Set(key+" at 10", at10)
+			r.Set(key+" rtt", longest)
+			return nil
+		}})
+		e.Rows = append(e.Rows,
+			score.Row{Key: key, Item: "Fig. 8", What: "F of VPNs, " + key, Paper: 0.95, Op: score.AtLeast, Why: "the paper's claim as it stands"},
+			score.Row{Key: key + " at 10", Item: "section III-B", What: "F at 10 s, " + key, Paper: 0.95, Op: score.AtLeast, Why: "the paper: converges after 10 s"})
+	}
+	e.Rows = append(e.Rows, score.Row{Key: "B3=10 rtt", Item: "section III-B", What: "longest round trip, B3 = 10", Unit: "s", Paper: 0.312, Relative: 0.5,
+		Why:  "full buffers of 200 packets at 20, 10 and 10 Mbit/s are 0.6 s; how full they stand is the law's doing: half either way",
+		Flag: "10 s are called about 16 of these round trips; they are 32"})
+	return e
+}
+
+// vpnPrototype is section IV-B: four VPNs started 5 s apart behind one 50 Mbit/s link.
+func vpnPrototype() Experiment {
+	e := Experiment{ID: "001-prototype", Title: "The prototype's network (section IV-B, tables IV and V)"}
+	e.Cases = []Case{{Name: "4 VPNs", Quick: true, Run: func(r *Recorder) error {
+		d := newDomain(0.1, 0.1, 1, false)
+		line := d.port(engine.PortConfig{Name: "emulator", Rate: 50e6, LimitPackets: 50, Delay: 2 * engine.Second / 1000})
+		for i := range 4 {
+			d.add(vpnConfig{weight: 1, ports: []int{line}, delay: 1e-4, flows: 1 + i%2, start: 5 * float64(i), stop: 1e4})
+		}
+		if err := d.play(r, 60); err != nil {
+			return err
+		}
+		x, w := d.throughput(24, 27)
+		r.Set("f25", score.Jain(x, w))
+		for _, i := range []int{1, 3} {
+			var v []float64
+			for _, f := range d.vpns[i].flows {
+				v = append(v, d.TCP(f).Series.Mean(20, 60))
+			}
+			r.Set(fmt.Sprintf("vpn%d", i+1), score.Jain(v, nil))
+		}
+		for i, v := range d.vpns {
+			var p []Point
+			for s := range 60 {
+				sum := 0.0
+				for _, f := range v.flows {
+					sum += d.TCP(f).Series.At(s) / 1e6
+				}
+				p = append(p, Point{float64(s + 1), sum})
+			}
+			r.Plot("Figure 11: throughput of VPNs", "Mbit/s", fmt.Sprintf("VPN %d", i+1), p)
+		}
+		return nil
+	}}}
+	e.Rows = []score.Row{
+		{Key: "f25", Item: "Fig. 11", What: "F of the four VPNs at 25 s", Paper: 0.95, Op: score.AtLeast, Why: `"almost equal at approximately t = 25"; 0.95 allows one VPN half above the others`},
+		{Key: "vpn2", Item: "section IV-B", What: "F inside VPN 2", Paper: 0.99, Absolute: 0.05, Why: "two digits of one run"},
+		{Key: "vpn4", Item: "section IV-B", What: "F inside VPN 4", Paper: 0.99, Absolute: 0.05, Why: "two digits of one run"},
+	}
+	return e
+}
+
+// vpnScale has the paper's numbers about processors and memory, which a simulation of packets cannot have.
+func vpnScale() Experiment {
+	note := "a figure of a program on a computer: measured by services/peagent's benchmarks, not by a simulator"
+	row := func(key, item, what, unit string, v float64, flag string) score.Row {
+		return score.Row{Key: key, Item: item, What: what, Unit: unit, Paper: v, Relative: 0.1, Why: "not a property of the network", Note: note, Flag: flag}
+	}
+	return Experiment{ID: "001-scale", Title: "Processor time and memory of the prototype (section IV-C)", Rows: []score.Row{
+		row("gbit", "abstract", "bandwidth on a modern desktop", "Gbit/s", 1.6, "only in the abstract; the body's own figures give 5.7 or, from figure 12's egress curve, need 6.25 % of a processor"),
+		row("vpns", "abstract", "VPNs on a modern desktop", "", 1300, ""),
+		row("cpu", "section IV-C", "ingress PE, 100 VPNs, 100 Mbit/s, 180 s: processor", "s", 3.12, ""),
+		row("cpu%", "section IV-C", "the same in percent", "%", 1.73, ""),
+		row("5700", "section IV-C", "bandwidth by processor", "Mbit/s", 5700, ""),
+		row("16000", "section IV-C", "VPNs by processor", "", 16000, ""),
+		row("mem", "section IV-C", "memory of the ingress PE, 100 VPNs", "MB", 19.5, "128 packets of 1,500 bytes per VPN, allocated statically"),
+		row("mem2", "section IV-C", "memory of the egress PE", "MB", 1.55, ""),
+		row("ci", "section III", "95 % confidence interval of F", "% of mean", 2, ""),
+	}}
+}
