@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/millrace/millrace/services/routeragent/intent"
 )
 
 // retryRollback is the pause between attempts to take back a commit.
@@ -112,7 +110,7 @@ func (s *Store) rollback(ctx context.Context) error {
 	s.mu.Lock()
 	p, running := *s.pending, s.plan
 	s.mu.Unlock()
-	plan, err := intent.Compile(p.Config, s.cfg.Lines, p.Numbers)
+	plan, err := s.compiler.Compile(p.Config, s.cfg.Lines, p.Numbers)
 	if err != nil {
 		return err
 	}

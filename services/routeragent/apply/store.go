@@ -28,6 +28,7 @@ type Store struct {
 
 	writer    sync.Mutex // held through a whole change
 	validator *tree.Validator
+	compiler  intent.Compiler
 	journal   *journal
 
 	mu      sync.Mutex // guards what follows
@@ -86,7 +87,7 @@ func (s *Store) Recover(ctx context.Context) error {
 // reach compiles a configuration that was valid once and converges to it. The
 // plan it returns with an error is the best there is to know of it.
 func (s *Store) reach(ctx context.Context, config *tree.Node, numbers intent.Numbers) (intent.Plan, error) {
-	plan, err := intent.Compile(config, s.cfg.Lines, numbers)
+	plan, err := s.compiler.Compile(config, s.cfg.Lines, numbers)
 	if err != nil {
 		return intent.Plan{Numbers: numbers}, fmt.Errorf("configuration does not fit this router now: %w", err)
 	}
@@ -163,7 +164,7 @@ func (s *Store) judge(candidate *tree.Node, numbers intent.Numbers) (*tree.Node,
 	if err := s.validator.Validate(candidate, s.cfg.Interfaces()); err != nil {
 		return nil, intent.Plan{}, err
 	}
-	plan, err := intent.Compile(candidate, s.cfg.Lines, numbers)
+	plan, err := s.compiler.Compile(candidate, s.cfg.Lines, numbers)
 	return candidate, plan, err
 }
 

@@ -13,6 +13,7 @@ package intent
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/millrace/millrace/services/routeragent/kernel"
 	"github.com/millrace/millrace/services/routeragent/tree"
@@ -87,17 +88,61 @@ func unsupported(path, format string, args ...any) error {
 
 // Compile turns configuration into a plan. Numbers of what stays are kept, so that a change elsewhere moves nothing.
 func Compile(config *tree.Node, lines Lines, previous Numbers) (Plan, error) {
-	if err := checkSupported(config); err != nil {
+	return new(Compiler).Compile(config, lines, previous)
+}
+
+// Compiler remembers the last configuration it compiled, and compiles of the
+// next only what is another node (tree.Fork): a change of a weight beside 20,000
+// rules does not read the rules. The plan is the same as Compile's.
+type Compiler struct {
+	config *tree.Node
+	last   *compiler
+}
+
+// Compile is the function Compile with a memory.
+func (m *Compiler) Compile(config *tree.Node, lines Lines, previous Numbers) (Plan, error) {
+	if err := checkSupported(config, m.config); err != nil {
 		return Plan{}, err
 	}
 	c := &compiler{root: view{node: config}, lines: lines, numbers: newNumbers(previous)}
-	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, c.readPolicies, c.readBindings}
+	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return Plan{}, err
 		}
 	}
+	m.config, m.last = config, c
 	return c.plan(), nil
+}
+
+// policiesAfter takes the policies of the last configuration if all they are made of is the same.
+func (c *compiler) policiesAfter(last *compiler) error {
+	c.before = c.numbers.next.clone()
+	if last == nil || !c.samePolicies(last) {
+		err := c.readPolicies()
+		c.after = c.numbers.next.clone()
+		return err
+	}
+	c.policies, c.rules, c.after = last.policies, last.rules, last.after
+	c.numbers.next = c.after.clone()
+	return nil
+}
+
+// changing are the parts of /qos that no rule is read from.
+var changing = []string{"scheduler-policies", "interfaces", "buffer-allocation-profiles", "queue-management-profiles"}
+
+// samePolicies is true if every node that rules are read from is the one it was, and every number given out so far.
+func (c *compiler) samePolicies(last *compiler) bool {
+	a, b := c.root.node, last.root.node
+	if a.Members["network-instances"] != b.Members["network-instances"] || a.Members["defined-sets"] != b.Members["defined-sets"] {
+		return false
+	}
+	for name := range tree.Root().Children["qos"].Children {
+		if !slices.Contains(changing, name) && c.root.below([]string{"qos", name}) != last.root.below([]string{"qos", name}) {
+			return false
+		}
+	}
+	return c.before.equal(last.before) && c.numbers.old.equal(last.numbers.next)
 }
 
 type compiler struct {
@@ -112,6 +157,8 @@ type compiler struct {
 	bindings        map[string]string
 	tunnels         []Tunnel
 	rules           map[RuleID]int
+	// before and after reading the policies.
+	before, after Numbers
 }
 
 func (c *compiler) plan() Plan {

@@ -1,6 +1,10 @@
 package intent
 
-import "github.com/millrace/millrace/services/routeragent/kernel"
+import (
+	"maps"
+
+	"github.com/millrace/millrace/services/routeragent/kernel"
+)
 
 // Numbers are the small integers that stand for names in the kernel. They are
 // kept with the running configuration, because marks, tables and counters
@@ -12,6 +16,14 @@ type Numbers struct {
 	Paths map[string]int `json:"paths"`
 	// Hits by policy and sequence.
 	Hits map[string]int `json:"hits"`
+}
+
+func (n Numbers) clone() Numbers {
+	return Numbers{Classes: maps.Clone(n.Classes), Paths: maps.Clone(n.Paths), Hits: maps.Clone(n.Hits)}
+}
+
+func (n Numbers) equal(m Numbers) bool {
+	return maps.Equal(n.Classes, m.Classes) && maps.Equal(n.Paths, m.Paths) && maps.Equal(n.Hits, m.Hits)
 }
 
 type numberer struct {

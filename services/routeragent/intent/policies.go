@@ -2,9 +2,9 @@ package intent
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/millrace/millrace/services/routeragent/kernel"
 )
@@ -138,7 +138,7 @@ func (c *compiler) readRule(policy string, r view) ([]kernel.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	slot, ok := c.numbers.hit(fmt.Sprintf("%s/%d", policy, sequence))
+	slot, ok := c.numbers.hit(policy + "/" + strconv.FormatUint(sequence, 10))
 	if !ok {
 		return nil, unsupported(r.path, "more than %d rules", kernel.MaxHits)
 	}

@@ -50,17 +50,13 @@ func leaves(table string) map[string]bool {
 	return out
 }
 
-func checkSupported(config *tree.Node) error {
-	var err error
-	tree.Match{Node: config}.Leaves(func(m tree.Match) {
-		path := m.Node.Schema.Path()
-		if err != nil || Supported[path] || isListKey(m.Node.Schema) {
-			return
+// checkSupported looks at what is not in a configuration found supported before: parts that two share are the same nodes.
+func checkSupported(config, before *tree.Node) error {
+	for name, part := range config.Members {
+		if (before != nil && before.Members[name] == part) || allSupported(part) {
+			continue
 		}
-		err = unsupported(m.Path.String(), "is not implemented by this agent")
-	})
-	if err != nil {
-		return err
+		return firstUnsupported(config)
 	}
 	for _, ni := range (view{node: config}).at("network-instances", "network-instance").entries() {
 		if ni.text("name") != "DEFAULT" {
@@ -70,11 +66,24 @@ func checkSupported(config *tree.Node) error {
 	return nil
 }
 
-func isListKey(s *tree.Schema) bool {
-	for _, k := range s.Parent.Keys {
-		if k == s.Name {
-			return true
+func allSupported(n *tree.Node) bool {
+	if n.Members == nil {
+		return Supported[n.Schema.Path()] || n.Schema.IsKey()
+	}
+	for _, m := range n.Members {
+		if !allSupported(m) {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+func firstUnsupported(config *tree.Node) error {
+	var err error
+	tree.Match{Node: config}.Leaves(func(m tree.Match) {
+		if err == nil && !allSupported(m.Node) {
+			err = unsupported(m.Path.String(), "is not implemented by this agent")
+		}
+	})
+	return err
 }

@@ -16,13 +16,23 @@ type view struct {
 }
 
 func (v view) at(names ...string) view {
+	v.node = v.below(names)
 	for _, name := range names {
 		v.path += "/" + name
-		if v.node != nil {
-			v.node = v.node.Members[name]
-		}
 	}
 	return v
+}
+
+// below is at without a path to tell: most values are right, and large configurations have many.
+func (v view) below(names []string) *tree.Node {
+	n := v.node
+	for _, name := range names {
+		if n == nil {
+			return nil
+		}
+		n = n.Members[name]
+	}
+	return n
 }
 
 func (v view) exists() bool { return v.node != nil }
@@ -32,13 +42,14 @@ func (v view) entries() []view {
 	if v.node == nil {
 		return nil
 	}
-	var out []view
-	for _, e := range v.node.Entries() {
+	entries := v.node.Entries()
+	out := make([]view, len(entries))
+	for i, e := range entries {
 		path := v.path
 		for _, k := range e.Schema.Keys {
-			path += fmt.Sprintf("[%s=%s]", k, e.Keys[k])
+			path += "[" + k + "=" + e.Keys[k] + "]"
 		}
-		out = append(out, view{e, path})
+		out[i] = view{e, path}
 	}
 	return out
 }
@@ -54,37 +65,49 @@ func (v view) entry(key string) view {
 
 // text of a leaf, identities without their module; empty if absent.
 func (v view) text(names ...string) string {
-	l := v.at(names...)
-	if l.node == nil || l.node.Value == nil {
+	n := v.below(names)
+	if n == nil || n.Value == nil {
 		return ""
 	}
-	s := fmt.Sprint(l.node.Value)
-	if module, bare, ok := strings.Cut(s, ":"); ok && strings.HasPrefix(module, "openconfig-") {
-		return bare
+	s := textOf(n.Value)
+	if strings.HasPrefix(s, "openconfig-") {
+		if _, bare, ok := strings.Cut(s, ":"); ok {
+			return bare
+		}
 	}
 	return s
 }
 
+func textOf(value any) string {
+	switch x := value.(type) {
+	case string:
+		return x
+	case json.Number:
+		return string(x)
+	}
+	return fmt.Sprint(value)
+}
+
 func (v view) list(names ...string) []string {
-	l := v.at(names...)
-	if l.node == nil {
+	n := v.below(names)
+	if n == nil {
 		return nil
 	}
 	var out []string
-	values, _ := l.node.Value.([]any)
+	values, _ := n.Value.([]any)
 	for _, x := range values {
-		out = append(out, fmt.Sprint(x))
+		out = append(out, textOf(x))
 	}
 	return out
 }
 
 // number of a leaf; ok is false if absent.
 func (v view) number(names ...string) (uint64, bool) {
-	l := v.at(names...)
-	if l.node == nil {
+	l := v.below(names)
+	if l == nil {
 		return 0, false
 	}
-	switch x := l.node.Value.(type) {
+	switch x := l.Value.(type) {
 	case json.Number:
 		n, err := strconv.ParseUint(string(x), 10, 64)
 		return n, err == nil

@@ -194,26 +194,44 @@ func (n *Node) Merge(other *Node) {
 
 // Entries of a list in the order of their keys, numeric keys by number.
 func (n *Node) Entries() []*Node {
-	out := make([]*Node, 0, len(n.Members))
-	for _, e := range n.Members {
-		out = append(out, e)
+	type keyed struct {
+		entry  *Node
+		number uint64
+		isOne  bool
 	}
-	slices.SortFunc(out, func(a, b *Node) int {
-		for _, k := range n.Schema.Keys {
-			x, y := a.Keys[k], b.Keys[k]
-			i, err1 := strconv.ParseUint(x, 10, 64)
-			j, err2 := strconv.ParseUint(y, 10, 64)
-			c := strings.Compare(x, y)
-			if err1 == nil && err2 == nil {
-				c = cmp.Compare(i, j)
-			}
-			if c != 0 {
-				return c
-			}
+	first := n.Schema.Keys[0]
+	list := make([]keyed, 0, len(n.Members))
+	for _, e := range n.Members {
+		number, err := strconv.ParseUint(e.Keys[first], 10, 64)
+		list = append(list, keyed{e, number, err == nil})
+	}
+	slices.SortFunc(list, func(a, b keyed) int {
+		if a.isOne && b.isOne && a.number != b.number {
+			return cmp.Compare(a.number, b.number)
 		}
-		return 0
+		return compareKeys(n.Schema.Keys, a.entry, b.entry)
 	})
+	out := make([]*Node, len(list))
+	for i, k := range list {
+		out[i] = k.entry
+	}
 	return out
+}
+
+func compareKeys(keys []string, a, b *Node) int {
+	for _, k := range keys {
+		x, y := a.Keys[k], b.Keys[k]
+		i, err1 := strconv.ParseUint(x, 10, 64)
+		j, err2 := strconv.ParseUint(y, 10, 64)
+		c := strings.Compare(x, y)
+		if err1 == nil && err2 == nil {
+			c = cmp.Compare(i, j)
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
 }
 
 // Pick copies what the paths select, with the containers and list entries above
