@@ -74,11 +74,14 @@ func check06(t *testing.T) {
 	const ni = "/network-instances/network-instance[name=DEFAULT]"
 	for path, want := range map[string]codes.Code{
 		queueIDPath: codes.OK,
-		"/qos/queues/queue[name=none]/config/queue-id": codes.NotFound,
-		"/qos/classifiers":        codes.NotFound,
-		"/system/config/hostname": codes.Unimplemented,
-		"/acl":                    codes.Unimplemented,
-		ni + "/afts":              codes.Unimplemented,
+		"/qos/queues/queue[name=none]/config/queue-id":              codes.NotFound,
+		"/defined-sets/ipv4-prefix-sets/ipv4-prefix-set[name=none]": codes.NotFound,
+		"/interfaces/interface[name=none]":                          codes.NotFound,
+		"/interfaces/interface[name=ge-a]/config/mtu":               codes.Unimplemented,
+		"/interfaces/interface[name=ge-a]/state/last-change":        codes.Unimplemented,
+		"/system/config/hostname":                                   codes.Unimplemented,
+		"/acl":                                                      codes.Unimplemented,
+		ni + "/afts":                                                codes.Unimplemented,
 		ni + "/protocols/protocol[identifier=OSPF][name=ospf]/ospfv2/areas/area[identifier=0.0.0.0]/lsdb": codes.Unimplemented,
 		"/qos/nonsense":                 codes.InvalidArgument,
 		"/qos/queues/queue[colour=red]": codes.InvalidArgument,
@@ -91,7 +94,7 @@ func check06(t *testing.T) {
 		}
 	}
 	// One path of several that fails fails the call.
-	_, err := x.ask(&gnmi.GetRequest{Path: []*gnmi.Path{mustPath(t, queueIDPath), mustPath(t, "/qos/classifiers")}})
+	_, err := x.ask(&gnmi.GetRequest{Path: []*gnmi.Path{mustPath(t, queueIDPath), mustPath(t, "/interfaces/interface[name=none]")}})
 	wantCode(t, err, codes.NotFound)
 	_, err = x.ask(&gnmi.GetRequest{Path: []*gnmi.Path{{Element: []string{"qos"}}}}) //nolint:staticcheck // the deprecated field is what is tested
 	wantCode(t, err, codes.InvalidArgument)

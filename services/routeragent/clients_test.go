@@ -107,7 +107,7 @@ func TestGNMICLIBadRequests(t *testing.T) {
 	for _, c := range []struct{ kind, proto, want string }{
 		{"-get", `path: {elem: {name: "qos"} elem: {name: "nonsense"}}`, "InvalidArgument"},
 		{"-get", `path: {elem: {name: "system"}}`, "Unimplemented"},
-		{"-get", `path: {elem: {name: "qos"} elem: {name: "classifiers"}}`, "NotFound"},
+		{"-get", `path: {elem: {name: "interfaces"} elem: {name: "interface" key: {key: "name" value: "none"}}}`, "NotFound"},
 		{"-get", `path: {elem: {name: ""}}`, "InvalidArgument"},
 		{"-get", `path: {element: "qos"}`, "InvalidArgument"},
 		{"-get", `path: {origin: "cli"}`, "InvalidArgument"},

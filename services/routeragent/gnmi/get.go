@@ -68,7 +68,7 @@ func (s *Server) newQuery(req *gnmi.GetRequest) (*query, error) {
 		paths = []*gnmi.Path{{}}
 	}
 	for _, p := range paths {
-		sel, err := resolve(req.GetPrefix(), p)
+		sel, err := resolveRead(req.GetPrefix(), p)
 		if err != nil {
 			return nil, err
 		}

@@ -72,7 +72,7 @@ func (s *Server) newSubscriber(out gnmi.GNMI_SubscribeServer, list *gnmi.Subscri
 		return nil, err
 	}
 	for _, q := range list.GetSubscription() {
-		paths, err := resolve(list.GetPrefix(), q.GetPath())
+		paths, err := resolveRead(list.GetPrefix(), q.GetPath())
 		if err != nil {
 			return nil, err
 		}

@@ -90,10 +90,10 @@ func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 	return s, nil
 }
 
-// get is empty for a path that holds nothing.
+// get is empty for a path that holds nothing, or that this router has nothing of.
 func (r *router) get(ctx context.Context, kind gnmi.GetRequest_DataType, path string) ([]byte, error) {
 	raw, err := r.client.GetJSON(ctx, kind, path)
-	if errors.Is(err, gnmiclient.ErrNoValue) || status.Code(err) == codes.NotFound {
+	if errors.Is(err, gnmiclient.ErrNoValue) || status.Code(err) == codes.NotFound || status.Code(err) == codes.Unimplemented {
 		return nil, nil
 	}
 	return raw, lost(err)

@@ -1,0 +1,31 @@
+package state
+
+import "strings"
+
+// Provided lists the state leaves that this package fills, by schema path. A
+// test compares it with what a router really answers.
+var Provided = leaves(`
+/interfaces/interface/state: name ifindex mtu admin-status oper-status line-rate
+/interfaces/interface/state/counters: in-octets in-pkts in-discards in-errors out-octets out-pkts out-discards out-errors
+/interfaces/interface/ethernet/state: mac-address port-speed
+/interfaces/interface/subinterfaces/subinterface/ipv4/addresses/address/state: ip prefix-length
+/qos/interfaces/interface/state: interface-id
+/qos/interfaces/interface/output/queues/queue/state: name transmit-pkts transmit-octets dropped-pkts
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/state: sequence-id matched-pkts matched-octets
+/network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/state: name oper-status
+/network-instances/network-instance/agent/state: in-sync drift pending-commit missing-feature
+/network-instances/network-instance/protocols/protocol/ospfv2/areas/area/ted/nodes/node/state: router-id loopback srgb-lower srgb-size sid-index sid-label
+/network-instances/network-instance/protocols/protocol/ospfv2/areas/area/ted/nodes/node/prefixes/prefix/state: prefix metric
+/network-instances/network-instance/protocols/protocol/ospfv2/areas/area/ted/nodes/node/links/link/state: local-address remote-address remote-router-id igp-metric te-metric maximum-bandwidth adjacency-sid
+`)
+
+func leaves(table string) map[string]bool {
+	out := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		path, names, _ := strings.Cut(line, ": ")
+		for _, name := range strings.Fields(names) {
+			out[path+"/"+name] = true
+		}
+	}
+	return out
+}
