@@ -194,7 +194,7 @@ func total(b *liman.Testbed, flows []int) []Point {
 		for _, f := range flows {
 			sum += b.Net.TCP(f).Series.At(s)
 		}
-		out = append(out, Point{float64(s + 1), sum / 1e9})
+		out = append(out, Point{X: float64(s + 1), Y: sum / 1e9})
 	}
 	return out
 }
@@ -202,7 +202,7 @@ func total(b *liman.Testbed, flows []int) []Point {
 func throughput(s *engine.Series, seconds int) []Point {
 	var out []Point
 	for i := range seconds {
-		out = append(out, Point{float64(i + 1), s.At(i) / 1e9})
+		out = append(out, Point{X: float64(i + 1), Y: s.At(i) / 1e9})
 	}
 	return out
 }
@@ -227,7 +227,7 @@ func delays(d *engine.Delays) []Point {
 	var out []Point
 	step := max(len(d.Took)/400, 1)
 	for i := 0; i < len(d.Took); i += step {
-		out = append(out, Point{float64(d.Born[i]) / float64(engine.Second), float64(d.Took[i]) * 1e3 / float64(engine.Second)})
+		out = append(out, Point{X: float64(d.Born[i]) / float64(engine.Second), Y: float64(d.Took[i]) * 1e3 / float64(engine.Second)})
 	}
 	return out
 }

@@ -61,7 +61,7 @@ func (m *memo) curve(r *Recorder, s scheme, d, loss float64) error {
 			return err
 		}
 		r.Set(point(s, n, d, loss), v)
-		points = append(points, Point{float64(n), v})
+		points = append(points, Point{X: float64(n), Y: v})
 	}
 	figure := fmt.Sprintf("Goodput over that of a single path, delays up to %g %% apart", 100*d)
 	if loss > 0 {
@@ -117,7 +117,7 @@ func (m *memo) sweep() Experiment {
 				}
 				// Relative to the same number of paths' fair part, as figure 4 can only be read.
 				r.Set(fmt.Sprintf("%d %d", n, t), g/1e6)
-				points = append(points, Point{float64(t), g / 1e6})
+				points = append(points, Point{X: float64(t), Y: g / 1e6})
 			}
 			r.Plot("Figure 4: goodput by threshold, 100 % apart, loss 0.001", "Mbit/s", fmt.Sprintf("%d paths", n), points)
 			return nil

@@ -19,7 +19,15 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/e2e/papers/score"
+	"github.com/millrace/millrace/e2e/plot"
 	"github.com/millrace/millrace/services/twin/engine"
+)
+
+// Plots of the figures.
+type (
+	Plot  = plot.Plot
+	Curve = plot.Curve
+	Point = plot.Point
 )
 
 // Experiment is one experiment of one paper.
@@ -57,7 +65,7 @@ func (r *Recorder) Set(key string, v float64) { r.values[key] = v }
 
 // Plot notes a curve of a figure; cases that name the same figure share it.
 func (r *Recorder) Plot(figure, unit, curve string, points []Point) {
-	r.plots = append(r.plots, Plot{Figure: figure, Unit: unit, Curves: []Curve{{curve, points}}})
+	r.plots = append(r.plots, Plot{Figure: figure, Unit: unit, Curves: []Curve{{Name: curve, Points: points}}})
 }
 
 // Play runs a network to a time in seconds, holds its law of conservation, and stops between two seconds when it
@@ -213,7 +221,7 @@ func collect(e Experiment, index int, jobs []*job, quick bool) (ExperimentResult
 			failed = fmt.Errorf("%s: %w", j.c.Name, j.err)
 		}
 		maps.Copy(values, j.r.values)
-		out.Plots = merge(out.Plots, j.r.plots)
+		out.Plots = plot.Merge(out.Plots, j.r.plots)
 		out.Seconds += j.took.Seconds()
 	}
 	if e.Derive != nil {

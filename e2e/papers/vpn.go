@@ -190,7 +190,7 @@ func (d *domain) curve(to int) []Point {
 	for s := range to {
 		x, w := d.throughput(s, s+1)
 		if f := score.Jain(x, w); f == f {
-			out = append(out, Point{float64(s + 1), f})
+			out = append(out, Point{X: float64(s + 1), Y: f})
 		}
 	}
 	return out

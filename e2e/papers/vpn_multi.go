@@ -76,7 +76,7 @@ func vpnPrototype() Experiment {
 				for _, f := range v.flows {
 					sum += d.TCP(f).Series.At(s) / 1e6
 				}
-				p = append(p, Point{float64(s + 1), sum})
+				p = append(p, Point{X: float64(s + 1), Y: sum})
 			}
 			r.Plot("Figure 11: throughput of VPNs", "Mbit/s", fmt.Sprintf("VPN %d", i+1), p)
 		}

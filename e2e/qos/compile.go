@@ -52,6 +52,26 @@ func makePlan(s *scenario.Scenario, use *scenario.PolicyUse) (plan, error) {
 	case strings.HasSuffix(use.Use, ".json"):
 		return verbatim(s, use)
 	}
+	plans, err := RouterPlans(s, use)
+	if err != nil {
+		return nil, err
+	}
+	out := plan{}
+	for _, routerPlan := range plans {
+		list, err := openconfig.Units(routerPlan)
+		if err != nil {
+			return nil, err
+		}
+		out[routerPlan.Router] = map[string]string{}
+		for _, u := range list {
+			out[routerPlan.Router][u.Path] = u.JSON
+		}
+	}
+	return out, nil
+}
+
+// RouterPlans compiles a policy for the scenario's network: one plan for each router of `on` that has a part in it.
+func RouterPlans(s *scenario.Scenario, use *scenario.PolicyUse) ([]compile.RouterPlan, error) {
 	policy, err := loadPolicy(s, use)
 	if err != nil {
 		return nil, err
@@ -70,24 +90,13 @@ func makePlan(s *scenario.Scenario, use *scenario.PolicyUse) (plan, error) {
 	for _, left := range compiled.Skipped {
 		return nil, fmt.Errorf("pair %s was left out: %s", left.Pair, left.Why)
 	}
-	out := plan{}
-	for _, routerPlan := range compiled.Plans {
-		if len(use.On) > 0 && !slices.Contains(use.On, routerPlan.Router) {
-			continue
-		}
-		list, err := openconfig.Units(routerPlan)
-		if err != nil {
-			return nil, err
-		}
-		out[routerPlan.Router] = map[string]string{}
-		for _, u := range list {
-			out[routerPlan.Router][u.Path] = u.JSON
-		}
-	}
-	if len(out) == 0 {
+	plans := slices.DeleteFunc(compiled.Plans, func(p compile.RouterPlan) bool {
+		return len(use.On) > 0 && !slices.Contains(use.On, p.Router)
+	})
+	if len(plans) == 0 {
 		return nil, errors.New("it gives no router anything to do")
 	}
-	return out, nil
+	return plans, nil
 }
 
 // verbatim takes a file of OpenConfig as an operator or a test suite of others

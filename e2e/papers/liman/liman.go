@@ -155,7 +155,7 @@ type Flow struct {
 // TCP adds a transfer.
 func (t *Testbed) TCP(f Flow) int {
 	c := engine.TCPConfig{
-		Name: f.From + "-" + f.To, Payload: Payload, Header: Header, HostQueue: hostQueue, AckEvery: ackEvery,
+		Name: f.From + "-" + f.To, Payload: Payload, Header: Header, HostQueue: hostQueue, HostReacts: true, AckEvery: ackEvery,
 		Config:   tcp.Config{SACK: true, Algorithm: tcp.HTCP, Window: window, Initial: 3, MinimumRTO: engine.Second / 5},
 		Receiver: tcp.Delayed, AckDelay: engine.Second / 25,
 		Start: engine.Seconds(f.Start), Stop: engine.Seconds(f.Stop),

@@ -21,6 +21,8 @@ type TCPConfig struct {
 	// HostQueue is how many bytes the host's own interface, the first port of the way, lets the connection
 	// keep waiting there; zero: no limit. A host does not drop its own segments: the source waits.
 	HostQueue int64
+	// HostReacts makes the sender reduce its window then, as Linux did before 3.6; else it waits silently.
+	HostReacts bool
 	// Ways there and back.
 	Forward, Back Route
 	DSCP          uint8
@@ -80,7 +82,10 @@ func (n *Net) push(f *tcpFlow, index int32) {
 	}
 	for {
 		if f.HostQueue > 0 && n.Waiting(int(f.first)) > f.HostQueue {
-			f.send.Hold(n.now)
+			if f.HostReacts {
+				f.send.Reduce(n.now)
+			}
+			f.send.Hold()
 			break
 		}
 		seq, again, ok := f.send.Next(n.now)

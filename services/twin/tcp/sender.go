@@ -65,7 +65,7 @@ type Sender struct {
 	cwnd, ssthresh float64
 	dups           int
 	recovering     bool
-	recover, held  int64 // where recovery, and the pause after Hold, end
+	recover, held  int64 // where recovery, and the pause after Reduce, end
 	limited        bool  // the window, not the source, held the last segment back
 	board          scoreboard
 	rtt            estimator
@@ -137,10 +137,12 @@ func (s *Sender) nextReno() (int64, bool) {
 	return s.nxt - 1, true
 }
 
-// Hold says that the host's own interface would not take a segment. Linux answers as to a loss, without one
-// (tcp_enter_cwr): the window is reduced once per round trip and slow start is over.
-func (s *Sender) Hold(now Time) {
-	s.limited = false
+// Hold says that the host's own interface would not take a segment: the window is not what limits now.
+func (s *Sender) Hold() { s.limited = false }
+
+// Reduce is how Linux took a full interface before 3.6: as a loss, without one (tcp_enter_cwr). The window is
+// reduced once per round trip and slow start is over.
+func (s *Sender) Reduce(now Time) {
 	if s.recovering || s.una < s.held {
 		return
 	}

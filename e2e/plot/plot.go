@@ -1,4 +1,7 @@
-package papers
+// Package plot draws line charts as self-contained SVG.
+//
+// In: curves. Out: SVG text. Next: e2e/papers and e2e/twin put it into pages.
+package plot
 
 import (
 	"fmt"
@@ -24,8 +27,8 @@ type Plot struct {
 	Curves []Curve
 }
 
-// merge joins the curves of the same figure.
-func merge(all, more []Plot) []Plot {
+// Merge joins the curves of the same figure.
+func Merge(all, more []Plot) []Plot {
 	for _, p := range more {
 		i := slices.IndexFunc(all, func(q Plot) bool { return q.Figure == p.Figure })
 		if i < 0 {
