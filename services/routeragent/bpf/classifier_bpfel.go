@@ -13,6 +13,26 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type ClassifierAction struct {
+	_     structs.HostLayout
+	Drop  uint32
+	Dscp  uint32
+	Class uint32
+	Loss  uint32
+}
+
+type ClassifierAddr struct {
+	_    structs.HostLayout
+	Word [4]uint32
+}
+
+type ClassifierBucket struct {
+	_    structs.HostLayout
+	Rate uint64
+	Size uint64
+	Fill uint64
+}
+
 type ClassifierHit struct {
 	_       structs.HostLayout
 	Packets uint64
@@ -28,10 +48,87 @@ type ClassifierKey struct {
 	Pad    uint16
 }
 
-type ClassifierPort struct {
+type ClassifierKey6 struct {
 	_      structs.HostLayout
-	Policy uint32
-	Handle uint32
+	Src    ClassifierAddr
+	Dst    ClassifierAddr
+	SrcLen uint8
+	DstLen uint8
+	Pad    uint16
+}
+
+type ClassifierLengths struct {
+	_      structs.HostLayout
+	Src    uint32
+	Dst    uint32
+	SrcLen uint8
+	DstLen uint8
+	Pad    uint16
+}
+
+type ClassifierLengths6 struct {
+	_      structs.HostLayout
+	Src    ClassifierAddr
+	Dst    ClassifierAddr
+	SrcLen uint8
+	DstLen uint8
+	Pad    uint16
+}
+
+type ClassifierMeter struct {
+	_    structs.HostLayout
+	Lock struct {
+		_   structs.HostLayout
+		Val uint32
+	}
+	Ready     uint32
+	Last      uint64
+	Committed uint64
+	Peak      uint64
+	Packets   [3]uint64
+	Octets    [3]uint64
+}
+
+type ClassifierPoliceKey struct {
+	_       structs.HostLayout
+	Ifindex uint32
+	Class   uint32
+}
+
+type ClassifierPolicer struct {
+	_         structs.HostLayout
+	Committed ClassifierBucket
+	Peak      ClassifierBucket
+	Exceed    ClassifierAction
+	Violate   ClassifierAction
+	Meter     uint32
+	Pad       uint32
+}
+
+type ClassifierPolicy struct {
+	_        structs.HostLayout
+	Pairs4   uint32
+	Pairs6   uint32
+	Terms    uint32
+	Ports    uint32
+	Lengths4 [32]ClassifierLengths
+	Lengths6 [32]ClassifierLengths6
+	Term     [256]ClassifierTerm
+	Digest   [32]uint8
+}
+
+type ClassifierPort struct {
+	_       structs.HostLayout
+	Policy  uint32
+	Handle  uint32
+	Unruled uint32
+	Police  uint32
+}
+
+type ClassifierRange struct {
+	_     structs.HostLayout
+	First uint32
+	Width uint32
 }
 
 type ClassifierRule struct {
@@ -39,21 +136,45 @@ type ClassifierRule struct {
 	Mark     uint32
 	Sequence uint32
 	Hit      uint32
-	Pad      uint32
+	Dscp     uint32
+}
+
+type ClassifierTerm struct {
+	_            structs.HostLayout
+	Rule         ClassifierRule
+	Dscps        uint64
+	Src          ClassifierAddr
+	SrcMask      ClassifierAddr
+	Dst          ClassifierAddr
+	DstMask      ClassifierAddr
+	Sport        ClassifierRange
+	Dport        ClassifierRange
+	Family       uint8
+	Protocol     uint8
+	ProtocolMask uint8
+	Pad          [5]uint8
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	ClassifierMapTeHits     = "te_hits"
-	ClassifierMapTePolicies = "te_policies"
-	ClassifierMapTePorts    = "te_ports"
-	ClassifierMapTeRuleset  = "te_ruleset"
-	ClassifierProgTeEgress  = "te_egress"
-	ClassifierProgTeIngress = "te_ingress"
-	ClassifierVarUnusedKey  = "unused_key"
-	ClassifierVarUnusedRule = "unused_rule"
+	ClassifierMapTeHits       = "te_hits"
+	ClassifierMapTeMeters     = "te_meters"
+	ClassifierMapTePair       = "te_pair"
+	ClassifierMapTePair6      = "te_pair6"
+	ClassifierMapTePairs      = "te_pairs"
+	ClassifierMapTePairs6     = "te_pairs6"
+	ClassifierMapTePolicers   = "te_policers"
+	ClassifierMapTePolicies   = "te_policies"
+	ClassifierMapTePorts      = "te_ports"
+	ClassifierProgTeEgress    = "te_egress"
+	ClassifierProgTeIngress   = "te_ingress"
+	ClassifierVarUnusedKey    = "unused_key"
+	ClassifierVarUnusedKey6   = "unused_key6"
+	ClassifierVarUnusedMeter  = "unused_meter"
+	ClassifierVarUnusedPolicy = "unused_policy"
+	ClassifierVarUnusedRule   = "unused_rule"
 )
 
 // LoadClassifier returns the embedded CollectionSpec for Classifier.
@@ -107,17 +228,25 @@ type ClassifierProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type ClassifierMapSpecs struct {
 	TeHits     *ebpf.MapSpec `ebpf:"te_hits"`
+	TeMeters   *ebpf.MapSpec `ebpf:"te_meters"`
+	TePair     *ebpf.MapSpec `ebpf:"te_pair"`
+	TePair6    *ebpf.MapSpec `ebpf:"te_pair6"`
+	TePairs    *ebpf.MapSpec `ebpf:"te_pairs"`
+	TePairs6   *ebpf.MapSpec `ebpf:"te_pairs6"`
+	TePolicers *ebpf.MapSpec `ebpf:"te_policers"`
 	TePolicies *ebpf.MapSpec `ebpf:"te_policies"`
 	TePorts    *ebpf.MapSpec `ebpf:"te_ports"`
-	TeRuleset  *ebpf.MapSpec `ebpf:"te_ruleset"`
 }
 
 // ClassifierVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ClassifierVariableSpecs struct {
-	UnusedKey  *ebpf.VariableSpec `ebpf:"unused_key"`
-	UnusedRule *ebpf.VariableSpec `ebpf:"unused_rule"`
+	UnusedKey    *ebpf.VariableSpec `ebpf:"unused_key"`
+	UnusedKey6   *ebpf.VariableSpec `ebpf:"unused_key6"`
+	UnusedMeter  *ebpf.VariableSpec `ebpf:"unused_meter"`
+	UnusedPolicy *ebpf.VariableSpec `ebpf:"unused_policy"`
+	UnusedRule   *ebpf.VariableSpec `ebpf:"unused_rule"`
 }
 
 // ClassifierObjects contains all objects after they have been loaded into the kernel.
@@ -141,17 +270,27 @@ func (o *ClassifierObjects) Close() error {
 // It can be passed to LoadClassifierObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ClassifierMaps struct {
 	TeHits     *ebpf.Map `ebpf:"te_hits"`
+	TeMeters   *ebpf.Map `ebpf:"te_meters"`
+	TePair     *ebpf.Map `ebpf:"te_pair"`
+	TePair6    *ebpf.Map `ebpf:"te_pair6"`
+	TePairs    *ebpf.Map `ebpf:"te_pairs"`
+	TePairs6   *ebpf.Map `ebpf:"te_pairs6"`
+	TePolicers *ebpf.Map `ebpf:"te_policers"`
 	TePolicies *ebpf.Map `ebpf:"te_policies"`
 	TePorts    *ebpf.Map `ebpf:"te_ports"`
-	TeRuleset  *ebpf.Map `ebpf:"te_ruleset"`
 }
 
 func (m *ClassifierMaps) Close() error {
 	return _ClassifierClose(
 		m.TeHits,
+		m.TeMeters,
+		m.TePair,
+		m.TePair6,
+		m.TePairs,
+		m.TePairs6,
+		m.TePolicers,
 		m.TePolicies,
 		m.TePorts,
-		m.TeRuleset,
 	)
 }
 
@@ -159,8 +298,11 @@ func (m *ClassifierMaps) Close() error {
 //
 // It can be passed to LoadClassifierObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ClassifierVariables struct {
-	UnusedKey  *ebpf.Variable `ebpf:"unused_key"`
-	UnusedRule *ebpf.Variable `ebpf:"unused_rule"`
+	UnusedKey    *ebpf.Variable `ebpf:"unused_key"`
+	UnusedKey6   *ebpf.Variable `ebpf:"unused_key6"`
+	UnusedMeter  *ebpf.Variable `ebpf:"unused_meter"`
+	UnusedPolicy *ebpf.Variable `ebpf:"unused_policy"`
+	UnusedRule   *ebpf.Variable `ebpf:"unused_rule"`
 }
 
 // ClassifierPrograms contains all programs after they have been loaded into the kernel.

@@ -58,6 +58,10 @@ type Plan struct {
 	PortIDs map[string]string
 	// Rules by policy and sequence lead to the counter slot of each rule.
 	Rules map[RuleID]int
+	// Terms of classifiers lead to the counter slot of each term.
+	Terms map[TermID]int
+	// Policers lead to the counters of each policer.
+	Policers map[PolicerID]PolicerAt
 }
 
 // RuleID names a rule of a forwarding policy.
@@ -105,7 +109,7 @@ func (m *Compiler) Compile(config *tree.Node, lines Lines, previous Numbers) (Pl
 		return Plan{}, err
 	}
 	c := &compiler{root: view{node: config}, lines: lines, numbers: newNumbers(previous)}
-	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings}
+	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings, c.readPolicers}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return Plan{}, err
@@ -157,15 +161,20 @@ type compiler struct {
 	bindings        map[string]string
 	tunnels         []Tunnel
 	rules           map[RuleID]int
+	terms           map[TermID]int
+	policers        map[string][]kernel.Policer
+	policerIDs      map[PolicerID]PolicerAt
+	// ofPorts are the rule sets of classifiers.
+	ofPorts map[string][]kernel.Rule
 	// before and after reading the policies.
 	before, after Numbers
 }
 
 func (c *compiler) plan() Plan {
-	p := Plan{Tunnels: c.tunnels, Numbers: c.numbers.next, Rules: c.rules, PortIDs: c.portIDs}
-	p.Kernel = kernel.Spec{Ports: c.ports, Bindings: c.bindings, Policies: map[string][]kernel.Rule{}}
-	for _, policy := range c.bindings {
-		p.Kernel.Policies[policy] = c.policies[policy]
+	p := Plan{Tunnels: c.tunnels, Numbers: c.numbers.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, PortIDs: c.portIDs}
+	p.Kernel = kernel.Spec{Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers}
+	if len(c.policers) > 0 {
+		p.Kernel.Unruled = c.unruled()
 	}
 	for _, t := range c.tunnels {
 		p.Kernel.Paths = append(p.Kernel.Paths, t.ID)

@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		{"a tunnel that is not ours by name", []string{"te-lsp-7", "gold"}, "/tunnel[name=gold]", true},
 		{"a rule that does nothing", []string{`"path-selection-group":"te-7"`, ``, `,"qos-forwarding-group":"te-alpha"`, ``}, "/action", false},
 		{"a rule that drops", []string{"openconfig-policy-forwarding:FORWARD", "openconfig-policy-forwarding:DROP"}, "/forwarding-action", true},
-		{"a DSCP match", []string{`"source-address-prefix-set":"te-src-7"`, `"source-address-prefix-set":"te-src-7","dscp":8`}, "/dscp", true},
+		{"a match on the hop limit", []string{`"source-address-prefix-set":"te-src-7"`, `"source-address-prefix-set":"te-src-7","hop-limit":8`}, "/hop-limit", true},
 		{"another network instance", []string{`"DEFAULT"`, `"blue"`}, "[name=blue]", true},
 		{"a group of two LSPs", []string{`["te-lsp-7"]`, `["te-lsp-7","te-lsp-8"]`}, "/mpls-lsp", true},
 		{"a prefix set of IPv6", []string{`"10.0.1.0/24"`, `"2001:db8::/32"`}, "/prefix", false},

@@ -1,5 +1,17 @@
 package intent
 
+import (
+	"github.com/millrace/millrace/services/routeragent/kernel"
+)
+
+// PolicerID names a policer on an interface.
+type PolicerID struct {
+	// Interface is the interface-id of the binding.
+	Interface string
+	// Sequence of the scheduler.
+	Sequence uint32
+}
+
 // polices tells a policer from a scheduler of queues: it says POLICE, or has two rates.
 func polices(policy view) bool {
 	for _, s := range policy.at("schedulers", "scheduler").entries() {
@@ -8,4 +20,174 @@ func polices(policy view) bool {
 		}
 	}
 	return false
+}
+
+// readPolicers reads the policers bound to interfaces, at input.
+func (c *compiler) readPolicers() error {
+	c.policers, c.policerIDs = map[string][]kernel.Policer{}, map[PolicerID]PolicerAt{}
+	for _, e := range c.root.at("qos", "interfaces", "interface").entries() {
+		name := e.text("input", "scheduler-policy", "config", "name")
+		if name == "" {
+			continue
+		}
+		where := e.path + "/input/scheduler-policy/config/name"
+		port := interfaceName(e)
+		line, ok := c.lines(port)
+		if !ok {
+			return invalid(e.path, "this router has no interface %s", port)
+		}
+		policy, ok := c.policerPolicies[name]
+		if !ok {
+			return unsupported(where, "policy %s does not police; only policers are implemented at input", name)
+		}
+		if _, twice := c.policers[port]; twice {
+			return invalid(e.path, "interface %s has policers already", port)
+		}
+		if err := c.readPolicersOf(e.text("interface-id"), port, line, policy); err != nil {
+			return err
+		}
+		c.portIDs[port] = e.text("interface-id")
+	}
+	return nil
+}
+
+// PolicerAt is where the kernel counts for a policer.
+type PolicerAt struct {
+	// Interface of Linux.
+	Interface string
+	Class     int
+	// Colours is 2 or 3.
+	Colours int
+}
+
+func (c *compiler) readPolicersOf(id, port string, line Line, policy view) error {
+	seen := map[int]bool{}
+	for _, s := range policy.at("schedulers", "scheduler").entries() {
+		p, err := c.readPolicer(s, line)
+		if err != nil {
+			return err
+		}
+		if seen[p.Class] {
+			return invalid(s.path+"/inputs", "its queue has a policer already")
+		}
+		seen[p.Class] = true
+		sequence, _ := s.number("sequence")
+		at := PolicerAt{Interface: port, Class: p.Class, Colours: 2}
+		if p.PeakRate > 0 {
+			at.Colours = 3
+		}
+		c.policerIDs[PolicerID{id, uint32(sequence)}] = at
+		c.policers[port] = append(c.policers[port], p)
+	}
+	return nil
+}
+
+func (c *compiler) readPolicer(s view, line Line) (kernel.Policer, error) {
+	var p kernel.Policer
+	inputs := s.at("inputs", "input").entries()
+	if len(inputs) != 1 {
+		return p, unsupported(s.path+"/inputs", "a policer of %d inputs; one is implemented", len(inputs))
+	}
+	queue := inputs[0].text("config", "queue")
+	if t := inputs[0].text("config", "input-type"); t != "QUEUE" || queue == "" {
+		return p, unsupported(inputs[0].path+"/config/input-type", "is %q; only QUEUE with a queue is implemented", t)
+	}
+	var ok bool
+	if p.Class, ok = c.numbers.class(queue); !ok {
+		return p, unsupported(s.path, "more than %d queues in use", kernel.MaxClass)
+	}
+	var err error
+	if s.text("config", "type") != "TWO_RATE_THREE_COLOR" {
+		one := s.at("one-rate-two-color")
+		if b := one.text("config", "queuing-behavior"); b != "POLICE" {
+			return p, unsupported(one.path+"/config/queuing-behavior", "is %q; at input only POLICE is implemented", b)
+		}
+		if p.Rate, p.Burst, err = readBucket(one.at("config"), "cir", "bc", line); err != nil {
+			return p, err
+		}
+		p.Exceed, err = c.readAction(one.at("exceed-action", "config"))
+		return p, err
+	}
+	two := s.at("two-rate-three-color")
+	if p.Rate, p.Burst, err = readBucket(two.at("config"), "cir", "bc", line); err != nil {
+		return p, err
+	}
+	if p.PeakRate, p.PeakBurst, err = readBucket(two.at("config"), "pir", "be", line); err != nil {
+		return p, err
+	}
+	if p.PeakRate < p.Rate {
+		return p, invalid(two.path+"/config/pir", "is below cir (RFC 2698 section 2)")
+	}
+	if p.Exceed, err = c.readAction(two.at("exceed-action", "config")); err != nil {
+		return p, err
+	}
+	p.Violate, err = c.readAction(two.at("violate-action", "config"))
+	return p, err
+}
+
+// readBucket reads a rate in bit/s, or in percent of the line, and its burst in bytes.
+func readBucket(v view, rate, burst string, line Line) (uint64, uint32, error) {
+	bps, hasRate := v.number(rate)
+	percent, hasPercent := v.number(rate + "-pct")
+	if hasRate == hasPercent {
+		return 0, 0, invalid(v.path, "a policer needs %s or %s-pct", rate, rate)
+	}
+	if hasPercent {
+		if line.Rate == 0 {
+			return 0, 0, invalid(v.path+"/"+rate+"-pct", "the rate of the interface is unknown; give it in agent.yaml under interfaces")
+		}
+		bps = scale(line.Rate, percent, 100)
+	}
+	if bps == 0 {
+		return 0, 0, invalid(v.path+"/"+rate, "is 0")
+	}
+	if bps > maxPolicedRate {
+		return 0, 0, unsupported(v.path+"/"+rate, "is above %d bit/s", uint64(maxPolicedRate))
+	}
+	bytes, ok := v.number(burst)
+	if !ok || bytes == 0 {
+		return 0, 0, invalid(v.path+"/"+burst, "is missing; without a burst no packet conforms")
+	}
+	if bytes > kernel.MaxBurst {
+		return 0, 0, unsupported(v.path+"/"+burst, "is above %d bytes", kernel.MaxBurst)
+	}
+	return bps, uint32(bytes), nil
+}
+
+const maxPolicedRate = 1_000_000_000_000
+
+// losses are te-qos-ext:loss-priority.
+var losses = map[string]kernel.Loss{"LOW": kernel.LossLow, "MEDIUM_LOW": kernel.LossMediumLow, "MEDIUM_HIGH": kernel.LossMediumHigh, "HIGH": kernel.LossHigh}
+
+func (c *compiler) readAction(v view) (kernel.Action, error) {
+	var a kernel.Action
+	drop := v.text("drop")
+	a.Drop = drop == "true"
+	if dscp, ok := v.number("set-dscp"); ok {
+		a.Remark = kernel.RemarkTo(uint8(dscp))
+	}
+	a.Loss = losses[v.text("loss-priority")]
+	if group := v.text("target-group"); group != "" {
+		class, err := c.classOf(v.path+"/target-group", group)
+		if err != nil {
+			return a, err
+		}
+		a.Class = class
+	}
+	if a == (kernel.Action{}) && drop == "" {
+		return a, invalid(v.path, "says nothing; give drop (false only counts), set-dscp, te-qos-ext:target-group or te-qos-ext:loss-priority")
+	}
+	return a, nil
+}
+
+// unruled is the class of packets no rule gave one: they wait in the queue with
+// the lowest queue-id, so they are policed as that queue's.
+func (c *compiler) unruled() int {
+	best, bestID, found := "", uint64(0), false
+	for _, q := range c.root.at("qos", "queues", "queue").entries() {
+		if id, ok := q.number("config", "queue-id"); ok && (!found || id < bestID) {
+			best, bestID, found = q.text("name"), id, true
+		}
+	}
+	return c.numbers.next.Classes[best]
 }

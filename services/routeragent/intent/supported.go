@@ -11,11 +11,16 @@ import (
 // that accepts what it does not do lies.
 var Supported = leaves(`
 /defined-sets/ipv4-prefix-sets/ipv4-prefix-set/config: name description prefix
+/defined-sets/ipv6-prefix-sets/ipv6-prefix-set/config: name description prefix
 /qos/queues/queue/config: name queue-id
 /qos/forwarding-groups/forwarding-group/config: name output-queue
 /qos/scheduler-policies/scheduler-policy/config: name
 /qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config: sequence type priority priority-level excess-sharing
-/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/config: cir cir-pct queuing-behavior
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/config: cir cir-pct bc queuing-behavior
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/exceed-action/config: drop set-dscp target-group loss-priority
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/two-rate-three-color/config: cir cir-pct pir pir-pct bc be
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/two-rate-three-color/exceed-action/config: drop set-dscp target-group loss-priority
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/two-rate-three-color/violate-action/config: drop set-dscp target-group loss-priority
 /qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config: id input-type queue weight
 /qos/buffer-allocation-profiles/buffer-allocation-profile/config: name
 /qos/buffer-allocation-profiles/buffer-allocation-profile/queues/queue/config: name dedicated-buffer
@@ -23,10 +28,23 @@ var Supported = leaves(`
 /qos/interfaces/interface/interface-ref/config: interface
 /qos/interfaces/interface/output/config: buffer-allocation-profile
 /qos/interfaces/interface/output/scheduler-policy/config: name
+/qos/interfaces/interface/input/scheduler-policy/config: name
+/qos/interfaces/interface/input/classifiers/classifier/config: type name
+/qos/classifiers/classifier/config: name type
+/qos/classifiers/classifier/terms/term/config: id
+/qos/classifiers/classifier/terms/term/conditions/ipv4/config: source-address destination-address source-address-prefix-set destination-address-prefix-set dscp dscp-set protocol
+/qos/classifiers/classifier/terms/term/conditions/ipv6/config: source-address destination-address source-address-prefix-set destination-address-prefix-set dscp dscp-set protocol
+/qos/classifiers/classifier/terms/term/conditions/transport/config: source-port destination-port
+/qos/classifiers/classifier/terms/term/actions/config: target-group
+/qos/classifiers/classifier/terms/term/actions/remark/config: set-dscp
 /network-instances/network-instance/config: name type
 /network-instances/network-instance/policy-forwarding/policies/policy/config: policy-id type
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/config: sequence-id description
-/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv4/config: source-address destination-address source-address-prefix-set destination-address-prefix-set
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv4/config: source-address destination-address source-address-prefix-set destination-address-prefix-set dscp dscp-set protocol
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv6/config: source-address destination-address source-address-prefix-set destination-address-prefix-set dscp dscp-set protocol
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config: source-port destination-port
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/ipv4/config: dscp
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/ipv6/config: dscp
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/config: path-selection-group
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/forwarding/config: forwarding-action qos-forwarding-group
 /network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config: group-id mpls-lsp

@@ -3,14 +3,22 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
 // directions are the hooks the programs hang on.
 var directions = map[string]uint32{"ingress": netlink.HANDLE_MIN_INGRESS, "egress": netlink.HANDLE_MIN_EGRESS}
+
+// filterName carries the build of the programs: filters of another build are ours too, but not to be taken over.
+func filterName() string { return filterPrefix + bpf.Version() }
+
+func ours(name string) bool { return strings.HasPrefix(name, filterPrefix) }
 
 func (c *classifier) filter(l netlink.Link, parent uint32) (*netlink.BpfFilter, error) {
 	list, err := c.kernel.conn.FilterList(l, parent)
@@ -18,7 +26,7 @@ func (c *classifier) filter(l netlink.Link, parent uint32) (*netlink.BpfFilter, 
 		return nil, err
 	}
 	for _, f := range list {
-		if b, ok := f.(*netlink.BpfFilter); ok && b.Name == filterName {
+		if b, ok := f.(*netlink.BpfFilter); ok && ours(b.Name) {
 			return b, nil
 		}
 	}
@@ -45,7 +53,7 @@ func (c *classifier) attach(name string) error {
 			return c.kernel.conn.FilterReplace(&netlink.BpfFilter{
 				FilterAttrs:  netlink.FilterAttrs{LinkIndex: l.Attrs().Index, Parent: directions[dir], Handle: 1, Protocol: unix.ETH_P_ALL, Priority: filterPriority},
 				Fd:           prog.FD(),
-				Name:         filterName,
+				Name:         filterName(),
 				DirectAction: true,
 			})
 		})
@@ -103,7 +111,7 @@ func (c *classifier) detach(name string) error {
 			return err
 		}
 		for _, f := range list {
-			if b, ok := f.(*netlink.BpfFilter); !ok || b.Name != filterName {
+			if b, ok := f.(*netlink.BpfFilter); !ok || !ours(b.Name) {
 				others++
 			} else if err := c.kernel.conn.FilterDel(f); err != nil {
 				return err
@@ -111,7 +119,7 @@ func (c *classifier) detach(name string) error {
 		}
 	}
 	if c.obj != nil {
-		_ = c.obj.Ports.Delete(uint32(l.Attrs().Index))
+		c.forget(uint32(l.Attrs().Index))
 	}
 	if c.kernel.owned.Clsact[name] && others == 0 {
 		if err := c.kernel.conn.batch(delQdisc(l.Attrs().Index, clsactHdl, clsactID)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {

@@ -16,8 +16,29 @@ type objects struct {
 	Ingress  *ebpf.Program `ebpf:"te_ingress"`
 	Egress   *ebpf.Program `ebpf:"te_egress"`
 	Policies *ebpf.Map     `ebpf:"te_policies"`
+	Pairs    *ebpf.Map     `ebpf:"te_pairs"`
+	Pairs6   *ebpf.Map     `ebpf:"te_pairs6"`
 	Ports    *ebpf.Map     `ebpf:"te_ports"`
 	Hits     *ebpf.Map     `ebpf:"te_hits"`
+	Policers *ebpf.Map     `ebpf:"te_policers"`
+	Meters   *ebpf.Map     `ebpf:"te_meters"`
+}
+
+// maps lists them by their names in the kernel.
+func (o *objects) maps() map[string]**ebpf.Map {
+	return map[string]**ebpf.Map{
+		bpf.ClassifierMapTePolicies: &o.Policies, bpf.ClassifierMapTePairs: &o.Pairs, bpf.ClassifierMapTePairs6: &o.Pairs6,
+		bpf.ClassifierMapTePorts: &o.Ports, bpf.ClassifierMapTeHits: &o.Hits,
+		bpf.ClassifierMapTePolicers: &o.Policers, bpf.ClassifierMapTeMeters: &o.Meters,
+	}
+}
+
+func (o *objects) close() {
+	o.Ingress.Close()
+	o.Egress.Close()
+	for _, m := range o.maps() {
+		(*m).Close()
+	}
 }
 
 // classifier is the pair of programs on every interface of the spec. Nothing
@@ -27,20 +48,23 @@ type objects struct {
 type classifier struct {
 	kernel *Kernel
 	obj    *objects
-	// loaded digests the rules in each policy slot, to leave an unchanged set alone.
-	loaded map[int][32]byte
-	slots  map[string]int
-	hits   map[int]bool
+	// sets are the rule sets in the slots, by digest. A slot is never written while a port points at it.
+	sets map[int][32]byte
+	// next is where to look for a free slot: the one that was freed last is taken last.
+	next  int
+	slots map[string]int
+	hits  map[int]bool
 }
 
 func (c *classifier) close() {
-	if c.obj == nil {
-		return
+	if c.obj != nil {
+		c.obj.close()
 	}
-	for _, x := range []interface{ Close() error }{c.obj.Ingress, c.obj.Egress, c.obj.Policies, c.obj.Ports, c.obj.Hits} {
-		x.Close()
-	}
-	c.obj, c.loaded, c.slots, c.hits = nil, nil, nil, nil
+	c.use(nil)
+}
+
+func (c *classifier) use(o *objects) {
+	c.obj, c.sets, c.slots, c.hits = o, map[int][32]byte{}, map[string]int{}, map[int]bool{}
 }
 
 // wanted lists the interfaces the programs must be on.
@@ -52,10 +76,13 @@ func wanted(s Spec) []string {
 	for n := range s.Ports {
 		names[n] = true
 	}
+	for n := range s.Policers {
+		names[n] = true
+	}
 	return slices.Sorted(maps.Keys(names))
 }
 
-// ensure loads the rule sets, then points the interfaces at them.
+// ensure loads rule sets and policers, points the interfaces at them, and only then lets packets see the programs.
 func (c *classifier) ensure(s Spec) error {
 	names := wanted(s)
 	if len(names) == 0 {
@@ -64,17 +91,19 @@ func (c *classifier) ensure(s Spec) error {
 	if err := c.open(); err != nil {
 		return err
 	}
-	c.recallSlots(s)
 	for _, policy := range slices.Sorted(maps.Keys(s.Policies)) {
 		if err := c.load(policy, s.Policies[policy]); err != nil {
 			return err
 		}
 	}
 	for _, name := range names {
-		if err := c.attach(name); err != nil {
+		if err := c.ensurePolicers(name, s.Policers[name]); err != nil {
 			return err
 		}
 		if err := c.point(name, s); err != nil {
+			return err
+		}
+		if err := c.attach(name); err != nil {
 			return err
 		}
 	}
@@ -101,12 +130,12 @@ func (c *classifier) open() error {
 		if err := spec.LoadAndAssign(obj, nil); err != nil {
 			return err
 		}
-		c.obj, c.loaded, c.slots, c.hits = obj, map[int][32]byte{}, map[string]int{}, map[int]bool{}
+		c.use(obj)
 		return nil
 	})
 }
 
-// adopt opens the classifier of an earlier agent through one of its filters.
+// adopt opens the classifier of an earlier agent through its filters, if it is of the same build.
 func (c *classifier) adopt() error {
 	ids := map[string]int{}
 	for name := range c.kernel.owned.Clsact {
@@ -115,7 +144,7 @@ func (c *classifier) adopt() error {
 			continue
 		}
 		for dir, parent := range directions {
-			if f, err := c.filter(l, parent); err == nil && f != nil {
+			if f, err := c.filter(l, parent); err == nil && f != nil && f.Name == filterName() {
 				ids[dir] = f.Id
 			}
 		}
@@ -127,24 +156,26 @@ func (c *classifier) adopt() error {
 	if err != nil {
 		return fmt.Errorf("adopt running classifier: %w", err)
 	}
-	c.obj, c.loaded, c.slots, c.hits = obj, map[int][32]byte{}, map[string]int{}, map[int]bool{}
+	c.use(obj)
 	c.kernel.log.Info("running classifier taken over")
-	return nil
+	return c.recall()
 }
 
-// recallSlots learns after a restart which slot holds which policy, from the interfaces that point there.
-func (c *classifier) recallSlots(s Spec) {
-	if len(c.slots) > 0 {
-		return
-	}
-	for name, policy := range s.Bindings {
-		var e bpf.ClassifierPort
-		l, err := c.kernel.link(name)
-		if err != nil || c.obj.Ports.Lookup(uint32(l.Attrs().Index), &e) != nil || e.Policy == 0 {
+// recall learns after a restart which slots are in use and what is in them.
+func (c *classifier) recall() error {
+	var index uint32
+	var port bpf.ClassifierPort
+	var policy bpf.ClassifierPolicy
+	for it := c.obj.Ports.Iterate(); it.Next(&index, &port); {
+		if port.Policy == 0 {
 			continue
 		}
-		c.slots[policy] = int(e.Policy - 1)
+		if err := c.obj.Policies.Lookup(port.Policy-1, &policy); err != nil {
+			return fmt.Errorf("read running classifier: %w", err)
+		}
+		c.sets[int(port.Policy-1)] = policy.Digest
 	}
+	return nil
 }
 
 func fromIDs(ids map[string]int) (*objects, error) {
@@ -161,6 +192,7 @@ func fromIDs(ids map[string]int) (*objects, error) {
 		return nil, err
 	}
 	mapIDs, _ := info.MapIDs()
+	want := obj.maps()
 	for _, id := range mapIDs {
 		m, err := ebpf.NewMapFromID(id)
 		if err != nil {
@@ -170,61 +202,97 @@ func fromIDs(ids map[string]int) (*objects, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch mi.Name {
-		case bpf.ClassifierMapTePolicies:
-			obj.Policies = m
-		case bpf.ClassifierMapTePorts:
-			obj.Ports = m
-		case bpf.ClassifierMapTeHits:
-			obj.Hits = m
-		default:
+		if field, ours := want[mi.Name]; ours {
+			*field = m
+		} else {
 			m.Close()
 		}
 	}
-	if obj.Policies == nil || obj.Ports == nil || obj.Hits == nil {
-		return nil, errors.New("its maps are not all there")
+	for name, m := range want {
+		if *m == nil {
+			return nil, fmt.Errorf("its map %s is not there", name)
+		}
 	}
 	return obj, nil
 }
 
-// load puts a rule set into its slot with one write, unless it is there already.
+// load puts a rule set into a free slot, unless some slot has it already. No packet sees it yet.
 func (c *classifier) load(policy string, rules []Rule) error {
-	slot, ok := c.slots[policy]
-	if !ok {
-		if slot = c.freeSlot(); slot < 0 {
-			return fmt.Errorf("policy %s: more than %d policies", policy, maxPolicies)
+	sum := digest(rules)
+	for slot, have := range c.sets {
+		if have == sum {
+			c.slots[policy] = slot
+			c.markHits(rules)
+			return nil
 		}
 	}
-	sum := digest(rules)
-	if ok && c.loaded[slot] == sum {
-		return nil
+	slot := c.freeSlot()
+	if slot < 0 {
+		return fmt.Errorf("policy %s: more than %d policies", policy, MaxPolicies)
 	}
 	return c.kernel.step("load rules of policy "+policy, func() error {
 		c.clearNewHits(rules)
-		inner, err := ruleset(rules)
-		if err != nil {
+		if err := c.obj.put(slot, rules); err != nil {
 			return err
 		}
-		defer inner.Close() // the slot keeps it
-		if err := c.obj.Policies.Put(uint32(slot), inner); err != nil {
-			return err
-		}
-		c.slots[policy], c.loaded[slot] = slot, sum
+		c.slots[policy], c.sets[slot], c.next = slot, sum, slot+1
 		return nil
 	})
 }
 
-func (c *classifier) freeSlot() int {
-	used := map[int]bool{}
-	for _, s := range c.slots {
-		used[s] = true
+// put writes a rule set into a slot nobody points at.
+func (o *objects) put(slot int, rules []Rule) error {
+	set, err := encode(rules)
+	if err != nil {
+		return err
 	}
-	for s := range maxPolicies {
-		if !used[s] {
-			return s
+	if err := o.putPairs(slot, set); err != nil {
+		return err
+	}
+	return o.Policies.Put(uint32(slot), &set.policy)
+}
+
+func (o *objects) putPairs(slot int, set *ruleset) error {
+	if len(set.keys) > 0 {
+		m, err := hash(bpf.ClassifierMapTePairs, set.keys, set.rules)
+		if err != nil {
+			return err
+		}
+		defer m.Close() // the slot keeps it
+		if err := o.Pairs.Put(uint32(slot), m); err != nil {
+			return err
+		}
+	}
+	if len(set.keys6) > 0 {
+		m, err := hash(bpf.ClassifierMapTePairs6, set.keys6, set.rules6)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		return o.Pairs6.Put(uint32(slot), m)
+	}
+	return nil
+}
+
+func (c *classifier) freeSlot() int {
+	for i := range slotCount {
+		if slot := (c.next + i) % slotCount; c.sets[slot] == [32]byte{} {
+			return slot
 		}
 	}
 	return -1
+}
+
+// slotCount is MAX_POLICIES of bpf/maps.h.
+const slotCount = 2 * MaxPolicies
+
+func (c *classifier) markHits(rules []Rule) {
+	if len(c.hits) > 0 {
+		return
+	}
+	for _, r := range rules {
+		c.hits[r.Hit] = true
+	}
 }
 
 // clearNewHits starts counters at zero for rules that were not there before.
@@ -240,7 +308,7 @@ func (c *classifier) clearNewHits(rules []Rule) {
 	}
 }
 
-// point tells the programs which rules and which scheduler an interface has.
+// point tells the programs which rules, policers and scheduler an interface has. This is the moment of change.
 func (c *classifier) point(name string, s Spec) error {
 	want, index, err := c.portEntry(name, s)
 	if err != nil {
@@ -263,7 +331,14 @@ func (c *classifier) portEntry(name string, s Spec) (bpf.ClassifierPort, uint32,
 		e.Handle = uint32(handleBase+h.generation) << 16
 	}
 	if policy, ok := s.Bindings[name]; ok {
-		e.Policy = uint32(c.slots[policy] + 1)
+		slot, loaded := c.slots[policy]
+		if !loaded {
+			return e, 0, fmt.Errorf("interface %s: there is no policy %q", name, policy)
+		}
+		e.Policy = uint32(slot + 1)
+	}
+	if len(s.Policers[name]) > 0 {
+		e.Police, e.Unruled = 1, uint32(s.Unruled)
 	}
 	return e, uint32(h.index), nil
 }
@@ -288,21 +363,49 @@ func (c *classifier) prune(s Spec) error {
 		c.close()
 		return nil
 	}
+	if c.obj == nil {
+		return nil // nothing was loaded yet
+	}
+	if err := c.prunePolicers(s); err != nil {
+		return err
+	}
+	return c.pruneSets(s)
+}
+
+// pruneSets frees the slots no policy of the spec is in.
+func (c *classifier) pruneSets(s Spec) error {
+	used := map[int]bool{}
 	for policy, slot := range c.slots {
 		if _, ok := s.Policies[policy]; ok {
+			used[slot] = true
+		} else {
+			delete(c.slots, policy)
+		}
+	}
+	for slot := range c.sets {
+		if used[slot] {
 			continue
 		}
-		if err := c.obj.Policies.Delete(uint32(slot)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("unload rules of policy %s: %w", policy, err)
+		for _, m := range []*ebpf.Map{c.obj.Pairs, c.obj.Pairs6} {
+			if err := m.Delete(uint32(slot)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+				return fmt.Errorf("unload rules: %w", err)
+			}
 		}
-		delete(c.slots, policy)
-		delete(c.loaded, slot)
+		// Deleting from a map of maps waits until no packet is in the programs that could still look here.
+		if err := c.obj.Policies.Put(uint32(slot), &bpf.ClassifierPolicy{}); err != nil {
+			return fmt.Errorf("unload rules: %w", err)
+		}
+		delete(c.sets, slot)
 	}
 	return nil
 }
 
 func (c *classifier) verify(s Spec) error {
-	for _, name := range wanted(s) {
+	names := wanted(s)
+	if len(names) > 0 && c.obj == nil {
+		return errors.New("classifier is not loaded")
+	}
+	for _, name := range names {
 		l, err := c.kernel.link(name)
 		if err != nil {
 			return err
@@ -319,6 +422,9 @@ func (c *classifier) verify(s Spec) error {
 		var have bpf.ClassifierPort
 		if err := c.obj.Ports.Lookup(index, &have); err != nil || have != want {
 			return fmt.Errorf("classifier of %s does not point at its rules", name)
+		}
+		if err := c.verifyPolicers(name, s.Policers[name]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func newBench(t testing.TB, rules []Rule, port bpf.ClassifierPort) *bench {
 	if err := spec.LoadAndAssign(b.obj, nil); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { (&classifier{obj: b.obj}).close() })
+	t.Cleanup(func() { b.obj.close() })
 	b.load(rules)
 	if err := b.obj.Ports.Put(uint32(1), port); err != nil {
 		t.Fatal(err)
@@ -39,12 +39,7 @@ func newBench(t testing.TB, rules []Rule, port bpf.ClassifierPort) *bench {
 
 func (b *bench) load(rules []Rule) {
 	b.t.Helper()
-	inner, err := ruleset(rules)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer inner.Close()
-	if err := b.obj.Policies.Put(uint32(0), inner); err != nil {
+	if err := b.obj.put(0, rules); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -207,11 +202,15 @@ func BenchmarkIngress(b *testing.B) {
 				rules[i] = Rule{Sequence: uint32(i), Src: netip.PrefixFrom(a, 32), Dst: netip.MustParsePrefix("198.51.100.0/24"), Mark: Mark(1, 1)}
 			}
 			x := newBench(b, rules, bpf.ClassifierPort{Policy: 1})
-			packet := frame("10.0.0.0", "198.51.100.1")
-			b.ResetTimer()
-			if _, err := x.obj.Ingress.Run(&ebpf.RunOptions{Data: packet, Context: skb{Ifindex: 1}, Repeat: uint32(b.N)}); err != nil {
-				b.Fatal(err)
-			}
+			x.repeat(b, frame("10.0.0.0", "198.51.100.1"))
 		})
+	}
+}
+
+// repeat runs the ingress program b.N times over one packet.
+func (x *bench) repeat(b *testing.B, packet []byte) {
+	b.ResetTimer()
+	if _, err := x.obj.Ingress.Run(&ebpf.RunOptions{Data: packet, Context: skb{Ifindex: 1}, Repeat: uint32(b.N)}); err != nil {
+		b.Fatal(err)
 	}
 }

@@ -125,9 +125,9 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 		want[fmt.Sprintf("%s %x %x %x", what, handle, parent, options)] = true
 	}
 	add("htb", t.major(), root, nil)
-	add("class", t.major()|1, root, comparable(htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum)))
+	add("class", t.major()|1, root, ownParts(htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum)))
 	for _, q := range t.port.Queues {
-		add("class", t.class(q.Class), t.major()|1, comparable(t.htbLeaf(q)))
+		add("class", t.class(q.Class), t.major()|1, ownParts(t.htbLeaf(q)))
 		add("bfifo", t.leafQdisc(q.Class), t.class(q.Class), fifoLimit(q.Buffer))
 	}
 	var got []string
@@ -144,7 +144,7 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 		}
 	}
 	for _, o := range classes {
-		got = append(got, fmt.Sprintf("class %x %x %x", o.Handle, o.Parent, comparable(o.Options)))
+		got = append(got, fmt.Sprintf("class %x %x %x", o.Handle, o.Parent, ownParts(o.Options)))
 	}
 	sort.Strings(got)
 	for _, g := range got {
@@ -155,8 +155,8 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 	return len(got) == len(want)
 }
 
-// comparable keeps of a class what we set: the kernel adds its level and statistics of its own.
-func comparable(options []byte) []byte {
+// ownParts keeps of a class what we set: the kernel adds its level and statistics of its own.
+func ownParts(options []byte) []byte {
 	list, err := nl.ParseRouteAttr(options)
 	if err != nil {
 		return nil

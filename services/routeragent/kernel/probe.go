@@ -39,7 +39,7 @@ func (f Features) Missing() []string {
 
 // Require tells whether the kernel can hold a spec.
 func (f Features) Require(s Spec) error {
-	need := map[string]bool{FeatureHTB: len(s.Ports) > 0, FeatureBPF: len(s.Ports)+len(s.Bindings) > 0, FeatureMPLS: len(s.Paths) > 0}
+	need := map[string]bool{FeatureHTB: len(s.Ports) > 0, FeatureBPF: len(s.Ports)+len(s.Bindings)+len(s.Policers) > 0, FeatureMPLS: len(s.Paths) > 0}
 	for _, name := range slices.Sorted(maps.Keys(need)) {
 		if err := f[name]; need[name] && err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrMissing, name, err)

@@ -1,5 +1,6 @@
 // Package kernel makes Linux hold exactly what a Spec says: HTB schedulers,
-// the eBPF classifier and the ip rules that lead marked packets into an LSP.
+// the eBPF classifier and policers, and the ip rules and routes that lead
+// marked packets into an LSP.
 //
 // In: a Spec. Out: kernel state, read back and compared, and counters. Next:
 // services/routeragent/apply, which orders it with FRR and undoes it.
@@ -7,29 +8,34 @@
 // Everything is a reconciliation: dump, compare, change the difference, dump
 // again. So a restart, a rollback and a first Set are the same code, and what
 // the kernel already holds is never touched. Only objects that carry our marks
-// are ours: qdisc handles 7e0x:, filters named millrace-te, rule preferences
-// 20000-20999 with protocol 199.
+// are ours: qdisc handles 7e0x:, filters named millrace-te-…, rule preferences
+// 20000-20999 and routes with protocol 199.
 package kernel
 
 import "net/netip"
 
 // Ranges that belong to us in every router.
 const (
-	MarkMask       = 0xffff0000 // bits of skb->mark: class (4) | path (12)
+	MarkMask       = 0xffff0000 // bits of skb->mark: class (4) | loss priority (2) | path (10)
 	pathShift      = 16
-	pathMask       = 0x0fff0000
+	pathMask       = 0x03ff0000
 	classShift     = 28
 	MaxClass       = 15
 	TableBase      = 20000 // table and rule preference of path id n are TableBase+n
 	MaxPath        = 999
 	RouteProtocol  = 199
 	handleBase     = 0x7e00 // HTB majors of the two generations of a port's tree: 7e00, 7e01
-	classMinor     = 0x10   // HTB minor of class n is classMinor+n, as in bpf/classifier.c
-	leafHandleBase = 0x7e10 // bfifo under class n of generation g: leafHandleBase+0x20*g+n
-	filterName     = "millrace-te-1"
+	classMinor     = 0x10   // HTB minor of class n is classMinor+n, as in bpf/maps.h
+	leafHandleBase = 0x7e10 // qdisc under class n of generation g: leafHandleBase+0x20*g+n
+	filterPrefix   = "millrace-te-"
 	filterPriority = 100
 	MaxHits        = 65536
-	maxPolicies    = 16
+	// MaxPolicies is how many rule sets may be in use; as many again are kept free for changes.
+	MaxPolicies = 64
+	// MaxTerms is how many rules of a policy may compare more than a pair of prefixes.
+	MaxTerms = 256
+	// MaxPolicers of all interfaces together.
+	MaxPolicers = 512
 )
 
 // Mark is the mark of packets of a class (0: none) on a path (0: the IGP's).
@@ -45,6 +51,10 @@ type Spec struct {
 	Policies map[string][]Rule
 	// Bindings name the policy that classifies what comes in on an interface.
 	Bindings map[string]string
+	// Policers limit what comes in, by interface.
+	Policers map[string][]Policer
+	// Unruled is the class whose policers hold for packets that no rule gave a class; 0: none.
+	Unruled int
 	// Paths are the ids of LSPs that a rule leads into.
 	Paths []int
 }
@@ -80,11 +90,69 @@ type Queue struct {
 type Rule struct {
 	// Sequence decides among matching rules, lowest first.
 	Sequence uint32
+	// Src and Dst are of one family, the rule's.
 	Src, Dst netip.Prefix
-	Mark     uint32
+	// Match is what else is compared; nil: nothing.
+	Match *Match
+	Mark  uint32
+	// Remark is what is written into the packets.
+	Remark Remark
 	// Hit is the slot of the rule's counter.
 	Hit int
 }
+
+// Match is what a rule compares beside prefixes; zero fields fit all packets.
+type Match struct {
+	// DSCPs has bit n set for DSCP n.
+	DSCPs    uint64
+	Protocol uint8
+	// SrcPorts and DstPorts fit TCP, UDP, UDP-Lite and SCTP only, and no fragment but the first.
+	SrcPorts, DstPorts PortRange
+}
+
+// PortRange is first and last port; the zero value fits all.
+type PortRange struct{ First, Last uint16 }
+
+// Remark is a DSCP to write, plus one; zero leaves the packet as it is.
+type Remark uint8
+
+// RemarkTo writes a DSCP.
+func RemarkTo(dscp uint8) Remark { return Remark(dscp&63) + 1 }
+
+// Policer limits what comes in for one class, in bits of IP packets.
+type Policer struct {
+	// Class whose packets it limits.
+	Class int
+	// Rate is committed, bit/s; Burst in bytes.
+	Rate  uint64
+	Burst uint32
+	// PeakRate makes three colours (RFC 2698); zero: two.
+	PeakRate  uint64
+	PeakBurst uint32
+	// Exceed is for packets above Rate, Violate for those above PeakRate.
+	Exceed, Violate Action
+}
+
+// Action is what a policer does; the zero value only counts.
+type Action struct {
+	Drop   bool
+	Remark Remark
+	// Class to move to; 0: stay.
+	Class int
+	// Loss is the loss priority, lowest LossLow.
+	Loss Loss
+}
+
+// Loss is a loss priority; zero leaves the packet's.
+type Loss uint8
+
+// Loss priorities, in the order in which packets are kept.
+const (
+	LossLow Loss = iota + 1
+	LossMediumLow
+	LossMediumHigh
+	LossHigh
+)
 
 // Hit counts what a rule matched.
 type Hit struct{ Packets, Octets uint64 }
@@ -92,4 +160,9 @@ type Hit struct{ Packets, Octets uint64 }
 // QueueCounters is what a queue did.
 type QueueCounters struct {
 	Packets, Octets, Drops uint64
+}
+
+// PolicerCounters are packets and octets of IP packets by colour.
+type PolicerCounters struct {
+	Conforming, Exceeding, Violating Hit
 }

@@ -1,0 +1,196 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/millrace/millrace/services/routeragent/bpf"
+)
+
+// MaxBurst is the largest bucket: above it, 1e-9 bits would not fit 64 bits.
+const MaxBurst = 1<<31 - 1
+
+// unitsPerOctet is TE_UNITS_PER_OCTET of bpf/police.h: buckets count in 1e-9 bit.
+const unitsPerOctet = 8_000_000_000
+
+func bucket(rate uint64, burst uint32) bpf.ClassifierBucket {
+	if rate == 0 {
+		return bpf.ClassifierBucket{}
+	}
+	size := uint64(burst) * unitsPerOctet
+	fill, rest := bits.Div64(0, size, rate)
+	if rest > 0 {
+		fill++
+	}
+	return bpf.ClassifierBucket{Rate: rate, Size: size, Fill: fill}
+}
+
+func action(a Action) bpf.ClassifierAction {
+	out := bpf.ClassifierAction{Dscp: uint32(a.Remark), Class: uint32(a.Class), Loss: uint32(a.Loss)}
+	if a.Drop {
+		out.Drop = 1
+	}
+	return out
+}
+
+// entry is a policer as the program reads it.
+func (p Policer) entry(meter uint32) bpf.ClassifierPolicer {
+	return bpf.ClassifierPolicer{
+		Committed: bucket(p.Rate, p.Burst), Peak: bucket(p.PeakRate, p.PeakBurst),
+		Exceed: action(p.Exceed), Violate: action(p.Violate), Meter: meter,
+	}
+}
+
+// policers lists what the programs have, by interface and class.
+func (c *classifier) policers() (map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer, error) {
+	out := map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer{}
+	var k bpf.ClassifierPoliceKey
+	var v bpf.ClassifierPolicer
+	it := c.obj.Policers.Iterate()
+	for it.Next(&k, &v) {
+		out[k] = v
+	}
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("read policers: %w", err)
+	}
+	return out, nil
+}
+
+// ensurePolicers writes the policers of an interface. A policer that changes keeps its counters and what is in its buckets.
+func (c *classifier) ensurePolicers(name string, list []Policer) error {
+	if len(list) == 0 {
+		return nil
+	}
+	l, err := c.kernel.link(name)
+	if err != nil {
+		return err
+	}
+	have, err := c.policers()
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		k := bpf.ClassifierPoliceKey{Ifindex: uint32(l.Attrs().Index), Class: uint32(p.Class)}
+		old, known := have[k]
+		meter := old.Meter
+		if !known {
+			if meter, err = freeMeter(have); err != nil {
+				return fmt.Errorf("interface %s: %w", name, err)
+			}
+		}
+		want := p.entry(meter)
+		if known && old == want {
+			continue
+		}
+		err := c.kernel.step(fmt.Sprintf("police class %d of %s", p.Class, name), func() error {
+			if !known {
+				if err := c.obj.Meters.Put(meter, bpf.ClassifierMeter{}); err != nil {
+					return err
+				}
+			}
+			return c.obj.Policers.Put(k, want)
+		})
+		if err != nil {
+			return err
+		}
+		have[k] = want
+	}
+	return nil
+}
+
+func freeMeter(have map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer) (uint32, error) {
+	used := map[uint32]bool{}
+	for _, p := range have {
+		used[p.Meter] = true
+	}
+	for m := range uint32(2 * MaxPolicers) {
+		if !used[m] {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("more than %d policers", MaxPolicers)
+}
+
+// prunePolicers removes those the spec does not have.
+func (c *classifier) prunePolicers(s Spec) error {
+	have, err := c.policers()
+	if err != nil {
+		return err
+	}
+	for name, list := range s.Policers {
+		l, err := c.kernel.link(name)
+		if err != nil {
+			return err
+		}
+		for _, p := range list {
+			delete(have, bpf.ClassifierPoliceKey{Ifindex: uint32(l.Attrs().Index), Class: uint32(p.Class)})
+		}
+	}
+	for k := range have {
+		err := c.kernel.step(fmt.Sprintf("stop policing class %d of interface %d", k.Class, k.Ifindex), func() error { return c.obj.Policers.Delete(k) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *classifier) verifyPolicers(name string, list []Policer) error {
+	if len(list) == 0 {
+		return nil
+	}
+	l, err := c.kernel.link(name)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		var have bpf.ClassifierPolicer
+		err := c.obj.Policers.Lookup(bpf.ClassifierPoliceKey{Ifindex: uint32(l.Attrs().Index), Class: uint32(p.Class)}, &have)
+		if err != nil || have != p.entry(have.Meter) {
+			return fmt.Errorf("policer of class %d on %s is not what was asked for (%v)", p.Class, name, err)
+		}
+	}
+	return nil
+}
+
+// forget removes what the programs know of an interface.
+func (c *classifier) forget(index uint32) {
+	_ = c.obj.Ports.Delete(index)
+	for class := range uint32(MaxClass + 1) {
+		_ = c.obj.Policers.Delete(bpf.ClassifierPoliceKey{Ifindex: index, Class: class})
+	}
+}
+
+// PolicerCounters reads the policers of an interface by class; a class without a policer is absent.
+func (k *Kernel) PolicerCounters(name string) (map[int]PolicerCounters, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := map[int]PolicerCounters{}
+	if k.bpf.obj == nil {
+		return out, nil
+	}
+	l, err := k.link(name)
+	if err != nil {
+		return nil, err
+	}
+	for class := range MaxClass + 1 {
+		var p bpf.ClassifierPolicer
+		err := k.bpf.obj.Policers.Lookup(bpf.ClassifierPoliceKey{Ifindex: uint32(l.Attrs().Index), Class: uint32(class)}, &p)
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			continue
+		}
+		var m bpf.ClassifierMeter
+		if err == nil {
+			// Under the lock, so that packets and octets are of one moment.
+			err = k.bpf.obj.Meters.LookupWithFlags(p.Meter, &m, ebpf.LookupLock)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read policer counters: %w", err)
+		}
+		out[class] = PolicerCounters{Conforming: Hit{m.Packets[0], m.Octets[0]}, Exceeding: Hit{m.Packets[1], m.Octets[1]}, Violating: Hit{m.Packets[2], m.Octets[2]}}
+	}
+	return out, nil
+}
