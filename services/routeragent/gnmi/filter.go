@@ -16,7 +16,7 @@ func ofModels(f tree.Filter, use []*gnmi.ModelData) (tree.Filter, error) {
 		return f, nil
 	}
 	have := map[string]string{}
-	for _, m := range models() {
+	for _, m := range Models() {
 		have[m.GetName()] = m.GetVersion()
 	}
 	named := map[string]bool{}

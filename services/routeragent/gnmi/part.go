@@ -50,7 +50,7 @@ func newParts(path tree.Path, q *gnmi.Subscription, mode gnmi.SubscriptionList_M
 		}
 		return []*part{p}, nil
 	case gnmi.SubscriptionMode_ON_CHANGE:
-		if isMeter(path.Schema()) {
+		if IsMeter(path.Schema()) {
 			return nil, status.Errorf(codes.InvalidArgument, "%s changes with every packet; subscribe with SAMPLE", path)
 		}
 		p.onChange, p.keep = true, notMeter
@@ -59,7 +59,7 @@ func newParts(path tree.Path, q *gnmi.Subscription, mode gnmi.SubscriptionList_M
 		if q.GetSampleInterval() != 0 {
 			return nil, status.Errorf(codes.InvalidArgument, "%s: TARGET_DEFINED takes no sample interval", path)
 		}
-		meters := &part{path: path, keep: isMeter, interval: definedInterval, suppress: p.suppress, heartbeat: p.heartbeat}
+		meters := &part{path: path, keep: IsMeter, interval: definedInterval, suppress: p.suppress, heartbeat: p.heartbeat}
 		p.onChange, p.keep = true, notMeter
 		return []*part{p, meters}, nil
 	}
@@ -75,15 +75,15 @@ func interval(ns uint64) (time.Duration, error) {
 	return d, nil
 }
 
-// isMeter is true for leaves that change with every packet: counters, and the fill of queues.
-func isMeter(s *tree.Schema) bool {
+// IsMeter is true for leaves that change with every packet: counters, and the fill of queues.
+func IsMeter(s *tree.Schema) bool {
 	if s.Type == nil || s.Config {
 		return false
 	}
 	return s.Type.Name == "counter64" || s.Name == "avg-queue-len" || s.Name == "max-queue-len" || s.Name == "queue-len"
 }
 
-func notMeter(s *tree.Schema) bool { return !isMeter(s) }
+func notMeter(s *tree.Schema) bool { return !IsMeter(s) }
 
 func (p *part) leaves(data *tree.Node, enc gnmi.Encoding) map[string]leaf {
 	out := map[string]leaf{}

@@ -50,15 +50,17 @@ func (s *Server) Capabilities(_ context.Context, req *gnmi.CapabilityRequest) (*
 	for _, e := range req.GetExtension() {
 		return nil, refuse(e, "Capabilities")
 	}
-	return &gnmi.CapabilityResponse{SupportedModels: models(), SupportedEncodings: encodings, GNMIVersion: version}, nil
+	return &gnmi.CapabilityResponse{SupportedModels: Models(), SupportedEncodings: encodings, GNMIVersion: version}, nil
 }
 
-// models are the modules of which the agent has something: those whose nodes
-// are in the tree, and those that define nodes for openconfig-network-instance
+// Models are the modules of which the agent implements something: those whose
+// nodes there can be data of, and those that define nodes for openconfig-network-instance
 // to take over as its own, which a client looks for by their own names.
-func models() []*gnmi.ModelData {
+func Models() []*gnmi.ModelData {
 	ours := map[string]bool{"openconfig-policy-forwarding": true, "openconfig-mpls": true}
-	collectModules(tree.Root(), ours)
+	for node := range implemented() {
+		ours[node.Module] = true
+	}
 	var out []*gnmi.ModelData
 	for _, m := range oc.ΓModelData {
 		if ours[m.GetName()] {
@@ -66,11 +68,4 @@ func models() []*gnmi.ModelData {
 		}
 	}
 	return out
-}
-
-func collectModules(s *tree.Schema, into map[string]bool) {
-	into[s.Module] = true
-	for _, c := range s.Children {
-		collectModules(c, into)
-	}
 }

@@ -160,6 +160,9 @@ func (e ErrTrimmed) Error() string { return "not implemented by this agent: " + 
 var foreignRoots = []string{"acl", "bfd", "components", "keychains", "lacp", "lldp", "macsec", "messages", "oam", "probes", "routing-policy",
 	"sampling", "stp", "system", "vlans", "relay-agent", "ate-flows", "bgp", "isis", "ospf", "telemetry-system"}
 
+// ForeignRoots lists top-level containers of OpenConfig of which the agent has nothing.
+func ForeignRoots() []string { return slices.Sorted(slices.Values(foreignRoots)) }
+
 func (s *Schema) unknown(name string) error {
 	path := s.Path() + "/" + name
 	if slices.Contains(oc.Trimmed, path) || (s.Parent == nil && slices.Contains(foreignRoots, name)) {
