@@ -233,8 +233,31 @@ func (l *Lab) settle(ctx context.Context) error {
 		if _, err := l.order(ctx, request{Segments: lines}, call{}); err != nil {
 			return err
 		}
+		if err := l.nudge(ctx); err != nil {
+			return err
+		}
 	}
 	return l.Converge(ctx)
+}
+
+// nudge has every router compute its labels again for as long as some are
+// missing: FRR 8.4 leaves the label of a next hop empty whose SRGB came before
+// its adjacency, until the next time it computes paths. A new cost of a
+// loopback makes all routers do that and moves no path.
+func (l *Lab) nudge(ctx context.Context) error {
+	const patience, times = 15 * time.Second, 6
+	for cost := 1; cost <= times; cost++ {
+		if err := l.awaitFor(ctx, patience, converged(l.Scenario)); err == nil || ctx.Err() != nil {
+			return err
+		}
+		first := l.Scenario.Routers[0].Name
+		l.progress("labels are missing; have the routers compute paths again")
+		text := fmt.Sprintf("interface lo\n ip ospf cost %d\nexit\n", cost)
+		if _, err := l.order(ctx, request{Segments: map[string]string{first: text}}, call{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Converge waits until every router has a route to every subnet and a label to
@@ -242,7 +265,11 @@ func (l *Lab) settle(ctx context.Context) error {
 func (l *Lab) Converge(ctx context.Context) error { return l.await(ctx, converged(l.Scenario)) }
 
 func (l *Lab) await(ctx context.Context, c Convergence) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	return l.awaitFor(ctx, 2*time.Minute, c)
+}
+
+func (l *Lab) awaitFor(ctx context.Context, patience time.Duration, c Convergence) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	said := ""
 	_, err := l.order(ctx, request{Converge: &c}, call{progress: func(text string) { said = text; l.progress(text) }})
