@@ -27,6 +27,7 @@ groups te {
     family inet filter f {
       interface-specific;
       term one { from { source-prefix-list p; } then { policer pol; forwarding-class te-a; routing-instance i; } }
+      term on { then { forwarding-class te-a; next term; } }
       term two { from { destination-prefix-list p; } then { three-color-policer two-rate three; accept; } }
       term rest { then { forwarding-class te-b; accept; } }
     }
@@ -119,8 +120,8 @@ func TestEachRuleFindsItsMistake(t *testing.T) {
 		{"a policer below what Junos can", fw + "policer pol if-exceeding bandwidth-limit 7k", Limit, `"7k" is not 8000 to`},
 		{"a burst below one packet", fw + "policer pol if-exceeding burst-size-limit 1k", Limit, `"1k" is not 1500 to`},
 		{"a committed rate above the peak", fw + "three-color-policer three two-rate committed-information-rate 3g", Limit, "above the peak rate"},
-		{"a term with two fates", fw + "family inet filter f term one then accept", Action, "one of accept and routing-instance"},
-		{"a term without a fate", "delete groups te firewall family inet filter f term two then accept", Action, "one of accept and routing-instance"},
+		{"a term with two fates", fw + "family inet filter f term one then accept", Action, "one of accept, routing-instance and next term"},
+		{"a term without a fate", "delete groups te firewall family inet filter f term two then accept", Action, "one of accept, routing-instance and next term"},
 		{"a policer with two actions", fw + "policer pol then discard", Action, "one of discard"},
 		{"a term with two policers", fw + "family inet filter f term two then policer pol", Action, "one policer"},
 		{"a term nothing reaches", fw + "family inet filter f term late then accept", Term, "term rest before it matches every packet"},
@@ -128,6 +129,7 @@ func TestEachRuleFindsItsMistake(t *testing.T) {
 		{"a path that ends elsewhere", "set groups te protocols mpls label-switched-path l to 10.255.0.9", Path, "ends at 10.255.0.4, not at 10.255.0.9"},
 		{"a hop of two kinds", "set groups te protocols mpls path l 10.255.0.3 strict", Path, "both strict and loose"},
 		{"a filter's name that Junos cannot lengthen", fw + "family inet filter " + long + " term rest then accept", Name, "53 characters, more than 52"},
+		{"an LSP path's name that is too long", "set groups te protocols mpls path " + long + long + " 10.0.0.1", Name, "106 characters, more than 64"},
 		{"a class that Junos has", cos + "forwarding-classes class best-effort queue-num 0", Reserved, "Junos has this class already"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

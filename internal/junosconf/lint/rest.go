@@ -54,7 +54,7 @@ func (l *linter) filters() {
 				if all != "" {
 					l.add(Term, where+" term "+term.Key(), "term %s before it matches every packet", all)
 				}
-				if !term.In("from").Exists() {
+				if !term.In("from").Exists() && !term.In("then").Has("next") {
 					all = term.Key()
 				}
 				l.term(where+" term "+term.Key(), term)
@@ -77,8 +77,14 @@ func (l *linter) term(where string, term junosconf.View) {
 	l.refer(where+" then policer", then.Leaf("policer"), l.firewall, "policer")
 	l.refer(where+" then three-color-policer two-rate", then.In("three-color-policer").Leaf("two-rate"), l.firewall, "three-color-policer")
 	l.refer(where+" then routing-instance", then.In("routing-instance").Leaf("routing-instance-name"), l.instances, "instance")
-	if then.Has("accept") == then.Has("routing-instance") {
-		l.add(Action, where, "then must say one of accept and routing-instance")
+	fates := 0
+	for _, fate := range []string{"accept", "routing-instance", "next"} {
+		if then.Has(fate) {
+			fates++
+		}
+	}
+	if fates != 1 {
+		l.add(Action, where, "then must say one of accept, routing-instance and next term")
 	}
 	if then.Has("policer") && then.Has("three-color-policer") {
 		l.add(Action, where, "a packet has one policer")
@@ -128,6 +134,7 @@ func (l *linter) paths() {
 		}
 	}
 	for _, p := range l.mpls.List("path") {
+		l.name("protocols mpls path", p.Key(), maxName)
 		for _, hop := range p.List("path-list") {
 			if hop.Has("strict") && hop.Has("loose") {
 				l.add(Path, "protocols mpls path "+p.Key()+" "+hop.Key(), "the hop is both strict and loose")

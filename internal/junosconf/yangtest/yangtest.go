@@ -76,8 +76,14 @@ func Modules(t testing.TB) string {
 
 var modules = []string{"root", "class-of-service", "firewall", "interfaces", "policy-options", "protocols", "routing-instances", "routing-options"}
 
-// Lint validates documents; the modules, from a folder that Modules made, are loaded once.
+// Lint validates documents; the modules, from a folder that Modules made, are loaded once, which takes some seconds.
 func Lint(t testing.TB, dir string, documents ...[]byte) (string, error) {
+	t.Helper()
+	return LintWith(t, dir, modules, documents...)
+}
+
+// LintWith is Lint with some modules only, by their names behind junos-conf-.
+func LintWith(t testing.TB, dir string, modules []string, documents ...[]byte) (string, error) {
 	t.Helper()
 	args := []string{"-t", "config", "-p", dir}
 	for _, m := range modules {
@@ -100,7 +106,7 @@ func Run(t testing.TB, args ...string) (string, error) {
 	if err != nil {
 		t.Skip("yanglint is missing: install Debian's libyang2-tools")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput()
 	var kept []string

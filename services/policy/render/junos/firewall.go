@@ -131,30 +131,45 @@ func (fam family) matches(m compile.Match) bool {
 }
 
 func (r *renderer) terms(filter string, fam family, rules []compile.Rule, policers map[string]policer) {
-	s, names := "firewall family "+fam.name+" filter "+filter, map[string]int{}
+	s, names := "firewall family "+fam.name+" filter "+filter, map[string]bool{}
 	r.set("%s interface-specific", s) // policers and counters are each interface's own
 	for _, rule := range rules {
-		name := termName(rule, names)
-		all := r.from(s+" term "+name, fam, rule)
-		r.then(s+" term "+name, fam, rule, name, policers)
-		if all {
+		if all := r.term(s, fam, rule, termName(rule, names), policers); all {
 			return // nothing reaches the terms behind it
 		}
 	}
-	rest := compile.Rule{Queue: r.defaultQueue().Name}
-	r.then(s+" term rest", fam, rest, "rest", policers)
+	r.term(s, fam, compile.Rule{Queue: r.defaultQueue().Name}, "rest", policers)
+}
+
+// term writes one, or two where a policer moves packets to another class: Juniper
+// does not say which class wins inside one term, so the class is given first and
+// the policer, in the next term, has the last word.
+func (r *renderer) term(filter string, fam family, rule compile.Rule, name string, policers map[string]policer) (all bool) {
+	s, class := filter+" term "+name, "then forwarding-class "+owned(r.queue(rule.Queue).Name)
+	if policers[rule.Queue].moves {
+		first := filter + " term queue-" + name
+		r.from(first, fam, rule)
+		r.set("%s %s", first, class)
+		r.set("%s then next term", first)
+	} else {
+		r.set("%s %s", s, class)
+	}
+	all = r.from(s, fam, rule)
+	r.then(s, fam, rule, name, policers)
+	return all
 }
 
 // termName keeps its name when rules before it come and go.
-func termName(rule compile.Rule, seen map[string]int) string {
-	name := "class-" + rule.Class
+func termName(rule compile.Rule, taken map[string]bool) string {
+	base := "class-" + rule.Class
 	if rule.Pair != "" {
-		name = "pair-" + rule.Pair
+		base = "pair-" + rule.Pair
 	}
-	seen[name]++
-	if n := seen[name]; n > 1 {
-		name = fmt.Sprintf("%s-%d", name, n)
+	name := base
+	for n := 2; taken[name]; n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
 	}
+	taken[name] = true
 	return name
 }
 
@@ -197,7 +212,6 @@ func (r *renderer) then(s string, fam family, rule compile.Rule, counter string,
 		r.set("%s then policer %s", s, p.name)
 	}
 	r.set("%s then count %s", s, counter)
-	r.set("%s then forwarding-class %s", s, owned(r.queue(rule.Queue).Name))
 	if rule.Mark != nil {
 		r.set("%s then %s %d", s, fam.dscp, *rule.Mark)
 	}

@@ -20,6 +20,8 @@ func (a rewrite) compare(b rewrite) int {
 type policer struct {
 	name  string
 	three bool
+	// moves: what exceeds goes to another class.
+	moves bool
 }
 
 // Junos' three colours are loss priorities: yellow is medium-high, red is high.
@@ -44,7 +46,7 @@ func (r *renderer) policers() {
 			if other, taken := r.policer[i][p.Queue]; taken {
 				r.refuse("policers."+p.Name+".queue", "a packet has one policer on Junos, and %s is there for queue %s on %s already", other.name, p.Queue, i)
 			}
-			r.policer[i][p.Queue] = policer{owned(p.Name), three}
+			r.policer[i][p.Queue] = policer{owned(p.Name), three, p.Exceed.Queue != ""}
 		}
 	}
 }

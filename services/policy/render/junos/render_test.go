@@ -127,6 +127,12 @@ func TestEachFieldIsSaidInJunos(t *testing.T) {
 			"firewall family inet6 filter te-edge term class-lbe from traffic-class [ 8 1 ]", "firewall family inet6 filter te-edge term class-lbe then traffic-class 1",
 			fw + "te-edge term rest then forwarding-class te-beta", fw + "te-edge interface-specific", "interfaces xe-0/0/2 unit 10 family inet filter input te-edge",
 		}, []string{cos + "classifiers"}},
+		{"rules of one class, and a class named like the second of them", plan(filter("edge",
+			compile.Rule{Class: "x", Queue: "alpha", Match: compile.Match{Src: src}}, compile.Rule{Class: "x", Queue: "alpha", Match: compile.Match{Dst: dst}}, compile.Rule{Class: "x-2", Queue: "beta", Match: compile.Match{Dst: src}})),
+			[]string{
+				fw + "te-edge term class-x from source-prefix-list te-192.0.2.0-24", fw + "te-edge term class-x-2 from destination-prefix-list te-198.51.100.0-24",
+				fw + "te-edge term class-x-2-2 from destination-prefix-list te-192.0.2.0-24", fw + "te-edge term class-x-2-2 then forwarding-class te-beta",
+			}, nil},
 		{"ports", plan(filter("edge", compile.Rule{Class: "x", Queue: "alpha", Match: compile.Match{Protocol: document.TCP, SrcPort: &document.PortRange{First: 873, Last: 873}, DstPort: &document.PortRange{First: 6000, Last: 6063}}})), []string{
 			fw + "te-edge term class-x from protocol tcp", fw + "te-edge term class-x from source-port 873", fw + "te-edge term class-x from destination-port 6000-6063", "firewall family inet6 filter te-edge term class-x from next-header tcp",
 		}, nil},
@@ -151,7 +157,10 @@ func TestEachFieldIsSaidInJunos(t *testing.T) {
 			"firewall policer lim", "firewall policer te-lim if-exceeding bandwidth-limit 1g", "firewall policer te-lim if-exceeding burst-size-limit 31k", "firewall policer te-lim then discard", "firewall policer te-lim logical-interface-policer",
 			fw + "te-edge term class-lbe then policer te-lim", fw + "te-edge term rest then policer te-lim", "firewall family inet6 filter te-edge term class-lbe then policer te-lim",
 		}[1:], []string{cos + "classifiers"}},
-		{"a policer that moves packets", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha"}})), []string{"firewall policer te-lim then forwarding-class te-alpha"}, nil},
+		{"a policer that moves packets", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha"}})), []string{
+			"firewall policer te-lim then forwarding-class te-alpha", fw + "te-edge term queue-class-lbe from dscp [ 8 1 ]", fw + "te-edge term queue-class-lbe then forwarding-class te-beta", fw + "te-edge term queue-class-lbe then next term",
+			fw + "te-edge term class-lbe from dscp [ 8 1 ]", fw + "te-edge term class-lbe then policer te-lim", fw + "te-edge term queue-rest then next term", fw + "te-edge term rest then policer te-lim",
+		}, []string{fw + "te-edge term class-lbe then forwarding-class", fw + "te-edge term rest then forwarding-class"}},
 		{"a policer that colours", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossMediumHigh}})), []string{"firewall policer te-lim then loss-priority medium-high"}, nil},
 		{"a policer that marks colours, and the port rewrites", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Mark: ptr(document.DSCP(1))}})), []string{
 			"firewall policer te-lim then loss-priority high", cos + "rewrite-rules dscp te-p forwarding-class te-beta loss-priority high code-point 000001",

@@ -64,7 +64,7 @@ func held(t *testing.T, d driver.Driver) string {
 
 // The whole life of a group, whichever way it can be read back.
 func TestAGroupComesChangesAndGoes(t *testing.T) {
-	for name, quirks := range map[string][]junostest.Quirk{"Get works": nil, "Get fails": {junostest.GetFails}} {
+	for name, quirks := range map[string][]junostest.Quirk{"Get works": nil, "Get fails": {junostest.GetFails}, "Get fails and there is no PROTO": {junostest.GetFails, junostest.NoProto}} {
 		t.Run(name, func(t *testing.T) {
 			r, d := start(t, quirks...)
 			first := golden(t)
@@ -217,9 +217,11 @@ func TestUnitsOfOpenConfigAreNotForThisRouter(t *testing.T) {
 }
 
 func TestAnAnswerThatIsMissingIsNotAnEmptyRouter(t *testing.T) {
-	_, d := start(t, junostest.GetFails, junostest.SilentEverywhere)
-	if _, err := d.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "does not say what it holds") {
-		t.Errorf("got %v", err)
+	for name, quirk := range map[string]junostest.Quirk{"every encoding is silent": junostest.SilentEverywhere, "the only encoding is": junostest.OnlyIETF} {
+		_, d := start(t, junostest.GetFails, quirk)
+		if _, err := d.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "does not say what it holds") {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

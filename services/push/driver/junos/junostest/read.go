@@ -16,9 +16,16 @@ func (r *Router) Capabilities(ctx context.Context, _ *gnmi.CapabilityRequest) (*
 	if err := r.admit(ctx); err != nil {
 		return nil, err
 	}
+	encodings := []gnmi.Encoding{gnmi.Encoding_JSON_IETF}
+	if !r.has(OnlyIETF) {
+		encodings = append(encodings, gnmi.Encoding_JSON, gnmi.Encoding_ASCII)
+		if !r.has(NoProto) {
+			encodings = append(encodings, gnmi.Encoding_PROTO)
+		}
+	}
 	return &gnmi.CapabilityResponse{
 		GNMIVersion:        "0.7.0",
-		SupportedEncodings: []gnmi.Encoding{gnmi.Encoding_JSON_IETF, gnmi.Encoding_JSON, gnmi.Encoding_PROTO, gnmi.Encoding_ASCII},
+		SupportedEncodings: encodings,
 		SupportedModels:    []*gnmi.ModelData{{Name: "openconfig-qos", Version: "0.9.1"}, {Name: "openconfig-network-instance", Version: "4.4.1"}},
 	}, nil
 }

@@ -41,6 +41,10 @@ const (
 	RefusesLines Quirk = "refuses-lines"
 	// SilentEverywhere: Subscribe answers nothing in any encoding.
 	SilentEverywhere Quirk = "silent"
+	// NoProto: PROTO is not announced.
+	NoProto Quirk = "no-proto"
+	// OnlyIETF: JSON_IETF alone is announced, in which Subscribe answers nothing.
+	OnlyIETF Quirk = "only-ietf"
 	// LSPsDown: RSVP did not bring the LSPs up.
 	LSPsDown Quirk = "lsps-down"
 	// LSPsUnknown: their state is not streamed.
