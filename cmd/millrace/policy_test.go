@@ -2,17 +2,18 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
+// runPolicy prints errors as main does.
 func runPolicy(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	cmd := policyCommand()
 	usageErrors(cmd)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
@@ -21,11 +22,7 @@ func runPolicy(t *testing.T, args ...string) (string, int) {
 	if err == nil {
 		return out.String(), 0
 	}
-	var c coded
-	if !errors.As(err, &c) {
-		return out.String() + err.Error(), exitFailed
-	}
-	return out.String() + err.Error(), c.code
+	return out.String() + "millrace: " + err.Error() + "\n", exitCode(err)
 }
 
 const golden = "../../policies/golden/"
@@ -122,5 +119,44 @@ links:
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
+	}
+}
+
+// The walk-through of docs/reference/policies.md, run as it is printed.
+func TestTheWalkThroughOfTheReferenceIsReal(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/policies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]string{}
+	for i, b := range strings.Split(string(page), "```") {
+		if first, rest, _ := strings.Cut(strings.TrimPrefix(b, "yaml"), "\n# "); i%2 == 1 && first == "" {
+			name, _, _ := strings.Cut(rest, "\n")
+			blocks[name] = "# " + rest
+		}
+		if command, output, ok := strings.Cut(strings.TrimPrefix(b, "\n$ millrace "), "\n"); i%2 == 1 && ok && strings.HasPrefix(b, "\n$ ") {
+			blocks[command] += output // the same command twice: first with errors, then without
+		}
+	}
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(command string) string {
+		out, _ := runPolicy(t, strings.Fields(command)[1:]...)
+		return out
+	}
+	write("network.yaml", blocks["network.yaml"])
+	write("backup.yaml", blocks["backup.yaml"])
+	first := run("policy check backup.yaml")
+	write("backup.yaml", strings.NewReplacer("weight: 5", "weight: 10", "buffer: 20, priority: high", "buffer: 20, priority: low", "], destination_ports", "], protocol: tcp, destination_ports").Replace(blocks["backup.yaml"]))
+	if got, want := first+run("policy check backup.yaml"), blocks["policy check backup.yaml"]; got != want {
+		t.Errorf("check prints\n%s\nthe page says\n%s", got, want)
+	}
+	plan := "policy plan backup.yaml --network network.yaml --router site"
+	if got, want := run(plan), blocks[plan]; got != want || want == "" {
+		t.Errorf("plan prints\n%s\nthe page says\n%s", got, want)
 	}
 }

@@ -12,13 +12,14 @@ type Guard string
 // The guard rails that can be crossed.
 const (
 	// SplitsFlow: packets of one TCP flow wait in two queues and arrive out of order
-	// (paper 002, experiment 3: 8812 packets out of sequence, a sixth of the throughput).
+	// (paper 002, table IV: 8812 packets out of sequence, a sixth of the throughput).
 	SplitsFlow Guard = "splits-flow"
 	// LBEPriority: less than best effort is served no later than best effort, which then loses throughput
 	// (paper 004, section 4.1, table 1).
 	LBEPriority Guard = "lbe-priority"
 	// ShareBelowProfile: the queue guarantees less than its policer lets in
-	// (paper 002, table II, column (10,30,60): 0.61 of 10 Gbit/s are left). Only the compiler knows ports.
+	// (paper 002, table II, column (10,30,60): 2.12 Gbit/s beside 1 Gbit/s of others, where larger shares leave 5). Only
+	// the compiler knows ports.
 	ShareBelowProfile Guard = "share-below-profile"
 	// UnfilledQueue: no rule puts packets in a queue, whose share is then only a way to say less of the others.
 	UnfilledQueue Guard = "unfilled-queue"
