@@ -11,6 +11,9 @@ var Provided = leaves(`
 /interfaces/interface/subinterfaces/subinterface/ipv4/addresses/address/state: ip prefix-length
 /qos/interfaces/interface/state: interface-id
 /qos/interfaces/interface/output/queues/queue/state: name transmit-pkts transmit-octets dropped-pkts
+/qos/interfaces/interface/input/classifiers/classifier/state: type
+/qos/interfaces/interface/input/classifiers/classifier/terms/term/state: id matched-packets matched-octets
+/qos/interfaces/interface/input/scheduler-policy/schedulers/scheduler/state: sequence conforming-pkts conforming-octets exceeding-pkts exceeding-octets violating-pkts violating-octets
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/state: sequence-id matched-pkts matched-octets
 /network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/state: name oper-status
 /network-instances/network-instance/agent/state: in-sync drift pending-commit missing-feature

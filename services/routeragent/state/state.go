@@ -12,6 +12,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,7 +61,9 @@ func New(deps Dependencies) *Reader {
 	r := &Reader{deps: deps}
 	r.providers = []provider{
 		{root: at("interfaces"), fill: r.interfaces},
-		{root: at("qos", "interfaces"), fill: r.queues},
+		{root: at("qos", "interfaces", "interface"), fill: r.queues},
+		{root: at("qos", "interfaces", "interface", "input", "classifiers"), fill: r.terms},
+		{root: at("qos", "interfaces", "interface", "input", "scheduler-policy"), fill: r.policers},
 		{root: at("network-instances", "network-instance", "policy-forwarding"), fill: r.rules},
 		{root: at("network-instances", "network-instance", "mpls"), fill: r.tunnels},
 		{root: at("network-instances", "network-instance", "protocols"), fill: r.database},
@@ -149,30 +153,6 @@ func word(b bool, yes, no string) string {
 	return no
 }
 
-func (r *Reader) queues(_ context.Context, n *tree.Node) error {
-	plan := r.deps.Plan()
-	for name, port := range plan.Kernel.Ports {
-		counters, err := r.deps.Kernel.PortCounters(name)
-		if err != nil {
-			return err
-		}
-		if counters == nil {
-			continue
-		}
-		e := n.Into("qos", "interfaces").Entry("interface", plan.PortIDs[name])
-		e.Into("state").Set("interface-id", plan.PortIDs[name])
-		for _, q := range port.Queues {
-			c, ok := counters[q.Class]
-			if !ok {
-				continue
-			}
-			e.Into("output", "queues").Entry("queue", q.Name).Into("state").Set("name", q.Name).
-				Set("transmit-pkts", c.Packets).Set("transmit-octets", c.Octets).Set("dropped-pkts", c.Drops)
-		}
-	}
-	return nil
-}
-
 func instance(n *tree.Node) *tree.Node {
 	return n.Into("network-instances").Entry("network-instance", "DEFAULT")
 }
@@ -183,23 +163,21 @@ func (r *Reader) rules(_ context.Context, n *tree.Node) error {
 	for _, policy := range plan.Kernel.Bindings {
 		bound[policy] = true
 	}
-	var slots []int
+	slots := map[intent.RuleID]int{}
 	for id, slot := range plan.Rules {
 		if bound[id.Policy] {
-			slots = append(slots, slot)
+			slots[id] = slot
 		}
 	}
-	hits, err := r.deps.Kernel.Hits(slots)
+	hits, err := r.deps.Kernel.Hits(slices.Collect(maps.Values(slots)))
 	if err != nil {
 		return err
 	}
-	for id, slot := range plan.Rules {
-		h, ok := hits[slot]
-		if !ok || !bound[id.Policy] {
-			continue
+	for id, slot := range slots {
+		if h, ok := hits[slot]; ok {
+			instance(n).Into("policy-forwarding", "policies").Entry("policy", id.Policy).Into("rules").Entry("rule", fmt.Sprint(id.Sequence)).
+				Into("state").Set("sequence-id", id.Sequence).Set("matched-pkts", h.Packets).Set("matched-octets", h.Octets)
 		}
-		instance(n).Into("policy-forwarding", "policies").Entry("policy", id.Policy).Into("rules").Entry("rule", fmt.Sprint(id.Sequence)).
-			Into("state").Set("sequence-id", id.Sequence).Set("matched-pkts", h.Packets).Set("matched-octets", h.Octets)
 	}
 	return nil
 }

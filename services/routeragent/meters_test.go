@@ -1,0 +1,58 @@
+package routeragent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+)
+
+// policed classifies by DSCP on ge-a and polices one class in two colours, one in three.
+const policed = `{"openconfig-qos:qos":{
+ "queues":{"queue":[{"name":"te-be","config":{"name":"te-be","queue-id":0}},{"name":"te-ef","config":{"name":"te-ef","queue-id":1}}]},
+ "forwarding-groups":{"forwarding-group":[
+  {"name":"te-be","config":{"name":"te-be","output-queue":"te-be"}},{"name":"te-ef","config":{"name":"te-ef","output-queue":"te-ef"}}]},
+ "classifiers":{"classifier":[{"name":"te-in-4","config":{"name":"te-in-4","type":"IPV4"},"terms":{"term":[
+  {"id":"10","config":{"id":"10"},"conditions":{"ipv4":{"config":{"dscp-set":[46]}}},"actions":{"config":{"target-group":"te-ef"}}},
+  {"id":"20","config":{"id":"20"},"conditions":{"ipv4":{"config":{"dscp-set":[0]}}},"actions":{"config":{"target-group":"te-be"}}}]}}]},
+ "scheduler-policies":{"scheduler-policy":[{"name":"te-police-1","config":{"name":"te-police-1"},"schedulers":{"scheduler":[
+  {"sequence":1,"config":{"sequence":1,"type":"ONE_RATE_TWO_COLOR"},"inputs":{"input":[{"id":"te-be","config":{"id":"te-be","input-type":"QUEUE","queue":"te-be"}}]},
+   "one-rate-two-color":{"config":{"cir":"800000","bc":20000,"queuing-behavior":"POLICE"},"exceed-action":{"config":{"drop":true}}}},
+  {"sequence":2,"config":{"sequence":2,"type":"TWO_RATE_THREE_COLOR"},"inputs":{"input":[{"id":"te-ef","config":{"id":"te-ef","input-type":"QUEUE","queue":"te-ef"}}]},
+   "two-rate-three-color":{"config":{"cir":"800000","pir":"1600000","bc":20000,"be":40000},"exceed-action":{"config":{"drop":false}},"violate-action":{"config":{"drop":true}}}}]}}]},
+ "interfaces":{"interface":[{"interface-id":"ge-a","config":{"interface-id":"ge-a"},"interface-ref":{"config":{"interface":"ge-a"}},
+  "input":{"classifiers":{"classifier":[{"type":"IPV4","config":{"type":"IPV4","name":"te-in-4"}}]},"scheduler-policy":{"config":{"name":"te-police-1"}}}}]}}}`
+
+func TestCountersOfTermsAndPolicersAreTrue(t *testing.T) {
+	x := newTarget(t)
+	if err := x.set(x.request("update / " + policed)); err != nil {
+		t.Fatal(err)
+	}
+	x.router.In("ip", "route", "add", "198.51.100.0/24", "via", "10.0.2.2")
+	receive := x.sink(t)
+	const sent, payload, ip = 400, 958, 986 // octets of IP packets: a policer and a rule count those
+	x.send(t, sent, payload)
+	received := receive()
+	const input = "/qos/interfaces/interface[interface-id=ge-a]/input"
+	const term, be = input + "/classifiers/classifier[type=IPV4]/terms/term[id=20]/state/", input + "/scheduler-policy/schedulers/scheduler[sequence=1]/state/"
+	if got := x.counter(t, term+"matched-packets"); got != sent {
+		t.Errorf("matched-packets of term 20 is %d, but %d were sent", got, sent)
+	}
+	if got := x.counter(t, input+"/classifiers/classifier[type=IPV4]/terms/term[id=10]/state/matched-packets"); got != 0 {
+		t.Errorf("matched-packets of term 10 is %d, but nothing of DSCP 46 was sent", got)
+	}
+	conforming, exceeding := x.counter(t, be+"conforming-pkts"), x.counter(t, be+"exceeding-pkts")
+	if conforming != received || exceeding != sent-received || exceeding == 0 {
+		t.Errorf("policer counts %d conforming and %d exceeding; %d of %d arrived", conforming, exceeding, received, sent)
+	}
+	if got := x.counter(t, be+"conforming-octets"); got != conforming*ip {
+		t.Errorf("conforming-octets %d for %d packets of %d", got, conforming, ip)
+	}
+	// Two colours have no third one.
+	if got, err := x.get(gnmi.GetRequest_STATE, be+"violating-pkts"); err == nil {
+		t.Errorf("violating-pkts of a policer of two colours is %s", got)
+	}
+	if got := x.counter(t, strings.Replace(be, "=1]", "=2]", 1)+"violating-pkts"); got != 0 {
+		t.Errorf("violating-pkts of the other policer is %d", got)
+	}
+}
