@@ -51,6 +51,7 @@ func root() *cobra.Command {
 		policyCommand(),
 		changeCommand(),
 		papersCommand(),
+		twinCommand(),
 		referenceCommand(),
 	)
 	usageErrors(cmd)

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/e2e/twin"
+)
+
+func twinCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "twin",
+		Short: "Predict what a scenario does, without routers",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(twinRunCommand())
+	return cmd
+}
+
+func twinRunCommand() *cobra.Command {
+	var o twin.Options
+	var page string
+	cmd := &cobra.Command{
+		Use:   "run SCENARIO",
+		Short: "Run a scenario's phases in the packet-level simulator and judge its expectations",
+		Long: `Runs the file that ` + "`lab run`" + ` runs: the same policies through the same compiler,
+the same applications, the same expectations. What cannot be simulated is refused
+with file and line. Ctrl-C prints what is known so far. Exit status 3 says that
+the run was complete and an expectation was not met.`,
+		Example: "  millrace twin run hntes-exp2\n  millrace twin run e2e/scenarios/geant-lbe-credit --json\n  millrace twin run hntes-exp2 --plot out.html",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := loadScenario(args[0])
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			o.Progress = progress(cmd)
+			r, err := twin.Run(cmd.Context(), s, o)
+			if err != nil {
+				return coded{err, exitUsage}
+			}
+			if page != "" {
+				if err := os.WriteFile(page, []byte(r.HTML()), 0o644); err != nil {
+					return fmt.Errorf("write the plots: %w", err)
+				}
+			}
+			if wantJSON(cmd) {
+				err = printValue(cmd, r)
+			} else {
+				err = printTwin(cmd, r)
+			}
+			switch {
+			case err != nil:
+				return err
+			case cmd.Context().Err() != nil:
+				return cmd.Context().Err()
+			case !r.Pass:
+				return coded{errors.New("an expectation was not met"), exitUnmet}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "names the run: the same seed gives the same packets")
+	cmd.Flags().StringVar(&page, "plot", "", "also write a page with plots into this file")
+	jsonFlag(cmd)
+	return cmd
+}
+
+func printTwin(cmd *cobra.Command, r *twin.Result) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
+	for _, phase := range slices.Sorted(maps.Keys(r.Skipped)) {
+		fmt.Fprintf(w, "phase %s left out: it requires %s\n", phase, r.Skipped[phase])
+	}
+	fmt.Fprintln(w, "EXPECTATION\tTWIN\tWANT\tRESULT\tSOURCE")
+	for _, v := range r.Verdicts {
+		got := fmt.Sprintf("%.4g", v.Got)
+		if v.Skipped != "" {
+			got = ""
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, got, v.Bound(), v.Result(), v.Source)
+	}
+	fmt.Fprintf(w, "%.1f s, %.2f million packet-hops, seed %d\n", r.Seconds, float64(r.Hops)/1e6, r.Seed)
+	if r.Stopped != "" {
+		fmt.Fprintln(w, r.Stopped)
+	}
+	return w.Flush()
+}
