@@ -128,6 +128,7 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 	if err := edit(candidate); err != nil {
 		return err
 	}
+	candidate.Settle(running)
 	next, nextPlan, err := s.judge(candidate, plan.Numbers)
 	if err != nil {
 		return err

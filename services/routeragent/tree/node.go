@@ -39,6 +39,31 @@ func (n *Node) Fork() *Node {
 	return &c
 }
 
+// Settle puts back what an edit replaced by the same: a Set that says again what
+// is there shares it with the configuration it was forked from, and whoever
+// goes by shared nodes (Validator, compiler, journal) sees no change.
+func (n *Node) Settle(base *Node) { n.settle(base) }
+
+func (n *Node) settle(base *Node) (same bool) {
+	if n == base {
+		return true
+	}
+	if n.Members == nil || base.Members == nil {
+		return n.Members == nil && base.Members == nil && sameValue(n.Value, base.Value)
+	}
+	same = len(n.Members) == len(base.Members)
+	for name, m := range n.Members {
+		switch b := base.Members[name]; {
+		case b == m:
+		case b != nil && m.settle(b):
+			n.Members[name] = b
+		default:
+			same = false
+		}
+	}
+	return same
+}
+
 // own is a member that may be changed in place, copied first if it is shared with another tree; nil if there is none.
 func (n *Node) own(name string) *Node {
 	m := n.Members[name]

@@ -80,6 +80,9 @@ func (d delta) between(a, b *Node) error {
 		d.add(a, -1)
 		return nil
 	case b.Members == nil:
+		if a != nil && sameValue(a.Value, b.Value) {
+			return nil
+		}
 		if a != nil {
 			d.add(a, -1)
 		}
