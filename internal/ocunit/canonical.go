@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,6 +22,49 @@ func Canonical(raw []byte) (string, error) {
 		return "", err
 	}
 	return encode(normal(v)), nil
+}
+
+// CanonicalValue is Canonical of what encoding/json makes of v, without the way through text: maps by name, lists,
+// strings, booleans and whole numbers are what a unit is made of, and all it takes.
+func CanonicalValue(v any) (string, error) {
+	generic, err := generic(v)
+	if err != nil {
+		return "", err
+	}
+	return encode(normal(generic)), nil
+}
+
+// generic turns Go's types into those decode makes.
+func generic(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, string, json.Number:
+		return v, nil
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			var err error
+			if out[name], err = generic(value); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Slice:
+		out := make([]any, r.Len())
+		for i := range out {
+			var err error
+			if out[i], err = generic(r.Index(i).Interface()); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return json.Number(strconv.FormatInt(r.Int(), 10)), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return json.Number(strconv.FormatUint(r.Uint(), 10)), nil
+	}
+	return nil, fmt.Errorf("%T has no canonical form", v)
 }
 
 // Equal compares two canonical units by meaning: some targets leave out the

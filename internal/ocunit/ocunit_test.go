@@ -1,6 +1,7 @@
 package ocunit
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -126,6 +127,27 @@ func TestSpellingDoesNotMatter(t *testing.T) {
 	}
 	if Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2MP"}`) {
 		t.Error("different identities are equal")
+	}
+}
+
+func TestValuesAndTheirTextHaveOneSpelling(t *testing.T) {
+	v := map[string]any{
+		"openconfig-qos:name": "x<y", "n": uint8(7), "list": []any{map[string]any{"id": 10, "set": []int{46, 8}}, map[string]any{"id": 9}},
+		"prefix": []string{"b", "a"}, "on": true, "none": nil, "empty": map[string]any(nil), "big": uint64(1) << 63, "less": int64(-1),
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := CanonicalValue(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, mustCanonical(t, string(raw))); diff != "" {
+		t.Errorf("canonical forms (-value +text):\n%s", diff)
+	}
+	if _, err := CanonicalValue(map[string]any{"f": 1.5}); err == nil {
+		t.Error("a fraction has a canonical form")
 	}
 }
 

@@ -26,7 +26,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the tests saw into their g
 const goldenDir = "../../policies/golden"
 
 // A case is a folder: network.yaml names a shipped policy, or one beside it.
-func readCase(t *testing.T, name string) compile.Input {
+func readCase(t testing.TB, name string) compile.Input {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(goldenDir, name, "network.yaml"))
 	if err != nil {

@@ -129,6 +129,56 @@ func TestThePlanMeansWhatThePolicySays(t *testing.T) {
 	}
 }
 
+// Behind the edge classes alone decide, where a policy redirects nothing.
+func TestThePlanMeansWhatThePolicySaysBetweenRouters(t *testing.T) {
+	for _, name := range goldenCases(t) {
+		in := readCase(t, name)
+		if len(in.Policy.Redirect) > 0 {
+			continue
+		}
+		result, err := compile.Compile(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(11, uint64(len(name))))
+		for range 5000 {
+			p := randomPacket(random)
+			for _, plan := range result.Plans {
+				for _, f := range plan.Filters {
+					if f.Name != compile.FilterCore {
+						continue
+					}
+					want := said(in, nil, false, p)
+					if got := planned(plan, f.Interfaces[0], p); got != want {
+						t.Fatalf("%s, %s %s: %+v is %+v, the policy says %+v", name, plan.Router, f.Interfaces[0], p, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// OpenConfig lets an interface have a classifier or a forwarding policy, and one of it.
+func TestNoInterfaceHasTwoFilters(t *testing.T) {
+	for _, name := range goldenCases(t) {
+		result, err := compile.Compile(readCase(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, plan := range result.Plans {
+			on := map[string]string{}
+			for _, f := range plan.Filters {
+				for _, i := range f.Interfaces {
+					if other, twice := on[i]; twice {
+						t.Errorf("%s, %s: %s has filters %s and %s", name, plan.Router, i, other, f.Name)
+					}
+					on[i] = f.Name
+				}
+			}
+		}
+	}
+}
+
 // entering are the pairs whose rules stand at a router's customer ports.
 func entering(in compile.Input, result compile.Result, router string) []compile.Pair {
 	var out []compile.Pair

@@ -12,7 +12,6 @@
 package openconfig
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -23,7 +22,7 @@ import (
 // Unit is one piece of configuration: what shall be at Path.
 type Unit struct{ Path, JSON string }
 
-// object keeps the builders below readable; encoding/json sorts its keys.
+// object keeps the builders below readable.
 type object = map[string]any
 
 // Units renders a plan.
@@ -63,15 +62,12 @@ type renderer struct {
 }
 
 func (r *renderer) add(kind ocunit.Kind, key string, entry object) {
-	raw, err := json.Marshal(entry)
-	if err == nil {
-		var text string
-		if text, err = ocunit.Canonical(raw); err == nil {
-			r.units = append(r.units, Unit{Path: kind.Path(key), JSON: text})
-			return
-		}
+	text, err := ocunit.CanonicalValue(entry)
+	if err != nil {
+		r.err = err
+		return
 	}
-	r.err = err
+	r.units = append(r.units, Unit{Path: kind.Path(key), JSON: text})
 }
 
 // entry is a list entry: its key leaf twice (the one outside is a leafref to the one in config), and the rest.
