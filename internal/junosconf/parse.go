@@ -45,6 +45,7 @@ func (t *Tree) Load(text string) error {
 
 // prune takes containers away that hold nothing: they mean nothing.
 func (n *node) prune() {
+	n.index = nil
 	n.children = slices.DeleteFunc(n.children, func(c *node) bool {
 		c.prune()
 		return c.schema.kind == container && len(c.children) == 0

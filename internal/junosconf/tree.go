@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -27,7 +28,17 @@ type node struct {
 	// values of a leaf (one) or a leaf-list.
 	values   []string
 	children []*node
+	// index finds children; nil where it must be made anew.
+	index map[place]*node
 }
+
+// place tells children apart.
+type place struct {
+	schema *schema
+	keys   string
+}
+
+func placeOf(s *schema, keys []string) place { return place{s, strings.Join(keys, "\x00")} }
 
 // New is an empty configuration.
 func New() *Tree { return &Tree{top: &node{schema: root()}} }
@@ -137,25 +148,25 @@ func takeValues(words []string) (values, rest []string, err error) {
 
 func bracket(word string) bool { return word == "[" || word == "]" }
 
-func (n *node) child(s *schema) *node {
-	for _, c := range n.children {
-		if c.schema == s {
-			return c
+func (n *node) find(s *schema, keys []string) *node {
+	if n.index == nil {
+		n.index = make(map[place]*node, len(n.children))
+		for _, c := range n.children {
+			n.index[placeOf(c.schema, c.keys)] = c
 		}
 	}
-	c := &node{schema: s}
-	n.insert(c)
-	return c
+	return n.index[placeOf(s, keys)]
 }
 
+// child is a container or leaf, made where it is not there; entry is one of a list.
+func (n *node) child(s *schema) *node { return n.entry(s, nil) }
+
 func (n *node) entry(s *schema, keys []string) *node {
-	for _, c := range n.children {
-		if c.schema == s && slices.Equal(c.keys, keys) {
-			return c
-		}
+	c := n.find(s, keys)
+	if c == nil {
+		c = &node{schema: s, keys: keys}
+		n.insert(c)
 	}
-	c := &node{schema: s, keys: keys}
-	n.insert(c)
 	return c
 }
 
@@ -167,11 +178,9 @@ func (n *node) add(value string) {
 
 // insert keeps children in the schema's order, and entries of unordered lists by their keys.
 func (n *node) insert(c *node) {
-	at := len(n.children)
-	for at > 0 && before(c, n.children[at-1]) {
-		at--
-	}
+	at := sort.Search(len(n.children), func(i int) bool { return before(c, n.children[i]) })
 	n.children = slices.Insert(n.children, at, c)
+	n.index[placeOf(c.schema, c.keys)] = c
 }
 
 func before(a, b *node) bool {
@@ -225,6 +234,7 @@ func (t *Tree) Delete(words ...string) bool {
 }
 
 func remove(n *node, words []string) bool {
+	n.index = nil
 	for i, c := range n.children {
 		rest, fits := c.follow(words)
 		switch {

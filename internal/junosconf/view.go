@@ -1,9 +1,6 @@
 package junosconf
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // View is one place of a configuration, to read from: by the names of YANG.
 type View struct{ n *node }
@@ -27,11 +24,11 @@ func (v View) first(name string) *node {
 	if v.n == nil {
 		return nil
 	}
-	i := slices.IndexFunc(v.n.children, func(c *node) bool { return c.schema.name == name })
-	if i < 0 {
+	child := v.n.schema.byName(name)
+	if child == nil || child.kind == list {
 		return nil
 	}
-	return v.n.children[i]
+	return v.n.find(child, nil)
 }
 
 // List is the entries of a list, in order.
@@ -48,14 +45,16 @@ func (v View) List(name string) []View {
 	return out
 }
 
-// Entry finds one by its key.
+// Entry finds one by its key, of a list with one key.
 func (v View) Entry(list, key string) View {
-	for _, e := range v.List(list) {
-		if e.Key() == key {
-			return e
-		}
+	if v.n == nil {
+		return View{}
 	}
-	return View{}
+	child := v.n.schema.byName(list)
+	if child == nil {
+		return View{}
+	}
+	return View{v.n.find(child, []string{key})}
 }
 
 // Key of a list entry (the first, where there are several).
