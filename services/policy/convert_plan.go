@@ -34,7 +34,7 @@ func Response(result compile.Result, only, render string) (*policyv1.PlanRespons
 		}
 		if known {
 			if m.Rendered, err = text(plan); err != nil {
-				return nil, fmt.Errorf("render the plan of %s: %w", plan.Router, err)
+				return nil, err // it names the router
 			}
 		}
 		out.Plans = append(out.Plans, m)
