@@ -1,5 +1,5 @@
 // What a change set is, may become, and would do, in words.
-import type { RouterPlan } from "../gen/millrace/policy/v1/policy_pb";
+import type { RedirectRule, RouterPlan } from "../gen/millrace/policy/v1/policy_pb";
 import {
   type ChangeSet,
   type DeviceChange,
@@ -121,8 +121,18 @@ export function planSentences(plan: RouterPlan, nameOf: (loopback: string) => st
     out.push(`Queues ${shares} on ${ports}`);
   }
   for (const lsp of plan.lsps) out.push(`LSP ${lsp.name} by ${[plan.router, ...lsp.hops.map(nameOf)].join(" → ")}`);
-  for (const r of plan.rules) out.push(`${r.src} → ${r.dst} into queue ${r.queue}${r.lsp ? ` and LSP ${r.lsp}` : ""}`);
-  return out;
+  for (const o of plan.policers)
+    out.push(
+      `At most ${formatRate(bitsPerSecond(Number(o.rate)))} into queue ${o.queue} on each of ${o.interfaces.join(", ")}`,
+    );
+  // A class is many rules, and stands in several filters; it reads as one sentence.
+  return [...out, ...new Set(plan.rules.map(ruleSentence))];
+}
+
+function ruleSentence(r: RedirectRule): string {
+  const what = r.class ? `Class ${r.class}` : `${r.src} → ${r.dst}`;
+  const mark = r.mark === undefined ? "" : `, marked with DSCP ${r.mark}`;
+  return `${what} into queue ${r.queue}${r.lsp ? ` and LSP ${r.lsp}` : ""}${mark}`;
 }
 
 /** Checks start with their verdict; anything but "ok" deserves a look. */
