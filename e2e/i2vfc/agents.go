@@ -89,13 +89,9 @@ func (d *driver) configure(r scenario.Router, setting Setting) error {
 		"pins": "/sys/fs/bpf/pe-" + r.Name, "frr": map[string]any{"instance": r.Name, "every": "5s"},
 		"law": map[string]any{"a": setting.A, "b": setting.B},
 	}
-	if policy := filepath.Join(d.folder, "weights.yaml"); exists(policy) {
-		raw, err := os.ReadFile(policy)
-		if err != nil {
-			return err
-		}
-		c["weights"] = filepath.Join(d.lab.Output, "weights.yaml")
-		files[filepath.Join(d.lab.Output, "weights.yaml")] = raw
+	if len(d.Weights) > 0 {
+		policy := filepath.Join(d.lab.Output, "weights.yaml")
+		c["weights"], files[policy] = policy, d.Weights
 	}
 	var core, peers []string
 	for _, l := range d.scenario.Links {

@@ -1,6 +1,8 @@
 package i2vfc
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // run runs a scenario's lab and logs the tables.
-func run(t *testing.T, name string, change func(*scenario.Scenario), settings ...Setting) []*Result {
+func run(t *testing.T, name string, change func(*scenario.Scenario, []byte) []byte, settings ...Setting) []*Result {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes minutes; leave -short away")
@@ -42,15 +44,19 @@ func run(t *testing.T, name string, change func(*scenario.Scenario), settings ..
 	if err != nil {
 		t.Fatal(err)
 	}
+	policy, err := os.ReadFile(filepath.Join(folder, "weights.yaml"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
 	if change != nil {
-		change(s)
+		policy = change(s, policy)
 	}
 	output, err := filepath.Abs(filepath.Join(root, "out", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Run(t.Context(), folder, s, Options{
-		Output: output, Binary: binary, Settings: settings, Progress: func(text string) { t.Log(text) },
+	all, err := Run(t.Context(), s, Options{
+		Output: output, Binary: binary, Settings: settings, Weights: policy, Progress: func(text string) { t.Log(text) },
 		Lab: lab.Options{Name: name + "-test"},
 	})
 	for _, r := range all {
@@ -109,11 +115,9 @@ func TestMulti(t *testing.T) {
 	}
 	for _, b3 := range rates {
 		t.Run(fmt.Sprintf("B3=%d", b3), func(t *testing.T) {
-			if b3 != 30 {
-				t.Setenv("MILLRACE_B3", fmt.Sprint(b3))
-			}
-			all := run(t, "i2vfc-multi", func(s *scenario.Scenario) {
+			all := run(t, "i2vfc-multi", func(s *scenario.Scenario, policy []byte) []byte {
 				s.Links[2].Rate = units.Rate(b3) * 1e6
+				return bytes.Replace(policy, []byte("30Mbit/s"), fmt.Appendf(nil, "%dMbit/s", b3), 1)
 			}, Setting{0.5, 0.05})
 			for _, r := range all {
 				t.Logf("%s: F of each second %.3f, of 30 s %.3f", r.Name, r.F(21, 51, 1), r.F(21, 51, 30))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +27,8 @@ type Options struct {
 	Output   string
 	Binary   string // of millrace, for the guest
 	Settings []Setting
+	// Weights is the text of the VPNs' policy; empty gives all the same weight.
+	Weights  []byte
 	Lab      lab.Options
 	Progress func(string)
 }
@@ -48,16 +49,15 @@ type driver struct {
 	Options
 	scenario *scenario.Scenario
 	lab      *lab.Lab
-	folder   string
 	policy   weights.Policy
 }
 
 // Run builds the lab once and runs the phase without agents, then once per setting with them.
-func Run(ctx context.Context, folder string, s *scenario.Scenario, o Options) (all []*Result, err error) {
-	d := &driver{Options: o, scenario: s, folder: folder, policy: weights.Policy{Weights: map[string]float64{}}}
-	if raw := filepath.Join(folder, "weights.yaml"); exists(raw) {
-		if d.policy, err = weights.Load(raw); err != nil {
-			return nil, err
+func Run(ctx context.Context, s *scenario.Scenario, o Options) (all []*Result, err error) {
+	d := &driver{Options: o, scenario: s, policy: weights.Policy{Weights: map[string]float64{}}}
+	if len(o.Weights) > 0 {
+		if d.policy, err = weights.Parse(o.Weights); err != nil {
+			return nil, fmt.Errorf("weights: %w", err)
 		}
 	}
 	o.Lab.Output, o.Lab.Binary, o.Lab.Progress = filepath.Join(o.Output, "lab"), o.Binary, o.Progress
@@ -83,15 +83,13 @@ func Run(ctx context.Context, folder string, s *scenario.Scenario, o Options) (a
 	return all, nil
 }
 
-func exists(path string) bool { _, err := os.Stat(path); return err == nil }
-
 // awaitVPNs waits until BGP has brought every VPN's routes.
 func (d *driver) awaitVPNs(ctx context.Context) error {
 	p, _ := d.scenario.Phase("without")
 	deadline := time.Now().Add(2 * time.Minute)
 	for _, a := range p.Applications {
-		to, _ := d.scenario.Host(a.To)
-		for {
+		for try := 1; ; try++ {
+			to, _ := d.scenario.Host(a.To)
 			_, err := d.lab.Capture(ctx, a.From, "ping", "-c", "1", "-W", "1", to.Address.Addr().String())
 			if err == nil {
 				break
@@ -99,11 +97,24 @@ func (d *driver) awaitVPNs(ctx context.Context) error {
 			if time.Now().After(deadline) {
 				return fmt.Errorf("VPN of %s: %w", a.Name, err)
 			}
-			d.Progress("wait for the route of " + a.Name)
+			if try%10 == 0 {
+				d.again(ctx)
+			}
 			time.Sleep(time.Second)
 		}
 	}
 	return nil
+}
+
+// again loads the PEs' configuration once more: where an interface joins its VRF
+// late, FRR 8.4 derives a route distinguisher and targets of its own in place of those configured.
+func (d *driver) again(ctx context.Context) {
+	for _, r := range d.edges() {
+		d.Progress("configure " + r.Name + " again")
+		if _, err := d.lab.Capture(ctx, r.Name, "vtysh", "-N", r.Name, "-f", "/etc/frr/"+r.Name+"/frr.conf"); err != nil {
+			d.Progress(err.Error())
+		}
+	}
 }
 
 // with runs the phase between start and removal of the agents.

@@ -16,9 +16,9 @@ import (
 // vpnFlow is one VPN flow that enters the network here.
 type vpnFlow struct {
 	law.Flow
-	vpn    int // place in Configuration.VPNs
-	egress netip.Addr
-	to     *net.UDPAddr
+	vpn    uint32       // place in Configuration.VPNs
+	egress [4]byte      // the far PE
+	to     *net.UDPAddr // nil where the slot is not in use
 
 	sequence  uint64 // of the last request
 	answered  uint64 // sequence of the last answer
@@ -40,15 +40,20 @@ type registry struct {
 	flows  []vpnFlow
 	slots  map[flowKey]uint32
 	routes []map[netip.Prefix]netip.Addr // per VPN: prefix to PE
+	// addresses are of PEs, each once.
+	addresses map[[4]byte]*net.UDPAddr
 }
 
 type flowKey struct {
-	vpn    int
-	egress netip.Addr
+	vpn    uint32
+	egress [4]byte
 }
 
-func newRegistry(vpns int) registry {
-	r := registry{slots: map[flowKey]uint32{}, routes: make([]map[netip.Prefix]netip.Addr, vpns)}
+// pe is the flow's far end.
+func (f *vpnFlow) pe() netip.Addr { return netip.AddrFrom4(f.egress) }
+
+func newRegistry(vpns, flows int) registry {
+	r := registry{flows: make([]vpnFlow, 0, flows), slots: map[flowKey]uint32{}, addresses: map[[4]byte]*net.UDPAddr{}, routes: make([]map[netip.Prefix]netip.Addr, vpns)}
 	for i := range r.routes {
 		r.routes[i] = map[netip.Prefix]netip.Addr{}
 	}
@@ -57,7 +62,7 @@ func newRegistry(vpns int) registry {
 
 // slot finds or makes the flow of a VPN to a PE. A slot is never given to another flow while the agent runs.
 func (a *Agent) slot(vpn int, egress netip.Addr) (uint32, error) {
-	key := flowKey{vpn, egress}
+	key := flowKey{uint32(vpn), egress.As4()}
 	if s, ok := a.reg.slots[key]; ok {
 		return s, nil
 	}
@@ -68,13 +73,16 @@ func (a *Agent) slot(vpn int, egress netip.Addr) (uint32, error) {
 	for int(s) >= len(a.reg.flows) {
 		a.reg.flows = append(a.reg.flows, vpnFlow{})
 	}
-	a.reg.flows[s] = vpnFlow{Flow: law.Flow{Weight: a.weight(vpn)}, vpn: vpn, egress: egress}
+	a.reg.flows[s] = vpnFlow{Flow: law.Flow{Weight: a.weight(vpn)}, vpn: uint32(vpn), egress: egress.As4()}
 	f := &a.reg.flows[s]
 	k := &a.dp.Flows[s]
 	f.packets, f.reported, f.waited, f.octets = k.Packets, k.Packets, k.Waited, k.Octets
 	f.sequence = uint64(time.Now().UnixNano()) // larger than any of an earlier life
 	f.answered, f.probes = f.sequence, f.sequence
-	f.to = &net.UDPAddr{IP: egress.AsSlice(), Port: int(a.cfg.Port)}
+	if f.to = a.reg.addresses[f.egress]; f.to == nil {
+		f.to = &net.UDPAddr{IP: egress.AsSlice(), Port: int(a.cfg.Port)}
+		a.reg.addresses[f.egress] = f.to
+	}
 	a.reg.slots[key] = s
 	return s, nil
 }

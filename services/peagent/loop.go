@@ -80,7 +80,7 @@ func (a *Agent) turn(now uint64) {
 // visit runs the law on one flow.
 func (a *Agent) visit(slot uint32, now uint64) {
 	f, k := &a.reg.flows[slot], &a.dp.Flows[slot]
-	if !f.egress.IsValid() {
+	if f.to == nil {
 		return
 	}
 	a.learn(slot, f)
@@ -153,7 +153,7 @@ func (a *Agent) inherited(slot uint32, f *vpnFlow) float64 {
 func (a *Agent) lost(f *vpnFlow) {
 	f.waiting = 0
 	if !f.warned {
-		a.log.Warn("peer does not answer; its VPN flow is not controlled", "vpn", a.cfg.VPNs[f.vpn].Name, "pe", f.egress)
+		a.log.Warn("peer does not answer; its VPN flow is not controlled", "vpn", a.cfg.VPNs[f.vpn].Name, "pe", f.pe())
 		f.warned = true
 	}
 }

@@ -29,7 +29,7 @@ func (a *Agent) sendNotes() {
 		peers[p] = true
 	}
 	for k := range a.reg.slots {
-		peers[k.egress] = true
+		peers[netip.AddrFrom4(k.egress)] = true
 	}
 	a.mu.Unlock()
 	delete(peers, a.cfg.PE)

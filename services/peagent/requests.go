@@ -60,7 +60,7 @@ func (r *requests) add(slot, vpn uint32, f *vpnFlow, probe bool) {
 	}
 	*sequence++
 	m := &r.messages[r.n]
-	p := management.Packet{Kind: management.Request, Key: r.key, Probe: probe, Slot: slot, VPN: vpn, Ingress: r.local, Egress: f.egress, Sequence: *sequence}
+	p := management.Packet{Kind: management.Request, Key: r.key, Probe: probe, Slot: slot, VPN: vpn, Ingress: r.local, Egress: f.pe(), Sequence: *sequence}
 	p.Put(m.Buffers[0])
 	m.Addr = f.to
 	if r.n++; r.n == batch {

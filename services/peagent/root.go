@@ -72,7 +72,7 @@ type Agent struct {
 // New makes an agent that does nothing yet.
 func New(cfg Configuration, d Dependencies) *Agent {
 	a := &Agent{
-		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Metrics, reg: newRegistry(len(cfg.VPNs)),
+		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Metrics, reg: newRegistry(len(cfg.VPNs), cfg.Flows),
 		notes: map[netip.Addr]peerNote{}, policy: weights.Policy{Criterion: weights.Equal, Weights: map[string]float64{}},
 	}
 	if a.log == nil {

@@ -27,13 +27,13 @@ func (a *Agent) Flows() []FlowStatus {
 	var out []FlowStatus
 	for s := range a.reg.flows {
 		f := &a.reg.flows[s]
-		if !f.egress.IsValid() {
+		if f.to == nil {
 			continue
 		}
 		k := &a.dp.Flows[s]
 		v := a.cfg.VPNs[f.vpn]
 		status := FlowStatus{
-			VPN: v.Name, ID: v.ID, Egress: f.egress, Phase: f.Phase, Weight: f.Weight, Window: f.Window, B: f.B, RTT: f.RTT,
+			VPN: v.Name, ID: v.ID, Egress: f.pe(), Phase: f.Phase, Weight: f.Weight, Window: f.Window, B: f.B, RTT: f.RTT,
 			Rate: f.Rate() * float64(a.cfg.PacketSize) * 8, Throughput: f.bits,
 			Packets: k.Packets, Octets: k.Octets, Drops: k.Drops, Events: f.Events, Timeouts: f.Timeouts,
 		}

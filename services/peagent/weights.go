@@ -48,8 +48,8 @@ func (a *Agent) reweigh() {
 	changed := false
 	for i := range a.reg.flows {
 		f := &a.reg.flows[i]
-		if f.egress.IsValid() {
-			w := a.weight(f.vpn)
+		if f.to != nil {
+			w := a.weight(int(f.vpn))
 			changed = changed || w != f.Weight
 			flows, to = append(flows, &f.Flow), append(to, w)
 		}

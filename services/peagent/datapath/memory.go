@@ -120,3 +120,19 @@ func Now() uint64 {
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // cannot fail on Linux
 	return uint64(t.Sec)*1e9 + uint64(t.Nsec)
 }
+
+// Memory is what the maps take of the kernel, in bytes, as it accounts for them.
+func (d *Datapath) Memory() (sum uint64, err error) {
+	for _, m := range []*ebpf.Map{d.ControlMap, d.Keys, d.FlowMap, d.RateMap, d.EchoMap, d.ReceivedMap, d.Ports, d.Prefixes, d.Peers, d.Counts} {
+		info, err := m.Info()
+		if err != nil {
+			return 0, fmt.Errorf("ask for the size of a map: %w", err)
+		}
+		bytes, ok := info.Memlock()
+		if !ok {
+			return 0, fmt.Errorf("this kernel does not say how large %s is", m)
+		}
+		sum += bytes
+	}
+	return sum, nil
+}

@@ -92,7 +92,7 @@ func addFq(l netlink.Link, parent uint32, flows, queue int) error {
 	// The programs bound each VPN flow's queue; fq must not be the one that drops.
 	fq.PacketLimit = uint32(min(max(flows, 64)*queue*2, 1<<22))
 	fq.FlowPacketLimit = uint32(queue * 4)
-	fq.Buckets = 1 << 14
+	fq.Buckets = 14 // a power of two
 	return netlink.QdiscReplace(fq)
 }
 

@@ -1,0 +1,75 @@
+package peagent
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+const sample = `
+pe: 10.255.0.1
+core: [ge-p1]
+keys: /etc/millrace/pe.keys
+vpns:
+  - {name: red, id: 1, ports: [ge-ce1], vrf: red}
+  - name: blue
+    id: 2
+    ports: [ge-ce2]
+    remotes: [{pe: 10.255.0.3, prefixes: [10.2.0.0/16]}]
+`
+
+func TestConfigurations(t *testing.T) {
+	for _, c := range []struct{ name, change, to, want string }{
+		{"as it should be", "", "", ""},
+		{"an unknown key", "core:", "cores:", "cores"},
+		{"no keys", "keys: /etc/millrace/pe.keys", "keys: \"\"", "keys: name the file"},
+		{"a port twice", "ge-ce2", "ge-ce1", "port ge-ce1 is used twice"},
+		{"a core port as customer port", "ge-ce2", "ge-p1", "port ge-p1 is used twice"},
+		{"an id twice", "id: 2", "id: 1", "id 1 is 0 or used twice"},
+		{"an IPv6 prefix", "10.2.0.0/16", "2001:db8::/32", "not IPv4"},
+		{"itself as remote PE", "10.255.0.3", "10.255.0.1", "another router"},
+		{"an unknown mode", "pe:", "mode: fast\npe:", "mode"},
+		{"b of one", "pe:", "law: {a: 0.1, b: 1}\npe:", "b must lie"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pe.yaml")
+			text := sample
+			if c.change != "" {
+				text = strings.Replace(sample, c.change, c.to, 1)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(path)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// What FRR 8.4.4 said of a VRF with one BGP route from another PE and one leaked locally.
+const frrRoutes = `{"10.2.1.0/24":[{"prefix":"10.2.1.0/24","protocol":"bgp","vrfName":"red","selected":true,"installed":true,
+"nexthops":[{"flags":5,"ip":"10.255.0.3","afi":"ipv4","vrf":"default","active":true,"recursive":true,"labels":[17]},
+{"fib":true,"ip":"10.254.0.2","afi":"ipv4","interfaceName":"core","active":true,"labels":[16003,17]}]}],
+"10.9.0.0/24":[{"protocol":"bgp","selected":true,"nexthops":[{"interfaceName":"blue","directlyConnected":true}]}],
+"10.3.0.0/24":[{"protocol":"bgp","nexthops":[{"ip":"10.255.0.4","recursive":true}]}]}`
+
+func TestRoutesOfFRR(t *testing.T) {
+	got, err := parseRoutes([]byte(frrRoutes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[netip.Prefix]netip.Addr{netip.MustParsePrefix("10.2.1.0/24"): netip.MustParseAddr("10.255.0.3")}
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := parseRoutes([]byte("% VRF red not found")); err == nil {
+		t.Error("an error message was read as routes")
+	}
+}
