@@ -13,6 +13,9 @@ func (c *compiler) readPorts() error {
 	for _, e := range c.root.at("qos", "interfaces", "interface").entries() {
 		policy := e.text("output", "scheduler-policy", "config", "name")
 		if policy == "" {
+			if e.at("output", "queues").exists() {
+				return invalid(e.path+"/output/queues", "there is no output scheduler-policy to serve them")
+			}
 			continue
 		}
 		name, line, err := c.lineOf(e)
@@ -77,6 +80,10 @@ func (c *compiler) port(e view, line Line, policy schedulerPolicy) (kernel.Port,
 		return port, invalid(e.path, "its scheduler policy has no inputs")
 	}
 	buffers := c.buffers(e)
+	curves, err := c.readCurves(e, policy.shares)
+	if err != nil {
+		return port, err
+	}
 	sum, least := weights(policy.shares)
 	for _, s := range policy.shares {
 		class, ok := c.numbers.class(s.queue)
@@ -98,6 +105,9 @@ func (c *compiler) port(e view, line Line, policy schedulerPolicy) (kernel.Port,
 			buffer = scale(line.Buffer, s.weight, max(sum, 1))
 		}
 		q.Buffer = uint32(min(max(buffer, minBuffer), maxBuffer))
+		if set := curves[s.queue]; set != nil {
+			set(&q)
+		}
 		port.Queues = append(port.Queues, q)
 	}
 	slices.SortFunc(port.Queues, func(a, b kernel.Queue) int { return cmp.Compare(a.Class, b.Class) })

@@ -24,6 +24,10 @@ var Supported = leaves(`
 /qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config: id input-type queue weight
 /qos/buffer-allocation-profiles/buffer-allocation-profile/config: name
 /qos/buffer-allocation-profiles/buffer-allocation-profile/queues/queue/config: name dedicated-buffer
+/qos/queue-management-profiles/queue-management-profile/config: name
+/qos/queue-management-profiles/queue-management-profile/wred/uniform/config: min-threshold-percent max-threshold-percent max-drop-probability-percent enable-ecn drop
+/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/config: loss-priority min-threshold-percent max-threshold-percent max-drop-probability-percent
+/qos/interfaces/interface/output/queues/queue/config: name queue-management-profile
 /qos/interfaces/interface/config: interface-id
 /qos/interfaces/interface/interface-ref/config: interface
 /qos/interfaces/interface/output/config: buffer-allocation-profile

@@ -16,9 +16,8 @@ type tree struct {
 	port       Port
 }
 
-func (t tree) major() uint32          { return uint32(handleBase+t.generation) << 16 }
-func (t tree) class(n int) uint32     { return t.major() | uint32(classMinor+n) }
-func (t tree) leafQdisc(n int) uint32 { return uint32(leafHandleBase+0x20*t.generation+n) << 16 }
+func (t tree) major() uint32      { return uint32(handleBase+t.generation) << 16 }
+func (t tree) class(n int) uint32 { return t.major() | uint32(classMinor+n) }
 
 // create returns the requests that put the whole tree on the interface, root first.
 func (t tree) create() []*nl.NetlinkRequest {
@@ -33,10 +32,7 @@ func (t tree) create() []*nl.NetlinkRequest {
 }
 
 func (t tree) leaf(q Queue) []*nl.NetlinkRequest {
-	return []*nl.NetlinkRequest{
-		newClass(t.index, t.class(q.Class), t.major()|1, t.htbLeaf(q)),
-		newQdisc(t.index, t.leafQdisc(q.Class), t.class(q.Class), "bfifo", fifoLimit(q.Buffer)),
-	}
+	return append([]*nl.NetlinkRequest{newClass(t.index, t.class(q.Class), t.major()|1, t.htbLeaf(q))}, t.leafQdisc(q)...)
 }
 
 // htbLeaf is the class of a queue; a ceiling of its own makes it a strict partition.
@@ -128,7 +124,7 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 	add("class", t.major()|1, root, ownParts(htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum)))
 	for _, q := range t.port.Queues {
 		add("class", t.class(q.Class), t.major()|1, ownParts(t.htbLeaf(q)))
-		add("bfifo", t.leafQdisc(q.Class), t.class(q.Class), fifoLimit(q.Buffer))
+		want[t.leafWant(q)] = true
 	}
 	var got []string
 	for _, o := range qdiscs {
@@ -140,10 +136,13 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 			}
 			got = append(got, fmt.Sprintf("htb %x %x ", o.Handle, o.Parent))
 		default:
-			got = append(got, fmt.Sprintf("%s %x %x %x", o.Kind, o.Handle, o.Parent, o.Options))
+			got = append(got, leafHeld(o))
 		}
 	}
 	for _, o := range classes {
+		if o.Kind != "htb" {
+			continue // red shows its queue as a class
+		}
 		got = append(got, fmt.Sprintf("class %x %x %x", o.Handle, o.Parent, ownParts(o.Options)))
 	}
 	sort.Strings(got)

@@ -98,6 +98,9 @@ func sameShape(t tree, h held) bool {
 		want[t.class(q.Class)] = true
 	}
 	for _, c := range h.classes {
+		if c.Kind != "htb" {
+			continue
+		}
 		if !want[c.Handle] {
 			return false
 		}
@@ -195,8 +198,8 @@ func (k *Kernel) PortCounters(name string) (map[int]QueueCounters, error) {
 	}
 	out := map[int]QueueCounters{}
 	for _, c := range h.classes {
-		if n := int(c.Handle&0xffff) - classMinor; n > 0 {
-			out[n] = QueueCounters{Packets: c.stats.Packets, Octets: c.stats.Octets, Drops: c.stats.Drops}
+		if n := int(c.Handle&0xffff) - classMinor; n > 0 && c.Kind == "htb" {
+			out[n] = c.stats
 		}
 	}
 	return out, nil

@@ -24,6 +24,8 @@ const (
 	FeatureHTB  = "htb"
 	FeatureBPF  = "bpf classifier"
 	FeatureMPLS = "mpls"
+	FeatureRED  = "red"
+	FeatureWRED = "gred"
 )
 
 // Missing lists the features that do not work.
@@ -40,6 +42,12 @@ func (f Features) Missing() []string {
 // Require tells whether the kernel can hold a spec.
 func (f Features) Require(s Spec) error {
 	need := map[string]bool{FeatureHTB: len(s.Ports) > 0, FeatureBPF: len(s.Ports)+len(s.Bindings)+len(s.Policers) > 0, FeatureMPLS: len(s.Paths) > 0}
+	for _, p := range s.Ports {
+		for _, q := range p.Queues {
+			need[FeatureRED] = need[FeatureRED] || q.kind() == "red"
+			need[FeatureWRED] = need[FeatureWRED] || q.kind() == "gred"
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(need)) {
 		if err := f[name]; need[name] && err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrMissing, name, err)
@@ -87,7 +95,14 @@ func probeHere() (Features, error) {
 	}
 	index := l.Attrs().Index
 	f := Features{FeatureMPLS: probeMPLS()}
-	f[FeatureHTB] = c.batch(tree{index: index, port: Port{Rate: 1e8, Default: 1, Queues: []Queue{{Class: 1, Rate: 1e8, Quantum: 1514, Buffer: 10000}}}}.create()...)
+	queue := Queue{Class: 1, Rate: 1e8, Quantum: 1514, Buffer: 10000}
+	t := tree{index: index, port: Port{Rate: 1e8, Default: 1, Queues: []Queue{queue}}}
+	f[FeatureHTB] = c.batch(t.create()...)
+	curve := &Curve{Max: 100, Probability: 100}
+	queue.RED = curve
+	f[FeatureRED] = c.batch(t.leafQdisc(queue)...)
+	queue.RED, queue.WRED[0] = nil, curve
+	f[FeatureWRED] = c.batch(t.leafQdisc(queue)...)
 	f[FeatureBPF] = probeBPF(c, index)
 	return f, nil
 }

@@ -84,6 +84,10 @@ type Queue struct {
 	Quantum uint32
 	// Buffer in bytes.
 	Buffer uint32
+	// RED drops packets at random before the buffer is full; nil: when it is full.
+	RED *Curve
+	// WRED has a curve per loss priority, LossLow first, instead of RED; without one a packet is dropped when the buffer is full.
+	WRED [lossPriorities]*Curve
 }
 
 // Rule marks packets of a pair of prefixes.
@@ -160,6 +164,8 @@ type Hit struct{ Packets, Octets uint64 }
 // QueueCounters is what a queue did.
 type QueueCounters struct {
 	Packets, Octets, Drops uint64
+	// Backlog is what waits now, octets.
+	Backlog uint64
 }
 
 // PolicerCounters are packets and octets of IP packets by colour.

@@ -119,7 +119,7 @@ func parseStats(raw []byte) QueueCounters {
 		case a.Attr.Type == statsBasic && len(v) >= 12:
 			q.Octets, q.Packets = e.Uint64(v), max(q.Packets, uint64(e.Uint32(v[8:])))
 		case a.Attr.Type == statsQueue && len(v) >= 12:
-			q.Drops = uint64(e.Uint32(v[8:]))
+			q.Backlog, q.Drops = uint64(e.Uint32(v[4:])), uint64(e.Uint32(v[8:]))
 		case a.Attr.Type == statsPkt64 && len(v) >= 8:
 			q.Packets = max(q.Packets, e.Uint64(v))
 		}

@@ -24,6 +24,7 @@ type Router struct {
 	t          testing.TB
 	Name, Peer string
 	NS         netns.NsHandle
+	routed     bool
 }
 
 var count atomic.Int32
