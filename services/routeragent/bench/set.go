@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -19,8 +20,13 @@ func benchSet(t *table, runs int) error {
 	sets := t.row("Set of 20,000 pairs, a prefix set per address", "40,001 replaces as services/push sends them")
 	again := t.row("the same Set again: nothing changes", "")
 	nightly := t.row("the same Set with 200 destinations changed", "all units sent again, 200 rules differ")
+	changed := t.row("Set of 200 changed destinations of 20,000", "200 replaces, as services/push sends them")
 	inline := t.row("Set of 20,000 pairs, addresses in the rules", "one replace of the policy")
+	parts := newStages(t)
 	for range runs {
+		if err := parts.run(); err != nil {
+			return err
+		}
 		for _, in := range []bool{false, true} {
 			if err := inBed(func(b *bed) error {
 				x, err := newTarget(b)
@@ -43,6 +49,9 @@ func benchSet(t *table, runs int) error {
 					return err
 				}
 				if err := x.many(t, 1, false, nightly); err != nil {
+					return err
+				}
+				if err := changed.time(1, x.night); err != nil {
 					return err
 				}
 				return held.time(weights, x.weights)
@@ -88,4 +97,18 @@ func (x *target) many(t *table, generation int, inline bool, r *row) error {
 		r.note += fmt.Sprintf(" (%.1f MB)", float64(proto.Size(req))/1e6)
 	}
 	return r.time(1, func() error { return x.set(req) })
+}
+
+// night sends what a night changed: the destinations of another generation.
+func (x *target) night() error {
+	req := &gnmi.SetRequest{}
+	for _, p := range manyPairs(thousands, 2) {
+		if p.generation == 0 {
+			continue
+		}
+		if err := addSet(req, "dst", p.i, p.destination()); err != nil {
+			return err
+		}
+	}
+	return x.set(req)
 }

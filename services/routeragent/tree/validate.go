@@ -17,8 +17,10 @@ import (
 // compiler's to ask. JudgeWhole is the slow way to the same answer.
 type Validator struct {
 	valid      *Node // the last configuration found valid, which the counts are about
-	counts     map[reference]count
+	counts     map[reference]*count
 	interfaces []string
+	// changes are what was counted since the last valid configuration, to be taken back if the next is not.
+	changes []change
 }
 
 // reference is a value of a leaf that others refer to.
@@ -28,65 +30,81 @@ type reference struct {
 }
 
 // count of places where a value stands, and of those that refer to it.
-type count struct{ there, wanted int }
+type count struct {
+	ref           reference
+	there, wanted int
+}
+
+type change struct {
+	of            *count
+	there, wanted int
+}
 
 // NewValidator has seen nothing yet: the first configuration is judged whole.
 func NewValidator() *Validator {
-	return &Validator{valid: New(), counts: map[reference]count{}}
+	return &Validator{valid: New(), counts: map[reference]*count{}}
 }
 
 // Validate judges a configuration. Interfaces exist on the router without being configured.
 func (v *Validator) Validate(n *Node, interfaces []string) error {
-	d := delta{}
-	if err := d.between(v.valid, n); err != nil {
+	v.changes = v.changes[:0]
+	if err := v.between(v.valid, n); err != nil {
+		v.takeBack()
 		return n.explain(err)
 	}
-	d.names(v.interfaces, -1)
-	d.names(interfaces, +1)
-	for ref, c := range d {
-		old := v.counts[ref]
-		if old.wanted+c.wanted > 0 && old.there+c.there <= 0 {
-			return n.dangling(ref)
+	v.names(v.interfaces, -1)
+	v.names(interfaces, +1)
+	for _, c := range v.changes {
+		if c.of.wanted > 0 && c.of.there <= 0 {
+			v.takeBack()
+			return n.dangling(c.of.ref)
 		}
 	}
-	v.accept(n, interfaces, d)
+	v.accept(n, interfaces)
 	return nil
 }
 
-func (v *Validator) accept(n *Node, interfaces []string, d delta) {
-	for ref, c := range d {
-		old := v.counts[ref]
-		if c = (count{old.there + c.there, old.wanted + c.wanted}); c == (count{}) {
-			delete(v.counts, ref)
-		} else {
-			v.counts[ref] = c
-		}
+func (v *Validator) takeBack() {
+	for _, c := range v.changes {
+		c.of.there, c.of.wanted = c.of.there-c.there, c.of.wanted-c.wanted
 	}
+	v.forget()
+}
+
+func (v *Validator) accept(n *Node, interfaces []string) {
+	v.forget()
 	v.valid, v.interfaces = n, slices.Clone(interfaces)
 }
 
-// delta is the difference of two configurations in references.
-type delta map[reference]count
+// forget drops what was counted down to nothing.
+func (v *Validator) forget() {
+	for _, c := range v.changes {
+		if c.of.there == 0 && c.of.wanted == 0 {
+			delete(v.counts, c.of.ref)
+		}
+	}
+	v.changes = nil
+}
 
 // errKey says that a list entry's key is wrong; which one, explain finds out.
 var errKey = fmt.Errorf("the key of a list entry is not that of its config")
 
-// between adds what changed from a to b, either of which may be nil.
-func (d delta) between(a, b *Node) error {
+// between counts what changed from a to b, either of which may be nil.
+func (v *Validator) between(a, b *Node) error {
 	switch {
 	case a == b:
 		return nil
 	case b == nil:
-		d.add(a, -1)
+		v.add(a, -1)
 		return nil
 	case b.Members == nil:
 		if a != nil && sameValue(a.Value, b.Value) {
 			return nil
 		}
 		if a != nil {
-			d.add(a, -1)
+			v.add(a, -1)
 		}
-		d.add(b, +1)
+		v.add(b, +1)
 		return nil
 	case b.isEntry():
 		for _, k := range b.Schema.Keys {
@@ -99,17 +117,17 @@ func (d delta) between(a, b *Node) error {
 	if a != nil {
 		before = a.Members
 	}
-	return d.members(before, b.Members)
+	return v.members(before, b.Members)
 }
 
-func (d delta) members(a, b map[string]*Node) error {
+func (v *Validator) members(a, b map[string]*Node) error {
 	for name, x := range a {
 		if b[name] == nil {
-			d.add(x, -1)
+			v.add(x, -1)
 		}
 	}
 	for name, y := range b {
-		if err := d.between(a[name], y); err != nil {
+		if err := v.between(a[name], y); err != nil {
 			return err
 		}
 	}
@@ -117,47 +135,52 @@ func (d delta) members(a, b map[string]*Node) error {
 }
 
 // add counts everything at and below a node.
-func (d delta) add(n *Node, sign int) {
+func (v *Validator) add(n *Node, sign int) {
 	s := n.Schema
 	if !s.refers {
 		return
 	}
 	for _, m := range n.Members {
-		d.add(m, sign)
+		v.add(m, sign)
 	}
 	if n.Members != nil {
 		return
 	}
 	values, list := n.Value.([]any)
 	if !list {
-		d.addValue(s, n.Value, sign)
+		v.addValue(s, n.Value, sign)
 	}
 	for _, x := range values {
-		d.addValue(s, x, sign)
+		v.addValue(s, x, sign)
 	}
 }
 
-func (d delta) addValue(s *Schema, value any, sign int) {
+func (v *Validator) addValue(s *Schema, value any, sign int) {
 	if s.wanted {
-		d.count(reference{s, text(value)}, count{there: sign})
+		v.count(reference{s, text(value)}, sign, 0)
 	}
 	if s.target != nil {
-		d.count(reference{s.target, text(value)}, count{wanted: sign})
+		v.count(reference{s.target, text(value)}, 0, sign)
 	}
 }
 
-func (d delta) count(ref reference, c count) {
-	have := d[ref]
-	d[ref] = count{have.there + c.there, have.wanted + c.wanted}
+func (v *Validator) count(ref reference, there, wanted int) {
+	c := v.counts[ref]
+	if c == nil {
+		c = &count{ref: ref}
+		v.counts[ref] = c
+	}
+	c.there, c.wanted = c.there+there, c.wanted+wanted
+	v.changes = append(v.changes, change{c, there, wanted})
 }
 
 // names counts the router's interfaces as if they were configured.
-func (d delta) names(interfaces []string, sign int) {
+func (v *Validator) names(interfaces []string, sign int) {
 	list := Root().Children["interfaces"].Children["interface"]
 	for _, s := range []*Schema{list.Children["name"], list.Children["config"].Children["name"]} {
 		for _, name := range interfaces {
 			if s.wanted {
-				d.count(reference{s, name}, count{there: sign})
+				v.count(reference{s, name}, sign, 0)
 			}
 		}
 	}
