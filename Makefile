@@ -89,6 +89,11 @@ test: build $(STAMPS)/kafka check test-web ## Run every test
 	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped -- -timeout 10m $$(PATH="$(GO_DIR):$$PATH" go list ./... | grep -v /e2e/)
 	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname -- -p 1 -timeout 15m ./e2e/...
 
+# The machine should do nothing else meanwhile: what is measured are delays and rates.
+.PHONY: e2e
+e2e: build ## Run every scenario on virtual routers; writes docs/reference/lab-results.md and out/e2e
+	@bin/millrace lab run --all --json-folder out/e2e --results docs/reference/lab-results.md
+
 .PHONY: image
 image: build ## Lay out the container image in out/image; build it where buildah is installed
 	@deploy/image/rootfs.sh out/image/rootfs

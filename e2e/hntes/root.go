@@ -3,7 +3,7 @@
 //
 // It plays the operator and the judge, nothing else: everything that finds,
 // decides or configures is `millrace up` and the routers' agents. What it
-// judges with comes from hosts (ping, iperf3), from kernels (interface
+// judges with comes from hosts (ping, transfers), from kernels (interface
 // counters, state dumps) and from the routers' telemetry.
 //
 // In: a scenario with the phases idle, day1 and day2, the last of which

@@ -1,0 +1,120 @@
+package qos
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/e2e/scenario"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+const triangle = `name: triangle
+routers: [{name: A, agent: true}, {name: B, agent: true}, {name: C}]
+hosts:
+  - {name: H, address: 10.1.1.2/24, gateway: 10.1.1.1}
+  - {name: K, address: 10.2.1.2/24, gateway: 10.2.1.1}
+links:
+  - {a: "A:ge-b", b: "B:ge-a", rate: 100Mbit/s}
+  - {a: "A:ge-c", b: "C:ge-a", rate: 50Mbit/s}
+  - {a: "C:ge-b", b: "B:ge-c", rate: 200Mbit/s}
+  - {a: "H:eth0", b: "A:ge-h", rate: 100Mbit/s}
+  - {a: "K:eth0", b: "B:ge-k", rate: 100Mbit/s}
+pairs: [{name: h-k, from: H, to: K}, {name: rest, from: H, to: K, count: 300}]
+phases: [{name: p, applications: [{name: a, kind: ping, from: H, to: K, stop: 1s}]}]
+`
+
+func parse(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	s, err := scenario.Parse("triangle.yaml", []byte(triangle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPathsKeepOffTheShortestWhereTheyShall(t *testing.T) {
+	s := parse(t)
+	plain := compile.Demand{From: "A", To: "B"}
+	apart := compile.Demand{From: "A", To: "B", LSP: document.LSP{AvoidShortest: true}}
+	nowhere := compile.Demand{From: "A", To: "Z"}
+	found, none := paths(s, []compile.Demand{plain, apart, nowhere})
+	if diff := cmp.Diff([]string{"A", "B"}, found[plain].Nodes); diff != "" {
+		t.Errorf("shortest (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"A", "C", "B"}, found[apart].Nodes); diff != "" {
+		t.Errorf("apart (-want +got):\n%s", diff)
+	}
+	if got := found[apart].Bottleneck.String(); got != "50Mbit/s" {
+		t.Errorf("bottleneck %s", got)
+	}
+	if none[nowhere] == "" {
+		t.Error("a path to nowhere was found")
+	}
+}
+
+func TestPairsArePlacedWhereTheirHostsAre(t *testing.T) {
+	got := pairs(parse(t), &scenario.PolicyUse{}, 0)
+	if len(got) != 301 {
+		t.Fatalf("%d pairs", len(got))
+	}
+	if p := got[0]; p.Ingress != "A" || p.Egress != "B" || p.Src.String() != "10.1.1.0/24" || p.Dst.String() != "10.2.1.0/24" {
+		t.Errorf("%+v", p)
+	}
+	seen := map[string]bool{}
+	for _, p := range got {
+		seen[p.Src.String()+p.Dst.String()] = true
+	}
+	if len(seen) != len(got) {
+		t.Errorf("only %d of %d pairs differ", len(seen), len(got))
+	}
+}
+
+func TestCountersAreNamedAsMetricsAre(t *testing.T) {
+	m := scenario.Metrics{}
+	qos := `{"interface":[{"interface-id":"ge-b","output":{"queues":{"queue":[{"name":"te-alpha","state":{"name":"te-alpha","transmit-pkts":"12","dropped-pkts":"3"}}]}},
+		"input":{"scheduler-policy":{"schedulers":{"scheduler":[{"sequence":1,"state":{"sequence":1,"exceeding-octets":"9000"}}]}}}}]}`
+	if err := queueCounters(m, "A", []byte(qos)); err != nil {
+		t.Fatal(err)
+	}
+	ports := `{"interface":[{"name":"ge-b","state":{"mtu":1500,"counters":{"out-pkts":"7"}}}]}`
+	if err := portCounters(m, "A", []byte(ports)); err != nil {
+		t.Fatal(err)
+	}
+	want := scenario.Metrics{"A:ge-b:alpha/transmit_pkts": 12, "A:ge-b:alpha/dropped_pkts": 3,
+		"A:ge-b:policer-1/exceeding_octets": 9000, "A:ge-b:policer-1/sequence": 1, "A:ge-b/out_pkts": 7}
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOpenConfigOfOthersIsCutIntoUnits(t *testing.T) {
+	units, err := splitTree([]byte(`{"openconfig-qos:qos":{"queues":{"queue":[{"name":"te-a","config":{"name":"te-a"}},{"name":"b","config":{"name":"b"}}]}},
+		"openconfig-network-instance:network-instances":{"network-instance":[{"name":"DEFAULT","policy-forwarding":{"policies":{"policy":[{"policy-id":"te-in"}]}}}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(units) != 2 {
+		t.Errorf("units: %v", units)
+	}
+	if _, err := splitTree([]byte(`{"openconfig-qos:qos":{"queues":{"queue":[{"name":"b"}]}}}`)); err == nil {
+		t.Error("a document without anything of ours was accepted")
+	}
+}
+
+func TestThePageTellsEveryKindOfVerdict(t *testing.T) {
+	page := Markdown([]*Result{{Scenario: "fp-dp-1.9", Description: "d", Verdicts: []scenario.Verdict{
+		{Name: "holds", Got: 1, Op: "<=", Want: 2, Pass: true, Source: "s|t", Paper: "1.5"},
+		{Name: "fails", Got: 3, Op: "within%", Want: 2, Tolerance: 5},
+		{Name: "seen", Got: 3, Op: "<", Want: 2, Observed: "too small a scale"},
+		{Name: "missing", Op: "<", Skipped: "not measured: x"},
+	}}})
+	for _, want := range []string{"[fp-dp-1.9](#fp-dp-19) | 1 | 2 | 1 |", "| holds | 1 | <= 2 | 1.5 | met | s\\|t |", "| fails | 3 | 2 ± 5 % |  | NOT MET |",
+		"| observed |", "- *seen*: too small a scale", "not measured: x"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
