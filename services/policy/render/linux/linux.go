@@ -64,31 +64,33 @@ func (w *writer) port(p compile.Port) {
 	for _, c := range classes {
 		w.line("tc class replace dev %s parent 7e00:1 classid 7e00:1%x htb rate %dbit ceil %dbit prio %d quantum %d  # te-%s",
 			p.Interface, c.number, c.rate, c.ceil, c.priority, c.quantum, c.queue.Name)
-		w.line("tc qdisc replace dev %s parent 7e00:1%x handle 7e1%x: bfifo limit %d%s", p.Interface, c.number, c.number, c.buffer, curvesOf(c.queue))
+		w.line("tc qdisc replace dev %s parent 7e00:1%x handle %s", p.Interface, c.number, leaf(c))
 	}
 }
 
-// curvesOf says the drop curves; which qdisc draws them depends on what the kernel has.
-func curvesOf(q document.Queue) string {
-	var out []string
-	if q.RED != nil {
-		out = append(out, curve("all packets", *q.RED))
+// leaf is the qdisc under a class: each kind has handles of its own, for the kernel never changes a qdisc's kind.
+func leaf(c class) string {
+	q := c.queue
+	switch {
+	case q.RED != nil:
+		text := fmt.Sprintf("7e%x: red limit %d min %d max %d probability %.2f", 0x50+c.number, c.buffer,
+			c.buffer*uint64(q.RED.Min)/100, c.buffer*uint64(q.RED.Max)/100, float64(q.RED.Probability)/100)
+		if q.RED.ECN {
+			text += " ecn"
+		}
+		return text + "  # " + curve("all packets", *q.RED)
+	case len(q.WRED) > 0:
+		var curves []string
+		for _, c := range q.WRED {
+			curves = append(curves, curve("loss priority "+c.LossPriority.String(), c))
+		}
+		return fmt.Sprintf("7e%x: gred setup DPs 4 default 0 limit %d  # %s", 0x90+c.number, c.buffer, strings.Join(curves, "; "))
 	}
-	for _, c := range q.WRED {
-		out = append(out, curve("loss priority "+c.LossPriority.String(), c))
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	return "  # early drop: " + strings.Join(out, "; ")
+	return fmt.Sprintf("7e%x: bfifo limit %d", 0x10+c.number, c.buffer)
 }
 
 func curve(of string, c document.Curve) string {
-	text := fmt.Sprintf("%s from %d %% full, %d %% of them at %d %%", of, c.Min, c.Probability, c.Max)
-	if c.ECN {
-		text += ", marked where ECN is understood"
-	}
-	return text
+	return fmt.Sprintf("of %s %d %% dropped at %d %% full, none below %d %%", of, c.Probability, c.Max, c.Min)
 }
 
 func (w *writer) filter(f compile.Filter) {

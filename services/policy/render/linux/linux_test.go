@@ -72,7 +72,7 @@ func compareWithAgent(t *testing.T, plan compile.RouterPlan) {
 	for _, port := range plan.Ports {
 		speeds[port.Interface] = uint64(port.Speed)
 	}
-	agent, err := intent.Compile(configuration(t, queuesOnly(plan)), func(name string) (intent.Line, bool) {
+	agent, err := intent.Compile(configuration(t, plan), func(name string) (intent.Line, bool) {
 		return intent.Line{Rate: max(speeds[name], 1_000_000), Buffer: 1_000_000}, true
 	}, intent.Numbers{})
 	if err != nil {
@@ -97,16 +97,6 @@ func compareWithAgent(t *testing.T, plan compile.RouterPlan) {
 			t.Errorf("%s %s (-view +agent):\n%s", plan.Router, port.Interface, diff)
 		}
 	}
-}
-
-// queuesOnly leaves out what has no part in the classes' numbers.
-func queuesOnly(plan compile.RouterPlan) compile.RouterPlan {
-	plan.Filters, plan.Policers, plan.LSPs = nil, nil, nil
-	plan.Queues = slices.Clone(plan.Queues)
-	for i := range plan.Queues {
-		plan.Queues[i].RED, plan.Queues[i].WRED = nil, nil
-	}
-	return plan
 }
 
 // configuration is the plan as the agent holds it.
@@ -140,24 +130,32 @@ func configuration(t *testing.T, plan compile.RouterPlan) *tree.Node {
 }
 
 func TestTheViewOfAPlan(t *testing.T) {
-	for _, plan := range plans(t, "hntes-three-queue-scavenger") {
-		if plan.Router != "wr" {
-			continue
-		}
-		text, err := Text(plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{
+	for _, c := range []struct {
+		golden, router string
+		want           []string
+	}{
+		{"hntes-three-queue-scavenger", "wr", []string{
 			"tc qdisc replace dev ge-cr root handle 7e00: htb default 12",
 			"tc class replace dev ge-cr parent 7e00:1 classid 7e00:11 htb rate 4900000000bit ceil 10000000000bit prio 0 quantum 74186  # te-alpha",
 			"tc qdisc replace dev ge-cr parent 7e00:13 handle 7e13: bfifo limit 1250000",
 			"# te-ingress on ge-w1, ge-wa, ingress:",
 			"# policer alpha-1g on each of ge-w1, ge-wa: queue te-alpha, 1Gbit/s with bursts of 31kB; above it to queue te-scavenger",
 			"ip rule add pref 20001 fwmark 0x00010000/0x0fff0000 lookup 20001",
-		} {
+		}},
+		{"hntes-wred", "wr", []string{"handle 7e91: gred setup DPs 4 default 0 limit 75000000  # of loss priority high 100 % dropped at 100 % full, none below 0 %"}},
+		{"every-word", "wr", []string{
+			"handle 7e53: red limit 25000000 min 7500000 max 22500000 probability 0.10 ecn",
+			"htb rate 2000000000bit ceil 2000000000bit prio 0", "every packet: queue te-bulk, DSCP becomes le",
+		}},
+	} {
+		i := slices.IndexFunc(plans(t, c.golden), func(p compile.RouterPlan) bool { return p.Router == c.router })
+		text, err := Text(plans(t, c.golden)[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
 			if !strings.Contains(text, want) {
-				t.Errorf("%q is missing in:\n%s", want, text)
+				t.Errorf("%s: %q is missing in:\n%s", c.golden, want, text)
 			}
 		}
 	}
