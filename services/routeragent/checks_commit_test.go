@@ -75,32 +75,45 @@ func tenMinutes(t *testing.T) {
 	}
 }
 
+// unconfirmedIsTakenBack: each of two commits is looked at while it waits only
+// where nothing can run out meanwhile.
 func unconfirmedIsTakenBack(t *testing.T) {
 	x := newTarget(t)
 	before := x.dump()
+	reverted := func() {
+		t.Helper()
+		eventually(t, "the commit is taken back", func() bool { return x.config("/qos") == "" })
+		if diff := cmp.Diff(before, x.dump()); diff != "" {
+			t.Errorf("kernel after the rollback (-before +after):\n%s", diff)
+		}
+		wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c1"))), codes.FailedPrecondition)
+	}
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
+		t.Fatal(err)
+	}
+	reverted()
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Hour)))); err != nil {
 		t.Fatal(err)
 	}
 	if x.dump() == before || x.config("/qos") == "" {
 		t.Fatal("the commit is not in force while it waits")
 	}
-	eventually(t, "the commit is taken back", func() bool { return x.config("/qos") == "" })
-	if diff := cmp.Diff(before, x.dump()); diff != "" {
-		t.Errorf("kernel after the rollback (-before +after):\n%s", diff)
+	if err := x.set(commit(&gnmi.SetRequest{}, extend("c1", durationpb.New(time.Second)))); err != nil {
+		t.Fatal(err)
 	}
-	wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c1"))), codes.FailedPrecondition)
+	reverted()
 }
 
 func confirmedStays(t *testing.T) {
 	x := newTarget(t)
-	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(4*time.Second)))); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.set(commit(&gnmi.SetRequest{}, confirm("c1"))); err != nil {
 		t.Fatal(err)
 	}
 	held := x.dump()
-	time.Sleep(1200 * time.Millisecond) // past the deadline: nothing may happen
+	time.Sleep(4200 * time.Millisecond) // past the deadline: nothing may happen
 	if diff := cmp.Diff(held, x.dump()); diff != "" || x.config("/qos") == "" {
 		t.Errorf("a confirmed commit was taken back (-held +now):\n%s", diff)
 	}
@@ -114,13 +127,13 @@ func confirmedStays(t *testing.T) {
 func cancelAndExtend(t *testing.T) {
 	x := newTarget(t)
 	before := x.dump()
-	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Second)))); err != nil {
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(4*time.Second)))); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.set(commit(&gnmi.SetRequest{}, extend("c1", durationpb.New(time.Hour)))); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1200 * time.Millisecond) // past the first deadline
+	time.Sleep(4200 * time.Millisecond) // past the first deadline
 	if x.config("/qos") == "" {
 		t.Fatal("an extended commit was taken back at its first deadline")
 	}
