@@ -45,7 +45,7 @@ Ctrl-C prints what is known so far.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&o.Only, "only", "", "only experiments whose id begins so: 002, or 002-exp3")
+	cmd.Flags().StringVar(&o.Only, "only", "", "only experiments whose ids begin so: 002, or 002-exp3,004")
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "only the reduced set that the tests run")
 	cmd.Flags().IntVar(&o.Workers, "workers", 0, "runs at a time (default: one per processor)")
 	cmd.Flags().StringVar(&page, "page", "", "also write pages, JSON and plots into this folder, and the totals beside it")

@@ -2,6 +2,7 @@ package papers
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -31,73 +32,90 @@ run. Rows that are outside, or that nothing could be measured for, stay with the
 |---|---|---|---|---|---|
 `
 
-// WritePage writes a page, a JSON file and the plots of each paper that was run into a folder, and beside the folder
-// a page of that name with the totals of all papers that are in it.
+// WritePage writes what was run into a folder: of each experiment a JSON file and its plots, of each paper a page,
+// and beside the folder a page of that name with the totals of everything that is in it. Experiments that were not
+// run now keep what an earlier run wrote.
 func (r *Result) WritePage(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("write the page of the papers: %w", err)
+		return fmt.Errorf("write the pages of the papers: %w", err)
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.Totals)) {
-		part := &Result{Totals: map[string]*score.Totals{id: r.Totals[id]}, Hops: r.Hops}
-		for _, e := range r.Experiments {
-			if e.ID[:3] == id {
-				part.Experiments = append(part.Experiments, e)
-			}
-		}
-		if err := part.writePaper(folder, id); err != nil {
+	for i := range r.Experiments {
+		if err := r.Experiments[i].write(folder); err != nil {
 			return err
 		}
 	}
-	return writeIndex(folder)
+	var index strings.Builder
+	index.WriteString(preamble)
+	for _, id := range slices.Sorted(maps.Keys(names)) {
+		line, err := writePaper(folder, id)
+		if err != nil {
+			return err
+		}
+		index.WriteString(line)
+	}
+	return put(folder+".md", index.String())
 }
 
-func (r *Result) writePaper(folder, id string) error {
+func put(file, text string) error {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the pages of the papers: %w", err)
+	}
+	return nil
+}
+
+func (e *ExperimentResult) write(folder string) error {
+	for i, p := range e.Plots {
+		file := fmt.Sprintf("%s-%d.svg", e.ID, i+1)
+		if err := put(filepath.Join(folder, file), p.SVG()); err != nil {
+			return err
+		}
+		e.Figures = append(e.Figures, Figure{Title: p.Figure, File: file})
+	}
+	raw, err := json.MarshalIndent(e, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode experiment %s: %w", e.ID, err)
+	}
+	return put(filepath.Join(folder, e.ID+".json"), string(raw)+"\n")
+}
+
+// writePaper puts a paper's page together and returns its line in the table of totals.
+func writePaper(folder, id string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s\n", id, names[id])
-	for _, e := range r.Experiments {
-		fmt.Fprintf(&b, "\n## %s: %s\n\n", e.ID, e.Title)
-		for i, p := range e.Plots {
-			file := fmt.Sprintf("%s-%d.svg", e.ID, i+1)
-			if err := os.WriteFile(filepath.Join(folder, file), []byte(p.SVG()), 0o644); err != nil {
-				return fmt.Errorf("write a plot: %w", err)
-			}
-			fmt.Fprintf(&b, "![%s](%s)\n\n", p.Figure, file)
+	var t score.Totals
+	var hops int64
+	for _, known := range All() {
+		if known.Paper() != id {
+			continue
 		}
-		table(&b, e.Verdicts)
+		raw, err := os.ReadFile(filepath.Join(folder, known.ID+".json"))
+		if errors.Is(err, os.ErrNotExist) {
+			fmt.Fprintf(&b, "\n## %s: %s\n\nNot run yet.\n", known.ID, known.Title)
+			continue
+		}
+		var e ExperimentResult
+		if err == nil {
+			err = json.Unmarshal(raw, &e)
+		}
+		if err != nil {
+			return "", fmt.Errorf("read %s.json of an earlier run; remove it and run again: %w", known.ID, err)
+		}
+		hops += e.Hops
+		for _, v := range e.Verdicts {
+			t.Count(v)
+		}
+		e.section(&b)
 	}
-	raw, err := json.MarshalIndent(r, "", " ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, id+".json"), append(raw, '\n'), 0o644)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, id+".md"), []byte(b.String()), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write the page of paper %s: %w", id, err)
-	}
-	return nil
+	line := fmt.Sprintf("| [%s](%s/%s.md) %s | %d | %d | %d | %d | %.0f million |\n", id, filepath.Base(folder), id, names[id], t.Rows, t.Within, t.Outside, t.Missing, float64(hops)/1e6)
+	return line, put(filepath.Join(folder, id+".md"), b.String())
 }
 
-// writeIndex adds up what is in the folder.
-func writeIndex(folder string) error {
-	var b strings.Builder
-	b.WriteString(preamble)
-	for _, id := range slices.Sorted(maps.Keys(names)) {
-		raw, err := os.ReadFile(filepath.Join(folder, id+".json"))
-		if err != nil {
-			continue // a paper that was not run yet
-		}
-		var part Result
-		if err := json.Unmarshal(raw, &part); err != nil || part.Totals[id] == nil {
-			return fmt.Errorf("read %s.json of an earlier run: %v; remove it and run again", id, err)
-		}
-		t := part.Totals[id]
-		fmt.Fprintf(&b, "| [%s](%s/%s.md) %s | %d | %d | %d | %d | %.0f million |\n", id, filepath.Base(folder), id, names[id], t.Rows, t.Within, t.Outside, t.Missing, float64(part.Hops)/1e6)
+func (e *ExperimentResult) section(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s: %s\n\n", e.ID, e.Title)
+	for _, f := range e.Figures {
+		fmt.Fprintf(b, "![%s](%s)\n\n", f.Title, f.File)
 	}
-	if err := os.WriteFile(folder+".md", []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("write the page of the papers: %w", err)
-	}
-	return nil
+	table(b, e.Verdicts)
 }
 
 func table(b *strings.Builder, verdicts []score.Verdict) {

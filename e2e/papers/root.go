@@ -15,6 +15,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,7 +87,7 @@ func (r *Recorder) Play(n *engine.Net, seconds float64) error {
 
 // Options of a run.
 type Options struct {
-	// Only is the beginning of the ids to run; empty: all.
+	// Only lists the beginnings of the ids to run, separated by commas; empty: all.
 	Only string
 	// Quick runs the reduced set: rows of other cases are left out, not judged.
 	Quick bool
@@ -112,7 +113,16 @@ type ExperimentResult struct {
 	Title    string          `json:"title"`
 	Verdicts []score.Verdict `json:"verdicts"`
 	Plots    []Plot          `json:"-"`
-	Seconds  float64         `json:"cpu_seconds"`
+	Figures  []Figure        `json:"figures,omitempty"`
+	// Seconds of wall time summed over cases, and packets put on links.
+	Seconds float64 `json:"case_seconds"`
+	Hops    int64   `json:"packet_hops"`
+}
+
+// Figure is a plot in a file.
+type Figure struct {
+	Title string `json:"title"`
+	File  string `json:"file"`
 }
 
 // All are the experiments in the order of the papers.
@@ -134,7 +144,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	begin := time.Now()
 	var chosen []Experiment
 	for _, e := range All() {
-		if len(o.Only) <= len(e.ID) && e.ID[:len(o.Only)] == o.Only {
+		if slices.ContainsFunc(strings.Split(o.Only, ","), func(begin string) bool { return strings.HasPrefix(e.ID, begin) }) {
 			chosen = append(chosen, e)
 		}
 	}
@@ -223,6 +233,7 @@ func collect(e Experiment, index int, jobs []*job, quick bool) (ExperimentResult
 		maps.Copy(values, j.r.values)
 		out.Plots = plot.Merge(out.Plots, j.r.plots)
 		out.Seconds += j.took.Seconds()
+		out.Hops += j.r.hops
 	}
 	if e.Derive != nil {
 		e.Derive(values)
