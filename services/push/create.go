@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -166,11 +167,11 @@ func rank(d *pushv1.DeviceChange) int {
 }
 
 func (c *Component) compareOne(ctx context.Context, d device.Device, plan *policyv1.RouterPlan) (*pushv1.DeviceChange, error) {
-	snapshot, err := c.read(ctx, d)
+	desired := unitsOf(plan)
+	snapshot, err := c.read(ctx, d, desired)
 	if err != nil {
 		return nil, err
 	}
-	desired := unitsOf(plan)
 	for path := range desired {
 		if bound, taken := snapshot.Foreign[path]; taken {
 			return nil, fmt.Errorf("%s already binds %s, which is not Millrace's; take it off or leave the interface out", path, bound)
@@ -186,8 +187,8 @@ func (c *Component) compareOne(ctx context.Context, d device.Device, plan *polic
 	}, nil
 }
 
-// read opens a router for one snapshot.
-func (c *Component) read(ctx context.Context, d device.Device) (driver.Snapshot, error) {
+// read opens a router for one snapshot, and for what of an operator's own is in the way of some units.
+func (c *Component) read(ctx context.Context, d device.Device, desired map[string]string) (driver.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
 	r, err := c.deps.Routers.Open(ctx, d)
@@ -195,5 +196,11 @@ func (c *Component) read(ctx context.Context, d device.Device) (driver.Snapshot,
 		return driver.Snapshot{}, err
 	}
 	defer r.Close()
-	return r.Snapshot(ctx)
+	snapshot, err := r.Snapshot(ctx)
+	if clasher, ok := r.(driver.Clasher); ok && err == nil {
+		var clashes map[string]string
+		clashes, err = clasher.Clashes(ctx, desired)
+		maps.Copy(snapshot.Foreign, clashes)
+	}
+	return snapshot, err
 }

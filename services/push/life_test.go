@@ -125,6 +125,8 @@ func (w *world) command(words []string) string {
 		w.routers[arg(1)].Inject(pushtest.Fault(arg(2)))
 	case "quirk":
 		w.junos[arg(1)].Turn(junostest.Quirk(arg(2)))
+	case "own": // an operator's own scheduler map on a port of Junos
+		w.junos[arg(1)].Own("class-of-service interfaces", arg(2)+" { scheduler-map "+arg(3)+"; }")
 	case "by-hand": // somebody else at work on Junos
 		err = w.junos[arg(1)].Load(strings.Join(words[2:], " "))
 	case "clear":

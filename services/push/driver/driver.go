@@ -47,6 +47,13 @@ type Driver interface {
 	Close() error
 }
 
+// Clasher is a Driver whose snapshots cannot tell what of an operator's own is
+// in the way, because that depends on what is meant to be there.
+type Clasher interface {
+	// Clashes are bindings in the way of some units, as Snapshot.Foreign has them.
+	Clashes(ctx context.Context, units map[string]string) (map[string]string, error)
+}
+
 // Snapshot is what a router holds.
 type Snapshot struct {
 	// Units are Millrace's, by path, canonical.

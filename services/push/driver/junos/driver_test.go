@@ -259,10 +259,13 @@ func TestVerification(t *testing.T) {
 		{"LSPs are not streamed", []junostest.Quirk{junostest.LSPsUnknown}, nil, true, []string{"LSP te-lsp-wr-er-0a9a38: the router does not say whether it is up"}},
 		{"a port has a scheduler map of its own", nil, func(r *junostest.Router) {
 			r.Own("class-of-service interfaces", "ge-cr { scheduler-map gold; shaping-rate 1g; }\n")
-		}, false, []string{"ge-cr has gold of its own, which overrides te-hntes-two-queue"}},
+		}, false, []string{"an operator's own statements override group te-managed: scheduler-map gold on ge-cr"}},
 		{"a unit has a filter of its own", nil, func(r *junostest.Router) {
 			r.Own("interfaces", "ge-wa { mtu 9192; unit 0 { family inet { filter { input mine; } address 10.0.0.1/24; } } }\n")
-		}, false, []string{"ge-wa.0 has mine of its own, which overrides te-ingress"}},
+		}, false, []string{"group te-managed: filter mine on ge-wa.0"}},
+		{"the interfaces' routes have a RIB group of their own", nil, func(r *junostest.Router) {
+			r.Own("routing-options interface-routes", "rib-group { inet mine; }\n")
+		}, false, []string{"group te-managed: rib-group mine on interface-routes"}},
 		{"its own configuration cannot be read", []junostest.Quirk{junostest.GetFails}, nil, true, []string{"not checked, because its configuration cannot be read as text"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -35,43 +35,68 @@ func (r *router) Verify(ctx context.Context, e driver.Expectation) ([]driver.Che
 	return out, nil
 }
 
-// overridden looks for an operator's own statements where the group has some:
-// Junos prefers them, and the group's would have no effect.
+// overridden is the check that the group has an effect.
 func (r *router) overridden(ctx context.Context, group junosconf.View) ([]driver.Check, error) {
+	clashes, known, err := r.clashes(ctx, group)
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return []driver.Check{{OK: true, Text: "not checked, because its configuration cannot be read as text: whether an operator's own statements override group " + junosconf.Group}}, nil
+	case clashes == nil:
+		return []driver.Check{{OK: true, Text: "no statement of an operator's own overrides group " + junosconf.Group}}, nil
+	}
+	return []driver.Check{{Text: fmt.Sprintf("an operator's own statements override group %s: %s", junosconf.Group, strings.Join(clashes, ", "))}}, nil
+}
+
+// Clashes implements driver.Clasher.
+func (r *router) Clashes(ctx context.Context, units map[string]string) (map[string]string, error) {
+	t, err := junosconf.Parse(units[junosconf.UnitPath])
+	if err != nil || t.Empty() {
+		return nil, err
+	}
+	clashes, _, err := r.clashes(r.as(ctx), t.View().Entry("groups", junosconf.Group))
+	if err != nil || clashes == nil {
+		return nil, err
+	}
+	return map[string]string{junosconf.UnitPath: strings.Join(clashes, ", ")}, nil
+}
+
+// clashes looks for an operator's own statements where the group has some: Junos
+// prefers them, and the group's would have no effect. Not known: it cannot be read.
+func (r *router) clashes(ctx context.Context, group junosconf.View) (found []string, known bool, err error) {
 	var text strings.Builder
-	for _, at := range [][]string{{"class-of-service", "interfaces"}, {"interfaces"}} {
+	for _, at := range [][]string{{"class-of-service", "interfaces"}, {"interfaces"}, {"routing-options", "interface-routes"}} {
 		inside, err := r.getText(ctx, at...)
 		if errors.Is(lost(err), driver.ErrLost) {
-			return nil, lost(err)
+			return nil, false, lost(err)
 		}
 		if err != nil {
-			return []driver.Check{{OK: true, Text: "not checked, because its configuration cannot be read as text: whether an operator's own statements override group " + junosconf.Group}}, nil
+			return nil, false, nil
 		}
 		text.WriteString("groups own { " + strings.Join(at, " { ") + " {\n" + inside + "\n" + strings.Repeat("}", len(at)) + "}\n")
 	}
 	own, err := junosconf.ParseKnown(text.String())
 	if err != nil {
-		return nil, fmt.Errorf("%s: read its own configuration: %w", r.name, err)
+		return nil, false, fmt.Errorf("%s: read its own configuration: %w", r.name, err)
 	}
-	clashes := clashes(group, own.View().Entry("groups", "own"))
-	if len(clashes) == 0 {
-		return []driver.Check{{OK: true, Text: "no statement of an operator's own overrides group " + junosconf.Group}}, nil
-	}
-	return []driver.Check{{Text: strings.Join(clashes, "; ")}}, nil
+	return compareBindings(group, own.View().Entry("groups", "own")), true, nil
 }
 
-func clashes(group, own junosconf.View) []string {
+func compareBindings(group, own junosconf.View) []string {
 	var out []string
-	clash := func(where, ours, theirs string) {
+	clash := func(what, where, ours, theirs string) {
 		if ours != "" && theirs != "" && ours != theirs {
-			out = append(out, fmt.Sprintf("%s has %s of its own, which overrides %s; take it off or leave the interface out", where, theirs, ours))
+			out = append(out, fmt.Sprintf("%s %s on %s", what, theirs, where))
 		}
 	}
+	ribGroup := []string{"routing-options", "interface-routes", "rib-group"}
+	clash("rib-group", "interface-routes", group.In(ribGroup...).Leaf("inet"), own.In(ribGroup...).Leaf("inet"))
 	for _, i := range group.In("class-of-service", "interfaces").List("interface") {
 		theirs := own.In("class-of-service", "interfaces").Entry("interface", i.Key())
-		clash(i.Key(), i.Leaf("scheduler-map"), theirs.Leaf("scheduler-map"))
+		clash("scheduler-map", i.Key(), i.Leaf("scheduler-map"), theirs.Leaf("scheduler-map"))
 		for _, u := range i.List("unit") {
-			clash(i.Key()+"."+u.Key(), u.Leaf("scheduler-map"), theirs.Entry("unit", u.Key()).Leaf("scheduler-map"))
+			clash("scheduler-map", i.Key()+"."+u.Key(), u.Leaf("scheduler-map"), theirs.Entry("unit", u.Key()).Leaf("scheduler-map"))
 		}
 	}
 	for _, i := range group.In("interfaces").List("interface") {
@@ -79,7 +104,7 @@ func clashes(group, own junosconf.View) []string {
 		for _, u := range i.List("unit") {
 			for _, family := range []string{"inet", "inet6"} {
 				at := []string{"family", family, "filter", "input"}
-				clash(i.Key()+"."+u.Key(), u.In(at...).Leaf("filter-name"), theirs.Entry("unit", u.Key()).In(at...).Leaf("filter-name"))
+				clash("filter", i.Key()+"."+u.Key(), u.In(at...).Leaf("filter-name"), theirs.Entry("unit", u.Key()).In(at...).Leaf("filter-name"))
 			}
 		}
 	}
