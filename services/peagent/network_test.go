@@ -117,7 +117,7 @@ func (n *network) config(pe int) Configuration {
 	c.Flows, c.Prefixes = 64, 64
 	for i := 1; i <= n.vpns; i++ {
 		c.VPNs = append(c.VPNs, VPN{Name: fmt.Sprint("vpn", i), ID: uint32(i), Ports: []string{fmt.Sprint("c", i)},
-			Remotes: []Remote{{PE: far, Prefixes: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.%d.%d.0/24", 3-pe, i))}}}})
+			Remotes: []Remote{{PE: far, Prefixes: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(3 - pe), byte(i)}), 24)}}}})
 	}
 	return c
 }
