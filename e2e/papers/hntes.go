@@ -92,7 +92,9 @@ func hntes1() Experiment {
 		}})
 	}
 	e.Derive = func(v score.Values) {
-		v["buffer"] = 10e9 * (v["full100"] - v["idle"]) / 1e3 / 8 / 1e6
+		if _, ok := v["full100"]; ok {
+			v["buffer"] = 10e9 * (v["full100"] - v["idle"]) / 1e3 / 8 / 1e6
+		}
 		v["strictrate"] = 125e6 * 0.2 * 8 / ((v["strict"] - v["idle"]) / 1e3) / 1e9
 	}
 	delay := "delay is buffer over rate: only the printed digits can differ"
