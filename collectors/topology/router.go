@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/openconfig/gnmi/proto/gnmi"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
@@ -63,7 +62,7 @@ func (r *router) get(ctx context.Context, path string) ([]byte, error) {
 		}
 		r.client = client
 	}
-	return r.client.GetJSON(ctx, gnmi.GetRequest_STATE, path)
+	return r.client.StateJSON(ctx, path)
 }
 
 // note remembers how it went; a change is news.
