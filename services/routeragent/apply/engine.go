@@ -60,7 +60,7 @@ func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	if err := e.Features.Require(p.Kernel); err != nil {
 		return err
 	}
-	labels, err := e.ensureLSPs(ctx, p.Tunnels)
+	labels, err := e.ensureLSPs(ctx, p.MPLS())
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	if err := e.Kernel.Prune(p.Kernel); err != nil {
 		return err
 	}
-	if err := e.pruneLSPs(ctx, p.Tunnels, labels); err != nil {
+	if err := e.pruneLSPs(ctx, p.MPLS(), labels); err != nil {
 		return err
 	}
 	return e.Kernel.Verify(p.Kernel)
@@ -84,7 +84,7 @@ func (e *Engine) Check(p intent.Plan) error {
 	if err := e.Kernel.Verify(p.Kernel); err != nil {
 		return err
 	}
-	for _, t := range p.Tunnels {
+	for _, t := range p.MPLS() {
 		if why, err := e.follows(t, e.labels[t.Name]); err != nil || why != "" {
 			return errors.Join(err, fmt.Errorf("tunnel %s: %s", t.Name, why))
 		}

@@ -49,6 +49,14 @@ type Tunnel struct {
 	Hops []Hop
 }
 
+// SRv6 tells whether its hops are segments of SRv6; else they are routers of SR-MPLS.
+func (t Tunnel) SRv6() bool { return len(t.Hops) > 0 && t.Hops[0].Address.Is6() }
+
+// MPLS are the tunnels FRR makes.
+func (p Plan) MPLS() []Tunnel {
+	return slices.DeleteFunc(slices.Clone(p.Tunnels), Tunnel.SRv6)
+}
+
 // Plan is the whole of what a configuration means.
 type Plan struct {
 	Kernel  kernel.Spec
@@ -160,6 +168,9 @@ type compiler struct {
 	policies        map[string][]kernel.Rule
 	bindings        map[string]string
 	tunnels         []Tunnel
+	// pathByGroup are path numbers by path-selection-group; groups those of several LSPs.
+	pathByGroup map[string]int
+	groups      map[int][]int
 	rules           map[RuleID]int
 	terms           map[TermID]int
 	policers        map[string][]kernel.Policer
@@ -176,8 +187,18 @@ func (c *compiler) plan() Plan {
 	if len(c.policers) > 0 {
 		p.Kernel.Unruled = c.unruled()
 	}
+	p.Kernel.Groups, p.Kernel.Segments = c.groups, map[int][]netip.Addr{}
 	for _, t := range c.tunnels {
 		p.Kernel.Paths = append(p.Kernel.Paths, t.ID)
+		if t.SRv6() {
+			for _, h := range t.Hops {
+				p.Kernel.Segments[t.ID] = append(p.Kernel.Segments[t.ID], h.Address)
+			}
+		}
 	}
+	for id := range c.groups {
+		p.Kernel.Paths = append(p.Kernel.Paths, id)
+	}
+	slices.Sort(p.Kernel.Paths)
 	return p
 }

@@ -137,7 +137,9 @@ func TestRefusals(t *testing.T) {
 		{"a rule that drops", []string{"openconfig-policy-forwarding:FORWARD", "openconfig-policy-forwarding:DROP"}, "/forwarding-action", true},
 		{"a match on the hop limit", []string{`"source-address-prefix-set":"te-src-7"`, `"source-address-prefix-set":"te-src-7","hop-limit":8`}, "/hop-limit", true},
 		{"another network instance", []string{`"DEFAULT"`, `"blue"`}, "[name=blue]", true},
-		{"a group of two LSPs", []string{`["te-lsp-7"]`, `["te-lsp-7","te-lsp-8"]`}, "/mpls-lsp", true},
+		{"a group of an LSP that is not there", []string{`["te-lsp-7"]`, `["te-lsp-7","te-lsp-8"]`}, "/mpls-lsp", false},
+		{"IPv6 onto SR-MPLS", []string{`"ipv4":{"config":{"destination-address-prefix-set":"te-dst-7","source-address-prefix-set":"te-src-7"}}`, `"ipv6":{"config":{"destination-address":"2001:db8::/32"}}`}, "/ipv6", true},
+		{"IPv4 hops before segments", []string{`"explicit-route-object":[`, `"explicit-route-object":[{"index":2,"config":{"index":2,"address":"fd00::1","hop-type":"LOOSE"}},`}, "/address", false},
 		{"a prefix set of IPv6", []string{`"10.0.1.0/24"`, `"2001:db8::/32"`}, "/prefix", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

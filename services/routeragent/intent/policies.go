@@ -2,6 +2,7 @@ package intent
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/millrace/millrace/services/routeragent/kernel"
@@ -145,25 +146,23 @@ func (c *compiler) classOf(where, group string) (int, error) {
 }
 
 func (c *compiler) pathOf(where, group string) (int, error) {
-	g := c.ni("policy-forwarding", "path-selection-groups", "path-selection-group").entry(group)
-	if !g.exists() {
-		return 0, invalid(where, "there is no path-selection-group %q", group)
-	}
-	lsps := g.list("config", "mpls-lsp")
-	if len(lsps) != 1 {
-		return 0, unsupported(g.path+"/config/mpls-lsp", "names %d LSPs; exactly one is implemented", len(lsps))
-	}
-	id, ok := c.numbers.next.Paths[lsps[0]]
+	id, ok := c.pathByGroup[group]
 	if !ok {
-		return 0, invalid(g.path+"/config/mpls-lsp", "there is no tunnel %q", lsps[0])
+		return 0, invalid(where, "there is no path-selection-group %q", group)
 	}
 	return id, nil
 }
 
-// reachable refuses packets of a family their LSP cannot carry.
+// reachable refuses IPv6 packets on an LSP that cannot carry them.
 func (c *compiler) reachable(r view, path int, family string) error {
-	if path > 0 && family == "ipv6" {
-		return unsupported(r.path+"/ipv6", "IPv6 cannot be put on an LSP of SR-MPLS with IPv4 next hops")
+	members := c.groups[path]
+	if len(members) == 0 {
+		members = []int{path}
+	}
+	for _, t := range c.tunnels {
+		if family == "ipv6" && !t.SRv6() && slices.Contains(members, t.ID) {
+			return unsupported(r.path+"/ipv6", "tunnel %s is SR-MPLS with IPv4 next hops, which cannot carry IPv6; SRv6 can", t.Name)
+		}
 	}
 	return nil
 }

@@ -26,6 +26,36 @@ func (c *compiler) readTunnels() error {
 		c.tunnels = append(c.tunnels, tunnel)
 	}
 	slices.SortFunc(c.tunnels, func(a, b Tunnel) int { return cmp.Compare(a.ID, b.ID) })
+	return c.readGroups()
+}
+
+// readGroups reads path-selection-groups: one LSP is that LSP, several share the flows.
+func (c *compiler) readGroups() error {
+	c.pathByGroup, c.groups = map[string]int{}, map[int][]int{}
+	for _, g := range c.ni("policy-forwarding", "path-selection-groups", "path-selection-group").entries() {
+		var members []int
+		for _, lsp := range g.list("config", "mpls-lsp") {
+			i := slices.IndexFunc(c.tunnels, func(t Tunnel) bool { return t.Name == lsp })
+			if i < 0 {
+				return invalid(g.path+"/config/mpls-lsp", "there is no tunnel %q", lsp)
+			}
+			members = append(members, c.tunnels[i].ID)
+		}
+		slices.Sort(members)
+		name := g.text("group-id")
+		switch len(members) {
+		case 0:
+			return invalid(g.path+"/config/mpls-lsp", "names no LSP")
+		case 1:
+			c.pathByGroup[name] = members[0]
+			continue
+		}
+		id, ok := c.numbers.path("group " + name)
+		if !ok {
+			return unsupported(g.path, "more than %d tunnels and groups", kernel.MaxPath)
+		}
+		c.pathByGroup[name], c.groups[id] = id, members
+	}
 	return nil
 }
 
@@ -41,8 +71,8 @@ func (c *compiler) readTunnel(t view, paths map[string]view) (Tunnel, error) {
 		return out, unsupported(t.path+"/config/type", "is %q; only P2P is implemented", k)
 	}
 	var err error
-	if out.Destination, err = netip.ParseAddr(t.text("p2p-tunnel-attributes", "config", "destination")); err != nil || !out.Destination.Is4() {
-		return out, invalid(t.path+"/p2p-tunnel-attributes/config/destination", "needs an IPv4 address")
+	if out.Destination, err = netip.ParseAddr(t.text("p2p-tunnel-attributes", "config", "destination")); err != nil {
+		return out, invalid(t.path+"/p2p-tunnel-attributes/config/destination", "needs an address")
 	}
 	primaries := t.at("p2p-tunnel-attributes", "p2p-primary-path", "p2p-primary-path").entries()
 	if len(primaries) != 1 {
@@ -79,20 +109,37 @@ func ownName(s string) bool {
 	return true
 }
 
+// readHops reads an explicit path. IPv4 hops are routers, found in the IGP's
+// database; the destination is the last. IPv6 hops are the segments of SRv6
+// themselves, and the last one is where the packets come out.
 func readHops(path view, destination netip.Addr) ([]Hop, error) {
 	var out []Hop
 	for _, o := range path.at("explicit-route-objects", "explicit-route-object").entries() {
 		a, err := netip.ParseAddr(o.text("config", "address"))
-		if err != nil || !a.Is4() {
-			return nil, invalid(o.path+"/config/address", "needs an IPv4 address")
+		if err != nil {
+			return nil, invalid(o.path+"/config/address", "needs an address")
+		}
+		if len(out) > 0 && a.Is4() != out[0].Address.Is4() {
+			return nil, invalid(o.path+"/config/address", "mixes IPv4 hops (SR-MPLS) with IPv6 segments (SRv6)")
 		}
 		out = append(out, Hop{Address: a, Strict: o.text("config", "hop-type") != "LOOSE"})
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == 0:
 		return nil, invalid(path.path+"/explicit-route-objects", "names no hop")
+	case out[0].Address.Is6():
+		if len(out) > maxSegments {
+			return nil, unsupported(path.path, "%d segments; %d are implemented", len(out), maxSegments)
+		}
+		return out, nil
+	case !destination.Is4():
+		return nil, invalid(path.path, "leads over IPv4 hops to the IPv6 destination %s", destination)
 	}
 	if out[len(out)-1].Address != destination {
 		out = append(out, Hop{Address: destination})
 	}
 	return out, nil
 }
+
+// maxSegments keeps the packet inside within what the classifiers of other routers look at.
+const maxSegments = 5

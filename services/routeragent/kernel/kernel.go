@@ -78,8 +78,13 @@ func (k *Kernel) step(name string, change func() error) error {
 func (k *Kernel) Ensure(s Spec) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.ensureRules(s.Paths); err != nil {
+	if err := k.ensureRoutes(s); err != nil {
 		return err
+	}
+	for _, family := range families {
+		if err := k.ensureRules(s.pathsOf(family), family); err != nil {
+			return err
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Ports)) {
 		if err := k.ensurePort(name, s.Ports[name]); err != nil {
@@ -106,14 +111,24 @@ func (k *Kernel) Prune(s Spec) error {
 	if err := k.prunePorts(s.Ports); err != nil {
 		return err
 	}
-	return k.pruneRules(s.Paths)
+	for _, family := range families {
+		if err := k.pruneRules(s.pathsOf(family), family); err != nil {
+			return err
+		}
+	}
+	return k.pruneRoutes(s)
 }
 
 // Verify compares the kernel with the spec and names the first difference.
 func (k *Kernel) Verify(s Spec) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := k.verifyRules(s.Paths); err != nil {
+	for _, family := range families {
+		if err := k.verifyRules(s.pathsOf(family), family); err != nil {
+			return err
+		}
+	}
+	if err := k.verifyRoutes(s); err != nil {
 		return err
 	}
 	for name, port := range s.Ports {

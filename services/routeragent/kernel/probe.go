@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // ErrMissing means that this kernel lacks a feature a configuration needs.
@@ -24,6 +26,7 @@ const (
 	FeatureHTB  = "htb"
 	FeatureBPF  = "bpf classifier"
 	FeatureMPLS = "mpls"
+	FeatureSRv6 = "srv6"
 	FeatureRED  = "red"
 	FeatureWRED = "gred"
 )
@@ -41,7 +44,7 @@ func (f Features) Missing() []string {
 
 // Require tells whether the kernel can hold a spec.
 func (f Features) Require(s Spec) error {
-	need := map[string]bool{FeatureHTB: len(s.Ports) > 0, FeatureBPF: len(s.Ports)+len(s.Bindings)+len(s.Policers) > 0, FeatureMPLS: len(s.Paths) > 0}
+	need := map[string]bool{FeatureHTB: len(s.Ports) > 0, FeatureBPF: len(s.Ports)+len(s.Bindings)+len(s.Policers) > 0, FeatureMPLS: len(s.Paths) > len(s.Segments)+len(s.Groups), FeatureSRv6: len(s.Segments) > 0}
 	for _, p := range s.Ports {
 		for _, q := range p.Queues {
 			need[FeatureRED] = need[FeatureRED] || q.kind() == "red"
@@ -94,7 +97,7 @@ func probeHere() (Features, error) {
 		return nil, err
 	}
 	index := l.Attrs().Index
-	f := Features{FeatureMPLS: probeMPLS()}
+	f := Features{FeatureMPLS: probeMPLS(), FeatureSRv6: probeSRv6(c, l)}
 	queue := Queue{Class: 1, Rate: 1e8, Quantum: 1514, Buffer: 10000}
 	t := tree{index: index, port: Port{Rate: 1e8, Default: 1, Queues: []Queue{queue}}}
 	f[FeatureHTB] = c.batch(t.create()...)
@@ -105,6 +108,14 @@ func probeHere() (Features, error) {
 	f[FeatureWRED] = c.batch(t.leafQdisc(queue)...)
 	f[FeatureBPF] = probeBPF(c, index)
 	return f, nil
+}
+
+// probeSRv6 makes a route that encapsulates.
+func probeSRv6(c *conn, l netlink.Link) error {
+	if err := c.LinkSetUp(l); err != nil {
+		return err
+	}
+	return c.RouteReplace(&netlink.Route{LinkIndex: l.Attrs().Index, Table: TableBase + 1, Dst: everywhere(unix.AF_INET6), Family: unix.AF_INET6, Encap: seg6([]netip.Addr{netip.MustParseAddr("fd00::1")})})
 }
 
 func probeMPLS() error {

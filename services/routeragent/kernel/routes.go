@@ -15,9 +15,14 @@ import (
 type NextHop struct {
 	Gateway, Interface string
 	Labels             []int
+	// Segments of SRv6, first to last.
+	Segments []string
 }
 
 func (h NextHop) String() string {
+	if len(h.Segments) > 0 {
+		return fmt.Sprintf("dev %s segments %v", h.Interface, h.Segments)
+	}
 	return fmt.Sprintf("via %s dev %s labels %v", h.Gateway, h.Interface, h.Labels)
 }
 
@@ -81,6 +86,11 @@ func (k *Kernel) nextHop(w *netlink.NexthopInfo) NextHop {
 	}
 	if push, ok := w.Encap.(*netlink.MPLSEncap); ok {
 		h.Labels = push.Labels
+	}
+	if push, ok := w.Encap.(*netlink.SEG6Encap); ok {
+		for _, s := range slices.Backward(push.Segments) {
+			h.Segments = append(h.Segments, s.String())
+		}
 	}
 	if l, err := k.conn.LinkByIndex(w.LinkIndex); err == nil {
 		h.Interface = l.Attrs().Name

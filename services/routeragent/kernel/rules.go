@@ -5,24 +5,23 @@ import (
 	"slices"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 var netlinkNotFound netlink.LinkNotFoundError
 
 // pathRule leads packets marked with a path into the path's table. A table
 // without a route falls through to the main table: a broken LSP loses nothing.
-func pathRule(id int) *netlink.Rule {
+func pathRule(id, family int) *netlink.Rule {
 	r := netlink.NewRule()
 	mask := uint32(pathMask)
-	r.Family, r.Priority, r.Table = unix.AF_INET, TableBase+id, TableBase+id
+	r.Family, r.Priority, r.Table = family, TableBase+id, TableBase+id
 	r.Mark, r.Mask, r.Protocol = uint32(id)<<pathShift, &mask, RouteProtocol
 	return r
 }
 
 // heldRules lists our rules by path id. Others' rules in our range are a conflict only where they collide.
-func (k *Kernel) heldRules() (map[int]netlink.Rule, error) {
-	list, err := k.conn.RuleList(unix.AF_INET)
+func (k *Kernel) heldRules(family int) (map[int]netlink.Rule, error) {
+	list, err := k.conn.RuleList(family)
 	if err != nil {
 		return nil, fmt.Errorf("list ip rules: %w", err)
 	}
@@ -39,8 +38,8 @@ func isOurs(id int, r netlink.Rule) bool {
 	return r.Protocol == RouteProtocol && r.Table == TableBase+id && r.Mark == uint32(id)<<pathShift && r.Mask != nil && *r.Mask == pathMask
 }
 
-func (k *Kernel) ensureRules(paths []int) error {
-	have, err := k.heldRules()
+func (k *Kernel) ensureRules(paths []int, family int) error {
+	have, err := k.heldRules(family)
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,7 @@ func (k *Kernel) ensureRules(paths []int) error {
 			}
 			return fmt.Errorf("%w: ip rule with preference %d", ErrConflict, r.Priority)
 		}
-		err := k.step(fmt.Sprintf("add ip rule %d", TableBase+id), func() error { return k.conn.RuleAdd(pathRule(id)) })
+		err := k.step(fmt.Sprintf("add ip rule %d", TableBase+id), func() error { return k.conn.RuleAdd(pathRule(id, family)) })
 		if err != nil {
 			return err
 		}
@@ -59,8 +58,8 @@ func (k *Kernel) ensureRules(paths []int) error {
 	return nil
 }
 
-func (k *Kernel) pruneRules(keep []int) error {
-	have, err := k.heldRules()
+func (k *Kernel) pruneRules(keep []int, family int) error {
+	have, err := k.heldRules(family)
 	if err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (k *Kernel) pruneRules(keep []int) error {
 		if slices.Contains(keep, id) || !isOurs(id, r) {
 			continue
 		}
-		err := k.step(fmt.Sprintf("remove ip rule %d", TableBase+id), func() error { return k.conn.RuleDel(pathRule(id)) })
+		err := k.step(fmt.Sprintf("remove ip rule %d", TableBase+id), func() error { return k.conn.RuleDel(pathRule(id, family)) })
 		if err != nil {
 			return err
 		}
@@ -76,8 +75,8 @@ func (k *Kernel) pruneRules(keep []int) error {
 	return nil
 }
 
-func (k *Kernel) verifyRules(paths []int) error {
-	have, err := k.heldRules()
+func (k *Kernel) verifyRules(paths []int, family int) error {
+	have, err := k.heldRules(family)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,269 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Families a path may carry.
+var families = []int{unix.AF_INET, unix.AF_INET6}
+
+// carries6 is true for paths that take IPv6: SRv6, and groups of nothing else.
+func (s Spec) carries6(id int) bool {
+	if len(s.Segments[id]) > 0 {
+		return true
+	}
+	for _, m := range s.Groups[id] {
+		if len(s.Segments[m]) == 0 {
+			return false
+		}
+	}
+	return len(s.Groups[id]) > 0
+}
+
+// pathsOf are the paths of one family.
+func (s Spec) pathsOf(family int) []int {
+	if family == unix.AF_INET {
+		return s.Paths
+	}
+	var out []int
+	for _, id := range s.Paths {
+		if s.carries6(id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// made are the ids of the paths whose route is ours: SRv6 before the groups that share flows among them.
+func (s Spec) made() []int {
+	return append(slices.Sorted(maps.Keys(s.Segments)), slices.Sorted(maps.Keys(s.Groups))...)
+}
+
+// route is the default route of a path in its table.
+func (k *Kernel) route(s Spec, id, family int) (*netlink.Route, error) {
+	r := &netlink.Route{Table: TableBase + id, Protocol: RouteProtocol, Family: family, Dst: everywhere(family)}
+	if segments := s.Segments[id]; len(segments) > 0 {
+		link, gateway, err := k.towards(segments[0])
+		if err != nil {
+			return nil, err
+		}
+		r.LinkIndex, r.Encap = link, seg6(segments)
+		if family == unix.AF_INET6 {
+			r.Gw = gateway // IPv6 shares flows only among routes with a gateway
+		}
+		return r, nil
+	}
+	ways, err := k.share(s.Groups[id], family)
+	if err != nil {
+		return nil, fmt.Errorf("group of paths %v: %w", s.Groups[id], err)
+	}
+	r.MultiPath = ways
+	return r, nil
+}
+
+// throws lead encapsulated packets out of the path's IPv6 table again: they
+// still have the mark, and would be encapsulated without end.
+func (s Spec) throws(id, family int) []*netlink.Route {
+	if family != unix.AF_INET6 {
+		return nil
+	}
+	var out []*netlink.Route
+	seen := map[netip.Addr]bool{}
+	for _, m := range append([]int{id}, s.Groups[id]...) {
+		segments := s.Segments[m]
+		if len(segments) == 0 || seen[segments[0]] {
+			continue
+		}
+		seen[segments[0]] = true
+		out = append(out, &netlink.Route{Table: TableBase + id, Protocol: RouteProtocol, Family: family, Type: unix.RTN_THROW,
+			Dst: &net.IPNet{IP: segments[0].AsSlice(), Mask: net.CIDRMask(128, 128)}})
+	}
+	return out
+}
+
+func everywhere(family int) *net.IPNet {
+	if family == unix.AF_INET6 {
+		return &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}
+	}
+	return &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
+}
+
+// seg6 carries packets whole behind a segment routing header; the kernel lists segments last first.
+func seg6(segments []netip.Addr) *netlink.SEG6Encap {
+	e := &netlink.SEG6Encap{Mode: nl.SEG6_IPTUN_MODE_ENCAP}
+	for _, s := range slices.Backward(segments) {
+		e.Segments = append(e.Segments, s.AsSlice())
+	}
+	return e
+}
+
+// towards is the IGP's way to a segment. Where the packet leaves is looked up again behind the encapsulation; the route must only name one.
+func (k *Kernel) towards(segment netip.Addr) (link int, gateway net.IP, err error) {
+	routes, err := k.conn.RouteGet(segment.AsSlice())
+	if err != nil {
+		return 0, nil, fmt.Errorf("no route to segment %s: %w", segment, err)
+	}
+	if len(routes) == 0 {
+		return 0, nil, fmt.Errorf("no route to segment %s", segment)
+	}
+	if gateway = routes[0].Gw; gateway == nil {
+		gateway = segment.AsSlice()
+	}
+	return routes[0].LinkIndex, gateway, nil
+}
+
+// share lists the ways out of several paths, each path with the same weight however many ways it has.
+func (k *Kernel) share(members []int, family int) ([]*netlink.NexthopInfo, error) {
+	var ways [][]*netlink.NexthopInfo
+	all := 1
+	for _, id := range members {
+		r, err := k.heldRoute(id, family)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			return nil, fmt.Errorf("table %d has no route yet", TableBase+id)
+		}
+		w := r.MultiPath
+		if len(w) == 0 {
+			w = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, Encap: r.Encap}}
+		}
+		ways, all = append(ways, w), lcm(all, len(w))
+	}
+	var out []*netlink.NexthopInfo
+	for _, list := range ways {
+		for _, w := range list {
+			out = append(out, &netlink.NexthopInfo{LinkIndex: w.LinkIndex, Gw: w.Gw, Via: w.Via, Encap: w.Encap, Hops: min(all/len(list), 256) - 1})
+		}
+	}
+	return out, nil
+}
+
+func lcm(a, b int) int {
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x * b
+}
+
+// heldRoute is the default route of a path's table; nil if there is none.
+func (k *Kernel) heldRoute(id, family int) (*netlink.Route, error) {
+	return k.heldAt(id, family, everywhere(family))
+}
+
+func (k *Kernel) heldAt(id, family int, dst *net.IPNet) (*netlink.Route, error) {
+	list, err := k.conn.RouteListFiltered(family, &netlink.Route{Table: TableBase + id}, netlink.RT_FILTER_TABLE)
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return nil, fmt.Errorf("list routes of table %d: %w", TableBase+id, err)
+	}
+	for _, r := range list {
+		if r.Dst == nil {
+			r.Dst = everywhere(family)
+		}
+		if r.Dst.String() == dst.String() {
+			return &r, k.fillSegments(&r, family)
+		}
+	}
+	return nil, nil
+}
+
+// sameRoute compares what leaves and how much of it.
+func sameRoute(a, b *netlink.Route) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.Type == unix.RTN_THROW || b.Type == unix.RTN_THROW {
+		return a.Type == b.Type && a.Protocol == b.Protocol
+	}
+	return a.Protocol == b.Protocol && routeText(a) == routeText(b)
+}
+
+func routeText(r *netlink.Route) string {
+	if r == nil {
+		return "missing"
+	}
+	ways := r.MultiPath
+	if len(ways) == 0 {
+		ways = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, Encap: r.Encap}}
+	}
+	var out []string
+	for _, w := range ways {
+		out = append(out, fmt.Sprintf("%d %s %v %v %d", w.LinkIndex, address(w.Gw), w.Via, w.Encap, w.Hops))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// eachMade visits the routes that are ours to make, with what the kernel has in their place.
+func (k *Kernel) eachMade(s Spec, visit func(id int, want, have *netlink.Route) error) error {
+	for _, id := range s.made() {
+		for _, family := range families {
+			if !slices.Contains(s.pathsOf(family), id) {
+				continue
+			}
+			want, err := k.route(s, id, family)
+			if err != nil {
+				return err
+			}
+			for _, w := range append(s.throws(id, family), want) {
+				have, err := k.heldAt(id, family, w.Dst)
+				if err != nil {
+					return err
+				}
+				if err := visit(id, w, have); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (k *Kernel) ensureRoutes(s Spec) error {
+	return k.eachMade(s, func(id int, want, have *netlink.Route) error {
+		if sameRoute(want, have) {
+			return nil
+		}
+		return k.step(fmt.Sprintf("route path %d", id), func() error { return k.conn.RouteReplace(want) })
+	})
+}
+
+func (k *Kernel) verifyRoutes(s Spec) error {
+	return k.eachMade(s, func(id int, want, have *netlink.Route) error {
+		if !sameRoute(want, have) {
+			return fmt.Errorf("route of path %d is %s, not %s", id, routeText(have), routeText(want))
+		}
+		return nil
+	})
+}
+
+// pruneRoutes removes our routes from tables whose path is gone, or made by FRR now.
+func (k *Kernel) pruneRoutes(s Spec) error {
+	for _, family := range families {
+		list, err := k.conn.RouteListFiltered(family, &netlink.Route{Protocol: RouteProtocol, Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
+		if err != nil {
+			return fmt.Errorf("list routes: %w", err)
+		}
+		for _, r := range list {
+			id := r.Table - TableBase
+			if id <= 0 || id > MaxPath || slices.Contains(s.made(), id) && slices.Contains(s.pathsOf(family), id) {
+				continue
+			}
+			if err := k.step(fmt.Sprintf("remove route of path %d", id), func() error { return k.conn.RouteDel(&r) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
