@@ -171,10 +171,10 @@ type compiler struct {
 	// pathByGroup are path numbers by path-selection-group; groups those of several LSPs.
 	pathByGroup map[string]int
 	groups      map[int][]int
-	rules           map[RuleID]int
-	terms           map[TermID]int
-	policers        map[string][]kernel.Policer
-	policerIDs      map[PolicerID]PolicerAt
+	rules       map[RuleID]int
+	terms       map[TermID]int
+	policers    map[string][]kernel.Policer
+	policerIDs  map[PolicerID]PolicerAt
 	// ofPorts are the rule sets of classifiers.
 	ofPorts map[string][]kernel.Rule
 	// before and after reading the policies.

@@ -257,7 +257,7 @@ func (k *Kernel) pruneRoutes(s Spec) error {
 		}
 		for _, r := range list {
 			id := r.Table - TableBase
-			if id <= 0 || id > MaxPath || slices.Contains(s.made(), id) && slices.Contains(s.pathsOf(family), id) {
+			if id <= 0 || id > MaxPath || r.Family != family || slices.Contains(s.made(), id) && slices.Contains(s.pathsOf(family), id) {
 				continue
 			}
 			if err := k.step(fmt.Sprintf("remove route of path %d", id), func() error { return k.conn.RouteDel(&r) }); err != nil {

@@ -27,7 +27,8 @@ func (k *Kernel) heldRules(family int) (map[int]netlink.Rule, error) {
 	}
 	out := map[int]netlink.Rule{}
 	for _, r := range list {
-		if id := r.Priority - TableBase; id > 0 && id <= MaxPath {
+		// A kernel without IPv6 answers with the rules of IPv4.
+		if id := r.Priority - TableBase; id > 0 && id <= MaxPath && r.Family == family {
 			out[id] = r
 		}
 	}

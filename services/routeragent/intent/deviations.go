@@ -1,0 +1,56 @@
+package intent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/millrace/millrace/services/routeragent/kernel"
+)
+
+// SupportedPaths lists the leaves of configuration that mean something here, sorted.
+func SupportedPaths() []string { return slices.Sorted(maps.Keys(Supported)) }
+
+// Deviation is where this agent does less, or something else, than a supported path may say.
+type Deviation struct {
+	// Path of the schema.
+	Path string
+	// What is different. A Set that asks for more is answered UNIMPLEMENTED.
+	What string
+}
+
+const (
+	schedulerList = "/qos/scheduler-policies/scheduler-policy/schedulers/scheduler"
+	ruleList      = "/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule"
+	termList      = "/qos/classifiers/classifier/terms/term"
+	lsps          = "/network-instances/network-instance/mpls/lsps/constrained-path"
+)
+
+// Deviations lists them; those of the kernel are kernel.Features.Missing.
+func Deviations() []Deviation {
+	return []Deviation{
+		{"/network-instances/network-instance/config/name", "only DEFAULT"},
+		{schedulerList + "/config/type", "ONE_RATE_TWO_COLOR for queues, ONE_RATE_TWO_COLOR and TWO_RATE_THREE_COLOR for policers"},
+		{schedulerList + "/config/priority", "STRICT: with it in a policy nothing is guaranteed to the other queues; they share what is left by weight"},
+		{schedulerList + "/inputs/input/config/input-type", "only QUEUE"},
+		{schedulerList + "/inputs/input/config/weight", fmt.Sprintf("0 guarantees %d bit/s; at most %d", minRate, maxWeight)},
+		{schedulerList + "/one-rate-two-color/config/queuing-behavior", "SHAPE at output, with one input; POLICE at input, with one input"},
+		{schedulerList + "/one-rate-two-color/config/bc", fmt.Sprintf("of policers only, 1 to %d bytes", kernel.MaxBurst)},
+		{schedulerList + "/two-rate-three-color/config/be", fmt.Sprintf("1 to %d bytes", kernel.MaxBurst)},
+		{schedulerList + "/one-rate-two-color/config/cir", "policers count IP packets without the link layer, as Junos does; shapers count Ethernet frames without FCS"},
+		{"/qos/queue-management-profiles/queue-management-profile/wred/uniform/config/drop", "only true"},
+		{"/qos/queue-management-profiles/queue-management-profile/wred/uniform/config/max-drop-probability-percent", "the fill is that of now, not an average; the share of drops is within 11 points of the curve at 100 %, within one at 30 % and below"},
+		{"/qos/interfaces/interface/input/classifiers/classifier/config/type", "IPV4 and IPV6; a classifier and a forwarding policy on one interface are refused"},
+		{termList + "/config/id", "a number; terms are looked at in the order of their numbers"},
+		{termList + "/conditions/transport/config/source-port", "TCP, UDP, UDP-Lite and SCTP; no fragment but the first has ports"},
+		{ruleList + "/config/sequence-id", fmt.Sprintf("%d rules of all policies; %d pairs of prefix lengths per policy and family; %d rules per policy with DSCP, protocol or ports, lists of prefixes multiplied out", kernel.MaxHits, kernel.MaxLengthPairs, kernel.MaxTerms)},
+		{ruleList + "/action/forwarding/config/forwarding-action", "only FORWARD"},
+		{ruleList + "/action/config/path-selection-group", "IPv6 only onto SRv6 tunnels"},
+		{"/network-instances/network-instance/policy-forwarding/policies/policy/config/type", "only MATCH_ACTION_POLICY"},
+		{"/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config/mpls-lsp", "several LSPs share flows in equal parts; how flows are told apart is net.ipv4.fib_multipath_hash_policy, which the agent does not change"},
+		{lsps + "/tunnels/tunnel/config/name", "begins with te-"},
+		{lsps + "/tunnels/tunnel/config/signaling-protocol", "only PATH_SETUP_SR"},
+		{lsps + "/tunnels/tunnel/p2p-tunnel-attributes/p2p-primary-path/p2p-primary-path/config/path-computation-method", "only EXPLICITLY_DEFINED, one path"},
+		{lsps + "/named-explicit-paths/named-explicit-path/explicit-route-objects/explicit-route-object/config/address", fmt.Sprintf("IPv4: routers of SR-MPLS; IPv6: segments of SRv6, at most %d, the last one decapsulates", maxSegments)},
+	}
+}
