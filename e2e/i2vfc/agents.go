@@ -19,7 +19,7 @@ const (
 	apiAddress = "127.0.0.1:4756"
 	apiURL     = "http://" + apiAddress
 	// patience with agents: programs load slowly into a guest without a JIT.
-	patience = 40 * time.Second
+	patience = 90 * time.Second
 )
 
 // startAgents writes each PE's configuration and runs its agent; stop takes them off again.

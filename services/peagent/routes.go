@@ -1,6 +1,7 @@
 package peagent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 )
 
 // vtyshTimeout is generous: on a slow router a call takes half a second.
-const vtyshTimeout = 20 * time.Second
+const vtyshTimeout = 30 * time.Second
 
 // learnRoutes follows FRR until ctx ends.
 func (a *Agent) learnRoutes(ctx context.Context) {
@@ -28,44 +29,57 @@ func (a *Agent) learnRoutes(ctx context.Context) {
 	}
 }
 
-// readRoutes reads each VRF once and hands on what changed.
+// readRoutes reads all VRFs with one call of vtysh, which is dear on a slow router, and hands on what changed.
 func (a *Agent) readRoutes(ctx context.Context) error {
+	var vpns []int
+	var commands []string
 	for i, v := range a.cfg.VPNs {
-		if v.VRF == "" {
-			continue
+		if v.VRF != "" {
+			vpns, commands = append(vpns, i), append(commands, "-c", "show ip route vrf "+v.VRF+" bgp json")
 		}
-		raw, err := vtysh(ctx, a.cfg.FRR.Instance, "show ip route vrf "+v.VRF+" bgp json")
-		if err != nil {
-			return err
+	}
+	raw, err := vtysh(ctx, a.cfg.FRR.Instance, commands)
+	if err != nil {
+		return err
+	}
+	answers := json.NewDecoder(bytes.NewReader(raw))
+	for _, i := range vpns {
+		v := a.cfg.VPNs[i]
+		var answer json.RawMessage
+		if err := answers.Decode(&answer); err != nil {
+			return fmt.Errorf("VRF %s: read FRR's routes: %w", v.VRF, err)
 		}
-		routes, err := parseRoutes(raw)
+		routes, err := parseRoutes(answer)
 		if err != nil {
 			return fmt.Errorf("VRF %s: %w", v.VRF, err)
 		}
 		maps.Copy(routes, v.configured())
-		a.mu.Lock()
-		if !maps.Equal(routes, a.reg.routes[i]) {
-			err = a.setRoutes(i, routes)
-			a.log.Info("routes learnt", "vpn", v.Name, "prefixes", len(routes))
-		}
-		a.mu.Unlock()
-		if err != nil {
+		if err := a.replaceRoutes(i, routes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func vtysh(ctx context.Context, instance, command string) ([]byte, error) {
+func (a *Agent) replaceRoutes(vpn int, routes map[netip.Prefix]netip.Addr) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if maps.Equal(routes, a.reg.routes[vpn]) {
+		return nil
+	}
+	a.log.Info("routes learnt", "vpn", a.cfg.VPNs[vpn].Name, "prefixes", len(routes))
+	return a.setRoutes(vpn, routes)
+}
+
+func vtysh(ctx context.Context, instance string, commands []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, vtyshTimeout)
 	defer cancel()
-	args := []string{"-c", command}
 	if instance != "" {
-		args = append([]string{"-N", instance}, args...)
+		commands = append([]string{"-N", instance}, commands...)
 	}
-	out, err := exec.CommandContext(ctx, "vtysh", args...).Output()
+	out, err := exec.CommandContext(ctx, "vtysh", commands...).Output()
 	if err != nil {
-		return nil, fmt.Errorf("vtysh %s: %w", command, err)
+		return nil, fmt.Errorf("ask FRR for the VRFs' routes: %w", err)
 	}
 	return out, nil
 }

@@ -236,6 +236,11 @@ func BenchmarkThroughput(b *testing.B) {
 					}
 				}
 				b.ReportMetric(float64(up), "controlled")
+				if testing.Verbose() {
+					for _, f := range agents[0].Flows() {
+						b.Logf("%+v", f)
+					}
+				}
 				for pe, a := range agents {
 					_ = a.Stop(b.Context())
 					n.within(fmt.Sprint("pe", pe+1), func() error { return Remove(a.cfg) })
