@@ -79,7 +79,7 @@ func queueCounters(m scenario.Metrics, router string, raw []byte) error {
 				Policy struct {
 					Schedulers struct {
 						Scheduler []struct {
-							Sequence int
+							Sequence any // a number, or its text where it was a list key
 							State    leaves
 						}
 					}
@@ -96,7 +96,7 @@ func queueCounters(m scenario.Metrics, router string, raw []byte) error {
 			q.State.into(m, at+strings.TrimPrefix(q.Name, ocunit.OwnedPrefix))
 		}
 		for _, s := range i.Input.Policy.Schedulers.Scheduler {
-			s.State.into(m, fmt.Sprintf("%spolicer-%d", at, s.Sequence))
+			s.State.into(m, fmt.Sprintf("%spolicer-%v", at, s.Sequence))
 		}
 	}
 	return nil

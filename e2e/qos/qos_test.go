@@ -75,7 +75,7 @@ func TestPairsArePlacedWhereTheirHostsAre(t *testing.T) {
 func TestCountersAreNamedAsMetricsAre(t *testing.T) {
 	m := scenario.Metrics{}
 	qos := `{"interface":[{"interface-id":"ge-b","output":{"queues":{"queue":[{"name":"te-alpha","state":{"name":"te-alpha","transmit-pkts":"12","dropped-pkts":"3"}}]}},
-		"input":{"scheduler-policy":{"schedulers":{"scheduler":[{"sequence":1,"state":{"sequence":1,"exceeding-octets":"9000"}}]}}}}]}`
+		"input":{"scheduler-policy":{"schedulers":{"scheduler":[{"sequence":"1","state":{"exceeding-octets":"9000"}},{"sequence":2,"state":{"exceeding-octets":"8"}}]}}}}]}`
 	if err := queueCounters(m, "A", []byte(qos)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestCountersAreNamedAsMetricsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := scenario.Metrics{"A:ge-b:alpha/transmit_pkts": 12, "A:ge-b:alpha/dropped_pkts": 3,
-		"A:ge-b:policer-1/exceeding_octets": 9000, "A:ge-b:policer-1/sequence": 1, "A:ge-b/out_pkts": 7}
+		"A:ge-b:policer-1/exceeding_octets": 9000, "A:ge-b:policer-2/exceeding_octets": 8, "A:ge-b/out_pkts": 7}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
