@@ -87,7 +87,7 @@ var setCases = []setCase{
 		"named-explicit-paths":{"named-explicit-path":[{"name":"e","config":{"name":"e"}}]},
 		"tunnels":{"tunnel":[{"name":"te-t","config":{"name":"te-t","type":"P2P"},"p2p-tunnel-attributes":{"p2p-primary-path":{"p2p-primary-path":[{"name":"e","config":{"name":"e","explicit-path-name":"e"}}]}}}]}}`},
 		code: codes.InvalidArgument, want: "explicit-path-name"},
-	{number: 22, name: "what OpenConfig has and the agent does not do is refused", then: []string{`update /qos/queue-management-profiles/queue-management-profile[name=red]/config/name "red"`}, code: codes.Unimplemented},
+	{number: 22, name: "what OpenConfig has and the agent does not do is refused", then: []string{`update /qos/forwarding-groups/forwarding-group[name=g]/config/fabric-priority 1`}, code: codes.Unimplemented},
 	{number: 22, name: "what is trimmed from the schema is refused", then: []string{`update /system/config/hostname "x"`}, code: codes.Unimplemented},
 	{number: 29, name: "update of a leaf-list adds", first: []string{`update /defined-sets/ipv4-prefix-sets/ipv4-prefix-set[name=s]/config/prefix ["10.0.0.0/8"]`},
 		then: []string{`update /defined-sets/ipv4-prefix-sets/ipv4-prefix-set[name=s]/config/prefix ["192.0.2.0/24"]`},

@@ -36,7 +36,10 @@ kind answers UNIMPLEMENTED, one that OpenConfig does not have INVALID_ARGUMENT (
 var features = map[string]string{
 	kernel.FeatureHTB:  "`output/scheduler-policy` on an interface",
 	kernel.FeatureBPF:  "rules and classifiers on an interface, and schedulers, whose classes they choose",
-	kernel.FeatureMPLS: "tunnels",
+	kernel.FeatureMPLS: "tunnels whose hops are router or interface addresses",
+	kernel.FeatureSRv6: "tunnels whose hops are SRv6 segments",
+	kernel.FeatureRED:  "`queue-management-profile` with `wred/uniform` on an output queue",
+	kernel.FeatureWRED: "`queue-management-profile` with `wred/te-qos-ext:curves` on an output queue",
 }
 
 func main() {
