@@ -166,7 +166,7 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	}
 	limit := uint64(0)
 	if rate > 0 {
-		limit = uint64(min(float64(a.cfg.Queue*a.cfg.PacketSize)/rate*1e9, longestQueue))
+		limit = uint64(min(max(float64(a.cfg.Queue*a.cfg.PacketSize)/rate*1e9, float64(a.cfg.QueueTime)), longestQueue))
 	}
 	if a.mode != datapath.HTB {
 		a.dp.SetRate(slot, rate, limit)
