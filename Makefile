@@ -15,8 +15,9 @@ STAMPS  := .cache/stamps
 # Everything that is downloaded or built lives in .cache, bin and out; `make clean` removes the last two.
 export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
+export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/bpf docs/reference/configuration.md docs/reference/cli.md
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/bpf services/peagent/bpf docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md
 
 .PHONY: help
 help: ## Show this list
@@ -50,6 +51,11 @@ $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
 	@tools/kafka/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/requirements.txt tools/clients/fetch.sh | packages
+	@echo "setup: gNMI clients of other people, for tests"
+	@PATH="$(GO_DIR):$$PATH" tools/clients/fetch.sh
+	@mkdir -p $(STAMPS) && touch $@
+
 $(STAMPS)/web: $(STAMPS)/web-modules $(shell git ls-files $(WEB))
 	@echo "build: web"
 	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent build
@@ -70,6 +76,7 @@ generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/...
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md
 
 .PHONY: check
 check: setup ## Generated code is current, formatted and vetted
@@ -85,14 +92,14 @@ test-web: $(STAMPS)/web
 
 # The lab's tests measure delay and rates on real kernels, so nothing else runs beside them.
 .PHONY: test
-test: build $(STAMPS)/kafka check test-web ## Run every test
+test: build $(STAMPS)/kafka $(STAMPS)/clients check test-web ## Run every test
 	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped -- -timeout 10m $$(PATH="$(GO_DIR):$$PATH" go list ./... | grep -v /e2e/)
 	@PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname -- -p 1 -timeout 15m ./e2e/...
 
 # The machine should do nothing else meanwhile: what is measured are delays and rates.
 .PHONY: e2e
 e2e: build ## Run every scenario on virtual routers; writes docs/reference/lab-results.md and out/e2e
-	@bin/millrace lab run --all --only hntes-exp,geant-,fp-,classifier- --json-folder out/e2e --results docs/reference/lab-results.md
+	@bin/millrace lab run --all --only hntes-exp,geant-,fp-,classifier-,multipath- --json-folder out/e2e --results docs/reference/lab-results.md
 
 .PHONY: image
 image: build ## Lay out the container image in out/image; build it where buildah is installed

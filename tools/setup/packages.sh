@@ -14,6 +14,8 @@ packages=(
   clang llvm libbpf-dev bpftool
   # Kafka for the bus's tests
   openjdk-17-jre-headless maven
+  # gNMI clients of other people, for the router agent's tests
+  python3 python3-venv
   curl ca-certificates
 )
 
