@@ -106,6 +106,9 @@ func benchPacket(t *table, runs int) error {
 		}
 	}
 	for _, l := range lines {
+		if l.n == 1 {
+			continue
+		}
 		t.notef("%d pairs, %d pairs of lengths: fastest chunk %d ns per packet; %.0f bytes of kernel memory per pair", l.n, l.k, l.fastest.Nanoseconds(), l.memory)
 	}
 	t.notef("one packet: the median of %d times %d repetitions; packets all different: the median of %d programs run once each, cold, with the cost of the clock and of a system call between them", chunks, hot, cold)

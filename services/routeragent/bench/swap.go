@@ -186,7 +186,7 @@ func (f *flow) receive() error {
 func (f *flow) swaps(n int) error {
 	sets := [][]kernel.Rule{flowRules(0), flowRules(1)}
 	for i := range n {
-		if err := f.Switch(f.spec(sets[i%2])); err != nil {
+		if err := f.converge(f.spec(sets[i%2])); err != nil { // prunes too: every set is loaded anew
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func benchSwap(t *table, runs int) error {
 			if err != nil {
 				return err
 			}
-			if err := f.Switch(f.spec(flowRules(1))); err != nil {
+			if err := f.converge(f.spec(flowRules(1))); err != nil {
 				return err
 			}
 			var took time.Duration

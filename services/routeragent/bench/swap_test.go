@@ -19,7 +19,7 @@ func TestNoPacketOfAFlowIsLostOrMisclassifiedWhileTheRulesAreSwapped(t *testing.
 		if err != nil {
 			return err
 		}
-		if err := f.Switch(f.spec(flowRules(1))); err != nil {
+		if err := f.converge(f.spec(flowRules(1))); err != nil {
 			return err
 		}
 		o, err := f.during(func() error { return f.swaps(swapsPerRun) })
@@ -31,7 +31,7 @@ func TestNoPacketOfAFlowIsLostOrMisclassifiedWhileTheRulesAreSwapped(t *testing.
 		}
 		// The count can tell: a set without the pair, between two that have it, is seen.
 		o, err = f.during(func() error {
-			if err := f.Switch(f.spec(flowRules(0)[:flowRule])); err != nil {
+			if err := f.converge(f.spec(flowRules(0)[:flowRule])); err != nil {
 				return err
 			}
 			sent := f.sent.Load()
