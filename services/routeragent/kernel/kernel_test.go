@@ -152,6 +152,15 @@ func TestRestartTakesOverWithoutTouchingAnything(t *testing.T) {
 }
 
 func TestEveryStepMayFailAndIsUndone(t *testing.T) {
+	for name, spec := range map[string]Spec{
+		"queues, rules and a path": hntes(95e6),
+		"policers and classes":     policed(Policer{Rate: 1e6, Burst: 10_000, PeakRate: 2e6, PeakBurst: 20_000, Exceed: Action{Loss: LossHigh}, Violate: Action{Drop: true}}),
+	} {
+		t.Run(name, func(t *testing.T) { everyStepMayFail(t, spec) })
+	}
+}
+
+func everyStepMayFail(t *testing.T, spec Spec) {
 	r := labtest.NewRouter(t)
 	k := open(t, r, t.TempDir())
 	before := r.Dump()
@@ -164,7 +173,7 @@ func TestEveryStepMayFailAndIsUndone(t *testing.T) {
 			}
 			return nil
 		}
-		err := converge(k, hntes(95e6))
+		err := converge(k, spec)
 		k.Fault = nil
 		if err == nil {
 			break
