@@ -188,7 +188,7 @@ func TestLongestPrefixAgainstTheSlowWay(t *testing.T) {
 func TestDeparturesKeepTheRate(t *testing.T) {
 	d := open(t, pe1, EDT, 8)
 	packet := frame(addr("10.1.0.1"), addr("10.2.0.1"), make([]byte, 958)) // 1,000 bytes
-	d.SetRate(3, 1e4, 550_000_000) // 100 ms a packet, 5.5 packets of queue: slow, so that a busy machine changes nothing
+	d.SetRate(3, 1e4, 550_000_000)                                         // 100 ms a packet, 5.5 packets of queue: slow, so that a busy machine changes nothing
 	var departures []uint64
 	drops := 0
 	for range 10 {
