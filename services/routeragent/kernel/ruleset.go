@@ -3,11 +3,14 @@ package kernel
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
@@ -161,11 +164,37 @@ func hash[K any](name string, keys []K, rules []bpf.ClassifierRule) (*ebpf.Map, 
 	if err != nil {
 		return nil, fmt.Errorf("make rule map: %w", err)
 	}
-	if _, err := m.BatchUpdate(keys, rules, nil); err != nil {
+	if err := fill(m, keys, rules); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("fill rule map: %w", err)
 	}
 	return m, nil
+}
+
+// refills is how often a kernel may be waited for without any progress, refill how long each time.
+const (
+	refills = 200
+	refill  = 5 * time.Millisecond
+)
+
+// fill writes in batches. The kernel takes the entries from a small cache that it
+// refills beside us, in User-Mode Linux only once per tick of its clock: a cache
+// that is empty is no lack of memory.
+func fill[K any](m *ebpf.Map, keys []K, rules []bpf.ClassifierRule) error {
+	for waited := 0; len(keys) > 0; waited++ {
+		n, err := m.BatchUpdate(keys, rules, nil)
+		if err != nil && (!errors.Is(err, unix.ENOMEM) || waited == refills) {
+			return err
+		}
+		keys, rules = keys[n:], rules[n:]
+		if err != nil {
+			time.Sleep(refill)
+		}
+		if n > 0 {
+			waited = 0
+		}
+	}
+	return nil
 }
 
 // digest tells whether two lists of rules are the same, whatever their order costs.
