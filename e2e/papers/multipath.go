@@ -60,7 +60,7 @@ const (
 // fig3 is N parallel links of 100 Mbit/s; the longest is 1 + difference times the 10 ms of the shortest, the rest
 // evenly between. The papers say "100 % different" and not more.
 func fig3(paths int, difference, loss float64) mesh {
-	m := mesh{name: fmt.Sprintf("fig3 %d %g %g", paths, difference, loss), links: map[string]meshLink{}, loss: loss, peak: 10e6, seconds: 10}
+	m := mesh{name: fmt.Sprintf("fig3 %d %g %g", paths, difference, loss), links: map[string]meshLink{}, loss: loss, peak: 10e6, seconds: 13}
 	for i := range paths {
 		delay := 10.0
 		if paths > 1 {
