@@ -164,7 +164,7 @@ func hash[K any](name string, keys []K, rules []bpf.ClassifierRule) (*ebpf.Map, 
 	if err != nil {
 		return nil, fmt.Errorf("make rule map: %w", err)
 	}
-	if err := fill(m, keys, rules); err != nil {
+	if err := fillMap(m, keys, rules); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("fill rule map: %w", err)
 	}
@@ -177,10 +177,10 @@ const (
 	refill  = 5 * time.Millisecond
 )
 
-// fill writes in batches. The kernel takes the entries from a small cache that it
+// fillMap writes in batches. The kernel takes the entries from a small cache that it
 // refills beside us, in User-Mode Linux only once per tick of its clock: a cache
 // that is empty is no lack of memory.
-func fill[K any](m *ebpf.Map, keys []K, rules []bpf.ClassifierRule) error {
+func fillMap[K any](m *ebpf.Map, keys []K, rules []bpf.ClassifierRule) error {
 	for waited := 0; len(keys) > 0; waited++ {
 		n, err := m.BatchUpdate(keys, rules, nil)
 		if err != nil && (!errors.Is(err, unix.ENOMEM) || waited == refills) {
