@@ -41,7 +41,7 @@ func hntes3() Experiment {
 			if len(c.queues) == 3 && udp > 0 {
 				row.Relative, row.Absolute = 0.5, 0.3
 				row.Why = "reordering decides, by the pattern in which bursts meet in one run; the paper expects other runs to differ (III-E.2); half either way, or 0.3 Gbit/s"
-				row.Note = "how often a served burst of the scavenger queue comes before its predecessors depends on the router's unstated measuring interval of in-profile rates and on the hosts' tolerance of reordering (Linux raises its threshold of duplicates when it sees reordering, the twin's hosts do not)"
+				row.Note = reorderNote
 			}
 			e.Rows = append(e.Rows, row)
 		}
@@ -83,13 +83,17 @@ func hntes4() Experiment {
 		e.Cases = append(e.Cases, Case{Name: c.name, Run: func(r *Recorder) error { return tableIVColumn(r, c.name, c.queues, c.scavenger) }})
 		run := "one run decides by its bursts; the paper expects other runs to differ"
 		e.Rows = append(e.Rows,
-			score.Row{Key: c.name + " through", Item: "table IV", What: "throughput, " + c.name, Unit: "Gbit/s", Paper: c.through, Relative: pick(c.order < 5000 && c.lost > 100, 0.1, 0.5), Why: pick(c.lost > 100, "the line less the UDP, less the start", run)},
+			score.Row{Key: c.name + " through", Item: "table IV", What: "throughput, " + c.name, Unit: "Gbit/s", Paper: c.through, Relative: pick(c.order < 5000 && c.lost > 100, 0.1, 0.5), Why: pick(c.lost > 100, "the line less the UDP, less the start", run), Note: pick(c.scavenger < 0, wredNote, reorderNote)},
 			score.Row{Key: c.name + " order", Item: "table IV", What: "out-of-sequence packets, " + c.name, Paper: c.order, Relative: 1, Why: "a count of rare bursts: a factor of two", Note: orderNote},
-			score.Row{Key: c.name + " lost", Item: "table IV", What: "lost packets, " + c.name, Paper: c.lost, Relative: pick(c.lost > 100, 0.5, 1.0), Absolute: 15, Why: pick(c.lost == 0, "printed as none; 15 as in the WRED column", "the overshoot of one slow start")})
+			score.Row{Key: c.name + " lost", Item: "table IV", What: "lost packets, " + c.name, Paper: c.lost, Relative: pick(c.lost > 100, 0.5, 1.0), Absolute: 15, Why: pick(c.lost == 0, "printed as none; 15 as in the WRED column", "the overshoot of one slow start"), Note: wredNote})
 	}
 	e.Rows = append(e.Rows, score.Row{Key: "first", Item: "III-E.2", What: "first second, 2-queues", Unit: "Gbit/s", Paper: 5.7, Relative: 0.15, Why: "slow start from an unstated initial window"})
 	return e
 }
+
+const wredNote = "Junos reads a drop profile at the buffer's fill in whole percent, averaged over time: bursts of less than 1 % of 75 MB drop nothing there. The twin takes the paper's word, probability equal to the fill at every instant, and its hosts' bursts of eight segments and more are dropped from"
+
+const reorderNote = "how often a served burst of the scavenger queue comes before its predecessors depends on the router's unstated measuring interval of in-profile rates and on the hosts' tolerance of reordering (Linux raises its threshold of duplicates when it sees reordering, the twin's hosts do not)"
 
 const orderNote = "the paper counts with tcptrace in a capture of unstated length; the twin counts every arrival that is not the expected segment over 200 s, retransmissions included"
 

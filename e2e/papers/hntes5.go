@@ -12,6 +12,10 @@ import (
 // slowGrowth explains the one thing the testbed's hosts did that H-TCP as published does not.
 const slowGrowth = "after a loss the paper's windows grow by about 5 segments per round trip (experiment 7: 34 to 47.9 ms in 61 s), a twentieth of H-TCP's law 50 s after a loss; something in the hosts that the paper does not state held them back, and the twin's flows meet the buffer's end again where the paper's do not"
 
+const overshootNote = "the buffer overflows once, as in the paper, but in the twin one flow loses all of it: TCP1 after 20 s of H-TCP's growth adds faster than TCP2, whose slow start a full host interface ended"
+
+const fairNote = "who is halved in the one overflow decides the next minute"
+
 type hntes5Run struct{ tcp1, tcp2 engine.TCPResult }
 
 // hntes5Play runs TCP1 from E2 and TCP2 from E1 over 51-151 s. TCP1 starts at 31 instead of 0: alone it only fills the line.
@@ -63,7 +67,7 @@ func windowRows(item, key, span string, values [2][4]float64) []score.Row {
 		name := fmt.Sprintf("%s tcp%d ", key, i+1)
 		what := fmt.Sprintf("TCP%d, t = %s, ", i+1, span)
 		rows = append(rows, score.Row{Key: name + "retx", Item: item, What: what + "retransmissions", Paper: v[0], Relative: 1, Absolute: 10,
-			Why: "a count of random drops in one run: a factor of two, or 10 where few", Note: "the drop probability follows the fill of a queue that is nearly empty: hosts' bursts, which the paper does not describe, decide it"})
+			Why: "a count of random drops in one run: a factor of two, or 10 where few", Note: wredNote})
 		for j, stat := range []string{"min", "median", "max"} {
 			rows = append(rows, score.Row{Key: name + stat, Item: item, What: what + stat, Unit: "Gbit/s", Paper: v[j+1], Relative: 0.4, Absolute: 0.3,
 				Why: "an order statistic of one run in which few random losses decide who has the line: 40 %, or 0.3 Gbit/s", Note: "follows from the number of losses, see retransmissions"})
@@ -106,12 +110,12 @@ func hntes5Similar() Experiment {
 	e.Rows = []score.Row{
 		{Key: "tcp1 50", Item: "III-F.2", What: "TCP1 alone", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Why: "the line's rate"},
 		{Key: "tcp1 51", Item: "III-F.2", What: "TCP1 in TCP2's first second", Unit: "Gbit/s", Paper: 7.1, Relative: 0.3, Why: "how fast slow start takes its share, from an unstated initial window"},
-		{Key: "retx1", Item: "III-F.2", What: "TCP1's retransmissions, second 52, 2-queues", Paper: 2418, Relative: 0.5, Why: once, Note: "the twin's TCP1 is below its window when the buffer fills, so that only TCP2's growing window loses"},
-		{Key: "retx2", Item: "III-F.2", What: "TCP2's retransmissions, second 52, 2-queues", Paper: 3818, Relative: 0.5, Why: once},
+		{Key: "retx1", Item: "III-F.2", What: "TCP1's retransmissions, second 52, 2-queues", Paper: 2418, Relative: 0.5, Why: once, Note: overshootNote},
+		{Key: "retx2", Item: "III-F.2", What: "TCP2's retransmissions, second 52, 2-queues", Paper: 3818, Relative: 0.5, Why: once, Note: overshootNote},
 		{Key: "later", Item: "III-F.2", What: "retransmissions of both afterwards, 2-queues", Paper: 0, Absolute: 10, Why: "printed as none", Note: slowGrowth},
-		{Key: "jain 2q", Item: "III-F.2", What: "Jain's index, t = 51-151, 2-queues", Paper: 0.97, Absolute: 0.05, Why: "two digits of one run; 0.05 is a throughput ratio of 1.6 instead of 1.4"},
-		{Key: "jain wred", Item: "III-F.2", What: "Jain's index, t = 51-151, policing and WRED", Paper: 0.8, Absolute: 0.1, Why: "random losses of one run"},
-		{Key: "mean1", Item: "III-F.2", What: "TCP1's mean, t = 70-151, WRED", Unit: "Gbit/s", Paper: 6.86, Relative: 0.4, Why: "random losses of one run"},
+		{Key: "jain 2q", Item: "III-F.2", What: "Jain's index, t = 51-151, 2-queues", Paper: 0.97, Absolute: 0.05, Why: "two digits of one run; 0.05 is a throughput ratio of 1.6 instead of 1.4", Note: fairNote},
+		{Key: "jain wred", Item: "III-F.2", What: "Jain's index, t = 51-151, policing and WRED", Paper: 0.8, Absolute: 0.1, Why: "random losses of one run", Note: wredNote},
+		{Key: "mean1", Item: "III-F.2", What: "TCP1's mean, t = 70-151, WRED", Unit: "Gbit/s", Paper: 6.86, Relative: 0.4, Why: "random losses of one run", Note: wredNote},
 		{Key: "mean2", Item: "III-F.2", What: "TCP2's mean, t = 70-151, WRED", Unit: "Gbit/s", Paper: 2.35, Relative: 0.4, Why: "random losses of one run"},
 	}
 	e.Rows = append(e.Rows, windowRows("table V", "51", "51-53", [2][4]float64{{227, 2.56, 4.84, 6.31}, {32, 0.46, 0.5, 1.03}})...)
