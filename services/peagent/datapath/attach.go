@@ -44,29 +44,19 @@ func (d *Datapath) Attach(port string, side Side) error {
 			Fd:          p.FD(), Name: filterName, DirectAction: true,
 		})
 		if err != nil {
-			return fmt.Errorf("attach to %s: %w", port, err)
+			return fmt.Errorf("attach to %s (it needs clsact; is there an ingress qdisc?): %w", port, err)
 		}
 	}
 	return nil
 }
 
+// clsact makes the hooks, unless somebody has. The kernel is not asked first: it
+// would list the qdiscs of all ports, and a PE has thousands.
 func clsact(l netlink.Link) error {
-	list, err := netlink.QdiscList(l)
-	if err != nil {
-		return fmt.Errorf("list qdiscs: %w", err)
-	}
-	for _, q := range list {
-		switch q.Type() {
-		case "clsact":
-			return nil
-		case "ingress":
-			return errors.New("has an ingress qdisc of someone else's; the programs need clsact")
-		}
-	}
-	err = netlink.QdiscAdd(&netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
+	err := netlink.QdiscAdd(&netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
 		LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}})
-	if err != nil {
-		return fmt.Errorf("add clsact: %w", err)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add clsact (an ingress qdisc of someone else's must go first): %w", err)
 	}
 	return nil
 }
