@@ -164,7 +164,7 @@ type world struct {
 func newWorld(t *testing.T, onJunos ...string) *world {
 	t.Helper()
 	w := &world{t: t, routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
-		RollbackAfter: 12 * time.Second, VerifyFor: time.Second, CallTimeout: 3 * time.Second, CommitTimeout: 3 * time.Second, LockTTL: 2 * time.Second,
+		RollbackAfter: 30 * time.Second, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Second, LockTTL: 2 * time.Second,
 	}}
 	certs := gnmitest.NewCerts(t)
 	inv := &device.Inventory{}
@@ -236,7 +236,7 @@ func (w *world) get() *pushv1.ChangeSet {
 
 // await polls the record; the bound is far beyond every time-out of the test's configuration.
 func (w *world) await(what string, until func(*pushv1.ChangeSet) bool) error {
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if until(w.get()) {
 			return nil
 		}

@@ -24,6 +24,10 @@ type filterDraft struct {
 	interfaces map[string]bool
 	rules      []Rule
 	seen       map[matchKey]bool
+	// taken are the sequences of pairs in use.
+	taken map[uint32]bool
+	// classes counts the rules that are no pair's.
+	classes uint32
 }
 
 // matchKey is a Match that can be compared.
@@ -85,13 +89,10 @@ func (d *draft) classify(p Pair, queue, on string) {
 
 func (d *draft) filter(name string) *filterDraft {
 	if d.filters[name] == nil {
-		d.filters[name] = &filterDraft{interfaces: map[string]bool{}, seen: map[matchKey]bool{}}
+		d.filters[name] = &filterDraft{interfaces: map[string]bool{}, seen: map[matchKey]bool{}, taken: map[uint32]bool{}}
 	}
 	return d.filters[name]
 }
-
-// sequenceStep leaves room for an operator who debugs by hand.
-const sequenceStep = 10
 
 // rule adds a rule once per match: several ingress routers may have seen the
 // same pair, and here one rule serves all; a second one would never be reached.
@@ -102,7 +103,7 @@ func (d *draft) rule(filter string, r Rule) {
 		return
 	}
 	f.seen[key] = true
-	r.Sequence = uint32(len(f.rules)+1) * sequenceStep
+	r.Sequence = f.sequence(r)
 	f.rules = append(f.rules, r)
 }
 
@@ -138,7 +139,7 @@ func (c *compiler) plan(router string) RouterPlan {
 	for _, name := range slices.Sorted(maps.Keys(d.filters)) {
 		f := d.filters[name]
 		plan.Filters = append(plan.Filters, Filter{
-			Name: name, Interfaces: slices.Sorted(maps.Keys(f.interfaces)), Rules: f.rules,
+			Name: name, Interfaces: slices.Sorted(maps.Keys(f.interfaces)), Rules: f.sorted(),
 		})
 	}
 	return plan

@@ -26,7 +26,7 @@ func TestWhatOpenConfigSaysOnJunos(t *testing.T) {
 		{"classes by DSCP", plan(filter("edge", lbe)), []string{ocunit.Classifier.Path("te-edge-4"), ocunit.Classifier.Path("te-edge-6"), ocunit.QosInterface.Path("xe-0/0/2.10")}, nil},
 		{"policers", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Drop: true}})), nil, []string{"/qos/scheduler-policies/scheduler-policy[name=te-police-1]: "}},
 		{"a redirect", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Src: src, Dst: dst}})), []string{ocunit.ExplicitPath.Path("te-l")},
-			[]string{ocunit.PrefixSet.Path("te-src-7") + ": version", ocunit.Tunnel.Path("te-l") + ": ", ocunit.ForwardingPolicy.Path("te-ingress") + ": version", ocunit.PathSelectionGroup.Path("te-l") + ": deviation"}},
+			[]string{ocunit.Tunnel.Path("te-l") + ": ", ocunit.ForwardingPolicy.Path("te-ingress") + ": version", ocunit.PathSelectionGroup.Path("te-l") + ": deviation"}},
 		{"RED", plan(alpha(func(q *document.Queue) { q.RED = &document.Curve{Min: 20, Max: 80, Probability: 10} })), []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]"}, nil},
 		{"WRED", plan(alpha(func(q *document.Queue) { q.WRED = []document.Curve{{Min: 20, Max: 80, Probability: 10}} })), nil, []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]: "}},
 	} {

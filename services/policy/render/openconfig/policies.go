@@ -2,8 +2,6 @@ package openconfig
 
 import (
 	"fmt"
-	"net/netip"
-	"strings"
 
 	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/services/policy/compile"
@@ -28,7 +26,7 @@ func (r *renderer) policies() {
 
 // everything is the address family of a rule that says nothing of addresses: an
 // empty container would be no condition at all, and vanish.
-var everything = map[string]netip.Prefix{"ipv4": netip.MustParsePrefix("0.0.0.0/0"), "ipv6": netip.MustParsePrefix("::/0")}
+var everything = map[string]string{"ipv4": "0.0.0.0/0", "ipv6": "::/0"}
 
 // rulesOf makes one rule of one that names addresses, and one per family of the others.
 func rulesOf(rule compile.Rule) []any {
@@ -69,13 +67,15 @@ func oneRule(rule compile.Rule, sequence uint32, family string) object {
 	return out
 }
 
+// conditions names addresses in the rule itself: a rule has one of each, and 20,000 pairs with two prefix sets each
+// are twice the bytes and more than twice the router's work.
 func conditions(rule compile.Rule, family string) object {
 	m, out := rule.Match, object{}
 	if m.Src.IsValid() {
-		out["source-address-prefix-set"] = srcSet(rule)
+		out["source-address"] = m.Src.String()
 	}
 	if m.Dst.IsValid() {
-		out["destination-address-prefix-set"] = dstSet(rule)
+		out["destination-address"] = m.Dst.String()
 	}
 	if len(m.DSCPs) > 0 {
 		out["dscp-set"] = codePoints(rule)
@@ -84,7 +84,7 @@ func conditions(rule compile.Rule, family string) object {
 		out["protocol"] = uint8(m.Protocol)
 	}
 	if len(out) == 0 {
-		out["destination-address-prefix-set"] = netSet(everything[family])
+		out["destination-address"] = everything[family]
 	}
 	return out
 }
@@ -101,52 +101,6 @@ func portsOf(m compile.Match) object {
 		}
 	}
 	return out
-}
-
-// A pair has two sets of its own: sets of one rule are an OR each, so pairs
-// cannot share them (gnmi.md section 1). Those of classes are named by what is
-// in them, and shared.
-func srcSet(r compile.Rule) string { return setOf(r, "src-", r.Match.Src) }
-func dstSet(r compile.Rule) string { return setOf(r, "dst-", r.Match.Dst) }
-
-func setOf(r compile.Rule, side string, p netip.Prefix) string {
-	if r.Pair != "" {
-		return owned(side + r.Pair)
-	}
-	return netSet(p)
-}
-
-func netSet(p netip.Prefix) string {
-	return owned("net-" + strings.ReplaceAll(p.String(), "/", "-"))
-}
-
-func (r *renderer) prefixSets() {
-	seen := map[string]bool{}
-	for _, f := range r.plan.Filters {
-		if isClassifier(f) {
-			continue
-		}
-		for _, rule := range f.Rules {
-			r.prefixSet(seen, srcSet(rule), rule.Match.Src)
-			r.prefixSet(seen, dstSet(rule), rule.Match.Dst)
-			if m := rule.Match; !m.Src.IsValid() && !m.Dst.IsValid() && len(m.DSCPs) == 0 && m.Protocol == 0 {
-				r.prefixSet(seen, netSet(everything["ipv4"]), everything["ipv4"])
-				r.prefixSet(seen, netSet(everything["ipv6"]), everything["ipv6"])
-			}
-		}
-	}
-}
-
-func (r *renderer) prefixSet(seen map[string]bool, name string, p netip.Prefix) {
-	if !p.IsValid() || seen[name] {
-		return
-	}
-	seen[name] = true
-	kind := ocunit.PrefixSet
-	if !p.Addr().Is4() {
-		kind = ocunit.IPv6PrefixSet
-	}
-	r.add(kind, name, entry("name", name, object{"prefix": []string{p.String()}}, nil))
 }
 
 func (r *renderer) bindings() {

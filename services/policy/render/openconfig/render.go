@@ -28,7 +28,6 @@ type object = map[string]any
 // Units renders a plan.
 func Units(p compile.RouterPlan) ([]Unit, error) {
 	r := &renderer{plan: p}
-	r.prefixSets()
 	r.queues()
 	r.scheduler()
 	r.policers()

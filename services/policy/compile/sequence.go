@@ -1,0 +1,53 @@
+package compile
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+)
+
+// Rules keep their numbers from night to night: a pair's comes from its prefixes
+// and not from its place among the others, so that a pair that comes or goes
+// changes one rule of a router that has 20,000, and no counter of another rule.
+
+const (
+	// sequenceStep leaves room for an operator who debugs by hand.
+	sequenceStep = 10
+	// slotBits is room for the pairs of one specificity: 4 million.
+	slotBits = 22
+	// firstClass is behind every pair: (256 bits of prefixes + 1) << slotBits is 1,077,936,128.
+	firstClass = 2_000_000_000
+)
+
+func (f *filterDraft) sequence(r Rule) uint32 {
+	if r.Pair == "" {
+		f.classes++
+		if len(f.taken) > 0 {
+			return firstClass + f.classes*sequenceStep
+		}
+		return f.classes * sequenceStep
+	}
+	n := pairSequence(r.Match)
+	for f.taken[n] { // another pair of the same hash came first: the next free number
+		n++
+	}
+	f.taken[n] = true
+	return n
+}
+
+// pairSequence puts the more specific pair first, so that of two that match a
+// packet the narrower one decides; among equals the order is fixed and means nothing.
+func pairSequence(m Match) uint32 {
+	key, _ := m.Src.MarshalText()
+	key = append(key, ' ')
+	key, _ = m.Dst.AppendText(key)
+	sum := sha256.Sum256(key)
+	slot := binary.BigEndian.Uint32(sum[:]) >> (32 - slotBits)
+	return uint32(256-m.Src.Bits()-m.Dst.Bits())<<slotBits + slot
+}
+
+func (f *filterDraft) sorted() []Rule {
+	slices.SortFunc(f.rules, func(a, b Rule) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return f.rules
+}

@@ -1,0 +1,62 @@
+package compile
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+)
+
+func pairRule(src, dst string) Rule {
+	return Rule{Pair: src + dst, Match: Match{Src: netip.MustParsePrefix(src), Dst: netip.MustParsePrefix(dst)}}
+}
+
+func numbers(rules ...Rule) map[string]uint32 {
+	d := &draft{filters: map[string]*filterDraft{}}
+	for _, r := range rules {
+		d.rule(FilterIngress, r)
+	}
+	out := map[string]uint32{}
+	for _, r := range d.filters[FilterIngress].rules {
+		out[r.Pair+r.Class] = r.Sequence
+	}
+	return out
+}
+
+func TestAPairThatComesOrGoesRenumbersNobody(t *testing.T) {
+	var all []Rule
+	for i := range 2000 {
+		all = append(all, pairRule(fmt.Sprintf("10.%d.%d.0/24", i/250, i%250), "198.51.100.0/24"))
+	}
+	class := Rule{Class: "bulk"}
+	before, after := numbers(append(all[1:], class)...), numbers(append(all, class)...)
+	for name, n := range before {
+		if after[name] != n {
+			t.Errorf("rule of %s was %d, is %d", name, n, after[name])
+		}
+	}
+	if len(after) != len(before)+1 {
+		t.Errorf("%d rules, want one more than %d", len(after), len(before))
+	}
+}
+
+func TestTheNarrowerPairComesFirstAndClassesLast(t *testing.T) {
+	got := numbers(Rule{Pair: "wide", Match: pairRule("10.0.0.0/16", "198.51.100.0/24").Match},
+		Rule{Pair: "narrow", Match: pairRule("10.0.1.0/24", "198.51.100.0/24").Match},
+		Rule{Pair: "host", Match: pairRule("10.0.1.1/32", "198.51.100.7/32").Match},
+		Rule{Pair: "v6", Match: pairRule("::/0", "::/0").Match},
+		Rule{Class: "rest"})
+	for _, order := range [][2]string{{"host", "narrow"}, {"narrow", "wide"}, {"wide", "v6"}, {"v6", "rest"}} {
+		if got[order[0]] >= got[order[1]] {
+			t.Errorf("%s has %d, not before %s with %d", order[0], got[order[0]], order[1], got[order[1]])
+		}
+	}
+}
+
+func TestPairsOfOneHashGetNumbersOfTheirOwn(t *testing.T) {
+	f := &filterDraft{taken: map[uint32]bool{}}
+	r := pairRule("10.0.1.0/24", "198.51.100.0/24")
+	first, second := f.sequence(r), f.sequence(r)
+	if second != first+1 {
+		t.Errorf("numbers %d and %d, want neighbours", first, second)
+	}
+}
