@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/e2e/hntes"
 	"github.com/millrace/millrace/e2e/lab"
 	"github.com/millrace/millrace/e2e/qos"
+	"github.com/millrace/millrace/e2e/scenario"
 )
 
 func labRunCommand() *cobra.Command {
@@ -46,25 +47,7 @@ all measurements is written.`,
 			if hntes.Needed(s) {
 				return runLoop(cmd, s, f, loop)
 			}
-			backend, err := lab.ParseBackend(f.backend)
-			if err != nil {
-				return coded{err, exitUsage}
-			}
-			result, err := qos.Run(cmd.Context(), s, qos.Options{
-				Lab: lab.Options{Name: f.name, Backend: backend, Output: f.output}, Progress: progress(cmd),
-			})
-			if err != nil {
-				return err
-			}
-			if wantJSON(cmd) {
-				err = printValue(cmd, result)
-			} else {
-				err = result.Print(cmd.OutOrStdout())
-			}
-			if err == nil && !result.Pass {
-				return coded{errors.New("an expectation was not met"), exitUnmet}
-			}
-			return err
+			return runPhases(cmd, s, f)
 		},
 	}
 	f.add(cmd)
@@ -72,4 +55,27 @@ all measurements is written.`,
 	all.add(cmd)
 	jsonFlag(cmd)
 	return cmd
+}
+
+// runPhases runs a scenario's phases, each with its policy in force.
+func runPhases(cmd *cobra.Command, s *scenario.Scenario, f labFlags) error {
+	backend, err := lab.ParseBackend(f.backend)
+	if err != nil {
+		return coded{err, exitUsage}
+	}
+	result, err := qos.Run(cmd.Context(), s, qos.Options{
+		Lab: lab.Options{Name: f.name, Backend: backend, Output: f.output}, Progress: progress(cmd),
+	})
+	if err != nil {
+		return err
+	}
+	if wantJSON(cmd) {
+		err = printValue(cmd, result)
+	} else {
+		err = result.Print(cmd.OutOrStdout())
+	}
+	if err == nil && !result.Pass {
+		return coded{errors.New("an expectation was not met"), exitUnmet}
+	}
+	return err
 }

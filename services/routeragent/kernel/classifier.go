@@ -216,98 +216,6 @@ func fromIDs(ids map[string]int) (*objects, error) {
 	return obj, nil
 }
 
-// load puts a rule set into a free slot, unless some slot has it already. No packet sees it yet.
-func (c *classifier) load(policy string, rules []Rule) error {
-	sum := digest(rules)
-	for slot, have := range c.sets {
-		if have == sum {
-			c.slots[policy] = slot
-			c.markHits(rules)
-			return nil
-		}
-	}
-	slot := c.freeSlot()
-	if slot < 0 {
-		return fmt.Errorf("policy %s: more than %d policies", policy, MaxPolicies)
-	}
-	return c.kernel.step("load rules of policy "+policy, func() error {
-		c.clearNewHits(rules)
-		if err := c.obj.put(slot, rules); err != nil {
-			return err
-		}
-		c.slots[policy], c.sets[slot], c.next = slot, sum, slot+1
-		return nil
-	})
-}
-
-// put writes a rule set into a slot nobody points at.
-func (o *objects) put(slot int, rules []Rule) error {
-	set, err := encode(rules)
-	if err != nil {
-		return err
-	}
-	if err := o.putPairs(slot, set); err != nil {
-		return err
-	}
-	return o.Policies.Put(uint32(slot), &set.policy)
-}
-
-func (o *objects) putPairs(slot int, set *ruleset) error {
-	if len(set.keys) > 0 {
-		m, err := hash(bpf.ClassifierMapTePairs, set.keys, set.rules)
-		if err != nil {
-			return err
-		}
-		defer m.Close() // the slot keeps it
-		if err := o.Pairs.Put(uint32(slot), m); err != nil {
-			return err
-		}
-	}
-	if len(set.keys6) > 0 {
-		m, err := hash(bpf.ClassifierMapTePairs6, set.keys6, set.rules6)
-		if err != nil {
-			return err
-		}
-		defer m.Close()
-		return o.Pairs6.Put(uint32(slot), m)
-	}
-	return nil
-}
-
-func (c *classifier) freeSlot() int {
-	for i := range slotCount {
-		if slot := (c.next + i) % slotCount; c.sets[slot] == [32]byte{} {
-			return slot
-		}
-	}
-	return -1
-}
-
-// slotCount is MAX_POLICIES of bpf/maps.h.
-const slotCount = 2 * MaxPolicies
-
-func (c *classifier) markHits(rules []Rule) {
-	if len(c.hits) > 0 {
-		return
-	}
-	for _, r := range rules {
-		c.hits[r.Hit] = true
-	}
-}
-
-// clearNewHits starts counters at zero for rules that were not there before.
-func (c *classifier) clearNewHits(rules []Rule) {
-	zero := make([]bpf.ClassifierHit, ebpf.MustPossibleCPU())
-	for _, r := range rules {
-		if len(c.hits) > 0 && !c.hits[r.Hit] {
-			_ = c.obj.Hits.Put(uint32(r.Hit), zero)
-		}
-	}
-	for _, r := range rules {
-		c.hits[r.Hit] = true
-	}
-}
-
 // point tells the programs which rules, policers and scheduler an interface has. This is the moment of change.
 func (c *classifier) point(name string, s Spec) error {
 	want, index, err := c.portEntry(name, s)
@@ -372,34 +280,6 @@ func (c *classifier) prune(s Spec) error {
 	return c.pruneSets(s)
 }
 
-// pruneSets frees the slots no policy of the spec is in.
-func (c *classifier) pruneSets(s Spec) error {
-	used := map[int]bool{}
-	for policy, slot := range c.slots {
-		if _, ok := s.Policies[policy]; ok {
-			used[slot] = true
-		} else {
-			delete(c.slots, policy)
-		}
-	}
-	for slot := range c.sets {
-		if used[slot] {
-			continue
-		}
-		for _, m := range []*ebpf.Map{c.obj.Pairs, c.obj.Pairs6} {
-			if err := m.Delete(uint32(slot)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-				return fmt.Errorf("unload rules: %w", err)
-			}
-		}
-		// Deleting from a map of maps waits until no packet is in the programs that could still look here.
-		if err := c.obj.Policies.Put(uint32(slot), &bpf.ClassifierPolicy{}); err != nil {
-			return fmt.Errorf("unload rules: %w", err)
-		}
-		delete(c.sets, slot)
-	}
-	return nil
-}
-
 func (c *classifier) verify(s Spec) error {
 	names := wanted(s)
 	if len(names) > 0 && c.obj == nil {
@@ -428,27 +308,4 @@ func (c *classifier) verify(s Spec) error {
 		}
 	}
 	return nil
-}
-
-// Hits reads the counters of rules by slot.
-func (k *Kernel) Hits(slots []int) (map[int]Hit, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	out := map[int]Hit{}
-	if k.bpf.obj == nil {
-		return out, nil
-	}
-	for _, s := range slots {
-		var per []bpf.ClassifierHit
-		if err := k.bpf.obj.Hits.Lookup(uint32(s), &per); err != nil {
-			return nil, fmt.Errorf("read rule counter: %w", err)
-		}
-		var sum Hit
-		for _, h := range per {
-			sum.Packets += h.Packets
-			sum.Octets += h.Octets
-		}
-		out[s] = sum
-	}
-	return out, nil
 }

@@ -112,7 +112,7 @@ func (l *srv6Lab) send(n int, format string) (m1, m2, d int) {
 func TestSRv6PathsCarryPairsOverTheirSegments(t *testing.T) {
 	l := newSRv6Lab(t)
 	held := func() string {
-		out := l.run("r", "ip rule") + l.run("r", "ip -6 rule") + l.run("r", "ip route show table all")
+		out := l.run("r", "ip -4 rule") + l.run("r", "ip -6 rule") + l.run("r", "ip -4 route show table all")
 		for _, line := range strings.Split(l.run("r", "ip -6 route show table all"), "\n") {
 			if !strings.Contains(line, "fe80:") && !strings.Contains(line, "ff00:") { // link-local routes come and go by themselves
 				out += line + "\n"
