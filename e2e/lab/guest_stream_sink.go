@@ -21,7 +21,7 @@ const (
 	streamReceiveBuffer = 16 << 20
 	// streamNap is how long a receiver sleeps when it has read all there is. The
 	// kernel notes when each packet came, so nothing is lost by looking late.
-	streamNap = 5 * time.Millisecond
+	streamNap = 20 * time.Millisecond
 	// A sink ends when nothing has come for streamQuiet after its stream's end, and
 	// at the latest streamDrain after it: a queue that was full empties first.
 	streamQuiet = 500 * time.Millisecond
