@@ -27,7 +27,7 @@ type allFlags struct {
 
 func (a *allFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.all, "all", false, "run every shipped scenario that needs no control plane")
-	cmd.Flags().StringSliceVar(&a.only, "only", nil, "with --all: only scenarios whose name begins so; the others keep the results they had")
+	cmd.Flags().StringSliceVar(&a.only, "only", nil, "with --all: run only scenarios whose name begins so; of the others what they measured last is judged again")
 	cmd.Flags().StringVar(&a.folder, "json-folder", "out/e2e", "with --all: where each scenario's result is kept")
 	cmd.Flags().StringVar(&a.results, "results", "", "with --all: write the table of all results to this Markdown file")
 }
@@ -61,7 +61,7 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 				return err
 			}
 		}
-		result, err := a.kept(s.Name)
+		result, err := a.kept(s)
 		if err != nil {
 			return err
 		}
@@ -96,9 +96,9 @@ func (a *allFlags) keep(r *qos.Result) error {
 	return os.WriteFile(a.file(r.Scenario), append(raw, '\n'), 0o644)
 }
 
-// kept reads a scenario's last result; none where it never ran to its end.
-func (a *allFlags) kept(name string) (*qos.Result, error) {
-	raw, err := os.ReadFile(a.file(name))
+// kept reads a scenario's last measurements, and judges them by the expectations of today; none where it never ran to its end.
+func (a *allFlags) kept(s *scenario.Scenario) (*qos.Result, error) {
+	raw, err := os.ReadFile(a.file(s.Name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -107,8 +107,9 @@ func (a *allFlags) kept(name string) (*qos.Result, error) {
 		err = json.Unmarshal(raw, &r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the result of %s: %w", name, err)
+		return nil, fmt.Errorf("read the result of %s: %w", s.Name, err)
 	}
+	r.Judge(s)
 	return &r, nil
 }
 

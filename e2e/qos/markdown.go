@@ -14,8 +14,8 @@ Written by ` + "`make e2e`" + `; do not edit. Every expectation of every scenari
 unless a scenario says otherwise), what was expected and what was published. *observed* rows are reported and not judged, each with the reason below its table.
 Bounds stand in the scenario files, with their sources.
 
-| scenario | met | not met | observed | seconds | kernel |
-|---|---|---|---|---|---|
+| scenario | met | not met | observed | run (UTC) | seconds | kernel |
+|---|---|---|---|---|---|---|
 `
 
 // Markdown is the page of all results.
@@ -24,7 +24,7 @@ func Markdown(results []*Result) string {
 	b.WriteString(preamble)
 	for _, r := range results {
 		met, unmet, observed := tally(r.Verdicts)
-		fmt.Fprintf(&b, "| [%s](#%s) | %d | %d | %d | %.0f | %s |\n", r.Scenario, anchor(r.Scenario), met, unmet, observed, r.Seconds, r.Backend)
+		fmt.Fprintf(&b, "| [%s](#%s) | %d | %d | %d | %s | %.0f | %s |\n", r.Scenario, anchor(r.Scenario), met, unmet, observed, r.Started.UTC().Format("2006-01-02 15:04"), r.Seconds, r.Backend)
 	}
 	for _, r := range results {
 		r.section(&b)

@@ -175,10 +175,16 @@ func (r *run) judge() {
 		r.metrics[name] = value
 	}
 	lab.AddWindows(r.metrics, r.scenario, out.Phases...)
-	out.Metrics, out.Verdicts, out.Pass = r.metrics, r.scenario.Judge(r.metrics), true
-	for _, v := range out.Verdicts {
-		// A metric that was not measured in a phase that ran is no pass: a claim would vanish.
-		out.Pass = out.Pass && !v.Unmet() && (v.Skipped == "" || len(out.Skipped) > 0)
-	}
+	out.Metrics = r.metrics
+	out.Judge(r.scenario)
 	out.Seconds = time.Since(out.Started).Seconds()
+}
+
+// Judge holds what was measured against a scenario's expectations: those of the run, or newer ones.
+func (r *Result) Judge(s *scenario.Scenario) {
+	r.Verdicts, r.Pass = s.Judge(r.Metrics), true
+	for _, v := range r.Verdicts {
+		// A metric that was not measured in a phase that ran is no pass: a claim would vanish.
+		r.Pass = r.Pass && !v.Unmet() && (v.Skipped == "" || len(r.Skipped) > 0)
+	}
 }
