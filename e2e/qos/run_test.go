@@ -22,7 +22,7 @@ func TestScenarios(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "bin", "millrace")); err != nil {
 		t.Fatalf("bin/millrace is missing: run make build")
 	}
-	for _, name := range []string{"geant-lbe-tables", "fp-dp-1.10"} {
+	for _, name := range []string{"fp-dp-1.9", "fp-dp-1.10"} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("bin/millrace", "lab", "run", name, "--name", name+"-test", "--json")
 			cmd.Dir = root
@@ -51,7 +51,7 @@ func TestScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range all {
-		if l.Name == "geant-lbe-tables-test" || l.Name == "fp-dp-1.10-test" {
+		if l.Name == "fp-dp-1.9-test" || l.Name == "fp-dp-1.10-test" {
 			t.Errorf("lab %s is still up", l.Name)
 		}
 	}
