@@ -21,8 +21,6 @@ func alphaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alpha",
 		Short: "Find and list alpha pairs: prefixes between which huge transfers happen",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(alphaNightlyCommand(), alphaListCommand(), alphaExplainCommand())

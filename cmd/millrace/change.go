@@ -22,8 +22,6 @@ func changeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "change",
 		Short: "Make, look at, approve, apply and roll back change sets",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(changeCreateCommand(), changeListCommand(), changeShowCommand(), changeApproveCommand(), changeApplyCommand(), changeRollbackCommand())

@@ -23,8 +23,6 @@ func flowsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flows",
 		Short: "Import flow records, rank them, and see how far they can be trusted",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(flowsImportCommand(), flowsQualityCommand(), flowsTopCommand())

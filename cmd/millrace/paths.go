@@ -19,8 +19,6 @@ func pathsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "paths",
 		Short: "Show the network and compute paths through it",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(pathsShowCommand(), pathsComputeCommand(), pathsHostAdviceCommand())

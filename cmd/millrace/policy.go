@@ -14,8 +14,6 @@ func policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Check policy files, and see what they make of each router",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(policyCheckCommand(), policyPlanCommand())

@@ -17,8 +17,6 @@ func twinCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "twin",
 		Short: "Predict what a scenario does, without routers",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(twinRunCommand())
 	return cmd

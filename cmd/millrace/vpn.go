@@ -19,8 +19,6 @@ func vpnCommand() *cobra.Command {
 		Use:   "vpn",
 		Short: "Show how VPNs share the core, and change their weights",
 		Long:  "Talks to the agent of a PE (`listen` in its configuration): give its URL with --server.",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(vpnListCommand(), vpnWeightsCommand())

@@ -21,13 +21,13 @@ func (c *Client) StateJSON(ctx context.Context, path string) ([]byte, error) {
 	if refused == nil || ctx.Err() != nil {
 		return doc, refused
 	}
-	leaves, err := c.once(ctx, path)
-	if err != nil {
-		return nil, errors.Join(refused, err)
-	}
 	root, err := ParsePath(path)
 	if err != nil {
 		return nil, err
+	}
+	leaves, err := c.leaves(ctx, root)
+	if err != nil {
+		return nil, errors.Join(refused, err)
 	}
 	tree := map[string]any{}
 	for _, l := range leaves {
@@ -46,33 +46,22 @@ type leaf struct {
 	value any
 }
 
-// errSynced ends a stream that a router leaves open after its sync_response.
-var errSynced = errors.New("synchronized")
-
-func (c *Client) once(ctx context.Context, path string) ([]leaf, error) {
-	list, err := stream(&gnmi.Subscription{}, []string{path})
+func (c *Client) leaves(ctx context.Context, root *gnmi.Path) ([]leaf, error) {
+	notifications, err := c.Once(ctx, c.encoding(), root)
 	if err != nil {
 		return nil, err
 	}
-	list.Mode = gnmi.SubscriptionList_ONCE
 	var out []leaf
-	err = c.Subscribe(ctx, list, func(r *gnmi.SubscribeResponse) error {
-		for _, u := range r.GetUpdate().GetUpdate() {
+	for _, n := range notifications {
+		for _, u := range n.GetUpdate() {
 			v, err := scalar(u.GetVal())
 			if err != nil {
-				return err
+				return nil, err
 			}
-			out = append(out, leaf{Join(r.GetUpdate().GetPrefix(), u.GetPath()).GetElem(), v})
+			out = append(out, leaf{Join(n.GetPrefix(), u.GetPath()).GetElem(), v})
 		}
-		if r.GetSyncResponse() {
-			return errSynced
-		}
-		return nil
-	})
-	if errors.Is(err, errSynced) {
-		err = nil
 	}
-	return out, err
+	return out, nil
 }
 
 func scalar(v *gnmi.TypedValue) (any, error) {

@@ -2,6 +2,7 @@ package gnmiclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,27 @@ func (c *Client) GetRaw(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetRes
 	return r, nil
 }
 
-// SubscribeIn is Subscribe in the encoding the list names.
-func (c *Client) SubscribeIn(ctx context.Context, list *gnmi.SubscriptionList, handle func(*gnmi.SubscribeResponse) error) error {
-	return c.subscribe(ctx, list, handle)
+// errSynced ends a stream that a router leaves open after its sync_response, as some do.
+var errSynced = errors.New("synchronized")
+
+// Once subscribes ONCE in the given encoding, and returns what came up to the sync_response; after an error, what came before it.
+func (c *Client) Once(ctx context.Context, e gnmi.Encoding, paths ...*gnmi.Path) ([]*gnmi.Notification, error) {
+	list := &gnmi.SubscriptionList{Mode: gnmi.SubscriptionList_ONCE, Encoding: e}
+	for _, p := range paths {
+		list.Subscription = append(list.Subscription, &gnmi.Subscription{Path: p})
+	}
+	var out []*gnmi.Notification
+	err := c.subscribe(ctx, list, func(r *gnmi.SubscribeResponse) error {
+		if n := r.GetUpdate(); n != nil {
+			out = append(out, n)
+		}
+		if r.GetSyncResponse() {
+			return errSynced
+		}
+		return nil
+	})
+	if errors.Is(err, errSynced) {
+		err = nil
+	}
+	return out, err
 }

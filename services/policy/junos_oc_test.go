@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/internal/junosconf/yangtest"
 	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/render/junos"
 	"github.com/millrace/millrace/services/policy/render/openconfig"

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/internal/junosconf"
-	"github.com/millrace/millrace/internal/junosconf/yangtest"
+	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/render/junos"
 )

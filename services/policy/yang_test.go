@@ -1,40 +1,26 @@
 package policy
 
 import (
-	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
-// yangDir is the OpenConfig release v5.9.0: MILLRACE_YANG, or beside the repository.
+// yangDir is the OpenConfig release v5.9.0.
 func yangDir(t *testing.T) string {
 	t.Helper()
-	root := os.Getenv("MILLRACE_YANG")
-	if root == "" {
-		root = "../../../shared/yang"
-	}
-	dir := filepath.Join(root, "openconfig")
-	if _, err := os.Stat(filepath.Join(dir, "release/models/qos/openconfig-qos.yang")); err != nil {
-		t.Skipf("the OpenConfig models are missing: set MILLRACE_YANG to the folder that holds openconfig/release/models (%v)", err)
-	}
-	return dir
+	return yangtest.Dir(t, "openconfig", "release/models/qos/openconfig-qos.yang")
 }
 
 func yanglint(t *testing.T, dir string, document []byte) (string, error) {
 	t.Helper()
-	tool, err := exec.LookPath("yanglint")
-	if err != nil {
-		t.Skip("yanglint is missing: install Debian's libyang2-tools")
-	}
 	file := filepath.Join(t.TempDir(), "config.json")
 	if err := os.WriteFile(file, document, 0o600); err != nil {
 		t.Fatal(err)
@@ -58,17 +44,7 @@ func yanglint(t *testing.T, dir string, document []byte) (string, error) {
 		args = append(args, dir+"/release/models/"+m+".yang")
 	}
 	args = append(args, dir+"/third_party/ietf/iana-if-type.yang", "../../yang/te-qos-ext.yang", file)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, tool, args...).CombinedOutput()
-	// The models warn about themselves at length.
-	var kept []string
-	for _, line := range strings.Split(string(out), "\n") {
-		if !strings.HasPrefix(line, "libyang warn:") {
-			kept = append(kept, line)
-		}
-	}
-	return strings.Join(kept, "\n"), err
+	return yangtest.Run(t, args...)
 }
 
 func TestRenderedUnitsAreValidOpenConfig(t *testing.T) {

@@ -1,15 +1,13 @@
 package intent
 
 import (
-	"strings"
-
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
 // Supported lists the configuration leaves that mean something to this agent,
 // by schema path. Anything else that OpenConfig allows is refused: a router
 // that accepts what it does not do lies.
-var Supported = leaves(`
+var Supported = tree.LeafTable(`
 /defined-sets/ipv4-prefix-sets/ipv4-prefix-set/config: name description prefix
 /defined-sets/ipv6-prefix-sets/ipv6-prefix-set/config: name description prefix
 /qos/queues/queue/config: name queue-id
@@ -60,17 +58,6 @@ var Supported = leaves(`
 /network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/p2p-tunnel-attributes/config: destination
 /network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/p2p-tunnel-attributes/p2p-primary-path/p2p-primary-path/config: name path-computation-method explicit-path-name
 `)
-
-func leaves(table string) map[string]bool {
-	out := map[string]bool{}
-	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
-		path, names, _ := strings.Cut(line, ": ")
-		for _, name := range strings.Fields(names) {
-			out[path+"/"+name] = true
-		}
-	}
-	return out
-}
 
 // checkSupported looks at what is not in a configuration found supported before: parts that two share are the same nodes.
 func checkSupported(config, before *tree.Node) error {

@@ -7,12 +7,13 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/millrace/millrace/internal/scratchns"
 )
 
 // ErrMissing means that this kernel lacks a feature a configuration needs.
@@ -59,40 +60,16 @@ func (f Features) Require(s Spec) error {
 	return nil
 }
 
-// Probe tries every feature once in a namespace that is thrown away. Asking the
-// kernel is surer than asking for its version.
-func Probe() (Features, error) {
-	type result struct {
-		f   Features
-		err error
-	}
-	done := make(chan result)
-	go func() {
-		// The thread changes namespace and is not given back: it ends with the goroutine.
-		runtime.LockOSThread()
-		f, err := probeHere()
-		done <- result{f, err}
-	}()
-	r := <-done
-	return r.f, r.err
-}
+// Probe tries every feature once in a namespace that is thrown away.
+func Probe() (Features, error) { return scratchns.Run(probeIn) }
 
-func probeHere() (Features, error) {
-	ns, err := netns.New()
-	if err != nil {
-		return nil, fmt.Errorf("make a namespace to probe the kernel in: %w", err)
-	}
-	defer ns.Close()
+func probeIn(ns netns.NsHandle) (Features, error) {
 	c, err := dial(ns)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "probe0"}, PeerName: "probe1"}
-	if err := c.LinkAdd(veth); err != nil {
-		return nil, fmt.Errorf("make an interface to probe the kernel with: %w", err)
-	}
-	l, err := c.LinkByName("probe0")
+	l, err := c.LinkByName(scratchns.Port)
 	if err != nil {
 		return nil, err
 	}
@@ -142,5 +119,5 @@ func probeBPF(c *conn, index int) error {
 	if err := k.bpf.open(); err != nil {
 		return err
 	}
-	return k.bpf.attach("probe0")
+	return k.bpf.attach(scratchns.Port)
 }

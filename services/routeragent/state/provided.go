@@ -1,10 +1,10 @@
 package state
 
-import "strings"
+import "github.com/millrace/millrace/services/routeragent/tree"
 
 // Provided lists the state leaves that this package fills, by schema path. A
 // test compares it with what a router really answers.
-var Provided = leaves(`
+var Provided = tree.LeafTable(`
 /interfaces/interface/state: name ifindex mtu admin-status oper-status line-rate
 /interfaces/interface/state/counters: in-octets in-pkts in-discards in-errors out-octets out-pkts out-discards out-errors
 /interfaces/interface/ethernet/state: mac-address port-speed
@@ -21,14 +21,3 @@ var Provided = leaves(`
 /network-instances/network-instance/protocols/protocol/ospfv2/areas/area/ted/nodes/node/prefixes/prefix/state: prefix metric
 /network-instances/network-instance/protocols/protocol/ospfv2/areas/area/ted/nodes/node/links/link/state: local-address remote-address remote-router-id igp-metric te-metric maximum-bandwidth adjacency-sid
 `)
-
-func leaves(table string) map[string]bool {
-	out := map[string]bool{}
-	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
-		path, names, _ := strings.Cut(line, ": ")
-		for _, name := range strings.Fields(names) {
-			out[path+"/"+name] = true
-		}
-	}
-	return out
-}

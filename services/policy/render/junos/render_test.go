@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/internal/junosconf"
-	"github.com/millrace/millrace/internal/junosconf/yangtest"
+	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"

@@ -172,25 +172,19 @@ type answer struct {
 
 // once subscribes ONCE, in the first encoding in which something comes.
 func (r *router) once(ctx context.Context, paths ...[]*gnmi.PathElem) ([]answer, error) {
+	var asked []*gnmi.Path
+	for _, p := range paths {
+		asked = append(asked, &gnmi.Path{Elem: p})
+	}
 	var last error
 	for _, e := range r.profile.Encodings {
 		if !r.client.Speaks(e) {
 			continue
 		}
-		list := &gnmi.SubscriptionList{Mode: gnmi.SubscriptionList_ONCE, Encoding: e}
-		for _, p := range paths {
-			list.Subscription = append(list.Subscription, &gnmi.Subscription{Path: &gnmi.Path{Elem: p}})
-		}
+		notifications, err := r.client.Once(ctx, e, asked...)
 		var out []answer
-		err := r.client.SubscribeIn(ctx, list, func(a *gnmi.SubscribeResponse) error {
-			out = append(out, answersOf(a.GetUpdate())...)
-			if a.GetSyncResponse() {
-				return errSynced // some servers leave the stream open
-			}
-			return nil
-		})
-		if errors.Is(err, errSynced) {
-			err = nil
+		for _, n := range notifications {
+			out = append(out, answersOf(n)...)
 		}
 		if len(out) > 0 || errors.Is(lost(err), driver.ErrLost) {
 			return out, err
@@ -199,8 +193,6 @@ func (r *router) once(ctx context.Context, paths ...[]*gnmi.PathElem) ([]answer,
 	}
 	return nil, last
 }
-
-var errSynced = errors.New("synchronized")
 
 func answersOf(n *gnmi.Notification) []answer {
 	var out []answer

@@ -1,5 +1,5 @@
-// Package yangtest validates Junos configuration against Juniper's YANG modules
-// (24.4R1), for tests.
+// Package yangtest validates configuration with yanglint against published
+// models, OpenConfig's release and Juniper's modules (24.4R1), for tests.
 //
 // In: RFC 7951 JSON. Out: what yanglint says. Next: tests of
 // services/policy/render/junos and services/policy.
