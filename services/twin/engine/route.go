@@ -68,6 +68,7 @@ type Route struct {
 	Hops   []Hop
 	Spread Spread
 	Split  []Branch
+	known  int32 // one more than where it begins, once AddRoute has written it down
 }
 
 type split struct {
@@ -79,6 +80,9 @@ type split struct {
 
 // addRoute writes a route down and returns where it begins.
 func (n *Net) addRoute(r Route) (int32, error) {
+	if r.known > 0 {
+		return r.known - 1, nil
+	}
 	if len(r.Hops) == 0 && len(r.Split) == 0 {
 		return 0, fmt.Errorf("a route has no hops: there is no path")
 	}

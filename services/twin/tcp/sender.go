@@ -24,6 +24,9 @@ type Config struct {
 	Algorithm Algorithm
 	// SACK selects RFC 6675; else NewReno.
 	SACK bool
+	// NS2 selects the NewReno of papers 000 and 003, which is ns-2's of February 2001, timers and all. It knows Reno's
+	// growth only, and neither MinimumRTO nor SACK.
+	NS2 bool
 	// Threshold is how many duplicates mean a loss. Default 3; papers 000 and 003 raise it.
 	Threshold int
 	// Window is the receiver's, in segments. Default 65536.
@@ -70,6 +73,7 @@ type Sender struct {
 	board          scoreboard
 	rtt            estimator
 	cc             congestion
+	ns2            ns2
 
 	// Retransmissions, halvings of the window and timeouts.
 	Retransmissions, Reductions, Timeouts int64
@@ -80,7 +84,10 @@ func NewSender(c Config) *Sender {
 	c = c.withDefaults()
 	s := &Sender{Config: c, Deadline: Never, cwnd: c.Initial, ssthresh: math.Inf(1), cc: newCongestion(c.Algorithm)}
 	s.rtt = estimator{rto: max(second, c.MinimumRTO), minimum: c.MinimumRTO}
-	if c.SACK {
+	switch {
+	case c.NS2:
+		s.ns2, s.ssthresh = newNS2(), float64(c.Window)
+	case c.SACK:
 		s.board = newScoreboard(c.Window, c.Threshold)
 	}
 	return s
@@ -100,9 +107,12 @@ func (s *Sender) Done() bool { return s.una >= s.Segments }
 
 // Next is the segment to send now, if the windows let one go.
 func (s *Sender) Next(now Time) (seq int64, retransmission, ok bool) {
-	if s.SACK {
+	switch {
+	case s.NS2:
+		seq, ok = s.nextNS2(now)
+	case s.SACK:
 		seq, ok = s.nextSACK()
-	} else {
+	default:
 		seq, ok = s.nextReno()
 	}
 	if !ok {
@@ -114,9 +124,17 @@ func (s *Sender) Next(now Time) (seq int64, retransmission, ok bool) {
 	}
 	s.high = max(s.high, s.nxt)
 	if s.Deadline == Never {
-		s.Deadline = now + s.rtt.rto
+		s.Deadline = now + s.interval()
 	}
 	return seq, retransmission, true
+}
+
+// interval of the retransmission timer.
+func (s *Sender) interval() Time {
+	if s.NS2 {
+		return s.ns2.timeout()
+	}
+	return s.rtt.rto
 }
 
 // nextReno sends within the window from una; a timeout has set nxt back (RFC 5681).
@@ -157,6 +175,10 @@ func (s *Sender) Reduce(now Time) {
 // high too; rtt is the age of the segment that caused it.
 func (s *Sender) Ack(now Time, ack, low, high int64, rtt Time) {
 	if ack < s.una {
+		return
+	}
+	if s.NS2 {
+		s.ackNS2(now, ack)
 		return
 	}
 	acked := ack - s.una
@@ -201,6 +223,10 @@ func (s *Sender) reduce(now Time, flight float64) {
 func (s *Sender) Expire(now Time) {
 	s.Deadline = Never
 	if s.una >= s.high {
+		return
+	}
+	if s.NS2 {
+		s.expireNS2(now)
 		return
 	}
 	flight := float64(s.nxt - s.una)

@@ -130,14 +130,14 @@ func TestALostTailWaitsForTheTimer(t *testing.T) {
 func TestEverythingArrivesWhateverIsLost(t *testing.T) {
 	for seed := range int64(12) {
 		for _, policy := range []Policy{Immediate, Delayed, Modified} {
-			for _, c := range []Config{{}, {Threshold: 6}, {SACK: true}, {SACK: true, Algorithm: HTCP, Threshold: 6}, {SACK: true, Algorithm: Cubic}} {
+			for _, c := range []Config{{}, {Threshold: 6}, {NS2: true}, {NS2: true, Threshold: 6}, {SACK: true}, {SACK: true, Algorithm: HTCP, Threshold: 6}, {SACK: true, Algorithm: Cubic}} {
 				c.Segments, c.Window = 300, 60
 				drop := func(seq int64, n int) bool {
 					x := uint64(seq*2654435761+int64(n)*40503+seed*97) * 0x9e3779b97f4a7c15
 					return x>>56 < 25 // a tenth
 				}
 				p := newPipe(c, policy, drop)
-				p.run(400_000, 30)
+				p.run(800_000, 30)
 				if !p.s.Done() || p.r.Next() != 300 {
 					t.Fatalf("seed %d, policy %d, %+v: stopped at %d of 300", seed, policy, c, p.s.Una())
 				}
