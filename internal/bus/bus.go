@@ -28,6 +28,7 @@ const (
 	// TopicTopology is compacted: a new subscriber gets the last message of every key first.
 	TopicTopology = "millrace.topology.v1"
 	TopicEvents   = "millrace.events.v1"
+	TopicVPN      = "millrace.vpn.v1"
 )
 
 // Compacted lists the topics whose last message per key is kept for late subscribers.

@@ -13,7 +13,7 @@ type Configuration struct {
 	Store store.Configuration `yaml:"store"`
 	// Retention is how long flow records are kept after their start; 0 keeps them for ever.
 	Retention time.Duration `yaml:"retention"`
-	// TelemetryRetention is the same for counters.
+	// TelemetryRetention is the same for counters and for samples of VPN flows.
 	TelemetryRetention time.Duration `yaml:"telemetry_retention"`
 	// Linger is how long an insert waits for more messages to share it with.
 	Linger time.Duration `yaml:"linger"`

@@ -301,13 +301,13 @@ func TestRetentionFollowsTheConfiguration(t *testing.T) {
 func TestMigrationsRunOnceAndRefuseTheFuture(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, testConfiguration(dir))
-	if n := r.count("SELECT count() FROM migrations"); n != 2 {
-		t.Errorf("%d migrations noted, want 2", n)
+	if n := r.count("SELECT count() FROM migrations"); n != 3 {
+		t.Errorf("%d migrations noted, want 3", n)
 	}
 	r.stop()
 	r = newRig(t, testConfiguration(dir))
-	if n := r.count("SELECT count() FROM migrations"); n != 2 {
-		t.Errorf("%d migrations noted after a restart, want 2", n)
+	if n := r.count("SELECT count() FROM migrations"); n != 3 {
+		t.Errorf("%d migrations noted after a restart, want 3", n)
 	}
 	db := *r.comp.db.Load()
 	if err := db.Insert(t.Context(), store.Batch{Table: "migrations", Columns: []store.Column{

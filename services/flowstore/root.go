@@ -1,8 +1,8 @@
 // Package flowstore keeps flow records and router counters in ClickHouse and
 // answers questions about them. It is the only reader and writer of its tables.
 //
-// In: FlowBatch from collectors/flow and CounterBatch from collectors/telemetry,
-// over the bus. Out: fixed intervals (the first step of alpha-flow detection,
+// In: FlowBatch from collectors/flow, CounterBatch from collectors/telemetry and
+// SampleBatch from services/vpn, over the bus. Out: fixed intervals (the first step of alpha-flow detection,
 // paper 002 section II), last-seen times, rankings, counter series. Next:
 // services/alpha and services/dashboard.
 package flowstore
@@ -39,6 +39,7 @@ type Component struct {
 	db        atomic.Pointer[store.DB] // set while started
 	flows     *committer[flowBatch]
 	telemetry *committer[[]counter]
+	vpn       *committer[vpnSamples]
 	busy      busy
 
 	cancel context.CancelFunc
@@ -69,10 +70,12 @@ func (c *Component) Start(ctx context.Context) error {
 	c.db.Store(&db)
 	c.flows = newCommitter(c.cfg, (&flowWriter{db, c.metrics}).insert)
 	c.telemetry = newCommitter(c.cfg, (&telemetryWriter{db, c.metrics}).insert)
+	c.vpn = newCommitter(c.cfg, (&vpnWriter{db, c.metrics}).insert)
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
 	c.wg.Go(func() { c.flows.run(run) })
 	c.wg.Go(func() { c.telemetry.run(run) })
+	c.wg.Go(func() { c.vpn.run(run) })
 	return c.subscribe(run)
 }
 
@@ -83,7 +86,12 @@ func (c *Component) prepare(ctx context.Context, db store.DB) error {
 	if err := setRetention(ctx, db, "flows", "start", c.cfg.Retention); err != nil {
 		return err
 	}
-	return setRetention(ctx, db, "telemetry", "time", c.cfg.TelemetryRetention)
+	for _, table := range []string{"telemetry", "vpn_flows", "vpn_fairness"} {
+		if err := setRetention(ctx, db, table, "time", c.cfg.TelemetryRetention); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // subscribe joins the group once per worker, because a member is given one
@@ -96,6 +104,9 @@ func (c *Component) subscribe(ctx context.Context) error {
 		}
 		if err := c.deps.Bus.Subscribe(ctx, bus.TopicTelemetry, group, c.takeTelemetry); err != nil {
 			return fmt.Errorf("subscribe to telemetry: %w", err)
+		}
+		if err := c.deps.Bus.Subscribe(ctx, bus.TopicVPN, group, c.takeVPN); err != nil {
+			return fmt.Errorf("subscribe to VPN flows: %w", err)
 		}
 	}
 	return nil

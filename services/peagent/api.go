@@ -12,9 +12,13 @@ import (
 )
 
 // Handler serves VpnService.
-func (a *Agent) Handler() (string, http.Handler) { return vpnv1connect.NewVpnServiceHandler(api{a}) }
+func (a *Agent) Handler() (string, http.Handler) { return vpnv1connect.NewVpnServiceHandler(api{agent: a}) }
 
-type api struct{ agent *Agent }
+// api is VpnService for one PE; what concerns the network is the control plane's.
+type api struct {
+	vpnv1connect.UnimplementedVpnServiceHandler
+	agent *Agent
+}
 
 // Flows implements VpnService.
 func (s api) Flows(context.Context, *connect.Request[vpnv1.FlowsRequest]) (*connect.Response[vpnv1.FlowsResponse], error) {

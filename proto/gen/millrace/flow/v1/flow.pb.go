@@ -1461,6 +1461,378 @@ func (x *TelemetryPoint) GetValue() uint64 {
 	return 0
 }
 
+type VpnSeriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	From  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// Only this VPN; empty: all.
+	Vpn           string `protobuf:"bytes,3,opt,name=vpn,proto3" json:"vpn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VpnSeriesRequest) Reset() {
+	*x = VpnSeriesRequest{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VpnSeriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VpnSeriesRequest) ProtoMessage() {}
+
+func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VpnSeriesRequest.ProtoReflect.Descriptor instead.
+func (*VpnSeriesRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *VpnSeriesRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *VpnSeriesRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *VpnSeriesRequest) GetVpn() string {
+	if x != nil {
+		return x.Vpn
+	}
+	return ""
+}
+
+type VpnSeriesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Flows         []*VpnFlowSeries       `protobuf:"bytes,1,rep,name=flows,proto3" json:"flows,omitempty"`
+	Fairness      []*VpnFairness         `protobuf:"bytes,2,rep,name=fairness,proto3" json:"fairness,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VpnSeriesResponse) Reset() {
+	*x = VpnSeriesResponse{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VpnSeriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VpnSeriesResponse) ProtoMessage() {}
+
+func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VpnSeriesResponse.ProtoReflect.Descriptor instead.
+func (*VpnSeriesResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *VpnSeriesResponse) GetFlows() []*VpnFlowSeries {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *VpnSeriesResponse) GetFairness() []*VpnFairness {
+	if x != nil {
+		return x.Fairness
+	}
+	return nil
+}
+
+// VpnFlowSeries is one VPN flow; where there are many samples, a point is the mean of a step.
+type VpnFlowSeries struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Vpn   string                 `protobuf:"bytes,1,opt,name=vpn,proto3" json:"vpn,omitempty"`
+	// IPv4 addresses of the PEs.
+	Ingress       string      `protobuf:"bytes,2,opt,name=ingress,proto3" json:"ingress,omitempty"`
+	Egress        string      `protobuf:"bytes,3,opt,name=egress,proto3" json:"egress,omitempty"`
+	Points        []*VpnPoint `protobuf:"bytes,4,rep,name=points,proto3" json:"points,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VpnFlowSeries) Reset() {
+	*x = VpnFlowSeries{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VpnFlowSeries) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VpnFlowSeries) ProtoMessage() {}
+
+func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VpnFlowSeries.ProtoReflect.Descriptor instead.
+func (*VpnFlowSeries) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *VpnFlowSeries) GetVpn() string {
+	if x != nil {
+		return x.Vpn
+	}
+	return ""
+}
+
+func (x *VpnFlowSeries) GetIngress() string {
+	if x != nil {
+		return x.Ingress
+	}
+	return ""
+}
+
+func (x *VpnFlowSeries) GetEgress() string {
+	if x != nil {
+		return x.Egress
+	}
+	return ""
+}
+
+func (x *VpnFlowSeries) GetPoints() []*VpnPoint {
+	if x != nil {
+		return x.Points
+	}
+	return nil
+}
+
+type VpnPoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// bit/s.
+	Throughput float64 `protobuf:"fixed64,2,opt,name=throughput,proto3" json:"throughput,omitempty"`
+	FairShare  float64 `protobuf:"fixed64,3,opt,name=fair_share,json=fairShare,proto3" json:"fair_share,omitempty"`
+	// Packets.
+	Window     float64 `protobuf:"fixed64,4,opt,name=window,proto3" json:"window,omitempty"`
+	RttSeconds float64 `protobuf:"fixed64,5,opt,name=rtt_seconds,json=rttSeconds,proto3" json:"rtt_seconds,omitempty"`
+	Loss       float64 `protobuf:"fixed64,6,opt,name=loss,proto3" json:"loss,omitempty"`
+	// Bytes.
+	Queue  float64 `protobuf:"fixed64,7,opt,name=queue,proto3" json:"queue,omitempty"`
+	Weight float64 `protobuf:"fixed64,8,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Packets refused, as a counter.
+	Drops         uint64 `protobuf:"varint,9,opt,name=drops,proto3" json:"drops,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VpnPoint) Reset() {
+	*x = VpnPoint{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VpnPoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VpnPoint) ProtoMessage() {}
+
+func (x *VpnPoint) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VpnPoint.ProtoReflect.Descriptor instead.
+func (*VpnPoint) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *VpnPoint) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *VpnPoint) GetThroughput() float64 {
+	if x != nil {
+		return x.Throughput
+	}
+	return 0
+}
+
+func (x *VpnPoint) GetFairShare() float64 {
+	if x != nil {
+		return x.FairShare
+	}
+	return 0
+}
+
+func (x *VpnPoint) GetWindow() float64 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *VpnPoint) GetRttSeconds() float64 {
+	if x != nil {
+		return x.RttSeconds
+	}
+	return 0
+}
+
+func (x *VpnPoint) GetLoss() float64 {
+	if x != nil {
+		return x.Loss
+	}
+	return 0
+}
+
+func (x *VpnPoint) GetQueue() float64 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *VpnPoint) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *VpnPoint) GetDrops() uint64 {
+	if x != nil {
+		return x.Drops
+	}
+	return 0
+}
+
+type VpnFairness struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Time     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Fairness float64                `protobuf:"fixed64,2,opt,name=fairness,proto3" json:"fairness,omitempty"`
+	Jain     float64                `protobuf:"fixed64,3,opt,name=jain,proto3" json:"jain,omitempty"`
+	Active   uint32                 `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
+	// bit/s of all flows.
+	Throughput    float64 `protobuf:"fixed64,5,opt,name=throughput,proto3" json:"throughput,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VpnFairness) Reset() {
+	*x = VpnFairness{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VpnFairness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VpnFairness) ProtoMessage() {}
+
+func (x *VpnFairness) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VpnFairness.ProtoReflect.Descriptor instead.
+func (*VpnFairness) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *VpnFairness) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *VpnFairness) GetFairness() float64 {
+	if x != nil {
+		return x.Fairness
+	}
+	return 0
+}
+
+func (x *VpnFairness) GetJain() float64 {
+	if x != nil {
+		return x.Jain
+	}
+	return 0
+}
+
+func (x *VpnFairness) GetActive() uint32 {
+	if x != nil {
+		return x.Active
+	}
+	return 0
+}
+
+func (x *VpnFairness) GetThroughput() float64 {
+	if x != nil {
+		return x.Throughput
+	}
+	return 0
+}
+
 var File_millrace_flow_v1_flow_proto protoreflect.FileDescriptor
 
 const file_millrace_flow_v1_flow_proto_rawDesc = "" +
@@ -1580,7 +1952,41 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x06points\x18\x03 \x03(\v2 .millrace.flow.v1.TelemetryPointR\x06points\"V\n" +
 	"\x0eTelemetryPoint\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value*s\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value\"\x80\x01\n" +
+	"\x10VpnSeriesRequest\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x10\n" +
+	"\x03vpn\x18\x03 \x01(\tR\x03vpn\"\x85\x01\n" +
+	"\x11VpnSeriesResponse\x125\n" +
+	"\x05flows\x18\x01 \x03(\v2\x1f.millrace.flow.v1.VpnFlowSeriesR\x05flows\x129\n" +
+	"\bfairness\x18\x02 \x03(\v2\x1d.millrace.flow.v1.VpnFairnessR\bfairness\"\x87\x01\n" +
+	"\rVpnFlowSeries\x12\x10\n" +
+	"\x03vpn\x18\x01 \x01(\tR\x03vpn\x12\x18\n" +
+	"\aingress\x18\x02 \x01(\tR\aingress\x12\x16\n" +
+	"\x06egress\x18\x03 \x01(\tR\x06egress\x122\n" +
+	"\x06points\x18\x04 \x03(\v2\x1a.millrace.flow.v1.VpnPointR\x06points\"\x8a\x02\n" +
+	"\bVpnPoint\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1e\n" +
+	"\n" +
+	"throughput\x18\x02 \x01(\x01R\n" +
+	"throughput\x12\x1d\n" +
+	"\n" +
+	"fair_share\x18\x03 \x01(\x01R\tfairShare\x12\x16\n" +
+	"\x06window\x18\x04 \x01(\x01R\x06window\x12\x1f\n" +
+	"\vrtt_seconds\x18\x05 \x01(\x01R\n" +
+	"rttSeconds\x12\x12\n" +
+	"\x04loss\x18\x06 \x01(\x01R\x04loss\x12\x14\n" +
+	"\x05queue\x18\a \x01(\x01R\x05queue\x12\x16\n" +
+	"\x06weight\x18\b \x01(\x01R\x06weight\x12\x14\n" +
+	"\x05drops\x18\t \x01(\x04R\x05drops\"\xa5\x01\n" +
+	"\vVpnFairness\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
+	"\bfairness\x18\x02 \x01(\x01R\bfairness\x12\x12\n" +
+	"\x04jain\x18\x03 \x01(\x01R\x04jain\x12\x16\n" +
+	"\x06active\x18\x04 \x01(\rR\x06active\x12\x1e\n" +
+	"\n" +
+	"throughput\x18\x05 \x01(\x01R\n" +
+	"throughput*s\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SOURCE_NETFLOW_V5\x10\x01\x12\x15\n" +
@@ -1589,12 +1995,13 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\rSOURCE_NFCAPD\x10\x042\xb5\x01\n" +
 	"\x14FlowCollectorService\x12M\n" +
 	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse(\x01\x12N\n" +
-	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse2\xd7\x02\n" +
+	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse2\xad\x03\n" +
 	"\x10FlowStoreService\x12V\n" +
 	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse0\x01\x12Q\n" +
 	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\x12B\n" +
 	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\x12T\n" +
-	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponseB\xc3\x01\n" +
+	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponse\x12T\n" +
+	"\tVpnSeries\x12\".millrace.flow.v1.VpnSeriesRequest\x1a#.millrace.flow.v1.VpnSeriesResponseB\xc3\x01\n" +
 	"\x14com.millrace.flow.v1B\tFlowProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/flow/v1;flowv1\xa2\x02\x03MFX\xaa\x02\x10Millrace.Flow.V1\xca\x02\x10Millrace\\Flow\\V1\xe2\x02\x1cMillrace\\Flow\\V1\\GPBMetadata\xea\x02\x12Millrace::Flow::V1b\x06proto3"
 
 var (
@@ -1610,7 +2017,7 @@ func file_millrace_flow_v1_flow_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_flow_v1_flow_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(Source)(0),                   // 0: millrace.flow.v1.Source
 	(*FlowBatch)(nil),             // 1: millrace.flow.v1.FlowBatch
@@ -1633,57 +2040,71 @@ var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(*TelemetryResponse)(nil),     // 18: millrace.flow.v1.TelemetryResponse
 	(*TelemetrySeries)(nil),       // 19: millrace.flow.v1.TelemetrySeries
 	(*TelemetryPoint)(nil),        // 20: millrace.flow.v1.TelemetryPoint
-	nil,                           // 21: millrace.flow.v1.ExporterQuality.DropsEntry
-	nil,                           // 22: millrace.flow.v1.ExporterQuality.EventsEntry
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*VpnSeriesRequest)(nil),      // 21: millrace.flow.v1.VpnSeriesRequest
+	(*VpnSeriesResponse)(nil),     // 22: millrace.flow.v1.VpnSeriesResponse
+	(*VpnFlowSeries)(nil),         // 23: millrace.flow.v1.VpnFlowSeries
+	(*VpnPoint)(nil),              // 24: millrace.flow.v1.VpnPoint
+	(*VpnFairness)(nil),           // 25: millrace.flow.v1.VpnFairness
+	nil,                           // 26: millrace.flow.v1.ExporterQuality.DropsEntry
+	nil,                           // 27: millrace.flow.v1.ExporterQuality.EventsEntry
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
 }
 var file_millrace_flow_v1_flow_proto_depIdxs = []int32{
 	2,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
-	23, // 1: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
-	23, // 2: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
+	28, // 1: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
+	28, // 2: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
 	0,  // 3: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
 	1,  // 4: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
 	7,  // 5: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
 	0,  // 6: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
-	21, // 7: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
-	23, // 8: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
-	22, // 9: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
-	23, // 10: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
-	23, // 11: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
-	24, // 12: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
-	23, // 13: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
-	23, // 14: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
+	26, // 7: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
+	28, // 8: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
+	27, // 9: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
+	28, // 10: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
+	28, // 11: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
+	29, // 12: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
+	28, // 13: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
+	28, // 14: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
 	10, // 15: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
 	13, // 16: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
 	10, // 17: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
-	23, // 18: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
-	23, // 19: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
-	23, // 20: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
+	28, // 18: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
+	28, // 19: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
+	28, // 20: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
 	16, // 21: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
 	10, // 22: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
-	23, // 23: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
-	23, // 24: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
+	28, // 23: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
+	28, // 24: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
 	19, // 25: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
 	20, // 26: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
-	23, // 27: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
-	3,  // 28: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
-	5,  // 29: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
-	8,  // 30: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
-	11, // 31: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
-	14, // 32: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
-	17, // 33: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
-	4,  // 34: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
-	6,  // 35: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
-	9,  // 36: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
-	12, // 37: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
-	15, // 38: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
-	18, // 39: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
-	34, // [34:40] is the sub-list for method output_type
-	28, // [28:34] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	28, // 27: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
+	28, // 28: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
+	28, // 29: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
+	23, // 30: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
+	25, // 31: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
+	24, // 32: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
+	28, // 33: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
+	28, // 34: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
+	3,  // 35: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
+	5,  // 36: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
+	8,  // 37: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
+	11, // 38: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
+	14, // 39: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
+	17, // 40: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
+	21, // 41: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
+	4,  // 42: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
+	6,  // 43: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
+	9,  // 44: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
+	12, // 45: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
+	15, // 46: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
+	18, // 47: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
+	22, // 48: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
+	42, // [42:49] is the sub-list for method output_type
+	35, // [35:42] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_flow_proto_init() }
@@ -1697,7 +2118,7 @@ func file_millrace_flow_v1_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_flow_proto_rawDesc), len(file_millrace_flow_v1_flow_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -55,6 +55,9 @@ const (
 	// FlowStoreServiceTelemetryProcedure is the fully-qualified name of the FlowStoreService's
 	// Telemetry RPC.
 	FlowStoreServiceTelemetryProcedure = "/millrace.flow.v1.FlowStoreService/Telemetry"
+	// FlowStoreServiceVpnSeriesProcedure is the fully-qualified name of the FlowStoreService's
+	// VpnSeries RPC.
+	FlowStoreServiceVpnSeriesProcedure = "/millrace.flow.v1.FlowStoreService/VpnSeries"
 )
 
 // FlowCollectorServiceClient is a client for the millrace.flow.v1.FlowCollectorService service.
@@ -170,6 +173,8 @@ type FlowStoreServiceClient interface {
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
 	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
+	// VpnSeries returns VPN flows and their fairness over time.
+	VpnSeries(context.Context, *connect.Request[v1.VpnSeriesRequest]) (*connect.Response[v1.VpnSeriesResponse], error)
 }
 
 // NewFlowStoreServiceClient constructs a client for the millrace.flow.v1.FlowStoreService service.
@@ -207,6 +212,12 @@ func NewFlowStoreServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(flowStoreServiceMethods.ByName("Telemetry")),
 			connect.WithClientOptions(opts...),
 		),
+		vpnSeries: connect.NewClient[v1.VpnSeriesRequest, v1.VpnSeriesResponse](
+			httpClient,
+			baseURL+FlowStoreServiceVpnSeriesProcedure,
+			connect.WithSchema(flowStoreServiceMethods.ByName("VpnSeries")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -216,6 +227,7 @@ type flowStoreServiceClient struct {
 	lastSeen  *connect.Client[v1.LastSeenRequest, v1.LastSeenResponse]
 	top       *connect.Client[v1.TopRequest, v1.TopResponse]
 	telemetry *connect.Client[v1.TelemetryRequest, v1.TelemetryResponse]
+	vpnSeries *connect.Client[v1.VpnSeriesRequest, v1.VpnSeriesResponse]
 }
 
 // Intervals calls millrace.flow.v1.FlowStoreService.Intervals.
@@ -238,6 +250,11 @@ func (c *flowStoreServiceClient) Telemetry(ctx context.Context, req *connect.Req
 	return c.telemetry.CallUnary(ctx, req)
 }
 
+// VpnSeries calls millrace.flow.v1.FlowStoreService.VpnSeries.
+func (c *flowStoreServiceClient) VpnSeries(ctx context.Context, req *connect.Request[v1.VpnSeriesRequest]) (*connect.Response[v1.VpnSeriesResponse], error) {
+	return c.vpnSeries.CallUnary(ctx, req)
+}
+
 // FlowStoreServiceHandler is an implementation of the millrace.flow.v1.FlowStoreService service.
 type FlowStoreServiceHandler interface {
 	// Intervals sums the bytes of each flow inside fixed intervals and returns the sums above min_bytes
@@ -250,6 +267,8 @@ type FlowStoreServiceHandler interface {
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
 	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
+	// VpnSeries returns VPN flows and their fairness over time.
+	VpnSeries(context.Context, *connect.Request[v1.VpnSeriesRequest]) (*connect.Response[v1.VpnSeriesResponse], error)
 }
 
 // NewFlowStoreServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -283,6 +302,12 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 		connect.WithSchema(flowStoreServiceMethods.ByName("Telemetry")),
 		connect.WithHandlerOptions(opts...),
 	)
+	flowStoreServiceVpnSeriesHandler := connect.NewUnaryHandler(
+		FlowStoreServiceVpnSeriesProcedure,
+		svc.VpnSeries,
+		connect.WithSchema(flowStoreServiceMethods.ByName("VpnSeries")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.flow.v1.FlowStoreService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case FlowStoreServiceIntervalsProcedure:
@@ -293,6 +318,8 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 			flowStoreServiceTopHandler.ServeHTTP(w, r)
 		case FlowStoreServiceTelemetryProcedure:
 			flowStoreServiceTelemetryHandler.ServeHTTP(w, r)
+		case FlowStoreServiceVpnSeriesProcedure:
+			flowStoreServiceVpnSeriesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -316,4 +343,8 @@ func (UnimplementedFlowStoreServiceHandler) Top(context.Context, *connect.Reques
 
 func (UnimplementedFlowStoreServiceHandler) Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.Telemetry is not implemented"))
+}
+
+func (UnimplementedFlowStoreServiceHandler) VpnSeries(context.Context, *connect.Request[v1.VpnSeriesRequest]) (*connect.Response[v1.VpnSeriesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.VpnSeries is not implemented"))
 }

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/flow/v1/flow.proto.
  */
 export const file_millrace_flow_v1_flow: GenFile = /*@__PURE__*/
-  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEiTAoJRmxvd0JhdGNoEhAKCGJhdGNoX2lkGAEgASgJEi0KB3JlY29yZHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLkZsb3dSZWNvcmQiiAMKCkZsb3dSZWNvcmQSEAoIZXhwb3J0ZXIYASABKAwSGgoSb2JzZXJ2YXRpb25fZG9tYWluGAIgASgNEikKBXN0YXJ0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNyY19hZGRyGAUgASgMEhAKCGRzdF9hZGRyGAYgASgMEhAKCHNyY19wb3J0GAcgASgNEhAKCGRzdF9wb3J0GAggASgNEhAKCHByb3RvY29sGAkgASgNEgsKA3RvcxgKIAEoDRIRCgl0Y3BfZmxhZ3MYCyABKA0SDQoFaW5faWYYDCABKA0SDgoGb3V0X2lmGA0gASgNEg0KBWJ5dGVzGA4gASgEEg8KB3BhY2tldHMYDyABKAQSFQoNc2FtcGxpbmdfcmF0ZRgQIAEoBBIoCgZzb3VyY2UYESABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZSI7Cg1JbXBvcnRSZXF1ZXN0EioKBWJhdGNoGAEgASgLMhsubWlsbHJhY2UuZmxvdy52MS5GbG93QmF0Y2giMgoOSW1wb3J0UmVzcG9uc2USDwoHYmF0Y2hlcxgBIAEoBBIPCgdyZWNvcmRzGAIgASgEIhAKDlF1YWxpdHlSZXF1ZXN0Il0KD1F1YWxpdHlSZXNwb25zZRI0CglleHBvcnRlcnMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eRIUCgxzb2NrZXRfZHJvcHMYAiABKAQi/QMKD0V4cG9ydGVyUXVhbGl0eRIQCghleHBvcnRlchgBIAEoCRIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKAoGc291cmNlGAMgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USEQoJZGF0YWdyYW1zGAQgASgEEg8KB3JlY29yZHMYBSABKAQSGgoScmVjb3Jkc19wZXJfc2Vjb25kGAYgASgBEgwKBGxvc3QYByABKAQSEgoKbG9zc19yYXRpbxgIIAEoARIRCgl0ZW1wbGF0ZXMYCSABKA0SFQoNc2FtcGxpbmdfcmF0ZRgKIAEoBBI7CgVkcm9wcxgLIAMoCzIsLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5LkRyb3BzRW50cnkSLQoJbGFzdF9zZWVuGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI9CgZldmVudHMYDSADKAsyLS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eS5FdmVudHNFbnRyeRosCgpEcm9wc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEaLQoLRXZlbnRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ASKkAQoQSW50ZXJ2YWxzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEQoJbWluX2J5dGVzGAQgASgEIr8CChFJbnRlcnZhbHNSZXNwb25zZRIQCghleHBvcnRlchgBIAEoCRIQCghzcmNfYWRkchgCIAEoCRIQCghkc3RfYWRkchgDIAEoCRIQCghzcmNfcG9ydBgEIAEoDRIQCghkc3RfcG9ydBgFIAEoDRIQCghwcm90b2NvbBgGIAEoDRINCgVpbl9pZhgHIAEoDRIyCg5pbnRlcnZhbF9zdGFydBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYnl0ZXMYCSABKAQSDwoHcGFja2V0cxgKIAEoBBIPCgdyZWNvcmRzGAsgASgNEhUKDXNhbXBsaW5nX3JhdGUYDCABKAQSMwoPbGFzdF9yZWNvcmRfZW5kGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImCgpQcmVmaXhQYWlyEgsKA3NyYxgBIAEoCRILCgNkc3QYAiABKAkiPgoPTGFzdFNlZW5SZXF1ZXN0EisKBXBhaXJzGAEgAygLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyIj0KEExhc3RTZWVuUmVzcG9uc2USKQoFcGFpcnMYASADKAsyGi5taWxscmFjZS5mbG93LnYxLlBhaXJTZWVuImUKCFBhaXJTZWVuEioKBHBhaXIYASABKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISLQoJbGFzdF9zZWVuGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKCAQoKVG9wUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLaXB2NF9sZW5ndGgYAyABKA0SDQoFbGltaXQYBCABKA0iOQoLVG9wUmVzcG9uc2USKgoFcGFpcnMYASADKAsyGy5taWxscmFjZS5mbG93LnYxLlBhaXJCeXRlcyJmCglQYWlyQnl0ZXMSKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchINCgVieXRlcxgCIAEoBBIPCgdwYWNrZXRzGAMgASgEEg0KBWZsb3dzGAQgASgEIokBChBUZWxlbWV0cnlSZXF1ZXN0Eg4KBmRldmljZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcGF0aF9wcmVmaXgYBCABKAkiRgoRVGVsZW1ldHJ5UmVzcG9uc2USMQoGc2VyaWVzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlTZXJpZXMiYQoPVGVsZW1ldHJ5U2VyaWVzEg4KBmRldmljZRgBIAEoCRIMCgRwYXRoGAIgASgJEjAKBnBvaW50cxgDIAMoCzIgLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UG9pbnQiSQoOVGVsZW1ldHJ5UG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFdmFsdWUYAiABKAQqcwoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhUKEVNPVVJDRV9ORVRGTE9XX1Y1EAESFQoRU09VUkNFX05FVEZMT1dfVjkQAhIQCgxTT1VSQ0VfSVBGSVgQAxIRCg1TT1VSQ0VfTkZDQVBEEAQytQEKFEZsb3dDb2xsZWN0b3JTZXJ2aWNlEk0KBkltcG9ydBIfLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVxdWVzdBogLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVzcG9uc2UoARJOCgdRdWFsaXR5EiAubWlsbHJhY2UuZmxvdy52MS5RdWFsaXR5UmVxdWVzdBohLm1pbGxyYWNlLmZsb3cudjEuUXVhbGl0eVJlc3BvbnNlMtcCChBGbG93U3RvcmVTZXJ2aWNlElYKCUludGVydmFscxIiLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVzcG9uc2UwARJRCghMYXN0U2VlbhIhLm1pbGxyYWNlLmZsb3cudjEuTGFzdFNlZW5SZXF1ZXN0GiIubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlc3BvbnNlEkIKA1RvcBIcLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVxdWVzdBodLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVzcG9uc2USVAoJVGVsZW1ldHJ5EiIubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlSZXF1ZXN0GiMubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlSZXNwb25zZULDAQoUY29tLm1pbGxyYWNlLmZsb3cudjFCCUZsb3dQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9mbG93L3YxO2Zsb3d2MaICA01GWKoCEE1pbGxyYWNlLkZsb3cuVjHKAhBNaWxscmFjZVxGbG93XFYx4gIcTWlsbHJhY2VcRmxvd1xWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpGbG93OjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEiTAoJRmxvd0JhdGNoEhAKCGJhdGNoX2lkGAEgASgJEi0KB3JlY29yZHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLkZsb3dSZWNvcmQiiAMKCkZsb3dSZWNvcmQSEAoIZXhwb3J0ZXIYASABKAwSGgoSb2JzZXJ2YXRpb25fZG9tYWluGAIgASgNEikKBXN0YXJ0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNyY19hZGRyGAUgASgMEhAKCGRzdF9hZGRyGAYgASgMEhAKCHNyY19wb3J0GAcgASgNEhAKCGRzdF9wb3J0GAggASgNEhAKCHByb3RvY29sGAkgASgNEgsKA3RvcxgKIAEoDRIRCgl0Y3BfZmxhZ3MYCyABKA0SDQoFaW5faWYYDCABKA0SDgoGb3V0X2lmGA0gASgNEg0KBWJ5dGVzGA4gASgEEg8KB3BhY2tldHMYDyABKAQSFQoNc2FtcGxpbmdfcmF0ZRgQIAEoBBIoCgZzb3VyY2UYESABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZSI7Cg1JbXBvcnRSZXF1ZXN0EioKBWJhdGNoGAEgASgLMhsubWlsbHJhY2UuZmxvdy52MS5GbG93QmF0Y2giMgoOSW1wb3J0UmVzcG9uc2USDwoHYmF0Y2hlcxgBIAEoBBIPCgdyZWNvcmRzGAIgASgEIhAKDlF1YWxpdHlSZXF1ZXN0Il0KD1F1YWxpdHlSZXNwb25zZRI0CglleHBvcnRlcnMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eRIUCgxzb2NrZXRfZHJvcHMYAiABKAQi/QMKD0V4cG9ydGVyUXVhbGl0eRIQCghleHBvcnRlchgBIAEoCRIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKAoGc291cmNlGAMgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USEQoJZGF0YWdyYW1zGAQgASgEEg8KB3JlY29yZHMYBSABKAQSGgoScmVjb3Jkc19wZXJfc2Vjb25kGAYgASgBEgwKBGxvc3QYByABKAQSEgoKbG9zc19yYXRpbxgIIAEoARIRCgl0ZW1wbGF0ZXMYCSABKA0SFQoNc2FtcGxpbmdfcmF0ZRgKIAEoBBI7CgVkcm9wcxgLIAMoCzIsLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5LkRyb3BzRW50cnkSLQoJbGFzdF9zZWVuGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI9CgZldmVudHMYDSADKAsyLS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eS5FdmVudHNFbnRyeRosCgpEcm9wc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEaLQoLRXZlbnRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ASKkAQoQSW50ZXJ2YWxzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEQoJbWluX2J5dGVzGAQgASgEIr8CChFJbnRlcnZhbHNSZXNwb25zZRIQCghleHBvcnRlchgBIAEoCRIQCghzcmNfYWRkchgCIAEoCRIQCghkc3RfYWRkchgDIAEoCRIQCghzcmNfcG9ydBgEIAEoDRIQCghkc3RfcG9ydBgFIAEoDRIQCghwcm90b2NvbBgGIAEoDRINCgVpbl9pZhgHIAEoDRIyCg5pbnRlcnZhbF9zdGFydBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYnl0ZXMYCSABKAQSDwoHcGFja2V0cxgKIAEoBBIPCgdyZWNvcmRzGAsgASgNEhUKDXNhbXBsaW5nX3JhdGUYDCABKAQSMwoPbGFzdF9yZWNvcmRfZW5kGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImCgpQcmVmaXhQYWlyEgsKA3NyYxgBIAEoCRILCgNkc3QYAiABKAkiPgoPTGFzdFNlZW5SZXF1ZXN0EisKBXBhaXJzGAEgAygLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyIj0KEExhc3RTZWVuUmVzcG9uc2USKQoFcGFpcnMYASADKAsyGi5taWxscmFjZS5mbG93LnYxLlBhaXJTZWVuImUKCFBhaXJTZWVuEioKBHBhaXIYASABKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISLQoJbGFzdF9zZWVuGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKCAQoKVG9wUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLaXB2NF9sZW5ndGgYAyABKA0SDQoFbGltaXQYBCABKA0iOQoLVG9wUmVzcG9uc2USKgoFcGFpcnMYASADKAsyGy5taWxscmFjZS5mbG93LnYxLlBhaXJCeXRlcyJmCglQYWlyQnl0ZXMSKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchINCgVieXRlcxgCIAEoBBIPCgdwYWNrZXRzGAMgASgEEg0KBWZsb3dzGAQgASgEIokBChBUZWxlbWV0cnlSZXF1ZXN0Eg4KBmRldmljZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcGF0aF9wcmVmaXgYBCABKAkiRgoRVGVsZW1ldHJ5UmVzcG9uc2USMQoGc2VyaWVzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlTZXJpZXMiYQoPVGVsZW1ldHJ5U2VyaWVzEg4KBmRldmljZRgBIAEoCRIMCgRwYXRoGAIgASgJEjAKBnBvaW50cxgDIAMoCzIgLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UG9pbnQiSQoOVGVsZW1ldHJ5UG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFdmFsdWUYAiABKAQicQoQVnBuU2VyaWVzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdnBuGAMgASgJInQKEVZwblNlcmllc1Jlc3BvbnNlEi4KBWZsb3dzGAEgAygLMh8ubWlsbHJhY2UuZmxvdy52MS5WcG5GbG93U2VyaWVzEi8KCGZhaXJuZXNzGAIgAygLMh0ubWlsbHJhY2UuZmxvdy52MS5WcG5GYWlybmVzcyJpCg1WcG5GbG93U2VyaWVzEgsKA3ZwbhgBIAEoCRIPCgdpbmdyZXNzGAIgASgJEg4KBmVncmVzcxgDIAEoCRIqCgZwb2ludHMYBCADKAsyGi5taWxscmFjZS5mbG93LnYxLlZwblBvaW50Ir0BCghWcG5Qb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgp0aHJvdWdocHV0GAIgASgBEhIKCmZhaXJfc2hhcmUYAyABKAESDgoGd2luZG93GAQgASgBEhMKC3J0dF9zZWNvbmRzGAUgASgBEgwKBGxvc3MYBiABKAESDQoFcXVldWUYByABKAESDgoGd2VpZ2h0GAggASgBEg0KBWRyb3BzGAkgASgEInsKC1ZwbkZhaXJuZXNzEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGZhaXJuZXNzGAIgASgBEgwKBGphaW4YAyABKAESDgoGYWN0aXZlGAQgASgNEhIKCnRocm91Z2hwdXQYBSABKAEqcwoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhUKEVNPVVJDRV9ORVRGTE9XX1Y1EAESFQoRU09VUkNFX05FVEZMT1dfVjkQAhIQCgxTT1VSQ0VfSVBGSVgQAxIRCg1TT1VSQ0VfTkZDQVBEEAQytQEKFEZsb3dDb2xsZWN0b3JTZXJ2aWNlEk0KBkltcG9ydBIfLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVxdWVzdBogLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVzcG9uc2UoARJOCgdRdWFsaXR5EiAubWlsbHJhY2UuZmxvdy52MS5RdWFsaXR5UmVxdWVzdBohLm1pbGxyYWNlLmZsb3cudjEuUXVhbGl0eVJlc3BvbnNlMq0DChBGbG93U3RvcmVTZXJ2aWNlElYKCUludGVydmFscxIiLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVzcG9uc2UwARJRCghMYXN0U2VlbhIhLm1pbGxyYWNlLmZsb3cudjEuTGFzdFNlZW5SZXF1ZXN0GiIubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlc3BvbnNlEkIKA1RvcBIcLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVxdWVzdBodLm1pbGxyYWNlLmZsb3cudjEuVG9wUmVzcG9uc2USVAoJVGVsZW1ldHJ5EiIubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlSZXF1ZXN0GiMubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlSZXNwb25zZRJUCglWcG5TZXJpZXMSIi5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1Jlc3BvbnNlQsMBChRjb20ubWlsbHJhY2UuZmxvdy52MUIJRmxvd1Byb3RvUAFaPmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2Zsb3cvdjE7Zmxvd3YxogIDTUZYqgIQTWlsbHJhY2UuRmxvdy5WMcoCEE1pbGxyYWNlXEZsb3dcVjHiAhxNaWxscmFjZVxGbG93XFYxXEdQQk1ldGFkYXRh6gISTWlsbHJhY2U6OkZsb3c6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * FlowBatch is the bus message of topic millrace.flows.v1, keyed by exporter.
@@ -708,6 +708,197 @@ export const TelemetryPointSchema: GenMessage<TelemetryPoint> = /*@__PURE__*/
   messageDesc(file_millrace_flow_v1_flow, 19);
 
 /**
+ * @generated from message millrace.flow.v1.VpnSeriesRequest
+ */
+export type VpnSeriesRequest = Message<"millrace.flow.v1.VpnSeriesRequest"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp from = 1;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 2;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * Only this VPN; empty: all.
+   *
+   * @generated from field: string vpn = 3;
+   */
+  vpn: string;
+};
+
+/**
+ * Describes the message millrace.flow.v1.VpnSeriesRequest.
+ * Use `create(VpnSeriesRequestSchema)` to create a new message.
+ */
+export const VpnSeriesRequestSchema: GenMessage<VpnSeriesRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 20);
+
+/**
+ * @generated from message millrace.flow.v1.VpnSeriesResponse
+ */
+export type VpnSeriesResponse = Message<"millrace.flow.v1.VpnSeriesResponse"> & {
+  /**
+   * @generated from field: repeated millrace.flow.v1.VpnFlowSeries flows = 1;
+   */
+  flows: VpnFlowSeries[];
+
+  /**
+   * @generated from field: repeated millrace.flow.v1.VpnFairness fairness = 2;
+   */
+  fairness: VpnFairness[];
+};
+
+/**
+ * Describes the message millrace.flow.v1.VpnSeriesResponse.
+ * Use `create(VpnSeriesResponseSchema)` to create a new message.
+ */
+export const VpnSeriesResponseSchema: GenMessage<VpnSeriesResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 21);
+
+/**
+ * VpnFlowSeries is one VPN flow; where there are many samples, a point is the mean of a step.
+ *
+ * @generated from message millrace.flow.v1.VpnFlowSeries
+ */
+export type VpnFlowSeries = Message<"millrace.flow.v1.VpnFlowSeries"> & {
+  /**
+   * @generated from field: string vpn = 1;
+   */
+  vpn: string;
+
+  /**
+   * IPv4 addresses of the PEs.
+   *
+   * @generated from field: string ingress = 2;
+   */
+  ingress: string;
+
+  /**
+   * @generated from field: string egress = 3;
+   */
+  egress: string;
+
+  /**
+   * @generated from field: repeated millrace.flow.v1.VpnPoint points = 4;
+   */
+  points: VpnPoint[];
+};
+
+/**
+ * Describes the message millrace.flow.v1.VpnFlowSeries.
+ * Use `create(VpnFlowSeriesSchema)` to create a new message.
+ */
+export const VpnFlowSeriesSchema: GenMessage<VpnFlowSeries> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 22);
+
+/**
+ * @generated from message millrace.flow.v1.VpnPoint
+ */
+export type VpnPoint = Message<"millrace.flow.v1.VpnPoint"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * bit/s.
+   *
+   * @generated from field: double throughput = 2;
+   */
+  throughput: number;
+
+  /**
+   * @generated from field: double fair_share = 3;
+   */
+  fairShare: number;
+
+  /**
+   * Packets.
+   *
+   * @generated from field: double window = 4;
+   */
+  window: number;
+
+  /**
+   * @generated from field: double rtt_seconds = 5;
+   */
+  rttSeconds: number;
+
+  /**
+   * @generated from field: double loss = 6;
+   */
+  loss: number;
+
+  /**
+   * Bytes.
+   *
+   * @generated from field: double queue = 7;
+   */
+  queue: number;
+
+  /**
+   * @generated from field: double weight = 8;
+   */
+  weight: number;
+
+  /**
+   * Packets refused, as a counter.
+   *
+   * @generated from field: uint64 drops = 9;
+   */
+  drops: bigint;
+};
+
+/**
+ * Describes the message millrace.flow.v1.VpnPoint.
+ * Use `create(VpnPointSchema)` to create a new message.
+ */
+export const VpnPointSchema: GenMessage<VpnPoint> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 23);
+
+/**
+ * @generated from message millrace.flow.v1.VpnFairness
+ */
+export type VpnFairness = Message<"millrace.flow.v1.VpnFairness"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * @generated from field: double fairness = 2;
+   */
+  fairness: number;
+
+  /**
+   * @generated from field: double jain = 3;
+   */
+  jain: number;
+
+  /**
+   * @generated from field: uint32 active = 4;
+   */
+  active: number;
+
+  /**
+   * bit/s of all flows.
+   *
+   * @generated from field: double throughput = 5;
+   */
+  throughput: number;
+};
+
+/**
+ * Describes the message millrace.flow.v1.VpnFairness.
+ * Use `create(VpnFairnessSchema)` to create a new message.
+ */
+export const VpnFairnessSchema: GenMessage<VpnFairness> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 24);
+
+/**
  * @generated from enum millrace.flow.v1.Source
  */
 export enum Source {
@@ -819,6 +1010,16 @@ export const FlowStoreService: GenService<{
     methodKind: "unary";
     input: typeof TelemetryRequestSchema;
     output: typeof TelemetryResponseSchema;
+  },
+  /**
+   * VpnSeries returns VPN flows and their fairness over time.
+   *
+   * @generated from rpc millrace.flow.v1.FlowStoreService.VpnSeries
+   */
+  vpnSeries: {
+    methodKind: "unary";
+    input: typeof VpnSeriesRequestSchema;
+    output: typeof VpnSeriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_millrace_flow_v1_flow, 1);
