@@ -1,6 +1,6 @@
 // Package vpn holds the policies that share the core among VPNs, and their schema.
 //
-// In: nothing. Out: the files. Next: services/peagent/weights reads what an operator writes after these examples.
+// In: nothing. Out: the files. Next: internal/vpnshare reads what an operator writes after these examples.
 package vpn
 
 import "embed"

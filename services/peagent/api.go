@@ -12,7 +12,9 @@ import (
 )
 
 // Handler serves VpnService.
-func (a *Agent) Handler() (string, http.Handler) { return vpnv1connect.NewVpnServiceHandler(api{agent: a}) }
+func (a *Agent) Handler() (string, http.Handler) {
+	return vpnv1connect.NewVpnServiceHandler(api{agent: a})
+}
 
 // api is VpnService for one PE; what concerns the network is the control plane's.
 type api struct {

@@ -13,6 +13,7 @@ var pureFolders = []string{
 	"internal/ocunit",
 	"internal/topo",
 	"internal/units",
+	"internal/vpnshare",
 	"services/alpha/detect",
 	"services/paths/compute",
 	"services/policy/compile",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -140,7 +141,7 @@ func bottlenecked(capacity []float64, routes []Route, rates []float64, i int) bo
 	for _, l := range routes[i].Links {
 		used, highest := 0.0, 0.0
 		for j, r := range routes {
-			if crosses(r, l) {
+			if slices.Contains(r.Links, l) {
 				used += rates[j]
 				highest = max(highest, rates[j]/r.Weight)
 			}
