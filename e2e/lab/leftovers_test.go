@@ -82,6 +82,17 @@ func namespacesOf(pid int) (all []string) {
 	return all
 }
 
+// mountedBefore is what others had mounted when the tests began, other namespaces above all.
+var mountedBefore = mounts()
+
+func mounts() []string {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		panic(err) // there is no Linux without it
+	}
+	return slices.Collect(strings.Lines(string(table)))
+}
+
 // left lists what is still there.
 func (f footprint) left(t *testing.T) (found []string) {
 	t.Helper()
@@ -97,12 +108,9 @@ func (f footprint) left(t *testing.T) (found []string) {
 			}
 		}
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if strings.Contains(line, f.state.Output) || strings.Contains(line, " nsfs ") || strings.Contains(line, "hostfs") {
+	for _, line := range mounts() {
+		ours := strings.Contains(line, f.state.Output) || strings.Contains(line, " nsfs ") || strings.Contains(line, "hostfs")
+		if ours && !slices.Contains(mountedBefore, line) {
 			found = append(found, "mount "+line)
 		}
 	}
