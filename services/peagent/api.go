@@ -24,7 +24,7 @@ type api struct {
 
 // Flows implements VpnService.
 func (s api) Flows(context.Context, *connect.Request[vpnv1.FlowsRequest]) (*connect.Response[vpnv1.FlowsResponse], error) {
-	out := &vpnv1.FlowsResponse{Mode: s.agent.mode.String()}
+	out := &vpnv1.FlowsResponse{Mode: s.agent.mode.String(), Version: s.agent.installedVersion()}
 	out.Fairness, out.Jain = s.agent.Fairness()
 	for _, f := range s.agent.Flows() {
 		out.Flows = append(out.Flows, s.agent.flowMessage(f))
@@ -34,7 +34,10 @@ func (s api) Flows(context.Context, *connect.Request[vpnv1.FlowsRequest]) (*conn
 
 // Weights implements VpnService.
 func (s api) Weights(context.Context, *connect.Request[vpnv1.WeightsRequest]) (*connect.Response[vpnv1.WeightsResponse], error) {
-	return connect.NewResponse(&vpnv1.WeightsResponse{Weights: s.agent.weightMessages(), Criterion: string(s.agent.Weights().Criterion)}), nil
+	p := s.agent.Weights()
+	return connect.NewResponse(&vpnv1.WeightsResponse{
+		Weights: s.agent.weightMessages(), Criterion: string(p.Criterion), Policy: p.Name, Version: s.agent.installedVersion(),
+	}), nil
 }
 
 // SetWeights implements VpnService.

@@ -26,10 +26,15 @@ type Configuration struct {
 	Peers []netip.Addr `yaml:"peers"`
 	// Keys is the file of keys that protect management packets; see management.LoadKeys. It is read again when it changes.
 	Keys string `yaml:"keys"`
-	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1.
+	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1. It counts
+	// until a control plane has installed others.
 	Weights string `yaml:"weights"`
 	// Listen is where API and metrics are served, host:port; empty serves none. It is not protected: keep it on the loopback or a management network.
 	Listen string `yaml:"listen"`
+	// Control is where the control plane reaches the agent.
+	Control Control `yaml:"control"`
+	// State is the file that keeps the control plane's weights over a restart; empty keeps none.
+	State string `yaml:"state"`
 	// Mode is edt, htb, police, or auto: the best the kernel has.
 	Mode string `yaml:"mode"`
 	// Queue bounds each VPN flow's queue, in packets of PacketSize (paper 001, table V: 128).
@@ -99,7 +104,7 @@ func DefaultConfiguration() Configuration {
 	return Configuration{
 		Port: 4756, Mode: "auto", Queue: 128, QueueTime: 5 * time.Millisecond, PacketSize: 1514, Delta: 4, PerRoundTrip: 8,
 		FailOpen: 2 * time.Second, Tick: 5 * time.Millisecond, Flows: 4096, Prefixes: 16384, MarkMask: 0xffff,
-		Pins: "/sys/fs/bpf/millrace/pe", FRR: FRR{Every: 5 * time.Second}, Law: Law{A: 0.1, B: 0.1},
+		Pins: "/sys/fs/bpf/millrace/pe", State: "/var/lib/millrace/pe-weights.json", FRR: FRR{Every: 5 * time.Second}, Law: Law{A: 0.1, B: 0.1},
 	}
 }
 
@@ -156,7 +161,7 @@ func (c Configuration) Validate() error {
 			}
 		}
 	}
-	return errors.Join(append(errs, c.parameters().Validate())...)
+	return errors.Join(append(errs, c.Control.validate(), c.parameters().Validate())...)
 }
 
 func (c Configuration) parameters() law.Parameters {

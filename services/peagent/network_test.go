@@ -115,6 +115,7 @@ func (n *network) config(pe int) Configuration {
 	far := netip.MustParseAddr(fmt.Sprintf("10.255.0.%d", 3-pe))
 	c.Core, c.Keys, c.Pins = []string{"core"}, filepath.Join(n.dir, "keys"), fmt.Sprintf("%s/bpf/pe%d", n.dir, pe)
 	c.Flows, c.Prefixes = 64, 64
+	c.State = fmt.Sprintf("%s/weights%d.json", n.dir, pe)
 	for i := 1; i <= n.vpns; i++ {
 		c.VPNs = append(c.VPNs, VPN{Name: fmt.Sprint("vpn", i), ID: uint32(i), Ports: []string{fmt.Sprint("c", i)},
 			Remotes: []Remote{{PE: far, Prefixes: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(3 - pe), byte(i)}), 24)}}}})

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/vishvananda/netlink"
 
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/services/peagent/bpf"
 	"github.com/millrace/millrace/services/peagent/datapath"
 	"github.com/millrace/millrace/services/peagent/law"
@@ -42,13 +42,14 @@ type Agent struct {
 	schedulers []*datapath.Scheduler
 	ports      [][]int // interface indices per VPN
 	conn       *net.UDPConn
-	server     *http.Server
+	servers    []*http.Server
 
 	// mu guards all below, and reads of the datapath's memory against its end.
 	mu       sync.Mutex
 	requests *requests
 	keys     *management.Keyring
 	policy   weights.Policy
+	version  *vpnv1.Version // of the weights a control plane installed; nil: none
 	reg      registry
 	pinned   map[bpf.PePeer]uint32 // slots of an earlier agent
 	next     uint32                // first slot never used
@@ -125,6 +126,9 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 		}
 		newer(a.cfg.Weights, &a.weightsRead)
 	}
+	if err = a.recallWeights(); err != nil {
+		return err
+	}
 	if err = a.configure(); err != nil {
 		return err
 	}
@@ -184,30 +188,6 @@ func (a *Agent) attach() error {
 	return nil
 }
 
-// serve opens the API and the metrics.
-func (a *Agent) serve(ctx context.Context) error {
-	if a.cfg.Listen == "" {
-		return nil
-	}
-	mux := http.NewServeMux()
-	mux.Handle(a.Handler())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	if a.gather != nil {
-		a.gather.MustRegister(newCollector(a))
-		mux.Handle("GET /metrics", promhttp.HandlerFor(a.gather, promhttp.HandlerOpts{}))
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("open the API: %w", err)
-	}
-	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	a.server.Protocols = new(http.Protocols)
-	a.server.Protocols.SetHTTP1(true)
-	a.server.Protocols.SetUnencryptedHTTP2(true) // gRPC
-	a.running.Go(func() { _ = a.server.Serve(l) })
-	return nil
-}
-
 func (a *Agent) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
@@ -237,8 +217,8 @@ func (a *Agent) Stop(ctx context.Context) error {
 	if a.cancel != nil {
 		a.cancel()
 	}
-	if a.server != nil {
-		errs = append(errs, a.server.Shutdown(ctx))
+	for _, s := range a.servers {
+		errs = append(errs, s.Shutdown(ctx))
 	}
 	if a.conn != nil {
 		errs = append(errs, a.conn.Close())
@@ -247,7 +227,7 @@ func (a *Agent) Stop(ctx context.Context) error {
 	if a.dp != nil {
 		errs = append(errs, a.dp.Close())
 	}
-	a.cancel, a.server, a.conn, a.dp = nil, nil, nil, nil
+	a.cancel, a.servers, a.conn, a.dp = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

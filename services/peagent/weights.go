@@ -5,6 +5,9 @@ import (
 	"os"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/services/peagent/law"
 	"github.com/millrace/millrace/services/peagent/management"
 	"github.com/millrace/millrace/services/peagent/weights"
@@ -18,7 +21,8 @@ func (a *Agent) weight(vpn int) float64 {
 	return 1
 }
 
-// SetWeights changes weights of running flows at once.
+// SetWeights changes weights of running flows at once. Then they are no longer
+// those of the control plane, which will notice and install its own again.
 func (a *Agent) SetWeights(changed map[string]float64) error {
 	names := map[string]bool{}
 	for _, v := range a.cfg.VPNs {
@@ -37,6 +41,7 @@ func (a *Agent) SetWeights(changed map[string]float64) error {
 	for name, w := range changed {
 		a.policy.Weights[name] = w
 	}
+	a.version = nil
 	a.reweigh()
 	return nil
 }
@@ -64,11 +69,18 @@ func (a *Agent) reweigh() {
 func (a *Agent) Weights() weights.Policy {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := weights.Policy{Criterion: a.policy.Criterion, Weights: map[string]float64{}}
+	p := weights.Policy{Name: a.policy.Name, Criterion: a.policy.Criterion, Weights: map[string]float64{}}
 	for i, v := range a.cfg.VPNs {
 		p.Weights[v.Name] = a.weight(i)
 	}
 	return p
+}
+
+// installedVersion is what the control plane installed; number 0 where it is not in force.
+func (a *Agent) installedVersion() *vpnv1.Version {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return proto.CloneOf(a.version)
 }
 
 // reload reads keys and weights again where the files have changed. A file that
@@ -82,15 +94,23 @@ func (a *Agent) reload() {
 		a.report("keys", err)
 	}
 	if a.cfg.Weights != "" && newer(a.cfg.Weights, &a.weightsRead) {
-		p, err := weights.Load(a.cfg.Weights)
-		if err == nil {
-			a.mu.Lock()
-			a.policy = p
-			a.reweigh()
-			a.mu.Unlock()
-		}
-		a.report("weights", err)
+		a.report("weights", a.reloadWeights())
 	}
+}
+
+func (a *Agent) reloadWeights() error {
+	p, err := weights.Load(a.cfg.Weights)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.version != nil {
+		return fmt.Errorf("the control plane's version %d is in force; change it there", a.version.GetNumber())
+	}
+	a.policy = p
+	a.reweigh()
+	return nil
 }
 
 func (a *Agent) report(what string, err error) {

@@ -1,0 +1,116 @@
+package peagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/vpnshare"
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
+)
+
+// installer serves the control plane.
+type installer struct{ agent *Agent }
+
+var _ vpnv1connect.VpnAgentServiceHandler = installer{}
+
+// Install implements VpnAgentService: first kept, then in force, so that what
+// the control plane takes for installed survives whatever comes.
+func (s installer) Install(_ context.Context, r *connect.Request[vpnv1.InstallRequest]) (*connect.Response[vpnv1.InstallResponse], error) {
+	p, err := installed(r.Msg)
+	if err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	a := s.agent
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !proto.Equal(a.version, r.Msg.GetVersion()) {
+		if err := a.keep(r.Msg); err != nil {
+			return nil, connect.NewError(connect.CodeInternal, err)
+		}
+		a.policy, a.version = p, r.Msg.GetVersion()
+		a.reweigh()
+		a.log.Info("weights installed by the control plane", "version", a.version.GetNumber(), "policy", p.Name)
+	}
+	return connect.NewResponse(&vpnv1.InstallResponse{Version: a.version}), nil
+}
+
+// installed checks what came, as a whole.
+func installed(r *vpnv1.InstallRequest) (vpnshare.Policy, error) {
+	p := vpnshare.Policy{Name: r.GetPolicy(), Criterion: vpnshare.Criterion(r.GetCriterion()), Weights: map[string]float64{}}
+	if r.GetVersion().GetNumber() == 0 || r.GetVersion().GetId() == "" {
+		return p, errors.New("weights to install need a version with number and id")
+	}
+	for _, w := range r.GetWeights() {
+		if _, twice := p.Weights[w.GetVpn()]; twice || w.GetVpn() == "" {
+			return p, fmt.Errorf("VPN %q has no name or stands there twice", w.GetVpn())
+		}
+		if err := vpnshare.CheckWeight(w.GetVpn(), w.GetWeight()); err != nil {
+			return p, err
+		}
+		p.Weights[w.GetVpn()] = w.GetWeight()
+	}
+	return p, nil
+}
+
+// keep writes what was installed, all or nothing.
+func (a *Agent) keep(r *vpnv1.InstallRequest) error {
+	if a.cfg.State == "" {
+		return nil
+	}
+	raw, err := protojson.MarshalOptions{Multiline: true}.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode weights to keep: %w", err)
+	}
+	folder := filepath.Dir(a.cfg.State)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("keep weights over a restart: %w", err)
+	}
+	f, err := os.CreateTemp(folder, filepath.Base(a.cfg.State)+".*")
+	if err != nil {
+		return fmt.Errorf("keep weights over a restart: %w", err)
+	}
+	_, err = f.Write(raw)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), a.cfg.State)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep weights over a restart: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// recallWeights takes over what a control plane installed in an earlier life:
+// it goes before the policy file, which is for agents without one.
+func (a *Agent) recallWeights() error {
+	if a.cfg.State == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(a.cfg.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	r := &vpnv1.InstallRequest{}
+	if err == nil {
+		err = protojson.Unmarshal(raw, r)
+	}
+	var p vpnshare.Policy
+	if err == nil {
+		p, err = installed(r)
+	}
+	if err != nil {
+		return fmt.Errorf("read the weights kept in %s; remove the file to start without: %w", a.cfg.State, err)
+	}
+	a.policy, a.version = p, r.GetVersion()
+	a.log.Info("weights of the control plane taken over", "version", a.version.GetNumber(), "policy", p.Name)
+	return nil
+}
