@@ -107,6 +107,8 @@ func TestMistakesAreNamedWithFileAndLine(t *testing.T) {
 		{"no address", wr + "  - name: ER\n", 6, "device ER has no address; give host:port"},
 		{"an address without port", wr + "  - name: ER\n    address: 10.0.0.2\n", 7, "is not host:port"},
 		{"an address with a port that is none", wr + "  - name: ER\n    address: 10.0.0.2:gnmi\n", 7, "is not host:port"},
+		{"a PE agent without a port", wr + "  - name: ER\n    address: a:1\n    pe: 10.0.0.2\n", 8, "is not host:port of its PE agent"},
+		{"a PE agent of two devices", wr + "    pe: b:1\n  - name: ER\n    address: a:1\n    pe: b:1\n", 9, "device ER has the PE agent b:1 of device WR"},
 		{"an operating system nobody drives", wr + "  - name: ER\n    address: a:1\n    os: ios\n", 8, `os "ios" of device ER is none of millrace, junos`},
 		{"a user without a password", wr + "  - name: ER\n    address: a:1\n    username: x\n", 6, "needs both username and password_file"},
 		{"a loopback twice", wr + "  - name: ER\n    address: a:1\n    loopback: 10.255.0.1\n", 8, "device ER has the loopback 10.255.0.1 of device WR"},

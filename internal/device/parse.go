@@ -87,7 +87,7 @@ func (src source) at(where, format string, args ...any) error {
 
 // check refuses what would make two routers one, or one that cannot be reached.
 func (inv *Inventory) check(src source) error {
-	names, loopbacks, exporters := map[string]bool{}, map[netip.Addr]string{}, map[netip.Addr]string{}
+	names, loopbacks, exporters, agents := map[string]bool{}, map[netip.Addr]string{}, map[netip.Addr]string{}, map[string]string{}
 	for i, d := range inv.Devices {
 		here := fmt.Sprintf("$.devices[%d]", i)
 		switch {
@@ -99,6 +99,10 @@ func (inv *Inventory) check(src source) error {
 			return src.at(here, "device %s has no address; give host:port of its gNMI server", d.Name)
 		case !hostPort(d.Address):
 			return src.at(here+".address", "address %q of device %s is not host:port, such as 192.0.2.1:9339", d.Address, d.Name)
+		case d.PE != "" && !hostPort(d.PE):
+			return src.at(here+".pe", "pe %q of device %s is not host:port of its PE agent, such as 192.0.2.1:4757", d.PE, d.Name)
+		case d.PE != "" && agents[d.PE] != "":
+			return src.at(here+".pe", "device %s has the PE agent %s of device %s", d.Name, d.PE, agents[d.PE])
 		case !slices.Contains(OSes, d.OS):
 			return src.at(here+".os", "os %q of device %s is none of %s, %s", d.OS, d.Name, OSMillrace, OSJunos)
 		case (d.Username == "") != (d.PasswordFile == ""):
@@ -106,7 +110,7 @@ func (inv *Inventory) check(src source) error {
 		case d.Loopback.IsValid() && loopbacks[d.Loopback] != "":
 			return src.at(here+".loopback", "device %s has the loopback %s of device %s", d.Name, d.Loopback, loopbacks[d.Loopback])
 		}
-		names[d.Name], loopbacks[d.Loopback] = true, d.Name
+		names[d.Name], loopbacks[d.Loopback], agents[d.PE] = true, d.Name, d.Name
 		for j, e := range d.Exporters {
 			if other, ok := exporters[e]; ok {
 				return src.at(fmt.Sprintf("%s.exporters[%d]", here, j), "exporter %s of device %s is listed for device %s already", e, d.Name, other)

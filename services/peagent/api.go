@@ -26,6 +26,9 @@ type api struct {
 func (s api) Flows(context.Context, *connect.Request[vpnv1.FlowsRequest]) (*connect.Response[vpnv1.FlowsResponse], error) {
 	out := &vpnv1.FlowsResponse{Mode: s.agent.mode.String(), Version: s.agent.installedVersion()}
 	out.Fairness, out.Jain = s.agent.Fairness()
+	for _, v := range s.agent.cfg.VPNs {
+		out.Vpns = append(out.Vpns, v.Name)
+	}
 	for _, f := range s.agent.Flows() {
 		out.Flows = append(out.Flows, s.agent.flowMessage(f))
 	}

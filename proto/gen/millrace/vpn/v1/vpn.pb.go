@@ -71,7 +71,9 @@ type FlowsResponse struct {
 	// Weights in force.
 	Version *Version `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
 	// The PEs asked, of the network.
-	Pes           []*Pe `protobuf:"bytes,6,rep,name=pes,proto3" json:"pes,omitempty"`
+	Pes []*Pe `protobuf:"bytes,6,rep,name=pes,proto3" json:"pes,omitempty"`
+	// VPNs that have customers here, with and without flows.
+	Vpns          []string `protobuf:"bytes,7,rep,name=vpns,proto3" json:"vpns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -144,6 +146,13 @@ func (x *FlowsResponse) GetVersion() *Version {
 func (x *FlowsResponse) GetPes() []*Pe {
 	if x != nil {
 		return x.Pes
+	}
+	return nil
+}
+
+func (x *FlowsResponse) GetVpns() []string {
+	if x != nil {
+		return x.Vpns
 	}
 	return nil
 }
@@ -1697,14 +1706,15 @@ var File_millrace_vpn_v1_vpn_proto protoreflect.FileDescriptor
 const file_millrace_vpn_v1_vpn_proto_rawDesc = "" +
 	"\n" +
 	"\x19millrace/vpn/v1/vpn.proto\x12\x0fmillrace.vpn.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0e\n" +
-	"\fFlowsRequest\"\xdb\x01\n" +
+	"\fFlowsRequest\"\xef\x01\n" +
 	"\rFlowsResponse\x12+\n" +
 	"\x05flows\x18\x01 \x03(\v2\x15.millrace.vpn.v1.FlowR\x05flows\x12\x1a\n" +
 	"\bfairness\x18\x02 \x01(\x01R\bfairness\x12\x12\n" +
 	"\x04jain\x18\x03 \x01(\x01R\x04jain\x12\x12\n" +
 	"\x04mode\x18\x04 \x01(\tR\x04mode\x122\n" +
 	"\aversion\x18\x05 \x01(\v2\x18.millrace.vpn.v1.VersionR\aversion\x12%\n" +
-	"\x03pes\x18\x06 \x03(\v2\x13.millrace.vpn.v1.PeR\x03pes\"1\n" +
+	"\x03pes\x18\x06 \x03(\v2\x13.millrace.vpn.v1.PeR\x03pes\x12\x12\n" +
+	"\x04vpns\x18\a \x03(\tR\x04vpns\"1\n" +
 	"\aVersion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"\x9b\x02\n" +
