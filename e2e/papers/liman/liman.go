@@ -105,7 +105,8 @@ func schedule(queues []Queue) *discipline.Config {
 			d.Max = d.Weight
 		}
 		if q.WRED {
-			d.Curves[discipline.High] = &discipline.Curve{Min: 0, Max: 1, Probability: 1}
+			// Section III-A: Junos, which keeps an interpolated profile as 64 points.
+			d.Curves[discipline.High] = &discipline.Curve{Min: 0, Max: 1, Probability: 1, Points: 64}
 		}
 		c.Queues = append(c.Queues, d)
 	}

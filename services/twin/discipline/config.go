@@ -13,7 +13,10 @@
 // what is dropped, counted by reason. Next: services/twin/engine, which sends it.
 package discipline
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Time is simulated picoseconds; at 10 Gbit/s a byte takes 800.
 type Time = int64
@@ -45,7 +48,13 @@ const (
 
 // Curve is the drop probability by fill of the queue: none below Min, rising in
 // a line to Probability at Max, certain above. All are fractions.
-type Curve struct{ Min, Max, Probability float64 }
+type Curve struct {
+	Min, Max, Probability float64
+	// Points, where above one, makes the line a staircase over that many fill levels from 0 to 1, as routers keep it:
+	// Junos makes 64 of an interpolated drop profile ("Configuring RED Drop Profiles"), so that below a 63rd of the
+	// buffer nothing is dropped.
+	Points int
+}
 
 // Queue is one class of service of a port.
 type Queue struct {
@@ -114,6 +123,10 @@ func (q *Queue) probability(colour uint8, fill float64) float64 {
 	c := q.Curves[colour]
 	if c == nil {
 		c = q.Curves[Green]
+	}
+	if c != nil && c.Points > 1 && fill < 1 {
+		steps := float64(c.Points - 1)
+		fill = math.Floor(fill*steps) / steps
 	}
 	switch {
 	case c == nil || fill <= c.Min && fill < c.Max:

@@ -159,7 +159,7 @@ func TestSchedulerAgreesWithArithmetic(t *testing.T) {
 }
 
 func TestDropCurves(t *testing.T) {
-	q := Queue{Curves: [Colours]*Curve{Green: {0.5, 1, 0.2}, High: {0, 1, 1}}}
+	q := Queue{Curves: [Colours]*Curve{Green: {Min: 0.5, Max: 1, Probability: 0.2}, High: {Max: 1, Probability: 1}, Low: {Max: 1, Probability: 1, Points: 64}}}
 	for _, c := range []struct {
 		name   string
 		colour uint8
@@ -168,6 +168,9 @@ func TestDropCurves(t *testing.T) {
 	}{
 		{"below min", Green, 0.4, 0}, {"half way", Green, 0.75, 0.1}, {"full", Green, 1, 1},
 		{"paper 002, experiment 4: the fill is the probability", High, 0.5, 0.5},
+		{"64 points of Junos: below the second nothing is dropped", Low, 0.0158, 0},
+		{"64 points of Junos: at the second its probability", Low, 0.016, 1. / 63},
+		{"64 points of Junos: a full queue drops all", Low, 1, 1},
 		{"an empty queue drops nothing", High, 0, 0},
 		{"a colour without a curve of its own", MediumLow, 0.75, 0.1},
 	} {
@@ -199,7 +202,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		"no rate":             {Queues: hntes()},
 		"no queues":           {Rate: 1},
 		"more than the line":  {Rate: 1, Queues: []Queue{{Weight: .6}, {Weight: .6}}},
-		"a curve without end": {Rate: 1, Queues: []Queue{{Curves: [Colours]*Curve{{0, 1, 1}}}}},
+		"a curve without end": {Rate: 1, Queues: []Queue{{Curves: [Colours]*Curve{{Max: 1, Probability: 1}}}}},
 	} {
 		if c.Check() == nil {
 			t.Errorf("%s was accepted", name)

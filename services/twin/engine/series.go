@@ -123,7 +123,7 @@ type TCPResult struct {
 	Series *Series
 	// Repeats is retransmissions by second.
 	Repeats                               []int32
-	Received, Lost, OutOfOrder            int64
+	Received, Lost, OutOfOrder, Late      int64
 	Retransmissions, Reductions, Timeouts int64
 	Window                                float64
 	// Done is when the last segment of a finite transfer was acknowledged, or Never.
@@ -134,7 +134,7 @@ type TCPResult struct {
 func (n *Net) TCP(i int) TCPResult {
 	f := &n.tcps[i]
 	return TCPResult{
-		Series: &f.series, Repeats: f.repeats, Received: f.received, Lost: f.lost, OutOfOrder: f.recv.OutOfOrder,
+		Series: &f.series, Repeats: f.repeats, Received: f.received, Lost: f.lost, OutOfOrder: f.recv.OutOfOrder, Late: f.recv.Late,
 		Retransmissions: f.send.Retransmissions, Reductions: f.send.Reductions, Timeouts: f.send.Timeouts,
 		Window: f.send.Congestion(), Done: f.done,
 	}

@@ -32,8 +32,9 @@ type Receiver struct {
 	// The run of segments beyond next that the last arrival belongs to.
 	low, top int64
 
-	// OutOfOrder counts arrivals that were not the expected segment, Duplicates those seen before.
-	OutOfOrder, Duplicates int64
+	// OutOfOrder counts arrivals that were not the expected segment, Duplicates those seen before, and Late those with
+	// a number below one that had arrived before: RFC 4737's reordered packets, which is what tcptrace counts.
+	OutOfOrder, Duplicates, Late int64
 }
 
 // NewReceiver has room for windows of that many segments.
@@ -58,6 +59,9 @@ func (r *Receiver) Segment(now Time, seq int64, retransmission bool) bool {
 	inOrder := seq == r.next
 	if !inOrder {
 		r.OutOfOrder++
+	}
+	if seq < r.high {
+		r.Late++
 	}
 	if seq < r.next || seq > r.next && r.beyond.get(seq) {
 		r.Duplicates++

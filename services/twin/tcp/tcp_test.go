@@ -183,3 +183,13 @@ func TestHTCPGrowsWithTheTimeSinceTheLastLoss(t *testing.T) {
 		}
 	}
 }
+
+func TestLateArrivalsAreThoseOvertaken(t *testing.T) {
+	r := NewReceiver(Immediate, second, 16)
+	for _, seq := range []int64{0, 2, 3, 1, 4} {
+		r.Segment(0, seq, false)
+	}
+	if r.Late != 1 || r.OutOfOrder != 2 {
+		t.Errorf("%d late and %d not as expected; only 1 was overtaken, and 2 and 3 were not what was expected", r.Late, r.OutOfOrder)
+	}
+}
