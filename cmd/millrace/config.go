@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
+	"github.com/millrace/millrace/services/vpn"
 )
 
 // config is the one file of the control plane. Each section is named after the
@@ -41,6 +42,7 @@ type config struct {
 	Paths     paths.Configuration     `yaml:"paths"`
 	Policy    policy.Configuration    `yaml:"policy"`
 	Push      push.Configuration      `yaml:"push"`
+	VPN       vpn.Configuration       `yaml:"vpn"`
 	Dashboard dashboard.Configuration `yaml:"dashboard"`
 }
 
@@ -66,6 +68,7 @@ func defaultConfig(dataDir string) config {
 		Paths:     paths.DefaultConfiguration(),
 		Policy:    policy.DefaultConfiguration(),
 		Push:      push.DefaultConfiguration(),
+		VPN:       vpn.DefaultConfiguration(),
 		Dashboard: dashboard.DefaultConfiguration(),
 	}
 }
@@ -94,6 +97,9 @@ func loadConfig(path string) (*config, error) {
 	}
 	if !filepath.IsAbs(cfg.Inventory) {
 		cfg.Inventory = filepath.Join(filepath.Dir(path), cfg.Inventory)
+	}
+	if cfg.VPN.Dir != "" && !filepath.IsAbs(cfg.VPN.Dir) {
+		cfg.VPN.Dir = filepath.Join(filepath.Dir(path), cfg.VPN.Dir)
 	}
 	return &cfg, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 	"github.com/millrace/millrace/services/dashboard"
 )
 
@@ -34,6 +35,7 @@ var apis = map[string]string{
 	"policy":    policyv1connect.PolicyServiceName,
 	"push":      pushv1connect.ChangeServiceName,
 	"alpha":     alphav1connect.AlphaServiceName,
+	"vpn":       vpnv1connect.VpnServiceName,
 }
 
 // gateway lists every API the dashboard's port answers.

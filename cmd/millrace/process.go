@@ -89,7 +89,9 @@ func (p *process) openBus(context.Context) error {
 }
 
 // keepsState tells which services write to etcd.
-func keepsState(service string) bool { return service == "alpha" || service == "push" }
+func keepsState(service string) bool {
+	return service == "alpha" || service == "push" || service == "vpn"
+}
 
 // openState starts or reaches etcd, where a hosted service keeps state there.
 func (p *process) openState(ctx context.Context) error {

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"connectrpc.com/connect"
@@ -18,10 +16,11 @@ func vpnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vpn",
 		Short: "Show how VPNs share the core, and change their weights",
-		Long:  "Talks to the agent of a PE (`listen` in its configuration): give its URL with --server.",
+		Long: "Talks to the control plane, which knows all PEs of the inventory. With --server set to the URL of one PE's agent (`listen` in\n" +
+			"its configuration) list and weights show and change that PE alone; a control plane takes such a change back within a second.",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(vpnListCommand(), vpnWeightsCommand())
+	cmd.AddCommand(vpnListCommand(), vpnWeightsCommand(), vpnHistoryCommand())
 	return cmd
 }
 
@@ -33,8 +32,8 @@ func vpnClient(cmd *cobra.Command) vpnv1connect.VpnServiceClient {
 func vpnListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the VPN flows that enter at a PE",
-		Example: "  millrace vpn list --server http://pe1:4756\n  millrace vpn list --json",
+		Short:   "List VPN flows, of the network or of one PE",
+		Example: "  millrace vpn list\n  millrace vpn list --json\n  millrace vpn list --server http://127.0.0.1:4756   # the agent of this PE",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := vpnClient(cmd).Flows(cmd.Context(), connect.NewRequest(&vpnv1.FlowsRequest{}))
@@ -53,13 +52,54 @@ func vpnListCommand() *cobra.Command {
 
 func printVPNFlows(out io.Writer, r *vpnv1.FlowsResponse) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "VPN\tEGRESS PE\tWEIGHT\tMBIT/S\tALLOWED\tWINDOW\tRTT\tb\tLOSS\tQUEUE\tDROPS\tPHASE")
-	for _, f := range r.GetFlows() {
-		fmt.Fprintf(w, "%s\t%s\t%g\t%.2f\t%s\t%.1f\t%.1f ms\t%.3f\t%.6f\t%d B\t%d\t%s\n", f.GetVpn(), f.GetEgress(), f.GetWeight(),
-			f.GetThroughput()/1e6, allowed(f.GetRate()), f.GetWindow(), f.GetRttSeconds()*1e3, f.GetB(), f.GetLoss(), f.GetQueue(), f.GetDrops(), f.GetPhase())
+	network := r.GetMode() == ""
+	if network {
+		fmt.Fprint(w, "VPN\tINGRESS\tEGRESS\tWEIGHT\tMBIT/S\tFAIR SHARE")
+	} else {
+		fmt.Fprint(w, "VPN\tEGRESS PE\tWEIGHT\tMBIT/S")
 	}
-	fmt.Fprintf(w, "F %.3f\tJain %.3f\tmode %s\n", r.GetFairness(), r.GetJain(), r.GetMode())
-	return w.Flush()
+	fmt.Fprintln(w, "\tALLOWED\tWINDOW\tRTT\tb\tLOSS\tQUEUE\tDROPS\tPHASE")
+	for _, f := range r.GetFlows() {
+		if network {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%.2f\t%.2f", f.GetVpn(), f.GetIngressPe(), peName(f), f.GetWeight(), f.GetThroughput()/1e6, f.GetFairShare()/1e6)
+		} else {
+			fmt.Fprintf(w, "%s\t%s\t%g\t%.2f", f.GetVpn(), f.GetEgress(), f.GetWeight(), f.GetThroughput()/1e6)
+		}
+		fmt.Fprintf(w, "\t%s\t%.1f\t%.1f ms\t%.3f\t%.6f\t%d B\t%d\t%s\n", allowed(f.GetRate()), f.GetWindow(), f.GetRttSeconds()*1e3,
+			f.GetB(), f.GetLoss(), f.GetQueue(), f.GetDrops(), f.GetPhase())
+	}
+	fmt.Fprintf(w, "F %.3f\tJain %.3f", r.GetFairness(), r.GetJain())
+	if !network {
+		fmt.Fprintf(w, "\tmode %s", r.GetMode())
+	}
+	fmt.Fprintln(w)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if network && len(r.GetPes()) == 0 {
+		_, err := fmt.Fprintln(out, "no device of the inventory has a PE agent; give those that have one `pe: HOST:PORT`")
+		return err
+	}
+	return printAbsent(out, r.GetPes())
+}
+
+// peName of the far end; its address where the inventory does not know it.
+func peName(f *vpnv1.Flow) string {
+	if f.GetEgressPe() != "" {
+		return f.GetEgressPe()
+	}
+	return f.GetEgress()
+}
+
+func printAbsent(out io.Writer, pes []*vpnv1.Pe) error {
+	for _, p := range pes {
+		if !p.GetConnected() {
+			if _, err := fmt.Fprintf(out, "%s (%s): %s\n", p.GetName(), p.GetAddress(), p.GetError()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func allowed(bits float64) string {
@@ -69,49 +109,36 @@ func allowed(bits float64) string {
 	return fmt.Sprintf("%.2f", bits/1e6)
 }
 
-func vpnWeightsCommand() *cobra.Command {
+func vpnHistoryCommand() *cobra.Command {
+	var limit uint32
 	cmd := &cobra.Command{
-		Use:   "weights [VPN=WEIGHT...]",
-		Short: "Show weights, or change those of running VPNs at once",
-		Long: "Without arguments shows the weights in force. A change holds until the agent's policy file changes or the agent starts again;\n" +
-			"write it into the policy file to keep it.",
-		Example: "  millrace vpn weights --server http://pe1:4756\n  millrace vpn weights red=2 blue=0.5",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			changes, err := parseWeights(args)
+		Use:     "history",
+		Short:   "List changes of weights: who, when, why and what",
+		Example: "  millrace vpn history --limit 5\n  millrace vpn weights --to 3 --reason 'as it was before the move'",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := vpnClient(cmd).History(cmd.Context(), connect.NewRequest(&vpnv1.HistoryRequest{Limit: limit}))
 			if err != nil {
-				return coded{err, exitUsage}
-			}
-			c := vpnClient(cmd)
-			if len(changes) > 0 {
-				if _, err := c.SetWeights(cmd.Context(), connect.NewRequest(&vpnv1.SetWeightsRequest{Weights: changes})); err != nil {
-					return fmt.Errorf("change weights: %w", err)
-				}
-			}
-			r, err := c.Weights(cmd.Context(), connect.NewRequest(&vpnv1.WeightsRequest{}))
-			if err != nil {
-				return fmt.Errorf("ask for weights: %w", err)
+				return networkOnly("ask for the history", err)
 			}
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)
 			}
-			for _, w := range r.Msg.GetWeights() {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s\t%g\n", w.GetVpn(), w.GetWeight())
+			for _, c := range r.Msg.GetChanges() {
+				printChange(cmd.OutOrStdout(), c)
 			}
 			return nil
 		},
 	}
+	cmd.Flags().Uint32Var(&limit, "limit", 20, "at most so many, newest first; 0 is all")
 	jsonFlag(cmd)
 	return cmd
 }
 
-func parseWeights(args []string) (out []*vpnv1.Weight, err error) {
-	for _, a := range args {
-		name, text, ok := strings.Cut(a, "=")
-		weight, err := strconv.ParseFloat(text, 64)
-		if !ok || err != nil || name == "" {
-			return nil, fmt.Errorf("%q: write VPN=WEIGHT, for example red=2", a)
-		}
-		out = append(out, &vpnv1.Weight{Vpn: name, Weight: weight})
+// networkOnly says where to ask when a PE's agent was asked for what only the control plane knows.
+func networkOnly(what string, err error) error {
+	if connect.CodeOf(err) == connect.CodeUnimplemented {
+		return fmt.Errorf("%s: this is the agent of one PE; ask the control plane", what)
 	}
-	return out, nil
+	return fmt.Errorf("%s: %w", what, err)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 	"github.com/millrace/millrace/services/push/driver/junos"
 	"github.com/millrace/millrace/services/push/driver/openconfig"
+	"github.com/millrace/millrace/services/vpn"
 )
 
 // services lists what can be hosted, in the order in which `millrace up` starts
@@ -43,6 +44,7 @@ var services = []struct {
 	{"topology", nil, buildTopology},
 	{"policy", []string{"alpha", "paths"}, buildPolicy},
 	{"push", []string{"policy"}, buildPush},
+	{"vpn", []string{"paths"}, buildVPN},
 	{"alpha", []string{"flowstore", "flow", "push"}, buildAlpha},
 	{"dashboard", nil, buildDashboard},
 }
@@ -153,6 +155,18 @@ func buildAlpha(p *process) (lifecycle.Named, *mount, error) {
 		return lifecycle.Named{}, nil, err
 	}
 	return hosted("alpha", c)
+}
+
+func buildVPN(p *process) (lifecycle.Named, *mount, error) {
+	pathsClient, pathsURL := p.to("paths")
+	c, err := vpn.New(p.cfg.VPN, vpn.Dependencies{
+		Inventory: p.devices, TLS: p.tls, Store: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
+		Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
+	})
+	if err != nil {
+		return lifecycle.Named{}, nil, err
+	}
+	return hosted("vpn", c)
 }
 
 // buildDashboard comes last: it serves the APIs of everything built before it,

@@ -41,7 +41,7 @@ func withProgram(run func() int) int {
 	return run()
 }
 
-// One transfer goes all the way through nine processes, as far as it can where
+// One transfer goes all the way through ten processes, as far as it can where
 // the only router does not answer.
 func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p := newPlane(t)

@@ -26,6 +26,7 @@ var sections = []struct{ key, folder string }{
 	{"paths", "services/paths"},
 	{"policy", "services/policy"},
 	{"push", "services/push"},
+	{"vpn", "services/vpn"},
 	{"dashboard", "services/dashboard"},
 }
 

@@ -1,0 +1,168 @@
+package vpn
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/vpnshare"
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+)
+
+// wish is what somebody wants to be in force.
+type wish struct {
+	by, reason string
+	policy     string
+	criterion  vpnshare.Criterion
+	weights    map[string]float64
+	restored   uint64
+	// digest of what the policy file says now: this change is newer than that.
+	digest []byte
+}
+
+// change makes the next version of what wanted returns for the one in force,
+// nil before the first. Nothing is made where nothing would change, or when dry.
+func (c *Component) change(ctx context.Context, dry bool, wanted func(now *vpnv1.Change) (wish, error)) (*vpnv1.Change, error) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	for {
+		now, err := c.records.newest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w, err := wanted(now)
+		if err != nil {
+			return nil, err
+		}
+		next := w.after(now)
+		switch {
+		case dry:
+			return next, nil
+		case now != nil && w.same(now):
+			return now, nil
+		}
+		if err := c.records.add(ctx, next); errors.Is(err, state.ErrConflict) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		c.metrics.changes.Inc()
+		c.events.Info(ctx, "vpn-weights-changed", fmt.Sprintf("version %d", next.GetVersion().GetNumber()),
+			fmt.Sprintf("%s changed VPN weights (version %d): %s. Reason: %s.", next.GetBy(), next.GetVersion().GetNumber(), differenceText(next.GetDiff()), next.GetReason()))
+		c.adopt(next)
+		return next, nil
+	}
+}
+
+// same tells whether nothing would change but who and why.
+func (w wish) same(now *vpnv1.Change) bool {
+	return w.policy == now.GetPolicy() && string(w.criterion) == now.GetCriterion() && maps.Equal(w.weights, weightsOf(now))
+}
+
+// unchanged wants what is.
+func unchanged(now *vpnv1.Change) wish {
+	return wish{policy: now.GetPolicy(), criterion: vpnshare.Criterion(now.GetCriterion()), weights: weightsOf(now)}
+}
+
+func (w wish) after(now *vpnv1.Change) *vpnv1.Change {
+	next := &vpnv1.Change{
+		Version: &vpnv1.Version{Number: now.GetVersion().GetNumber() + 1, Id: rand.Text()[:10]}, Time: timestamppb.Now(),
+		By: w.by, Reason: w.reason, Policy: w.policy, Criterion: string(w.criterion), Restored: w.restored, Digest: w.digest,
+		Diff: difference(weightsOf(now), w.weights),
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.weights)) {
+		next.Weights = append(next.Weights, &vpnv1.Weight{Vpn: name, Weight: w.weights[name]})
+	}
+	return next
+}
+
+func weightsOf(c *vpnv1.Change) map[string]float64 {
+	out := map[string]float64{}
+	for _, w := range c.GetWeights() {
+		out[w.GetVpn()] = w.GetWeight()
+	}
+	return out
+}
+
+func difference(before, after map[string]float64) (out []*vpnv1.Difference) {
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if before[name] != after[name] {
+			out = append(out, &vpnv1.Difference{Vpn: name, Before: before[name], After: after[name]})
+		}
+	}
+	return out
+}
+
+// differenceText names the first few.
+func differenceText(diff []*vpnv1.Difference) string {
+	const few = 6
+	if len(diff) == 0 {
+		return "no weight differs"
+	}
+	var parts []string
+	for _, d := range diff[:min(len(diff), few)] {
+		parts = append(parts, fmt.Sprintf("%s %s to %s", d.GetVpn(), weightText(d.GetBefore()), weightText(d.GetAfter())))
+	}
+	if len(diff) > few {
+		parts = append(parts, fmt.Sprintf("and %d more", len(diff)-few))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func weightText(w float64) string {
+	if w == 0 {
+		return "unnamed"
+	}
+	return fmt.Sprintf("%.4g", w)
+}
+
+// set changes some weights and leaves the rest.
+func (c *Component) set(ctx context.Context, r *vpnv1.SetWeightsRequest) (*vpnv1.Change, error) {
+	return c.change(ctx, r.GetDryRun(), func(now *vpnv1.Change) (wish, error) {
+		w := wish{by: r.GetBy(), reason: r.GetReason(), policy: now.GetPolicy(), criterion: vpnshare.Criterion(now.GetCriterion()), weights: weightsOf(now), digest: c.policyDigest()}
+		if w.criterion == "" {
+			w.criterion = vpnshare.Weighted
+		}
+		for _, x := range r.GetWeights() {
+			w.weights[x.GetVpn()] = x.GetWeight()
+		}
+		return w, nil
+	})
+}
+
+var errNoVersion = errors.New("no such version")
+
+// restore goes back to an earlier version's weights; 0 is the one before the newest.
+func (c *Component) restore(ctx context.Context, r *vpnv1.RestoreRequest) (*vpnv1.Change, error) {
+	return c.change(ctx, r.GetDryRun(), func(now *vpnv1.Change) (wish, error) {
+		version := r.GetVersion()
+		if version == 0 && now.GetVersion().GetNumber() > 0 {
+			version = now.GetVersion().GetNumber() - 1
+		}
+		all, err := c.records.list(ctx)
+		if err != nil {
+			return wish{}, err
+		}
+		for _, old := range all {
+			if old.GetVersion().GetNumber() == version {
+				return wish{
+					by: r.GetBy(), reason: r.GetReason(), policy: old.GetPolicy(), criterion: vpnshare.Criterion(old.GetCriterion()),
+					weights: weightsOf(old), restored: version, digest: c.digestOf(old),
+				}, nil
+			}
+		}
+		if version == 0 {
+			return wish{}, fmt.Errorf("%w: nothing was in force before; change weights instead", errNoVersion)
+		}
+		return wish{}, fmt.Errorf("%w: version %d is not kept; see `millrace vpn history`", errNoVersion, version)
+	})
+}

@@ -1,0 +1,113 @@
+package vpn
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+)
+
+const prefix = "millrace_services_vpn_"
+
+type metrics struct {
+	connected               *prometheus.GaugeVec
+	invalid                 *prometheus.CounterVec
+	installs, failures      *prometheus.CounterVec
+	changes, unpublished    prometheus.Counter
+	version, behind, broken prometheus.Gauge
+}
+
+// newMetrics registers with r; a nil r counts without being shown.
+func newMetrics(r prometheus.Registerer, c *Component) *metrics {
+	f := promauto.With(r)
+	if r != nil {
+		r.MustRegister(newCollector(c))
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return f.NewGauge(prometheus.GaugeOpts{Name: prefix + name, Help: help})
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return f.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
+	}
+	perPE := func(name, help string) *prometheus.CounterVec {
+		return f.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, []string{"pe"})
+	}
+	return &metrics{
+		connected: f.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "pe_connected", Help: "1 while the PE's agent answers."}, []string{"pe"}),
+		invalid: f.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "invalid_flows_total", Help: "Flows a PE reported that cannot be, by reason; they are left out.",
+		}, []string{"pe", "reason"}),
+		installs:    perPE("installs_total", "Weights installed on the PE."),
+		failures:    perPE("failures_total", "Questions the PE's agent did not answer, and weights it did not take."),
+		changes:     counter("changes_total", "Changes of weights made here."),
+		unpublished: counter("unpublished_flows_total", "Samples of flows the bus did not take."),
+		version:     gauge("version", "Number of the weights in force."),
+		behind:      gauge("pes_behind", "PEs that do not have the weights in force."),
+		broken:      gauge("policy_broken", "1 while the policy cannot be followed."),
+	}
+}
+
+// collector shows the last round's flows.
+type collector struct {
+	c              *Component
+	flow           map[string]*prometheus.Desc
+	fairness, jain *prometheus.Desc
+}
+
+func newCollector(c *Component) *collector {
+	out := &collector{
+		c: c, flow: map[string]*prometheus.Desc{},
+		fairness: prometheus.NewDesc(prefix+"fairness", "Weighted fairness index F of all active VPN flows over the last second.", nil, nil),
+		jain:     prometheus.NewDesc(prefix+"jain", "Jain's fairness index of all active VPN flows over the last second.", nil, nil),
+	}
+	for name, help := range map[string]string{
+		"flow_throughput_bits": "What a VPN flow sent in the last second, bit/s.", "flow_fair_share_bits": "Its fair share of what is sent, bit/s.",
+		"flow_window_packets": "Window of a VPN flow.", "flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.",
+		"flow_loss": "Loss events per packet of a VPN flow.", "flow_queue_bytes": "Waiting for departure at the ingress PE.",
+		"flow_drops_total": "Packets the bounded queue of a VPN flow refused.", "flow_weight": "Weight of a VPN flow.",
+		"flow_controlled": "0 while the far PE does not answer and the VPN flow is left uncontrolled.",
+	} {
+		out.flow[name] = prometheus.NewDesc(prefix+name, help, []string{"vpn", "ingress", "egress"}, nil)
+	}
+	return out
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range c.flow {
+		out <- d
+	}
+	out <- c.fairness
+	out <- c.jain
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	c.c.mu.Lock()
+	last := c.c.last
+	c.c.mu.Unlock()
+	for _, f := range last.flows {
+		for name, v := range map[string]float64{
+			"flow_throughput_bits": f.GetThroughput(), "flow_fair_share_bits": f.GetFairShare(), "flow_window_packets": f.GetWindow(),
+			"flow_rtt_seconds": f.GetRttSeconds(), "flow_loss": f.GetLoss(), "flow_queue_bytes": float64(f.GetQueue()),
+			"flow_drops_total": float64(f.GetDrops()), "flow_weight": f.GetWeight(), "flow_controlled": controlled(f),
+		} {
+			kind := prometheus.GaugeValue
+			if name == "flow_drops_total" {
+				kind = prometheus.CounterValue
+			}
+			out <- prometheus.MustNewConstMetric(c.flow[name], kind, v, f.GetVpn(), f.GetIngress(), f.GetEgress())
+		}
+	}
+	if len(last.flows) > 0 {
+		out <- prometheus.MustNewConstMetric(c.fairness, prometheus.GaugeValue, last.measure.GetFairness())
+		out <- prometheus.MustNewConstMetric(c.jain, prometheus.GaugeValue, last.measure.GetJain())
+	}
+}
+
+func controlled(f *vpnv1.Flow) float64 {
+	if f.GetPhase() == "unanswered" {
+		return 0
+	}
+	return 1
+}

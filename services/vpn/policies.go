@@ -1,0 +1,214 @@
+package vpn
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/millrace/millrace/internal/vpnshare"
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+)
+
+// library is the operator's folder of policies; files are read at every use.
+type library struct{ dir string }
+
+// policy is one file; err is why it cannot be used.
+type policy struct {
+	file   string
+	text   []byte
+	parsed vpnshare.File
+	err    error
+}
+
+// read returns every file of the folder, the broken ones too.
+func (l library) read() ([]policy, error) {
+	if l.dir == "" {
+		return nil, nil
+	}
+	files, err := fs.Glob(os.DirFS(l.dir), "*.yaml")
+	if err == nil && len(files) == 0 {
+		_, err = os.Stat(l.dir) // a folder that is missing matches nothing, without an error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read VPN policies: %w", err)
+	}
+	var out []policy
+	named := map[string]string{}
+	for _, file := range files {
+		p := policy{file: file}
+		if p.text, p.err = os.ReadFile(filepath.Join(l.dir, file)); p.err == nil {
+			p.parsed, p.err = vpnshare.Parse(p.text)
+		}
+		switch name := p.parsed.Policy; {
+		case p.err != nil:
+		case name == "":
+			p.err = errors.New("the file has no name: write `policy: NAME` into it")
+		case named[name] != "":
+			p.err = fmt.Errorf("%s is policy %s, too; rename one", named[name], name)
+		default:
+			named[name] = file
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (p policy) usable() error {
+	if p.err != nil {
+		return fmt.Errorf("policy file %s: %w", p.file, p.err)
+	}
+	return nil
+}
+
+func (p policy) message() *vpnv1.Policy {
+	m := &vpnv1.Policy{Name: p.parsed.Policy, Description: p.parsed.Description, Criterion: string(p.parsed.Criterion), File: p.file}
+	if p.err != nil {
+		m.Error = p.err.Error()
+	}
+	return m
+}
+
+// find returns the policy of a name; without one, the only file there is.
+func find(all []policy, name string) (policy, error) {
+	if name == "" && len(all) == 1 {
+		return all[0], all[0].usable()
+	}
+	var names []string
+	for _, p := range all {
+		if p.parsed.Policy == name && name != "" {
+			return p, p.usable()
+		}
+		names = append(names, strings.TrimSpace(p.parsed.Policy+" ("+p.file+")"))
+	}
+	switch {
+	case len(all) == 0:
+		return policy{}, fmt.Errorf("there is no policy %q: the control plane has none; set vpn.dir to a folder with some", name)
+	case name == "":
+		return policy{}, fmt.Errorf("there are several policies, %s: say which with vpn.policy or `millrace vpn weights --policy`", strings.Join(names, ", "))
+	}
+	return policy{}, fmt.Errorf("there is no policy %q that can be used; there is %s", name, strings.Join(names, ", "))
+}
+
+// compile turns a policy into weights, with links and routes of the topology
+// where the file lists none. Weights have four digits: a topology that says a
+// little else does not change them.
+func (c *Component) compile(p policy) (vpnshare.Policy, []byte, error) {
+	out, err := p.parsed.Compile(c.routes.network(c.lastFlows()))
+	if err != nil {
+		return out, nil, fmt.Errorf("policy %s: %w", p.file, err)
+	}
+	hash := sha256.New()
+	hash.Write(p.text)
+	for _, v := range p.parsed.VPNs {
+		if p.parsed.Criterion == vpnshare.MaxMinFair {
+			out.Weights[v.Name] = rounded(out.Weights[v.Name])
+		}
+		fmt.Fprintf(hash, "%s %g\n", v.Name, out.Weights[v.Name])
+	}
+	return out, hash.Sum(nil), nil
+}
+
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil || math.IsNaN(r) {
+		return v
+	}
+	return r
+}
+
+// followed is the name of the policy that counts.
+func (c *Component) followed() string {
+	if now := c.inForce(); now.GetPolicy() != "" {
+		return now.GetPolicy()
+	}
+	return c.cfg.Policy
+}
+
+// follow puts the policy's weights in force when it says something else than before.
+func (c *Component) follow(ctx context.Context) error {
+	if c.cfg.Dir == "" {
+		return nil
+	}
+	all, err := c.library.read()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("no policy in %s", c.cfg.Dir)
+	}
+	p, err := find(all, c.followed())
+	if err != nil {
+		return err
+	}
+	compiled, digest, err := c.compile(p)
+	if err != nil {
+		return err
+	}
+	c.setDigest(digest)
+	if now := c.inForce(); now != nil && bytes.Equal(now.GetDigest(), digest) {
+		return nil
+	}
+	reason := "the policy or the network it speaks of has changed"
+	if c.inForce() == nil {
+		reason = "the first policy"
+	}
+	_, err = c.change(ctx, false, func(now *vpnv1.Change) (wish, error) {
+		if now != nil && bytes.Equal(now.GetDigest(), digest) { // another process was first
+			return unchanged(now), nil
+		}
+		return wish{by: "policy file " + p.file, reason: reason, policy: p.parsed.Policy, criterion: compiled.Criterion, weights: compiled.Weights, digest: digest}, nil
+	})
+	return err
+}
+
+// apply follows another policy from now on.
+func (c *Component) apply(ctx context.Context, r *vpnv1.ApplyPolicyRequest) (*vpnv1.Change, error) {
+	all, err := c.library.read()
+	if err != nil {
+		return nil, err
+	}
+	p, err := find(all, r.GetPolicy())
+	if err != nil {
+		return nil, err
+	}
+	compiled, digest, err := c.compile(p)
+	if err != nil {
+		return nil, err
+	}
+	return c.change(ctx, r.GetDryRun(), func(*vpnv1.Change) (wish, error) {
+		return wish{by: r.GetBy(), reason: r.GetReason(), policy: p.parsed.Policy, criterion: compiled.Criterion, weights: compiled.Weights, digest: digest}, nil
+	})
+}
+
+// digestOf is what the policy of an earlier change says today.
+func (c *Component) digestOf(old *vpnv1.Change) []byte {
+	if all, err := c.library.read(); err == nil {
+		if p, err := find(all, old.GetPolicy()); err == nil {
+			if _, digest, err := c.compile(p); err == nil {
+				return digest
+			}
+		}
+	}
+	return old.GetDigest()
+}
+
+func (c *Component) setDigest(d []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.digest = d
+}
+
+func (c *Component) policyDigest() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.digest)
+}

@@ -1,0 +1,69 @@
+package vpn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/state"
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+)
+
+// keyChanges is where changes live in etcd, one key each. The newest is in
+// force; that its key must not exist yet is what lets one of two writers win.
+const keyChanges = "vpn/changes/"
+
+func changeKey(version uint64) string { return fmt.Sprintf("%s%020d", keyChanges, version) }
+
+type records struct {
+	store *state.Store
+	keep  int
+}
+
+// newest returns nil before the first change.
+func (r records) newest(ctx context.Context) (*vpnv1.Change, error) {
+	got, err := r.store.Client().Get(ctx, state.Prefix+keyChanges, clientv3.WithLastKey()...)
+	if err != nil {
+		return nil, fmt.Errorf("read the weights in force from etcd: %w", err)
+	}
+	if len(got.Kvs) == 0 {
+		return nil, nil
+	}
+	change := &vpnv1.Change{}
+	if err := proto.Unmarshal(got.Kvs[0].Value, change); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", got.Kvs[0].Key, err)
+	}
+	return change, nil
+}
+
+// list returns changes, newest first.
+func (r records) list(ctx context.Context) ([]*vpnv1.Change, error) {
+	entries, err := r.store.List(ctx, keyChanges)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*vpnv1.Change, 0, len(entries))
+	for _, e := range slices.Backward(entries) {
+		change := &vpnv1.Change{}
+		if err := proto.Unmarshal(e.Value, change); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", e.Key, err)
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+// add fails with state.ErrConflict when somebody else made that version.
+func (r records) add(ctx context.Context, change *vpnv1.Change) error {
+	number := change.GetVersion().GetNumber()
+	if _, err := r.store.Put(ctx, changeKey(number), 0, change); err != nil {
+		return err
+	}
+	if number > uint64(r.keep) {
+		return r.store.Apply(ctx, state.Op{Key: changeKey(number - uint64(r.keep))})
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+// Package vpn tells all PEs by which weights VPNs share the core, and watches
+// what comes of it (paper 001).
+//
+// Weights come from a policy file or from an operator. Each change has a
+// version, who, when, why and a difference, is kept in etcd, and reaches every
+// PE or is said not to: a PE that has another version, for whatever reason, is
+// told again until it has this one.
+//
+// In: policy files by internal/vpnshare, the inventory's PEs, links and routes
+// from services/paths, flows from each services/peagent. Out: weights to the
+// agents; SampleBatch on the bus with fair shares, F and Jain's index; VpnService
+// for the network. Next: services/peagent, whose flows keep the weights, and
+// services/flowstore, which keeps the samples for services/dashboard.
+package vpn
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
+)
+
+// Dependencies of the service.
+type Dependencies struct {
+	Inventory *device.Inventory
+	// TLS is the controller's client credentials, such as (*device.Inventory).ClientTLS.
+	TLS        *tls.Config
+	Store      *state.Store
+	Bus        bus.Bus
+	Paths      pathsv1connect.PathsServiceClient
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Component is the VPN service.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+	events  *events.Publisher
+	records records
+	library library
+	routes  routes
+	pes     []*pe
+
+	// changing lets one change be made at a time in this process; other processes are kept off by etcd.
+	changing sync.Mutex
+
+	mu sync.Mutex
+	// current is the newest change, nil before the first.
+	current *vpnv1.Change
+	// problem is why the policy's weights are not in force.
+	problem string
+	// digest of what the policy said when it was last read.
+	digest []byte
+	// last is what the last round found.
+	last round
+	// said is what was last told about how far the version in force got.
+	said string
+
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Component{
+		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, "services/vpn", deps.Log),
+		records: records{store: deps.Store, keep: cfg.History}, library: library{cfg.Dir},
+		routes: routes{paths: deps.Paths},
+	}
+	c.metrics = newMetrics(deps.Registerer, c)
+	for _, d := range deps.Inventory.Devices {
+		if d.PE != "" {
+			c.pes = append(c.pes, newPE(c, d))
+		}
+	}
+	return c, nil
+}
+
+// Start begins to ask the PEs; those that are not there yet are asked until they are.
+func (c *Component) Start(ctx context.Context) error {
+	newest, err := c.records.newest(ctx)
+	if err != nil {
+		return err
+	}
+	c.adopt(newest)
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = stop
+	for _, p := range c.pes {
+		c.wg.Go(func() { p.run(run) })
+	}
+	c.wg.Go(func() { c.every(run, c.cfg.Interval, c.govern) })
+	c.wg.Go(func() { c.every(run, c.cfg.Interval, c.measure) })
+	c.wg.Go(func() { c.every(run, c.cfg.Routes, c.readRoutes) })
+	return nil
+}
+
+// every calls do at once and then again and again until ctx ends.
+func (c *Component) every(ctx context.Context, interval time.Duration, do func(context.Context)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		do(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop ends all questions. PEs keep their weights.
+func (c *Component) Stop(ctx context.Context) error {
+	if c.stop == nil {
+		return nil
+	}
+	c.stop()
+	done := make(chan struct{})
+	go func() {
+		c.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Handler is the API to mount.
+func (c *Component) Handler() (string, http.Handler) {
+	return vpnv1connect.NewVpnServiceHandler(&api{c})
+}
+
+// inForce is the newest change, nil before the first.
+func (c *Component) inForce() *vpnv1.Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current
+}
+
+// adopt takes a change for the one in force and has every PE told.
+func (c *Component) adopt(newest *vpnv1.Change) {
+	c.mu.Lock()
+	old := c.current.GetVersion().GetNumber()
+	if newest.GetVersion().GetNumber() > old {
+		c.current = newest
+	}
+	c.mu.Unlock()
+	if newest.GetVersion().GetNumber() > old {
+		c.metrics.version.Set(float64(newest.GetVersion().GetNumber()))
+		for _, p := range c.pes {
+			p.wake()
+		}
+	}
+}

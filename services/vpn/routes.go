@@ -1,0 +1,125 @@
+package vpn
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"connectrpc.com/connect"
+
+	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+
+	"github.com/millrace/millrace/internal/vpnshare"
+)
+
+// pair is two PEs, by the addresses they know each other by.
+type pair struct{ from, to string }
+
+// routes remembers which links lie between PEs.
+type routes struct {
+	paths pathsv1connect.PathsServiceClient
+
+	mu       sync.Mutex
+	capacity []float64
+	crosses  map[pair][]int
+	// complete tells that every PE was heard when this was read.
+	complete bool
+}
+
+// readRoutes asks services/paths for the links that traffic between PEs takes:
+// all of its equal-cost paths. What cannot be read leaves what was known.
+func (c *Component) readRoutes(ctx context.Context) {
+	flows, complete := c.lastFlows(), c.allHeard()
+	if len(flows) == 0 {
+		return
+	}
+	topology, err := c.deps.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
+	if err != nil {
+		c.deps.Log.DebugContext(ctx, "links between PEs not read", "error", err)
+		return
+	}
+	number, capacity := map[string]int{}, []float64{}
+	for _, l := range topology.Msg.GetSnapshot().GetLinks() {
+		if l.GetMaxBandwidth() > 0 {
+			number[l.GetId()] = len(capacity)
+			capacity = append(capacity, float64(l.GetMaxBandwidth()))
+		}
+	}
+	crosses := map[pair][]int{}
+	for _, f := range flows {
+		p := pair{f.GetIngress(), f.GetEgress()}
+		if _, known := crosses[p]; known {
+			continue
+		}
+		crosses[p] = nil
+		paths, err := c.deps.Paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: p.from, To: p.to}))
+		if err != nil {
+			c.deps.Log.DebugContext(ctx, "path between PEs not known", "from", p.from, "to", p.to, "error", err)
+			continue
+		}
+		for _, path := range paths.Msg.GetPaths() {
+			for _, id := range path.GetLinks() {
+				if n, ok := number[id]; ok && !slices.Contains(crosses[p], n) {
+					crosses[p] = append(crosses[p], n)
+				}
+			}
+		}
+	}
+	c.routes.mu.Lock()
+	defer c.routes.mu.Unlock()
+	c.routes.capacity, c.routes.crosses, c.routes.complete = capacity, crosses, complete
+}
+
+// network is what max-min fairness needs, by VPN; nil until it is known of every PE's flows.
+func (r *routes) network(flows []*vpnv1.Flow) *vpnshare.Network {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.complete || len(r.capacity) == 0 {
+		return nil
+	}
+	n := &vpnshare.Network{Capacity: r.capacity, Crosses: map[string][]int{}}
+	for _, f := range flows {
+		links := r.crosses[pair{f.GetIngress(), f.GetEgress()}]
+		if len(links) == 0 {
+			return nil
+		}
+		for _, l := range links {
+			if !slices.Contains(n.Crosses[f.GetVpn()], l) {
+				n.Crosses[f.GetVpn()] = append(n.Crosses[f.GetVpn()], l)
+			}
+		}
+	}
+	return n
+}
+
+// between are the links of each pair of PEs.
+func (r *routes) between() map[pair][]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.crosses)
+}
+
+// lastFlows are all flows that were ever heard of, as of the last answer of each PE.
+func (c *Component) lastFlows() (out []*vpnv1.Flow) {
+	for _, p := range c.pes {
+		out = append(out, p.flowsEver()...)
+	}
+	return out
+}
+
+// allHeard tells whether every PE has answered since the start: weights over
+// half the network would be other weights.
+func (c *Component) allHeard() bool {
+	for _, p := range c.pes {
+		p.mu.Lock()
+		silent := p.heard.IsZero()
+		p.mu.Unlock()
+		if silent {
+			return false
+		}
+	}
+	return true
+}
