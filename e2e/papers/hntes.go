@@ -5,6 +5,8 @@ import (
 
 	"github.com/millrace/millrace/e2e/papers/liman"
 	"github.com/millrace/millrace/e2e/papers/score"
+	alphasvc "github.com/millrace/millrace/services/alpha"
+	"github.com/millrace/millrace/services/alpha/detect"
 	"github.com/millrace/millrace/services/twin/engine"
 )
 
@@ -33,10 +35,24 @@ func hntesIdentification() Experiment {
 	row := func(key, what string, v float64) score.Row {
 		return score.Row{Key: key, Item: "section II", What: what, Unit: "%", Paper: v, Absolute: 2, Why: "a property of the trace, not of a network", Note: note}
 	}
-	return Experiment{ID: "002-identification", Title: "Alpha flows found by the prefix pairs of earlier days", Rows: []score.Row{
+	definition := func(key, what, unit string, v float64) score.Row {
+		return score.Row{Key: key, Item: "section II", What: what, Unit: unit, Paper: v, Absolute: 0, Why: "a definition: what the product does unless told otherwise"}
+	}
+	rule := Case{Name: "rule", Quick: true, Run: func(r *Recorder) error {
+		d := detect.DefaultRule()
+		r.Set("bytes", float64(d.MinBytes)/1e9)
+		r.Set("interval", d.Interval.Minutes())
+		r.Set("aging", d.AgeAfter.Hours()/24)
+		r.Set("night", alphasvc.DefaultConfiguration().Window.Hours())
+		return nil
+	}}
+	return Experiment{ID: "002-identification", Title: "Alpha flows found by the prefix pairs of earlier days", Cases: []Case{rule}, Rows: []score.Row{
+		definition("bytes", "H, more than which a flow is alpha", "GB", 1), definition("interval", "within", "min", 1),
+		definition("aging", "prefixes are forgotten after", "days", 30), definition("night", "flows are looked at every", "h", 24),
 		row("p24", "alpha bytes identified, /24, 7 months", 94), row("p32", "alpha bytes identified, /32, 7 months", 82),
 		row("hpsr12", "HPSR'12: 2 months, /24, more than", 94), row("short", "HPSR'12: 5-tuple alpha flows shorter than 2 min", 80),
 		row("hpsr13", "HPSR'13: 4 routers, more than", 90),
+		{Key: "setup", Item: "HPSR'12", What: "setting a circuit up takes about", Unit: "s", Paper: 60, Op: score.AtMost, Why: "a redirection that is faster is none the worse", Note: "the twin has no management plane; the lab's value is from commit to confirmation on the router"},
 	}}
 }
 
@@ -78,6 +94,7 @@ func hntes1() Experiment {
 			return nil
 		}})
 	}
+	e.Cases = append(e.Cases, Case{Name: "testbed", Quick: true, Run: testbed})
 	for name, strict := range map[string]bool{"strict": true, "conserving": false} {
 		e.Cases = append(e.Cases, Case{Name: name, Quick: true, Run: func(r *Recorder) error {
 			b := liman.New(1, "WRER", []liman.Queue{{Rate: 20, Buffer: 20, Strict: strict}}, 0)
@@ -101,9 +118,34 @@ func hntes1() Experiment {
 	return e
 }
 
+// testbed measures the idle paths, and what each of two floods gets.
+func testbed(r *Recorder) error {
+	b := liman.New(1, "WRER", []liman.Queue{{Rate: 100, Buffer: 20}}, 0)
+	near, far := b.Ping("E2", "W1", 0, 1), b.Ping("E1", "W1", 0, 1)
+	one := b.UDP("W1", "E1", 0, 7e9, 1, 3)
+	other := b.UDP("E2", "E1", 0, 7e9, 1, 3)
+	if err := play(r, b, 3); err != nil {
+		return err
+	}
+	for key, ping := range map[string]int{"E2-W1": near, "E1-W1": far} {
+		_, _, d := b.Source(ping)
+		r.Set(key, d.Between(0, 0.9).Mean)
+	}
+	for key, flood := range map[string]int{"udp W1": one, "udp E2": other} {
+		_, s, _ := b.Source(flood)
+		r.Set(key, s.At(2)/1e9)
+	}
+	return nil
+}
+
 func hntes1Rows() []score.Row {
 	delay := "delay is buffer over rate: only the printed digits can differ"
+	half := "two equal floods share a first-in first-out line; the paper says approximately"
 	rows := []score.Row{
+		{Key: "E2-W1", Item: "III-F.1", What: "round trip E2-W1, idle", Unit: "ms", Paper: 1.98, Absolute: 0.03, Why: "set by the distances; 0.03 ms are what the ping's own packets take"},
+		{Key: "E1-W1", Item: "III-F.1", What: "round trip E1-W1, idle", Unit: "ms", Paper: 2.23, Absolute: 0.03, Why: "set by the distances; 0.03 ms are what the ping's own packets take"},
+		{Key: "udp W1", Item: "III-B.1", What: "received of the first flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half},
+		{Key: "udp E2", Item: "III-B.1", What: "received of the second flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half},
 		{Key: "idle", Item: "Fig. 3", What: "ping, idle", Unit: "ms", Paper: 2.1, Absolute: 0.05, Why: "set by the stated distances"},
 		{Key: "full100", Item: "Fig. 3", What: "ping, buffer 100 %", Unit: "ms", Paper: 102, Relative: 0.02, Why: delay},
 		{Key: "full20", Item: "Fig. 3", What: "ping, buffer 20 %", Unit: "ms", Paper: 22.2, Relative: 0.02, Why: delay},
@@ -151,6 +193,11 @@ func hntes2() Experiment {
 				r.Set("fall49", d.Between(42, 56).Min)
 				r.Set("sum21", at(sum, 19))
 				r.Set("sum22", most(sum, 20, 25))
+				r.Set("sum48", most(sum, 40, 52))
+				r.Set("sum49", least(sum, 42, 56))
+				for _, end := range []int{85, 121, 141, 161} {
+					r.Set(fmt.Sprintf("sum drop%d", end), most(sum, end-10, end)-least(sum, end-2, end+6))
+				}
 				for _, end := range []float64{121, 141, 161} {
 					r.Set(fmt.Sprintf("drop%g", end), d.Between(end-4, end-1).Mean-d.Between(end-1, end+3).Min)
 				}
@@ -168,6 +215,9 @@ func hntes2() Experiment {
 // lagNote: nuttcp connects before it sends.
 const lagNote = "the twin's second flow sends from t = 20 on, the paper's rise is at t = 22; just before 20 the twin's ping is 2.3 ms"
 
+// sumNote is about sums of senders' averages.
+const sumNote = "the twin counts at the receiver, which the line limits to 9.41; the paper itself says that more than 10 is an effect of averaging at senders"
+
 func hntes2Rows() []score.Row {
 	tcp := "one run of four aggressive flows: mean and deviation of a sawtooth whose phase depends on every drop; a quarter either way is what other seeds of the twin give"
 	event := "a peak of a sawtooth at one instant, sampled once a second in the paper"
@@ -177,13 +227,17 @@ func hntes2Rows() []score.Row {
 		{Key: "2qmean", Item: "III-C.2", What: "ping mean, 2 queues", Unit: "ms", Paper: 2.3, Absolute: 0.1, Why: "the base round trip and one packet's wait"},
 		{Key: "2qsd", Item: "III-C.2", What: "ping deviation, 2 queues", Unit: "ms", Paper: 0.3, Op: score.AtMost, Why: "the twin's hosts answer at once, so the paper's 0.3 ms of host jitter is an upper bound"},
 		{Key: "sum21", Item: "Fig. 5", What: "aggregate TCP before t = 22", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Why: "the line's rate"},
-		{Key: "sum22", Item: "Fig. 5", What: "aggregate TCP at t = 22", Unit: "Gbit/s", Paper: 10.7, Relative: 0.05, Why: "the paper's sum of senders' per-second averages", Note: "the twin counts at the receiver, which the line limits to 9.41; the paper itself says that more than 10 is an effect of averaging at senders"},
+		{Key: "sum22", Item: "Fig. 5", What: "aggregate TCP at t = 22", Unit: "Gbit/s", Paper: 10.7, Relative: 0.05, Why: "the paper's sum of senders' per-second averages", Note: sumNote},
 		{Key: "before", Item: "Fig. 5", What: "ping before the second flow", Unit: "ms", Paper: 3, Absolute: 1, Why: "printed with one digit", Note: lagNote},
 		{Key: "rise", Item: "Fig. 5", What: "ping once the second flow has started", Unit: "ms", Paper: 82, Relative: 0.25, Why: event},
+		{Key: "sum48", Item: "Fig. 5", What: "aggregate TCP before the drop at t = 49", Unit: "Gbit/s", Paper: 10.6, Relative: 0.05, Why: "the paper's sum of senders' per-second averages", Note: sumNote},
+		{Key: "sum49", Item: "Fig. 5", What: "aggregate TCP at t = 49", Unit: "Gbit/s", Paper: 9.3, Relative: 0.05, Why: "nearly the line: the buffer feeds it while the senders recover"},
 		{Key: "peak49", Item: "Fig. 5", What: "ping before the drop at t = 49", Unit: "ms", Paper: 92, Relative: 0.15, Why: event},
 		{Key: "fall49", Item: "Fig. 5", What: "ping after the drop at t = 49", Unit: "ms", Paper: 22, Relative: 0.6, Why: event},
 	}
 	for _, t := range []int{85, 121, 141, 161} {
+		rows = append(rows, score.Row{Key: fmt.Sprintf("sum drop%d", t), Item: "Fig. 5", What: fmt.Sprintf("aggregate TCP falls around t = %d, by", t), Unit: "Gbit/s", Paper: 0.2, Op: score.AtLeast,
+			Why: "plot: throughput drops at these seconds coincide with drops of the ping; 0.2 Gbit/s, 2 % of the line, is the least one sees in its figure"})
 		rows = append(rows, score.Row{Key: fmt.Sprintf("drop%d", t), Item: "Fig. 5", What: fmt.Sprintf("the ping falls around t = %d, by", t), Unit: "ms", Paper: 5, Op: score.AtLeast,
 			Why: "plot: the paper says that throughput and ping drop together; 5 ms is the least one sees in its figure"})
 	}
@@ -234,6 +288,17 @@ func most(p []Point, from, to int) float64 {
 		best = max(best, v.Y)
 	}
 	return best
+}
+
+func least(p []Point, from, to int) float64 {
+	if from >= len(p) {
+		return 0
+	}
+	low := p[from].Y
+	for _, v := range p[from:min(to, len(p))] {
+		low = min(low, v.Y)
+	}
+	return low
 }
 
 // delays thins a ping to at most 400 points.
