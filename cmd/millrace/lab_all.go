@@ -57,7 +57,7 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 				failed = errors.Join(failed, fmt.Errorf("scenario %s: %w", s.Name, err))
 				continue
 			}
-			if err := errors.Join(a.keep(result), keepMeasured(result)); err != nil {
+			if err := a.keep(result); err != nil {
 				return err
 			}
 		}
@@ -67,6 +67,9 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 		}
 		if result == nil {
 			continue
+		}
+		if err := keepMeasured(s, result); err != nil {
+			return err
 		}
 		results = append(results, result)
 		if !result.Pass {

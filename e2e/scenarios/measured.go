@@ -2,7 +2,7 @@
 // those whose figures the product quotes.
 //
 // In: measured.json files, written by `make e2e`. Out: metrics. Next: `millrace
-// paths host-advice`.
+// paths host-advice`, the lab's column of `millrace papers`, `millrace twin compare`.
 package scenarios
 
 import (
@@ -14,9 +14,11 @@ import (
 
 // Measured is one run of a scenario.
 type Measured struct {
-	Scenario string             `json:"scenario"`
-	Started  time.Time          `json:"started"`
-	Metrics  map[string]float64 `json:"metrics"`
+	Scenario string    `json:"scenario"`
+	Started  time.Time `json:"started"`
+	// Unmet are the scenario's expectations that this run did not meet.
+	Unmet   []string           `json:"unmet,omitempty"`
+	Metrics map[string]float64 `json:"metrics"`
 }
 
 //go:embed */measured.json
