@@ -27,22 +27,20 @@ func (m *memo) parallel(paper string) Experiment {
 			}
 		}
 	}
-	e.Rows = parallelRows(paper, losses)
+	e.Rows = append(parallelRows(paper, losses), shapeRows(paper, losses)...)
 	e.Derive = func(v score.Values) {
 		for _, loss := range losses {
 			for _, d := range differences {
-				key := func(s scheme, n int) float64 { return v[point(s, n, d, loss)] }
-				tag := fmt.Sprintf(" %g %g", d, loss)
-				if _, ok := v[point(modified, 5, d, loss)]; ok {
-					v["modified gain"+tag] = key(modified, 5) / key(modified, 3)
-				}
-				if _, ok := v[point(integrated, 3, d, loss)]; ok {
-					v["integrated over"+tag] = key(integrated, 3) / max(key(raised, 3), key(modified, 3))
-				}
+				deriveParallel(v, d, loss)
 			}
+			deriveFlowLevel(v, loss)
 		}
 		if _, ok := v[point(raised, 5, 0, 0)]; ok {
 			v["25 over 0"] = v[point(raised, 5, 0.25, 0)] / v[point(raised, 5, 0, 0)]
+			v["100 over 25"] = v[point(raised, 5, 1, 0)] / v[point(raised, 5, 0.25, 0)]
+			for _, s := range []scheme{standard, delayed} {
+				v[s.name+" 100 over 0"] = v[point(s, 5, 1, 0)] / v[point(s, 5, 0, 0)]
+			}
 		}
 	}
 	return e
@@ -95,61 +93,10 @@ func parallelRows(paper string, losses []float64) []score.Row {
 		}
 		rows = append(rows, score.Row{Key: fmt.Sprintf("modified gain 1 %g", loss), Item: figure[0], What: "modified delayed ACK, five paths over three, 100 % apart" + note, Unit: "times", Paper: 1.15, Op: score.AtMost, Why: "the paper: not any more improved at four or five; 15 % is what one sees in a plot", Note: ns2})
 		if paper == "003" {
-			rows = append(rows, score.Row{Key: fmt.Sprintf("integrated over 1 %g", loss), Item: "Fig. 8", What: "integrated over the better of its parts, 3 paths 100 % apart" + note, Unit: "times", Paper: 1, Op: score.AtLeast, Why: "the paper: more than the sender-only or receiver-only method", Note: ns2})
+			for n := 2; n <= 5; n++ {
+				rows = append(rows, score.Row{Key: fmt.Sprintf("integrated over %d 1 %g", n, loss), Item: "Fig. 8", What: fmt.Sprintf("integrated over the better of its parts, %d paths 100 %% apart", n) + note, Unit: "times", Paper: 1, Op: score.AtLeast, Why: "the paper: more than the sender-only or receiver-only method", Note: ns2})
+			}
 		}
 	}
 	return append(rows, score.Row{Key: "25 over 0", Item: figure[1], What: "raised threshold, five paths, 25 % apart over equal", Unit: "times", Paper: 1, Op: score.AtLeast, Why: "the paper: outperforms", Note: ns2})
-}
-
-// sweep is figure 4 of paper 003: thresholds by number of paths, 100 % apart, loss 0.001.
-func (m *memo) sweep() Experiment {
-	e := Experiment{ID: "003-sweep", Title: "Thresholds from 3 to 12 (figure 4)"}
-	thresholds := []int{3, 6, 9, 12}
-	for n := 1; n <= 5; n++ {
-		e.Cases = append(e.Cases, Case{Name: fmt.Sprintf("%d paths", n), Run: func(r *Recorder) error {
-			var points []Point
-			for _, t := range thresholds {
-				s := standard
-				s.fixed = t
-				g, err := m.goodput(r, fig3(n, 1, 0.001), s)
-				if err != nil {
-					return err
-				}
-				// Relative to the same number of paths' fair part, as figure 4 can only be read.
-				r.Set(fmt.Sprintf("%d %d", n, t), g/1e6)
-				points = append(points, Point{X: float64(t), Y: g / 1e6})
-			}
-			r.Plot("Figure 4: goodput by threshold, 100 % apart, loss 0.001", "Mbit/s", fmt.Sprintf("%d paths", n), points)
-			return nil
-		}})
-	}
-	e.Derive = func(v score.Values) {
-		better := func(t int, a, b []int) float64 {
-			for _, x := range a {
-				for _, y := range b {
-					if v[fmt.Sprintf("%d %d", x, t)] < v[fmt.Sprintf("%d %d", y, t)] {
-						return 0
-					}
-				}
-			}
-			return 1
-		}
-		if _, ok := v["5 12"]; !ok {
-			return
-		}
-		v["at 6"] = better(6, []int{2, 3}, []int{4, 5})
-		v["at 9"] = better(9, []int{4, 5}, []int{2, 3})
-		v["single"] = max(v["1 9"], v["1 12"]) / v["1 6"]
-		v["two"] = v["2 9"] / v["2 6"]
-		v["four"] = v["4 9"] / v["4 6"]
-	}
-	shape := "direction of a plot: 1 is true"
-	e.Rows = []score.Row{
-		{Key: "at 6", Item: "Fig. 4", What: "at threshold 6, two and three paths are better than four and five", Paper: 1, Op: score.AtLeast, Why: shape, Note: "more paths carry more in absolute terms; the paper's figure must be relative to something it does not state"},
-		{Key: "at 9", Item: "Fig. 4", What: "at threshold 9, four and five are better", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "single", Item: "Fig. 4", What: "a single path, threshold above 6 over 6", Unit: "times", Paper: 1, Op: score.AtMost, Why: "the paper: begins to degrade"},
-		{Key: "two", Item: "Fig. 4", What: "two paths, threshold 9 over 6", Unit: "times", Paper: 1.1, Op: score.AtMost, Why: "the paper: not much enhanced; a tenth"},
-		{Key: "four", Item: "Fig. 4", What: "four paths, threshold 9 over 6", Unit: "times", Paper: 1, Op: score.AtLeast, Why: "the paper: continuously enhances"},
-	}
-	return e
 }
