@@ -87,7 +87,11 @@ func find(all []policy, name string) (policy, error) {
 		if p.parsed.Policy == name && name != "" {
 			return p, p.usable()
 		}
-		names = append(names, strings.TrimSpace(p.parsed.Policy+" ("+p.file+")"))
+		if err := p.usable(); err != nil {
+			names = append(names, err.Error())
+			continue
+		}
+		names = append(names, p.parsed.Policy+" ("+p.file+")")
 	}
 	switch {
 	case len(all) == 0:
@@ -95,7 +99,7 @@ func find(all []policy, name string) (policy, error) {
 	case name == "":
 		return policy{}, fmt.Errorf("there are several policies, %s: say which with vpn.policy or `millrace vpn weights --policy`", strings.Join(names, ", "))
 	}
-	return policy{}, fmt.Errorf("there is no policy %q that can be used; there is %s", name, strings.Join(names, ", "))
+	return policy{}, fmt.Errorf("there is no policy %q that can be used; there is %s", name, strings.Join(names, "; "))
 }
 
 // compile turns a policy into weights, with links and routes of the topology

@@ -1,0 +1,391 @@
+package vpn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/millrace/millrace/internal/bus"
+	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
+)
+
+const first = "policy: shares\ndescription: red has less\nvpns: [{name: red, weight: 1}, {name: blue, weight: 2}]\n"
+
+// wantWeights compares what each agent has.
+func (w *world) wantWeights(want map[string]float64) {
+	w.t.Helper()
+	for i, a := range w.agents {
+		if d := cmp.Diff(a.weights(), want, cmpopts.EquateApprox(0, 1e-9)); d != "" {
+			w.t.Errorf("pe%d (-got +want):\n%s", i+1, d)
+		}
+	}
+}
+
+// TestLifeOfWeights: a policy file, an operator's change, the way back, another file.
+func TestLifeOfWeights(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := w.start(w.following(""))
+	s.all(1)
+	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
+	w.tells("vpn-weights-installed", "All 2 PEs have VPN weights of version 1.")
+
+	r := s.set("red", 8)
+	if got := r.GetChange(); got.GetBy() != "anna" || got.GetReason() != "a test" || got.GetVersion().GetNumber() != 2 || got.GetPolicy() != "shares" {
+		t.Errorf("%v", got)
+	}
+	if d := cmp.Diff(r.GetChange().GetDiff(), []*vpnv1.Difference{{Vpn: "red", Before: 1, After: 8}}, protocmp.Transform()); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+	for _, p := range r.GetPes() {
+		if !p.GetCurrent() || p.GetError() != "" {
+			t.Errorf("the answer came before %v had it", p)
+		}
+	}
+	w.wantWeights(map[string]float64{"red": 8, "blue": 2})
+	w.tells("vpn-weights-changed", "anna changed VPN weights (version 2): red 1 to 8. Reason: a test.")
+
+	back := func(version uint64, dry bool) *vpnv1.Change {
+		r, err := s.Restore(t.Context(), connect.NewRequest(&vpnv1.RestoreRequest{Version: version, By: "bert", Reason: "blue complains", DryRun: dry}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Msg.GetChange()
+	}
+	if got := back(0, true); got.GetVersion().GetNumber() != 3 || got.GetRestored() != 1 || len(got.GetDiff()) != 1 {
+		t.Errorf("dry run: %v", got)
+	}
+	w.wantWeights(map[string]float64{"red": 8, "blue": 2})
+	back(0, false)
+	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
+	back(2, false)
+	w.wantWeights(map[string]float64{"red": 8, "blue": 2})
+
+	w.policy("shares.yaml", strings.Replace(first, "weight: 2", "weight: 5", 1))
+	s.all(5)
+	w.wantWeights(map[string]float64{"red": 1, "blue": 5})
+	h, err := s.History(t.Context(), connect.NewRequest(&vpnv1.HistoryRequest{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var by []string
+	for _, c := range h.Msg.GetChanges() {
+		by = append(by, c.GetBy())
+	}
+	if d := cmp.Diff(by, []string{"policy file shares.yaml", "bert", "bert", "anna", "policy file shares.yaml"}); d != "" {
+		t.Errorf("history (-got +want):\n%s", d)
+	}
+}
+
+// TestBadRequests are refused as a whole, with what to write instead.
+func TestBadRequests(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := w.start(w.following("shares"))
+	s.all(1)
+	weight := func(vpn string, v float64) []*vpnv1.Weight {
+		return []*vpnv1.Weight{{Vpn: "blue", Weight: 9}, {Vpn: vpn, Weight: v}}
+	}
+	for _, c := range []struct {
+		name, by, reason string
+		weights          []*vpnv1.Weight
+		want             string
+	}{
+		{"an unknown name", "anna", "x", weight("rad", 2), `no PE has a VPN called "rad"; there are blue, red`},
+		{"a weight of 0", "anna", "x", weight("red", 0), "weight 0 of VPN red: use more than 0"},
+		{"a negative weight", "anna", "x", weight("red", -1), "use more than 0"},
+		{"not a number", "anna", "x", weight("red", math.NaN()), "weight NaN of VPN red"},
+		{"infinity", "anna", "x", weight("red", math.Inf(1)), "at most 1e+06"},
+		{"a name twice", "anna", "x", weight("blue", 2), "blue stands there twice"},
+		{"nobody", " ", "x", weight("red", 2), "say who"},
+		{"no reason", "anna", "", weight("red", 2), "say why"},
+		{"nothing", "anna", "x", nil, "name a VPN"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := s.SetWeights(t.Context(), connect.NewRequest(&vpnv1.SetWeightsRequest{By: c.by, Reason: c.reason, Weights: c.weights}))
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+	_, err := s.Restore(t.Context(), connect.NewRequest(&vpnv1.RestoreRequest{By: "anna", Reason: "x"}))
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "nothing was in force before") {
+		t.Errorf("back before the first: %v", err)
+	}
+	_, err = s.Restore(t.Context(), connect.NewRequest(&vpnv1.RestoreRequest{Version: 77, By: "anna", Reason: "x"}))
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "version 77 is not kept") {
+		t.Errorf("back to what never was: %v", err)
+	}
+	_, err = s.ApplyPolicy(t.Context(), connect.NewRequest(&vpnv1.ApplyPolicyRequest{Policy: "nice", By: "anna", Reason: "x"}))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "shares (shares.yaml)") {
+		t.Errorf("a policy nobody wrote: %v", err)
+	}
+	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
+	if n := s.weights().GetVersion().GetNumber(); n != 1 {
+		t.Errorf("version %d after nothing but refused requests", n)
+	}
+}
+
+// TestAPEThatIsAwayIsNamedAndToldLater: no change is half applied in silence.
+func TestAPEThatIsAwayIsNamedAndToldLater(t *testing.T) {
+	w := newWorld(t)
+	s := w.start(func(c *Configuration) { c.Settle = c.Timeout })
+	until(t, "both answer", func() (bool, any) { return len(w.said.of("vpn-pe-up")) == 2, w.said.of("vpn-pe-up") })
+	if w.agents[0].weights()["red"] != 0 {
+		t.Error("without policy and change a PE was told weights")
+	}
+	w.agents[1].down(t)
+	w.tells("vpn-pe-down", "The PE agent of pe2 at")
+	r := s.set("red", 3)
+	if p := r.GetPes(); !p[0].GetCurrent() || p[1].GetCurrent() || p[1].GetConnected() || !strings.Contains(p[1].GetError(), "connection refused") {
+		t.Errorf("%v", p)
+	}
+	w.tells("vpn-weights-incomplete", "1 of 2 PEs do not have VPN weights of version 1: pe2.")
+	w.agents[1].up(t)
+	s.all(1)
+	w.tells("vpn-weights-installed", "All 2 PEs")
+	w.wantWeights(map[string]float64{"red": 3})
+
+	w.agents[1].change(func(a *agent) { a.refuses = errors.New("disk full") })
+	r = s.set("red", 4)
+	if p := r.GetPes()[1]; p.GetCurrent() || !strings.Contains(p.GetError(), "version 2 not installed") || !strings.Contains(p.GetError(), "disk full") {
+		t.Errorf("%v", p)
+	}
+	w.agents[1].change(func(a *agent) { a.refuses = nil })
+	s.all(2)
+}
+
+// TestSomebodyElsesWeightsAreReplaced: a change made at the PE itself.
+func TestSomebodyElsesWeightsAreReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := w.start(w.following("shares"))
+	s.all(1)
+	w.agents[0].change(func(a *agent) { a.has = nil })
+	w.tells("vpn-weights-foreign", "pe1 no longer had VPN weights of version 1")
+	s.all(1)
+	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
+	w.agents[0].mu.Lock()
+	defer w.agents[0].mu.Unlock()
+	if w.agents[0].installs != 2 {
+		t.Errorf("installed %d times, want once and once again", w.agents[0].installs)
+	}
+}
+
+// TestABrokenPolicyLeavesWhatIsInForce: and says so, once, and when it is mended.
+func TestABrokenPolicyLeavesWhatIsInForce(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := w.start(w.following("shares"))
+	s.all(1)
+	w.policy("shares.yaml", strings.Replace(first, "weight: 2", "weight: 0", 1))
+	w.tells("vpn-policy-broken", "weight 0 of VPN blue")
+	if p := s.weights().GetPolicies(); len(p) != 1 || !strings.Contains(p[0].GetError(), "weight 0 of VPN blue") {
+		t.Errorf("%v", p)
+	}
+	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
+	w.policy("shares.yaml", strings.Replace(first, "name: red", "name: rad", 1))
+	s.all(2)
+	w.tells("vpn-policy-mended", "followed again")
+	w.tells("vpn-unknown-name", "No PE has a VPN called rad")
+	if d := cmp.Diff(s.weights().GetUnknown(), []string{"rad"}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+	if n := len(w.said.of("vpn-policy-broken")); n != 1 {
+		t.Errorf("told %d times that the policy is broken", n)
+	}
+}
+
+// TestOneOfSeveralPolicies: which, must be said; another may be chosen while it runs.
+func TestOneOfSeveralPolicies(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	w.policy("equal.yaml", "policy: equal\ncriterion: equal\nvpns: [{name: red, weight: 3}, {name: blue}]\n")
+	w.policy("twin.yaml", "policy: equal\nvpns: []\n")
+	s := w.start(w.following(""))
+	w.tells("vpn-policy-broken", "say which with vpn.policy")
+	r, err := s.ApplyPolicy(t.Context(), connect.NewRequest(&vpnv1.ApplyPolicyRequest{Policy: "equal", By: "anna", Reason: "all the same"}))
+	if err != nil || r.Msg.GetChange().GetCriterion() != "equal" {
+		t.Fatalf("%v, %v", r, err)
+	}
+	w.tells("vpn-policy-mended", "")
+	s.all(1)
+	w.wantWeights(map[string]float64{"red": 1, "blue": 1})
+	r, err = s.ApplyPolicy(t.Context(), connect.NewRequest(&vpnv1.ApplyPolicyRequest{Policy: "shares", By: "anna", Reason: "no"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.all(2)
+	for _, p := range s.weights().GetPolicies() {
+		if (p.GetError() != "") != (p.GetFile() == "twin.yaml") {
+			t.Errorf("%v", p)
+		}
+	}
+}
+
+// TestARestartKeepsAHandsChange: the file is older than the change, also for the next process.
+func TestARestartKeepsAHandsChange(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := w.start(w.following("shares"))
+	s.all(1)
+	s.set("red", 8)
+	s.stop()
+	w.agents[0].change(func(a *agent) { a.has = nil })
+	s = w.start(w.following("shares"))
+	s.all(2)
+	w.wantWeights(map[string]float64{"red": 8, "blue": 2})
+	until(t, "the file was read", func() (bool, any) { return s.comp.policyDigest() != nil, nil })
+	s.set("red", 8)
+	if n := s.weights().GetVersion().GetNumber(); n != 2 {
+		t.Errorf("version %d after asking for what is in force", n)
+	}
+}
+
+// TestTwoProcessesMakeOneHistory: etcd lets one of two writers have a version, and the other make the next.
+func TestTwoProcessesMakeOneHistory(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	s := []*service{w.start(w.following("shares")), w.start(w.following("shares"))}
+	for _, one := range s {
+		one.all(1)
+	}
+	var both sync.WaitGroup
+	for i, vpn := range []string{"red", "blue"} {
+		both.Go(func() {
+			for n := range 10 {
+				s[i].set(vpn, float64(10+n))
+			}
+		})
+	}
+	both.Wait()
+	for _, one := range s {
+		one.all(21)
+	}
+	w.wantWeights(map[string]float64{"red": 19, "blue": 19})
+}
+
+// TestMaxMinFollowsTheTopology: rates and routes of the network make the weights, and make them anew when it changes.
+func TestMaxMinFollowsTheTopology(t *testing.T) {
+	w := newWorld(t)
+	w.policy("mm.yaml", "policy: mm\ncriterion: max-min\nvpns: [{name: red}, {name: blue}]\n")
+	w.agents[0].change(func(a *agent) { a.flows = []*vpnv1.Flow{flow("red", 1, 2, 1, 0), flow("blue", 1, 2, 1, 0)} })
+	w.agents[1].change(func(a *agent) { a.flows = []*vpnv1.Flow{flow("red", 2, 1, 1, 0)} })
+	s := w.start(w.following("mm"))
+	w.tells("vpn-policy-broken", "max-min fairness needs links")
+	set := func(there, back uint64) {
+		w.paths.mu.Lock()
+		defer w.paths.mu.Unlock()
+		w.paths.rate = map[string]uint64{"10.255.0.1 10.255.0.2": there, "10.255.0.2 10.255.0.1": back}
+	}
+	// Red crosses both links, blue the first: the second holds red at 3 of 10, and blue has the other 7.
+	set(10e6, 3e6)
+	s.all(1)
+	w.wantWeights(map[string]float64{"red": 1, "blue": 2.333})
+	set(10e6, 20e6)
+	s.all(2)
+	w.wantWeights(map[string]float64{"red": 1, "blue": 1})
+}
+
+// TestSamples: flows beside their fair shares on the bus, in the API and as metrics, and nothing of what cannot be.
+func TestSamples(t *testing.T) {
+	w := newWorld(t)
+	got := make(chan *vpnv1.SampleBatch, 100)
+	err := w.deps.Bus.Subscribe(t.Context(), bus.TopicVPN, "test", func(_ context.Context, m bus.Message) error {
+		b := &vpnv1.SampleBatch{}
+		defer func() {
+			select {
+			case got <- b:
+			default:
+			}
+		}()
+		return proto.Unmarshal(m.Value, b)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Of two flows that share a link red has 10 of 40 Mbit/s at weight 1, blue 30 at weight 3; the other way blue is alone and uncontrolled.
+	w.paths.rate = map[string]uint64{"10.255.0.1 10.255.0.2": 100e6, "10.255.0.2 10.255.0.1": 100e6}
+	w.agents[0].flows[1].Weight = 3
+	alone := flow("blue", 2, 1, 1, 5e6)
+	alone.Phase = "unanswered"
+	nonsense := []*vpnv1.Flow{
+		flow("", 2, 1, 1, 1), flow("a", 2, 2, 1, 1), flow("b", 2, 1, 0, 1), flow("c", 2, 1, 1, math.NaN()), flow("d", 2, 1, 1, -1), flow("e", 2, 1, 1, math.Inf(1)),
+		flow("blue", 2, 1, 1, 7), flow("red", 1, 2, 1, 7),
+	}
+	w.agents[1].flows = append([]*vpnv1.Flow{alone}, nonsense...)
+	s := w.start(nil)
+	want := &vpnv1.Round{Fairness: 1, Jain: 45 * 45 / (3.0 * (100 + 900 + 25)), Active: 3, Throughput: 45e6}
+	var b *vpnv1.SampleBatch
+	until(t, "a round of both PEs, measured apart", func() (bool, any) {
+		b = <-got
+		return len(b.GetFlows()) == 3 && math.Abs(b.GetRound().GetFairness()-1) < 1e-9, b
+	})
+	if d := cmp.Diff(b.GetRound(), want, protocmp.Transform(), cmpopts.EquateApprox(0, 1e-9)); d != "" {
+		t.Errorf("round (-got +want):\n%s", d)
+	}
+	var lines []string
+	for _, f := range b.GetFlows() {
+		lines = append(lines, strings.Join([]string{f.GetVpn(), f.GetIngressPe(), f.GetEgressPe(), rateText(f.GetThroughput()), rateText(f.GetFairShare())}, " "))
+	}
+	if d := cmp.Diff(lines, []string{"blue pe1 pe2 30 30", "blue pe2 pe1 5 5", "red pe1 pe2 10 10"}); d != "" {
+		t.Errorf("flows (-got +want):\n%s", d)
+	}
+	r, err := s.Flows(t.Context(), connect.NewRequest(&vpnv1.FlowsRequest{}))
+	if err != nil || len(r.Msg.GetFlows()) != 3 || len(r.Msg.GetPes()) != 2 || len(r.Msg.GetVpns()) != 2 {
+		t.Errorf("%v, %v", r, err)
+	}
+	expect := `
+# HELP millrace_services_vpn_flow_controlled 0 while the far PE does not answer and the VPN flow is left uncontrolled.
+# TYPE millrace_services_vpn_flow_controlled gauge
+millrace_services_vpn_flow_controlled{egress="10.255.0.1",ingress="10.255.0.2",vpn="blue"} 0
+millrace_services_vpn_flow_controlled{egress="10.255.0.2",ingress="10.255.0.1",vpn="blue"} 1
+millrace_services_vpn_flow_controlled{egress="10.255.0.2",ingress="10.255.0.1",vpn="red"} 1
+`
+	if err := testutil.GatherAndCompare(s.metrics, strings.NewReader(expect), prefix+"flow_controlled"); err != nil {
+		t.Error(err)
+	}
+	for reason, most := range map[string]float64{"no_vpn": 1, "address": 1, "weight": 1, "rate": 3, "twice": 1, "two_addresses": 1} {
+		visits := testutil.ToFloat64(s.comp.metrics.invalid.WithLabelValues("pe2", "no_vpn"))
+		if n := testutil.ToFloat64(s.comp.metrics.invalid.WithLabelValues("pe2", reason)); visits == 0 || n < most {
+			t.Errorf("%s was counted %g times in %g visits", reason, n, visits)
+		}
+	}
+	w.tells("vpn-pe-nonsense", "pe2 reports flows that cannot be")
+}
+
+func rateText(bits float64) string { return fmt.Sprintf("%.4g", bits/1e6) }
+
+func TestConfigurations(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Configuration)
+		want   string
+	}{
+		{"as it is by default", func(*Configuration) {}, ""},
+		{"too often", func(c *Configuration) { c.Interval = 1 }, "at least 100ms"},
+		{"no time to answer", func(c *Configuration) { c.Timeout = 0 }, "above 0"},
+		{"no way back", func(c *Configuration) { c.History = 1 }, "no way back"},
+		{"a policy without a folder", func(c *Configuration) { c.Policy = "x" }, "set vpn dir"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := DefaultConfiguration()
+			c.change(&cfg)
+			err := cfg.Validate()
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
