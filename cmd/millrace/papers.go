@@ -62,7 +62,11 @@ func printScoreboard(cmd *cobra.Command, r *papers.Result) error {
 			if !v.Missing {
 				twin = fmt.Sprintf("%.4g", v.Twin)
 			}
-			fmt.Fprintf(w, "  %s\t%s\t%.6g\t%s\t%s\t%s\t%s\n", v.Item, v.What, v.Row.Paper, twin, v.Unit, v.Tolerance(), papers.Word(v))
+			lab := papers.Lab(v)
+			if lab != "" {
+				lab = "lab " + lab
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%.6g\t%s\t%s\t%s\t%s\t%s\n", v.Item, v.What, v.Row.Paper, twin, v.Unit, v.Tolerance(), papers.Word(v), lab)
 		}
 	}
 	fmt.Fprintln(w)

@@ -26,7 +26,7 @@ const preamble = `# The papers' numbers
 
 Written by ` + "`millrace papers --page docs/reference/papers`" + `; do not edit. Every number of the five papers beside what the twin makes of the same experiment at
 full scale: paper value, twin value, error, the tolerance and why it is that. Tolerances stand in ` + "`e2e/papers`" + ` beside each number and are argued there before a
-run. Rows that are outside, or that nothing could be measured for, stay with the best explanation found. How the twin works: [the twin](../explanation/twin.md).
+run. The lab's column is what virtual routers measured in the scenario of that experiment, scaled up by what stands in brackets ([lab results](lab-results.md)); it is not judged here. Rows that are outside, or that nothing could be measured for, stay with the best explanation found. How the twin works: [the twin](../explanation/twin.md).
 
 | paper | rows | within | outside | not measured | packet-hops |
 |---|---|---|---|---|---|
@@ -119,9 +119,9 @@ func (e *ExperimentResult) section(b *strings.Builder) {
 }
 
 func table(b *strings.Builder, verdicts []score.Verdict) {
-	b.WriteString("| in the paper | what | paper | twin | error | tolerance | verdict |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| in the paper | what | paper | twin | error | tolerance | verdict | lab |\n|---|---|---|---|---|---|---|---|\n")
 	for _, v := range verdicts {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", v.Item, v.What, quantity(v.Paper, v.Unit), twin(v), deviation(v), v.Tolerance(), Word(v))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", v.Item, v.What, quantity(v.Row.Paper, v.Unit), twin(v), deviation(v), v.Tolerance(), Word(v), Lab(v))
 	}
 	reasons := map[string][]string{}
 	var order []string
@@ -189,6 +189,14 @@ func twin(v score.Verdict) string {
 		return ""
 	}
 	return quantity(v.Twin, v.Unit)
+}
+
+// Lab is what virtual routers measured, with the scale of their rates.
+func Lab(v score.Verdict) string {
+	if v.Lab == nil {
+		return ""
+	}
+	return quantity(v.Lab.Value, v.Unit) + " (" + v.Lab.Scale + ")"
 }
 
 func deviation(v score.Verdict) string {

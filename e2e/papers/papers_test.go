@@ -64,3 +64,27 @@ func TestEveryRowArguesItsTolerance(t *testing.T) {
 		}
 	}
 }
+
+// A value of the lab's stands beside a row that is there, and is in what was kept.
+func TestEveryValueOfTheLabHasItsRow(t *testing.T) {
+	rows := map[string]bool{}
+	for _, e := range All() {
+		for _, r := range e.Rows {
+			rows[e.ID+" "+r.Key] = true
+		}
+	}
+	for experiment, all := range measures() {
+		values, err := labValues(experiment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, m := range all {
+			if !rows[experiment+" "+key] {
+				t.Errorf("%s has no row %q for the lab's %s", experiment, key, m.metric)
+			}
+			if values[key] == nil {
+				t.Errorf("%s: nothing kept of scenario %s is called %s (or %s)", experiment, m.scenario, m.metric, m.of)
+			}
+		}
+	}
+}

@@ -11,6 +11,7 @@ package papers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -238,8 +239,13 @@ func collect(e Experiment, index int, jobs []*job, quick bool) (ExperimentResult
 	if e.Derive != nil {
 		e.Derive(values)
 	}
+	lab, err := labValues(e.ID)
+	if err != nil {
+		failed = errors.Join(failed, err)
+	}
 	for _, row := range e.Rows {
 		v := score.Judge(e.ID, row, values)
+		v.Lab = lab[row.Key]
 		if quick && v.Missing {
 			continue
 		}

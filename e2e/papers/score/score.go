@@ -44,6 +44,16 @@ const (
 	AtMost  Op = "<="
 )
 
+// Lab is what virtual routers measured for a row.
+type Lab struct {
+	// Value is in the row's unit, scaled up.
+	Value float64 `json:"value"`
+	// Scenario was run at Scale of the paper's rates at the time of Measured (UTC).
+	Scenario string `json:"scenario"`
+	Scale    string `json:"scale"`
+	Measured string `json:"measured"`
+}
+
 // Verdict is a row with what came out.
 type Verdict struct {
 	Row
@@ -54,6 +64,8 @@ type Verdict struct {
 	// Error is relative to the paper's value, or absolute where that is zero.
 	Error  float64 `json:"error"`
 	Within bool    `json:"within"`
+	// Lab is there where the lab runs the experiment.
+	Lab *Lab `json:"lab,omitempty"`
 }
 
 // Values are an experiment's measurements.
