@@ -164,6 +164,14 @@ func (c Configuration) Validate() error {
 	return errors.Join(append(errs, c.Control.validate(), c.parameters().Validate())...)
 }
 
+// customers are all ports towards customers.
+func (c Configuration) customers() (ports []string) {
+	for _, v := range c.VPNs {
+		ports = append(ports, v.Ports...)
+	}
+	return ports
+}
+
 func (c Configuration) parameters() law.Parameters {
 	p := law.DefaultParameters()
 	p.A, p.B = c.Law.A, c.Law.B

@@ -54,6 +54,12 @@ func (a *Agent) step() {
 		a.cursor++
 	}
 	a.requests.flush()
+	for _, s := range a.schedulers {
+		if err := s.Flush(); err != nil {
+			a.metrics.errors.Inc()
+			a.log.Debug("classes not set", "error", err)
+		}
+	}
 }
 
 // turn closes a round over all flows: what the flows of a domain have in common.
@@ -177,10 +183,7 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	}
 	f.applied = rate
 	for _, s := range a.schedulers {
-		if err := s.SetRate(slot, rate); err != nil {
-			a.metrics.errors.Inc()
-			a.log.Debug("class not set", "error", err)
-		}
+		s.SetRate(slot, rate)
 	}
 	before := a.dp.Rates[slot].Cost
 	a.dp.SetRate(slot, rate, limit)

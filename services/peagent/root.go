@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vishvananda/netlink"
 
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/services/peagent/bpf"
@@ -129,10 +128,15 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	if err = a.recallWeights(); err != nil {
 		return err
 	}
-	if err = a.configure(); err != nil {
+	ports, err := datapath.OpenPorts()
+	if err != nil {
 		return err
 	}
-	if err = a.attach(); err != nil {
+	defer ports.Close()
+	if err = a.configure(ports); err != nil {
+		return err
+	}
+	if err = a.attach(ports); err != nil {
 		return err
 	}
 	if err = a.serve(ctx); err != nil {
@@ -144,7 +148,7 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 }
 
 // configure writes the datapath's tables.
-func (a *Agent) configure() error {
+func (a *Agent) configure(p *datapath.Ports) error {
 	a.dp.KeepAlive(datapath.Now() + uint64(a.cfg.FailOpen))
 	a.dp.Configure(bpf.PeControl{
 		Local: datapath.Word(a.cfg.PE), Port: a.cfg.Port<<8 | a.cfg.Port>>8, Mode: uint8(a.mode), Key: a.requests.key,
@@ -152,12 +156,12 @@ func (a *Agent) configure() error {
 	})
 	a.ports = make([][]int, len(a.cfg.VPNs))
 	for i, v := range a.cfg.VPNs {
-		for _, p := range v.Ports {
-			l, err := netlink.LinkByName(p)
+		for _, name := range v.Ports {
+			index, err := p.Index(name)
 			if err != nil {
-				return fmt.Errorf("VPN %s: find port %s: %w", v.Name, p, err)
+				return fmt.Errorf("VPN %s: %w", v.Name, err)
 			}
-			a.ports[i] = append(a.ports[i], l.Attrs().Index)
+			a.ports[i] = append(a.ports[i], index)
 		}
 		if err := a.setRoutes(i, v.configured()); err != nil {
 			return err
@@ -166,26 +170,16 @@ func (a *Agent) configure() error {
 	return nil
 }
 
-// attach puts schedulers and programs on the ports; those that count arrivals first.
-func (a *Agent) attach() error {
-	for _, p := range a.cfg.Core {
-		s, err := datapath.OpenScheduler(p, a.mode, a.cfg.Flows, a.cfg.Queue)
+// attach puts schedulers and programs on the ports.
+func (a *Agent) attach(p *datapath.Ports) error {
+	for _, name := range a.cfg.Core {
+		s, err := datapath.OpenScheduler(name, a.mode, a.cfg.Flows, a.cfg.Queue)
 		if err != nil {
 			return err
 		}
 		a.schedulers = append(a.schedulers, s)
-		if err := a.dp.Attach(p, datapath.Core); err != nil {
-			return err
-		}
 	}
-	for _, v := range a.cfg.VPNs {
-		for _, p := range v.Ports {
-			if err := a.dp.Attach(p, datapath.Customer); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return a.dp.Attach(p, a.cfg.Core, a.cfg.customers())
 }
 
 func (a *Agent) begin() {
@@ -224,6 +218,10 @@ func (a *Agent) Stop(ctx context.Context) error {
 		errs = append(errs, a.conn.Close())
 	}
 	a.running.Wait()
+	for _, s := range a.schedulers {
+		s.Close()
+	}
+	a.schedulers = nil
 	if a.dp != nil {
 		errs = append(errs, a.dp.Close())
 	}
@@ -233,14 +231,12 @@ func (a *Agent) Stop(ctx context.Context) error {
 
 // Remove takes everything of the agent's off the router.
 func Remove(cfg Configuration) error {
-	var errs []error
-	ports := append([]string(nil), cfg.Core...)
-	for _, v := range cfg.VPNs {
-		ports = append(ports, v.Ports...)
+	ports, err := datapath.OpenPorts()
+	if err != nil {
+		return err
 	}
-	for _, p := range ports {
-		errs = append(errs, datapath.Detach(p))
-	}
+	defer ports.Close()
+	errs := []error{ports.Detach(append(cfg.customers(), cfg.Core...))}
 	for _, p := range cfg.Core {
 		errs = append(errs, datapath.CloseScheduler(p))
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -20,8 +22,9 @@ const (
 
 // Scheduler is what keeps the departure times on a core port.
 type Scheduler struct {
-	mode Mode
-	link netlink.Link
+	mode  Mode
+	index int
+	rt    *rtnetlink
 }
 
 // OpenScheduler puts fq or HTB on a core port: as the port's root qdisc in place
@@ -32,9 +35,14 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 	if err != nil {
 		return nil, fmt.Errorf("find port %s: %w", port, err)
 	}
-	s := &Scheduler{mode: mode, link: l}
+	s := &Scheduler{mode: mode, index: l.Attrs().Index}
 	if mode == Police {
 		return s, nil
+	}
+	if mode == HTB {
+		if s.rt, err = openRtnetlink(); err != nil {
+			return nil, err
+		}
 	}
 	parent, ours, err := place(l)
 	if err != nil {
@@ -46,7 +54,7 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 	if mode == EDT {
 		err = addFq(l, parent, flows, queue)
 	} else {
-		err = addHTB(l, parent)
+		err = s.addHTB(l, parent)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("put %s on %s: %w", mode, port, err)
@@ -96,37 +104,62 @@ func addFq(l netlink.Link, parent uint32, flows, queue int) error {
 	return netlink.QdiscReplace(fq)
 }
 
-func addHTB(l netlink.Link, parent uint32) error {
-	htb := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(htbMajor, 0), Parent: parent})
+func (s *Scheduler) addHTB(l netlink.Link, parent uint32) error {
+	htb := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: s.index, Handle: netlink.MakeHandle(htbMajor, 0), Parent: parent})
 	htb.Defcls = classRest
 	if err := netlink.QdiscReplace(htb); err != nil {
 		return err
 	}
-	return (&Scheduler{mode: HTB, link: l}).class(classRest, 100e9/8)
+	s.class(classRest, unlimited)
+	return errors.Join(s.rt.flush()...)
 }
 
-// SetRate follows a flow's rate where a class has to be told; 0 is no limit.
-func (s *Scheduler) SetRate(slot uint32, bytesPerSecond float64) error {
+// unlimited is the rate of what is not shaped, bytes per second.
+const unlimited = 100e9 / 8
+
+// SetRate follows a flow's rate where a class has to be told; 0 is no limit. It holds from the next Flush on.
+func (s *Scheduler) SetRate(slot uint32, bytesPerSecond float64) {
 	if s.mode != HTB {
-		return nil
+		return
 	}
 	if bytesPerSecond == 0 {
-		bytesPerSecond = 100e9 / 8
+		bytesPerSecond = unlimited
 	}
 	// A hair above the clock of core_out, which is what bounds the queue: the class must never be the slower of the two.
-	return s.class(classMinor+uint16(slot), bytesPerSecond*1.002)
+	s.class(classMinor+uint16(slot), bytesPerSecond*1.002)
 }
 
-func (s *Scheduler) class(minor uint16, bytesPerSecond float64) error {
-	bits := uint64(bytesPerSecond * 8)
-	burst := uint32(min(max(bytesPerSecond/500, 3200), 1<<20)) // 2 ms, as late as a timer may be
-	c := netlink.NewHtbClass(
-		netlink.ClassAttrs{LinkIndex: s.link.Attrs().Index, Parent: netlink.MakeHandle(htbMajor, 0), Handle: netlink.MakeHandle(htbMajor, minor)},
-		netlink.HtbClassAttrs{Rate: bits, Ceil: bits, Buffer: burst, Cbuffer: burst, Quantum: 3028})
-	if err := netlink.ClassReplace(c); err != nil {
-		return fmt.Errorf("set class %#x: %w", minor, err)
+// Flush gives the kernel the rates set since the last one, in a few system calls.
+func (s *Scheduler) Flush() error {
+	if s.rt == nil {
+		return nil
+	}
+	if err := errors.Join(s.rt.flush()...); err != nil {
+		return fmt.Errorf("set classes: %w", err)
 	}
 	return nil
+}
+
+// Close lets go of the kernel; what is on the port stays.
+func (s *Scheduler) Close() {
+	if s.rt != nil {
+		s.rt.close()
+	}
+}
+
+// class makes or changes a class. The kernel wants no table of transmission times where the link layer is given.
+func (s *Scheduler) class(minor uint16, bytesPerSecond float64) {
+	burst := min(max(bytesPerSecond/500, 3200), 1<<20) // 2 ms, as late as a timer may be
+	time := netlink.Xmittime(uint64(bytesPerSecond), uint32(burst))
+	rate := nl.TcRateSpec{Linklayer: nl.LINKLAYER_ETHERNET, Rate: uint32(min(bytesPerSecond, 1<<32-1))}
+	p := nl.TcHtbCopt{Rate: rate, Ceil: rate, Buffer: time, Cbuffer: time, Quantum: 3028}
+	options := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
+	options.AddRtAttr(nl.TCA_HTB_PARMS, p.Serialize())
+	if bytesPerSecond >= 1<<32 {
+		options.AddRtAttr(nl.TCA_HTB_RATE64, nl.Uint64Attr(uint64(bytesPerSecond)))
+		options.AddRtAttr(nl.TCA_HTB_CEIL64, nl.Uint64Attr(uint64(bytesPerSecond)))
+	}
+	s.rt.add(unix.RTM_NEWTCLASS, unix.NLM_F_CREATE, traffic(s.index, netlink.MakeHandle(htbMajor, minor), netlink.MakeHandle(htbMajor, 0), 0), kind("htb"), options)
 }
 
 // CloseScheduler takes our qdisc off a port.

@@ -1,0 +1,125 @@
+package datapath
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// atOnce is how many messages go to the kernel in one system call: as many as
+// their acknowledgements fit into a socket's default buffer.
+const atOnce = 64
+
+// rtnetlink speaks RTM_* with the kernel, many messages at a time. A PE has
+// thousands of ports and classes, and where the processors are busy every system
+// call waits for its turn: one message per call attaches 1,300 ports in minutes.
+//
+// The socket belongs to the network namespace of the thread that opened it,
+// whichever thread uses it later.
+type rtnetlink struct {
+	socket  *nl.NetlinkSocket
+	pending []byte
+	first   uint32 // sequence of the first pending message
+	next    uint32
+	// Messages and Calls count what was sent, and in how many system calls.
+	Messages, Calls int
+	errs            []error
+}
+
+func openRtnetlink() (*rtnetlink, error) {
+	s, err := nl.Subscribe(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open rtnetlink: %w", err)
+	}
+	return &rtnetlink{socket: s, first: 1, next: 1}, nil
+}
+
+func (r *rtnetlink) close() { r.socket.Close() }
+
+// add puts a message into the batch; flush tells what became of it.
+func (r *rtnetlink) add(kind, flags int, data ...nl.NetlinkRequestData) {
+	if r.next-r.first == atOnce {
+		r.send()
+	}
+	m := nl.NewNetlinkRequest(kind, flags|unix.NLM_F_ACK)
+	m.Seq = r.next
+	r.next++
+	for _, d := range data {
+		m.AddData(d)
+	}
+	r.pending = append(r.pending, m.Serialize()...)
+	for len(r.pending)%unix.NLMSG_ALIGNTO != 0 {
+		r.pending = append(r.pending, 0)
+	}
+}
+
+// flush sends what is left and returns one error, or nil, per message since the last flush.
+func (r *rtnetlink) flush() []error {
+	r.send()
+	errs := r.errs
+	r.errs = nil
+	return errs
+}
+
+func (r *rtnetlink) send() {
+	n := int(r.next - r.first)
+	if n == 0 {
+		return
+	}
+	r.Messages += n
+	r.Calls++
+	errs := make([]error, n)
+	if err := unix.Sendto(r.socket.GetFd(), r.pending, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		for i := range errs {
+			errs[i] = fmt.Errorf("send to rtnetlink: %w", err)
+		}
+	} else {
+		r.receive(errs)
+	}
+	r.errs = append(r.errs, errs...)
+	r.pending, r.first = r.pending[:0], r.next
+}
+
+// receive takes in the acknowledgements of a batch.
+func (r *rtnetlink) receive(errs []error) {
+	for left := len(errs); left > 0; {
+		messages, _, err := r.socket.Receive()
+		if err != nil { // the rest is not known: say so for each
+			for i := range errs {
+				if errs[i] == nil {
+					errs[i] = fmt.Errorf("receive from rtnetlink: %w", err)
+				}
+			}
+			return
+		}
+		for _, m := range messages {
+			if m.Header.Type != unix.NLMSG_ERROR || m.Header.Seq-r.first >= uint32(len(errs)) {
+				continue
+			}
+			left--
+			if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
+				errs[m.Header.Seq-r.first] = unix.Errno(-code)
+			}
+		}
+	}
+}
+
+// traffic is the head of a message about a qdisc, class or filter.
+func traffic(index int, handle, parent, info uint32) *nl.TcMsg {
+	return &nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(index), Handle: handle, Parent: parent, Info: info}
+}
+
+func kind(name string) *nl.RtAttr { return nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated(name)) }
+
+// clsact is the qdisc that has the hooks.
+func clsact(index int) []nl.NetlinkRequestData {
+	return []nl.NetlinkRequestData{traffic(index, netlink.MakeHandle(0xffff, 0), netlink.HANDLE_CLSACT, 0), kind("clsact")}
+}
+
+// filter is the place of a program on a hook.
+func filter(index int, parent uint32) []nl.NetlinkRequestData {
+	return []nl.NetlinkRequestData{traffic(index, 1, parent, filterPriority<<16|uint32(nl.Swap16(unix.ETH_P_ALL))), kind("bpf")}
+}
