@@ -34,6 +34,7 @@ func TestConfigurations(t *testing.T) {
 		{"an IPv6 prefix", "10.2.0.0/16", "2001:db8::/32", "not IPv4"},
 		{"itself as remote PE", "10.255.0.3", "10.255.0.1", "another router"},
 		{"an unknown mode", "pe:", "mode: fast\npe:", "mode"},
+		{"a control port that anybody could use", "pe:", "control: {listen: 10.0.0.1:4757}\npe:", "only spoken to over mutual TLS"},
 		{"b of one", "pe:", "law: {a: 0.1, b: 1}\npe:", "b must lie"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
