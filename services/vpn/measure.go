@@ -3,6 +3,7 @@ package vpn
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -97,17 +98,50 @@ func (c *Component) round(now time.Time) (r round) {
 	return r
 }
 
-// links returns where a flow's links are looked up: in the policy where it lists them, else in the topology.
+// links returns what tells which flows share something: links of the topology;
+// where that is not known those the policy lists, each direction for itself;
+// else the ingress PE, whose way into the core its flows share for certain.
 func (c *Component) links() func(*vpnv1.Flow) []int {
+	between := c.routes.between()
+	var listed vpnshare.Network
 	if all, err := c.library.read(); err == nil {
 		if p, err := find(all, c.followed()); err == nil {
-			if n, listed := p.parsed.Network(); listed {
-				return func(f *vpnv1.Flow) []int { return n.Crosses[f.GetVpn()] }
-			}
+			listed, _ = p.parsed.Network()
 		}
 	}
-	between := c.routes.between()
-	return func(f *vpnv1.Flow) []int { return between[pair{f.GetIngress(), f.GetEgress()}] }
+	ingress := map[string]int{}
+	return func(f *vpnv1.Flow) []int {
+		if known := between[pair{f.GetIngress(), f.GetEgress()}]; len(known) > 0 {
+			return known
+		}
+		var out []int
+		for _, l := range listed.Crosses[f.GetVpn()] {
+			out = append(out, fromPolicy+2*l+direction(f))
+		}
+		if len(out) > 0 {
+			return out
+		}
+		if _, numbered := ingress[f.GetIngress()]; !numbered {
+			ingress[f.GetIngress()] = fromIngress + len(ingress)
+		}
+		return []int{ingress[f.GetIngress()]}
+	}
+}
+
+// Numbers of what flows share, apart from the topology's own from 0.
+const (
+	fromPolicy  = 1 << 30
+	fromIngress = 1 << 31
+)
+
+// direction tells the two ways along a link of a policy apart, by the order of the PEs' addresses.
+func direction(f *vpnv1.Flow) int {
+	a, errA := netip.ParseAddr(f.GetIngress())
+	b, errB := netip.ParseAddr(f.GetEgress())
+	if errA == nil && errB == nil && b.Less(a) {
+		return 1
+	}
+	return 0
 }
 
 // govern follows the policy and the other processes' changes, and says how far the version in force got.

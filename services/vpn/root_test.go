@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -363,6 +364,37 @@ millrace_services_vpn_flow_controlled{egress="10.255.0.2",ingress="10.255.0.1",v
 		}
 	}
 	w.tells("vpn-pe-nonsense", "pe2 reports flows that cannot be")
+}
+
+// TestWhatFlowsShare: by the topology, else by the policy's links one way, else by where they enter.
+func TestWhatFlowsShare(t *testing.T) {
+	w := newWorld(t)
+	for _, a := range w.agents {
+		a.down(t) // only the arithmetic is looked at
+	}
+	w.policy("links.yaml", "policy: links\nlinks: [{name: l1, rate: 1Mbit/s}, {name: l2, rate: 1Mbit/s}]\nvpns: [{name: red, links: [l1]}, {name: blue, links: [l1, l2]}]\n")
+	s := w.start(w.following("links"))
+	s.comp.routes.mu.Lock()
+	s.comp.routes.crosses = map[pair][]int{{"10.255.0.7", "10.255.0.8"}: {4, 5}}
+	s.comp.routes.mu.Unlock()
+	links := s.comp.links()
+	for _, c := range []struct {
+		name string
+		a, b *vpnv1.Flow
+		want bool
+	}{
+		{"VPNs on a link of the policy, entering at different PEs", flow("red", 1, 2, 1, 1), flow("blue", 3, 4, 1, 1), true},
+		{"the way back of one", flow("red", 1, 2, 1, 1), flow("blue", 4, 3, 1, 1), false},
+		{"VPNs the policy does not place, of one PE", flow("a", 1, 2, 1, 1), flow("b", 1, 4, 1, 1), true},
+		{"VPNs the policy does not place, of different PEs", flow("a", 1, 2, 1, 1), flow("b", 3, 2, 1, 1), false},
+		{"the topology goes before the policy", flow("red", 7, 8, 1, 1), flow("blue", 1, 2, 1, 1), false},
+		{"and places those the policy does not name", flow("red", 7, 8, 1, 1), flow("a", 7, 8, 1, 1), true},
+	} {
+		shared := slices.ContainsFunc(links(c.a), func(l int) bool { return slices.Contains(links(c.b), l) })
+		if shared != c.want {
+			t.Errorf("%s: %v and %v", c.name, links(c.a), links(c.b))
+		}
+	}
 }
 
 func rateText(bits float64) string { return fmt.Sprintf("%.4g", bits/1e6) }
