@@ -96,21 +96,3 @@ func vpnPrototype() Experiment {
 	}
 	return e
 }
-
-// vpnScale has the paper's numbers about processors and memory, which a simulation of packets cannot have.
-func vpnScale() Experiment {
-	note := "a figure of a program on a computer: measured by services/peagent's benchmarks, not by a simulator"
-	row := func(key, item, what, unit string, v float64, flag string) score.Row {
-		return score.Row{Key: key, Item: item, What: what, Unit: unit, Paper: v, Relative: 0.1, Why: "not a property of the network", Note: note, Flag: flag}
-	}
-	return Experiment{ID: "001-scale", Title: "Processor time and memory of the prototype (section IV-C)", Rows: []score.Row{
-		row("gbit", "abstract", "bandwidth on a modern desktop", "Gbit/s", 1.6, "only in the abstract; the body's own figures give 5.7 or, from figure 12's egress curve, need 6.25 % of a processor"),
-		row("vpns", "abstract", "VPNs on a modern desktop", "", 1300, ""),
-		row("cpu", "section IV-C", "ingress PE, 100 VPNs, 100 Mbit/s, 180 s: processor", "s", 3.12, ""),
-		row("cpu%", "section IV-C", "the same in percent", "%", 1.73, ""),
-		row("5700", "section IV-C", "bandwidth by processor", "Mbit/s", 5700, ""),
-		row("16000", "section IV-C", "VPNs by processor", "", 16000, ""),
-		row("mem", "section IV-C", "memory of the ingress PE, 100 VPNs", "MB", 19.5, "128 packets of 1,500 bytes per VPN, allocated statically"),
-		row("mem2", "section IV-C", "memory of the egress PE", "MB", 1.55, ""),
-	}}
-}
