@@ -75,8 +75,24 @@ func fig3(paths int, difference, loss float64) mesh {
 
 // goodput of the hundred connections, bit/s.
 func (m mesh) goodput(r *Recorder, s scheme) (float64, error) {
+	b, flows, err := m.build(s)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.Play(b.Net, seconds); err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, f := range flows {
+		sum += b.TCP(f).Series.Mean(warmUp, seconds)
+	}
+	return sum, nil
+}
+
+// build is a hundred connections and ten sources over the mesh.
+func (m mesh) build(s scheme) (b *meshBuilder, flows []int, _ error) {
 	n := engine.New(2)
-	b := &meshBuilder{Net: n, mesh: m, ports: map[string]int{}}
+	b = &meshBuilder{Net: n, mesh: m, ports: map[string]int{}}
 	threshold := 3
 	switch {
 	case s.fixed > 0:
@@ -84,7 +100,6 @@ func (m mesh) goodput(r *Recorder, s scheme) (float64, error) {
 	case s.threshold:
 		threshold = tcp.Threshold(len(m.ways))
 	}
-	var flows []int
 	for node := range 10 {
 		there, home := b.leaf(s.spread, node)
 		for i := range 10 {
@@ -94,7 +109,7 @@ func (m mesh) goodput(r *Recorder, s scheme) (float64, error) {
 				Forward: there, Back: home,
 			})
 			if err != nil {
-				return 0, err
+				return nil, nil, err
 			}
 			flows = append(flows, f)
 		}
@@ -102,20 +117,10 @@ func (m mesh) goodput(r *Recorder, s scheme) (float64, error) {
 			Name: "pareto", Pattern: traffic.Pattern{Kind: traffic.ParetoOnOff, Gap: 500 * 8 / m.peak, On: 0.5, Off: 0.5, Shape: 1.5},
 			Size: 500, Start: engine.Time(node) * engine.Second / 20, Stop: engine.Never, Forward: there,
 		}); err != nil {
-			return 0, err
+			return nil, nil, err
 		}
 	}
-	if b.err != nil {
-		return 0, b.err
-	}
-	if err := r.Play(n, seconds); err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for _, f := range flows {
-		sum += n.TCP(f).Series.Mean(warmUp, seconds)
-	}
-	return sum, nil
+	return b, flows, b.err
 }
 
 type meshBuilder struct {
