@@ -125,7 +125,7 @@ func vpnHistoryCommand() *cobra.Command {
 				return printJSON(cmd, r.Msg)
 			}
 			for _, c := range r.Msg.GetChanges() {
-				printChange(cmd.OutOrStdout(), c)
+				printWeightChange(cmd.OutOrStdout(), c)
 			}
 			return nil
 		},

@@ -105,7 +105,7 @@ func (w weightsWish) change(cmd *cobra.Command) error {
 		if w.dry {
 			fmt.Fprintln(cmd.OutOrStdout(), "would be:")
 		}
-		printChange(cmd.OutOrStdout(), change)
+		printWeightChange(cmd.OutOrStdout(), change)
 	}
 	if w.dry {
 		return nil
@@ -184,7 +184,7 @@ func printPEs(out io.Writer, pes []*vpnv1.Pe, wanted bool) error {
 
 func changeTime(c *vpnv1.Change) string { return c.GetTime().AsTime().Local().Format(time.DateTime) }
 
-func printChange(out io.Writer, c *vpnv1.Change) {
+func printWeightChange(out io.Writer, c *vpnv1.Change) {
 	fmt.Fprintf(out, "version %d  %s  by %s: %s\n", c.GetVersion().GetNumber(), changeTime(c), c.GetBy(), c.GetReason())
 	if c.GetRestored() > 0 {
 		fmt.Fprintf(out, "  back to version %d\n", c.GetRestored())
