@@ -3,6 +3,7 @@ package vpn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -108,24 +109,27 @@ func (n *network) write(name, text string) string {
 	return path
 }
 
-// http is a client in a node: a socket belongs to the namespace it is made in.
+// http is a client in a node: a socket belongs to the namespace it is made in. The thread comes back from there and
+// lives on, because processes that it started die with it.
 func (n *network) http(node string) *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (c net.Conn, err error) {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			runtime.LockOSThread() // the thread is not given back
-			var h netns.NsHandle
-			if h, err = netns.GetFromName(n.ns(node)); err != nil {
-				return
-			}
-			defer h.Close()
-			if err = netns.Set(h); err == nil {
-				c, err = (&net.Dialer{}).DialContext(ctx, network, address)
-			}
-		}()
-		<-done
-		return c, err
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		home, err := netns.Get()
+		if err != nil {
+			return nil, err
+		}
+		defer home.Close()
+		there, err := netns.GetFromName(n.ns(node))
+		if err != nil {
+			return nil, err
+		}
+		defer there.Close()
+		if err := netns.Set(there); err != nil {
+			return nil, err
+		}
+		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return c, errors.Join(err, netns.Set(home))
 	}}}
 }
 
