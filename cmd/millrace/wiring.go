@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/collectors/telemetry"
 	"github.com/millrace/millrace/collectors/topology"
+	"github.com/millrace/millrace/docs/reference/papers"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
@@ -177,7 +178,7 @@ func buildDashboard(p *process) (lifecycle.Named, *mount, error) {
 		return lifecycle.Named{}, nil, err
 	}
 	c, err := dashboard.New(p.cfg.Dashboard, dashboard.Dependencies{
-		Handlers: mounts, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics,
+		Handlers: mounts, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})
 	return lifecycle.Named{Name: "dashboard", Component: c}, nil, err
 }

@@ -18,6 +18,9 @@ type Configuration struct {
 	Hosts []string `yaml:"hosts"`
 	// RecentEvents is how many events are kept for pages that connect later. Default 500.
 	RecentEvents int `yaml:"recent_events"`
+	// Papers is a folder written by `millrace papers --page`, or a file written by `millrace papers --json`, to show
+	// instead of the results that the binary was built with. Default none.
+	Papers string `yaml:"papers"`
 }
 
 // DefaultConfiguration serves this host only.

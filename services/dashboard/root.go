@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -37,6 +38,8 @@ type Dependencies struct {
 	Listener   net.Listener
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
+	// Papers are the results of `millrace papers` that this binary was built with; nil: none.
+	Papers fs.FS
 	// Gatherer is what /metrics shows; nil leaves /metrics out.
 	Gatherer prometheus.Gatherer
 }
@@ -124,6 +127,7 @@ func (c *Component) gateway() http.Handler {
 		mux.Handle("GET /metrics", promhttp.HandlerFor(c.deps.Gatherer, promhttp.HandlerOpts{}))
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	results{configured: c.cfg.Papers, built: c.deps.Papers}.mount(mux)
 	mux.Handle("/", newAssets(dist()))
 	return newGuard(c.cfg.Hosts, c.metrics, mux)
 }
