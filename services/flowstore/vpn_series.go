@@ -17,7 +17,9 @@ const vpnSeriesSQL = `
 SELECT vpn, ingress, egress, max(time) AS last, avg(throughput), avg(fair_share), avg(window), avg(rtt), avg(loss), avg(queue),
 	argMax(weight, time), argMax(drops, time)
 FROM vpn_flows FINAL
-WHERE time >= ? AND time < ? AND (vpn = ? OR ? = '')
+WHERE time >= ? AND time < ? AND (vpn = ? OR ? = '') AND (? = 0 OR (vpn, ingress, egress) IN (
+	SELECT vpn, ingress, egress FROM vpn_flows WHERE time >= ? AND time < ? AND (vpn = ? OR ? = '')
+	GROUP BY vpn, ingress, egress ORDER BY sum(throughput) DESC, vpn LIMIT ?))
 GROUP BY vpn, ingress, egress, intDiv(toUnixTimestamp64Milli(time), ?) AS step
 ORDER BY vpn, ingress, egress, step`
 
@@ -40,7 +42,7 @@ func (a *api) VpnSeries(ctx context.Context, req *connect.Request[flowv1.VpnSeri
 	}
 	step := max(1, to.Sub(from).Milliseconds()/maxPoints)
 	out := &flowv1.VpnSeriesResponse{}
-	if out.Flows, err = vpnFlows(ctx, db, req.Msg.GetVpn(), from, to, step); err != nil {
+	if out.Flows, err = vpnFlows(ctx, db, req.Msg, from, to, step); err != nil {
 		return nil, err
 	}
 	if out.Fairness, err = vpnFairness(ctx, db, from, to, step); err != nil {
@@ -49,8 +51,9 @@ func (a *api) VpnSeries(ctx context.Context, req *connect.Request[flowv1.VpnSeri
 	return connect.NewResponse(out), nil
 }
 
-func vpnFlows(ctx context.Context, db store.DB, vpn string, from, to time.Time, step int64) ([]*flowv1.VpnFlowSeries, error) {
-	rows, err := db.Query(ctx, vpnSeriesSQL, from, to, vpn, vpn, step)
+func vpnFlows(ctx context.Context, db store.DB, req *flowv1.VpnSeriesRequest, from, to time.Time, step int64) ([]*flowv1.VpnFlowSeries, error) {
+	vpn, limit := req.GetVpn(), req.GetLimit()
+	rows, err := db.Query(ctx, vpnSeriesSQL, from, to, vpn, vpn, limit, from, to, vpn, vpn, max(limit, 1), step)
 	if err != nil {
 		return nil, fmt.Errorf("read VPN flows: %w", err)
 	}

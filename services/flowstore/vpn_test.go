@@ -60,6 +60,10 @@ func TestVPNSamplesAreKeptOnceAndReadAsSeries(t *testing.T) {
 	if d := cmp.Diff(got.Msg, want, protocmp.Transform()); d != "" {
 		t.Errorf("series (-got +want):\n%s", d)
 	}
+	most, err := r.client.VpnSeries(t.Context(), connect.NewRequest(&flowv1.VpnSeriesRequest{From: at(0), To: at(10), Limit: 1}))
+	if err != nil || len(most.Msg.GetFlows()) != 1 || most.Msg.GetFlows()[0].GetVpn() != "red" {
+		t.Errorf("the one that sent most: got %v, %v", most, err)
+	}
 	one, err := r.client.VpnSeries(t.Context(), connect.NewRequest(&flowv1.VpnSeriesRequest{From: at(0), To: at(20000), Vpn: "red"}))
 	if err != nil || len(one.Msg.GetFlows()) != 1 || len(one.Msg.GetFlows()[0].GetPoints()) != 1 || one.Msg.GetFlows()[0].GetPoints()[0].GetThroughput() != 25 {
 		t.Errorf("over a long time a point is the mean of a step: got %v, %v", one, err)

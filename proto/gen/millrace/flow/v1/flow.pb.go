@@ -1466,7 +1466,9 @@ type VpnSeriesRequest struct {
 	From  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
 	To    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
 	// Only this VPN; empty: all.
-	Vpn           string `protobuf:"bytes,3,opt,name=vpn,proto3" json:"vpn,omitempty"`
+	Vpn string `protobuf:"bytes,3,opt,name=vpn,proto3" json:"vpn,omitempty"`
+	// Only so many VPN flows, those that sent most; 0: all.
+	Limit         uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1520,6 +1522,13 @@ func (x *VpnSeriesRequest) GetVpn() string {
 		return x.Vpn
 	}
 	return ""
+}
+
+func (x *VpnSeriesRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
 }
 
 type VpnSeriesResponse struct {
@@ -1952,11 +1961,12 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x06points\x18\x03 \x03(\v2 .millrace.flow.v1.TelemetryPointR\x06points\"V\n" +
 	"\x0eTelemetryPoint\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value\"\x80\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value\"\x96\x01\n" +
 	"\x10VpnSeriesRequest\x12.\n" +
 	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
 	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x10\n" +
-	"\x03vpn\x18\x03 \x01(\tR\x03vpn\"\x85\x01\n" +
+	"\x03vpn\x18\x03 \x01(\tR\x03vpn\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\"\x85\x01\n" +
 	"\x11VpnSeriesResponse\x125\n" +
 	"\x05flows\x18\x01 \x03(\v2\x1f.millrace.flow.v1.VpnFlowSeriesR\x05flows\x129\n" +
 	"\bfairness\x18\x02 \x03(\v2\x1d.millrace.flow.v1.VpnFairnessR\bfairness\"\x87\x01\n" +
