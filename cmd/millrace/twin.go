@@ -18,7 +18,7 @@ func twinCommand() *cobra.Command {
 		Use:   "twin",
 		Short: "Predict what a scenario does, without routers",
 	}
-	cmd.AddCommand(twinRunCommand())
+	cmd.AddCommand(twinRunCommand(), twinCompareCommand())
 	return cmd
 }
 

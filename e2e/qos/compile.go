@@ -31,8 +31,8 @@ func (r *run) compile() error {
 			uses = append(uses, &p.Changes[j].Policy)
 		}
 		for _, use := range uses {
-			if use == nil {
-				continue
+			if use == nil || use.Use == "" {
+				continue // a change of costs alone
 			}
 			made, err := makePlan(r.scenario, use)
 			if err != nil {

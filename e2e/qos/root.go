@@ -111,6 +111,9 @@ func (r *run) phase(ctx context.Context, p scenario.Phase) error {
 	if err != nil {
 		return err
 	}
+	if err := r.restoreCosts(ctx, p); err != nil {
+		return err
+	}
 	r.result.Phases = append(r.result.Phases, result)
 	for name, value := range after {
 		r.metrics[p.Name+"/"+name] = value - before[name]
@@ -161,8 +164,43 @@ func (r *run) changes(ctx context.Context, p scenario.Phase, started <-chan time
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := r.push(ctx, p.Name, &c.Policy); err != nil {
-			return err
+		if c.Policy.Use != "" {
+			if err := r.push(ctx, p.Name, &c.Policy); err != nil {
+				return err
+			}
+		}
+		for _, cost := range c.Costs {
+			if err := r.setCost(ctx, cost); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setCost changes what an interface costs in OSPF, in FRR's words.
+func (r *run) setCost(ctx context.Context, c scenario.InterfaceCost) error {
+	r.say(fmt.Sprintf("  %s costs %d", c.Interface, c.Cost))
+	_, err := r.lab.Capture(ctx, c.Interface.Node, "vtysh", "-N", c.Interface.Node, "-c", "configure terminal",
+		"-c", "interface "+c.Interface.Interface, "-c", fmt.Sprintf("ip ospf cost %d", c.Cost))
+	if err != nil {
+		return fmt.Errorf("set the cost of %s: %w", c.Interface, err)
+	}
+	return nil
+}
+
+// restoreCosts takes a phase's changes of costs back, so that the next begins as the file has them.
+func (r *run) restoreCosts(ctx context.Context, p scenario.Phase) error {
+	for _, change := range p.Changes {
+		for _, c := range change.Costs {
+			for _, l := range r.scenario.Links {
+				if l.A == c.Interface || l.B == c.Interface {
+					c.Cost = l.Cost
+				}
+			}
+			if err := r.setCost(ctx, c); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

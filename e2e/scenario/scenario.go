@@ -199,10 +199,18 @@ type PolicyUse struct {
 	Pairs []string `yaml:"pairs"`
 }
 
-// PolicyChange puts a policy in force at an offset from the phase's start.
+// PolicyChange puts a policy in force at an offset from the phase's start, or other costs of links, or both.
 type PolicyChange struct {
 	At     time.Duration `yaml:"at"`
 	Policy PolicyUse     `yaml:"policy"`
+	// Costs are OSPF's from then on.
+	Costs []InterfaceCost `yaml:"costs"`
+}
+
+// InterfaceCost is the OSPF cost of the direction that leaves a router's interface to another router.
+type InterfaceCost struct {
+	Interface Endpoint `yaml:"interface"`
+	Cost      int      `yaml:"cost"`
 }
 
 // Pair is one alpha pair, or many with Count.

@@ -124,11 +124,31 @@ func (c *checker) policies(path string, p Phase) {
 	}
 	for i, change := range p.Changes {
 		at := fmt.Sprintf("%s.changes[%d]", path, i)
-		check(at+".policy", change.Policy)
+		if change.Policy.Use != "" || len(change.Costs) == 0 {
+			check(at+".policy", change.Policy)
+		}
+		for j, cost := range change.Costs {
+			l, known := c.s.linkAt(cost.Interface)
+			if !known || !c.s.BetweenRouters(l) {
+				c.add(fmt.Sprintf("%s.costs[%d]", at, j), "%s is no interface between routers", cost.Interface)
+			}
+			if cost.Cost < 1 || cost.Cost > 65535 {
+				c.add(fmt.Sprintf("%s.costs[%d].cost", at, j), "cost %d: OSPF has 1 to 65535", cost.Cost)
+			}
+		}
 		if change.At < 0 || change.At > p.Duration() {
 			c.add(at+".at", "%s is not within the phase's %s", change.At, p.Duration())
 		}
 	}
+}
+
+// linkAt finds the link that ends there.
+func (s *Scenario) linkAt(e Endpoint) (Link, bool) {
+	i := slices.IndexFunc(s.Links, func(l Link) bool { return l.A == e || l.B == e })
+	if i < 0 {
+		return Link{}, false
+	}
+	return s.Links[i], true
 }
 
 func (c *checker) pairs() {

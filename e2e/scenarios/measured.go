@@ -9,6 +9,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"path"
 	"time"
 )
 
@@ -35,4 +37,13 @@ func MeasuredIn(name string) (Measured, error) {
 		return m, fmt.Errorf("measurements of scenario %s: %w", name, err)
 	}
 	return m, nil
+}
+
+// Kept are the names of the scenarios that have measurements, in order.
+func Kept() []string {
+	found, _ := fs.Glob(files, "*/measured.json") // the pattern is right
+	for i := range found {
+		found[i] = path.Dir(found[i])
+	}
+	return found
 }

@@ -21,20 +21,37 @@ type builder struct {
 	plans map[string]compile.RouterPlan
 	ports map[scenario.Endpoint]int
 	// policers by router, interface and place in the plan, made when a flow first passes them.
-	policers map[string]int
-	err      error
+	policers map[string]policed
+	// costs are OSPF's where a phase has changed a link's; past are counters of queues that a change has replaced.
+	costs map[scenario.Endpoint]int
+	past  map[string]discipline.Counters
+	err   error
+}
+
+// policed is one policer in the network.
+type policed struct {
+	number int
+	config discipline.PolicerConfig
 }
 
 func newBuilder(s *scenario.Scenario, held []compile.RouterPlan, seed uint64) *builder {
-	b := &builder{s: s, net: engine.New(seed), plans: map[string]compile.RouterPlan{}, ports: map[scenario.Endpoint]int{}, policers: map[string]int{}}
-	for _, p := range held {
-		b.plans[p.Router] = p
+	b := &builder{
+		s: s, net: engine.New(seed), ports: map[scenario.Endpoint]int{}, policers: map[string]policed{},
+		costs: map[scenario.Endpoint]int{}, past: map[string]discipline.Counters{},
 	}
+	b.hold(held)
 	for _, l := range s.Links {
 		b.link(l.A, l)
 		b.link(l.B, l)
 	}
 	return b
+}
+
+func (b *builder) hold(plans []compile.RouterPlan) {
+	b.plans = map[string]compile.RouterPlan{}
+	for _, p := range plans {
+		b.plans[p.Router] = p
+	}
 }
 
 func (b *builder) keep(err error) {
@@ -51,12 +68,19 @@ func (b *builder) link(e scenario.Endpoint, l scenario.Link) {
 	if _, router := b.s.Router(e.Node); router {
 		c.LimitBytes = int64(l.Buffer)
 	}
-	if plan, ok := b.plans[e.Node]; ok && slices.ContainsFunc(plan.Ports, func(p compile.Port) bool { return p.Interface == e.Interface }) {
-		c.Queues = queues(plan, float64(l.Rate))
-	}
+	c.Queues, _ = b.queuesOf(e, l)
 	n, err := b.net.AddPort(c)
 	b.keep(err)
 	b.ports[e] = n
+}
+
+// queuesOf a port by the plan its router holds, and the number of the default one; nil: one first-in first-out queue.
+func (b *builder) queuesOf(e scenario.Endpoint, l scenario.Link) (*discipline.Config, int) {
+	plan, ok := b.plans[e.Node]
+	if !ok || !slices.ContainsFunc(plan.Ports, func(p compile.Port) bool { return p.Interface == e.Interface }) {
+		return nil, 0
+	}
+	return queues(plan, float64(l.Rate)), defaultQueue(plan)
 }
 
 // queues says a plan in the simulator's words.
@@ -107,17 +131,32 @@ func defaultQueue(plan compile.RouterPlan) int {
 
 // policer is the number of one policer on one interface.
 func (b *builder) policer(plan compile.RouterPlan, p compile.Policer, on string) int {
-	key := fmt.Sprintf("%s:%s:%s", plan.Router, on, p.Name)
-	if n, made := b.policers[key]; made {
-		return n
-	}
-	n, err := b.net.AddPolicer(discipline.PolicerConfig{
+	key := policerName(plan, p, on)
+	c := discipline.PolicerConfig{
 		Rate: float64(p.Rate), Burst: float64(p.Burst), Peak: float64(p.PeakRate), PeakBurst: float64(p.PeakBurst), Queue: -1,
 		Exceed: action(plan, p.Exceed), Violate: action(plan, p.Violate),
-	})
+	}
+	if held, made := b.policers[key]; made && held.config == c {
+		return held.number
+	}
+	n, err := b.net.AddPolicer(c)
 	b.keep(err)
-	b.policers[key] = n
+	b.policers[key] = policed{n, c}
 	return n
+}
+
+// policerName is what the lab calls a policer's counters: its place among those of the interface of arrival.
+func policerName(plan compile.RouterPlan, p compile.Policer, on string) string {
+	place := 0
+	for _, o := range plan.Policers {
+		if slices.Contains(o.Interfaces, on) {
+			place++
+		}
+		if o.Name == p.Name {
+			break
+		}
+	}
+	return fmt.Sprintf("%s:%s:policer-%d", plan.Router, on, place)
 }
 
 func action(plan compile.RouterPlan, a document.Action) discipline.Action {

@@ -3,7 +3,9 @@ package twin
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -33,16 +35,23 @@ func Check(s *scenario.Scenario) error {
 	}
 	for i, h := range s.Hosts {
 		path := fmt.Sprintf("$.hosts[%d]", i)
-		if len(h.Daemons) > 0 || len(h.Settings) > 0 {
-			add(path, "host %s has programs or kernel settings of its own: the twin's hosts know none", h.Name)
+		if len(h.Daemons) > 0 {
+			add(path, "host %s runs programs of its own: the twin's hosts know none", h.Name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
+			if known := settings[name]; known == nil || !known(h.Settings[name]) {
+				add(path+".settings", "host %s sets %s to %s, which the twin's hosts cannot do", h.Name, name, h.Settings[name])
+			}
 		}
 	}
 	for i, p := range s.Phases {
 		if p.Policy != nil && strings.HasSuffix(p.Policy.Use, ".json") {
 			add(fmt.Sprintf("$.phases[%d].policy.use", i), "%s is OpenConfig as it stands: the twin compiles policies (*.yaml)", p.Policy.Use)
 		}
-		if len(p.Changes) > 0 {
-			add(fmt.Sprintf("$.phases[%d].changes", i), "phase %s changes its policy while applications run: make it two phases for the twin", p.Name)
+		for j, c := range p.Changes {
+			if strings.HasSuffix(c.Policy.Use, ".json") {
+				add(fmt.Sprintf("$.phases[%d].changes[%d].policy", i, j), "%s is OpenConfig as it stands: the twin compiles policies (*.yaml)", c.Policy.Use)
+			}
 		}
 		for j, a := range p.Applications {
 			if _, known := laws[a.CongestionControl]; !known {

@@ -102,11 +102,17 @@ func (m *measurer) statistics(a running, from, to float64) map[string]float64 {
 
 func (m *measurer) datagrams(a running, from, to float64) map[string]float64 {
 	c, series, d := m.b.net.Source(a.source)
-	out := map[string]float64{"goodput_mbps": series.Mean(int(from), int(to)) / 1e6, "reordered": 0, "duplicates": 0}
+	out := map[string]float64{
+		"goodput_mbps": series.Mean(int(from), int(to)) / 1e6, "reordered": 0, "duplicates": 0, "dscp": float64(c.DSCP), "dscp_changed": float64(c.Marked),
+	}
 	out["bytes"] = out["goodput_mbps"] * 1e6 / 8 * float64(int(to)-int(from))
+	if from == a.Start.Seconds() && to == a.Stop.Seconds() {
+		to++ // the last packets of a program that was late
+	}
 	sent(out, c, from, to)
 	out["frame_octets"] = out["received"] * float64(a.Packet+scenario.FrameOverhead)
 	delays(out, "delay", d.Between(from, to))
+	delays(out, "ipdv", d.Changes(from, to))
 	return out
 }
 
@@ -183,17 +189,21 @@ func (m *measurer) ports() {
 		if _, router := m.s.Router(e.Node); !router {
 			continue
 		}
-		c, scheduler := m.b.net.Port(port)
+		c, _ := m.b.net.Port(port)
 		m.into(e.String(), map[string]float64{"out_pkts": float64(c.Packets), "out_octets": float64(c.Bytes)})
-		if scheduler == nil {
-			continue
-		}
-		for i, q := range scheduler.Queues {
-			n := scheduler.Counters(i)
-			m.into(e.String()+":"+q.Name, map[string]float64{
-				"transmit_pkts": float64(n.OutPackets), "transmit_octets": float64(n.OutBytes), "dropped_pkts": float64(n.TailDrops + n.EarlyDrops),
-			})
-		}
+	}
+	for name, n := range m.b.counted() {
+		m.into(name, map[string]float64{
+			"transmit_pkts": float64(n.OutPackets), "transmit_octets": float64(n.OutBytes), "dropped_pkts": float64(n.TailDrops + n.EarlyDrops),
+		})
+	}
+	for _, name := range m.b.policerNames() {
+		p := m.b.net.Policer(m.b.policers[name].number)
+		m.into(name, map[string]float64{
+			"conforming_pkts": float64(p.Packets[0]), "conforming_octets": float64(p.Bytes[0]),
+			"exceeding_pkts": float64(p.Packets[1]), "exceeding_octets": float64(p.Bytes[1]),
+			"violating_pkts": float64(p.Packets[2]), "violating_octets": float64(p.Bytes[2]),
+		})
 	}
 }
 

@@ -100,10 +100,16 @@ func (r *Result) phase(ctx context.Context, s *scenario.Scenario, p scenario.Pha
 	// What is on its way when the last application ends still arrives.
 	end := p.Duration().Seconds() + 1
 	done := true
-	for at := 0.1; ; at += 0.1 {
+	for at, next := 0.1, 0; ; at += 0.1 {
 		if ctx.Err() != nil {
 			done = false
 			break
+		}
+		for ; next < len(p.Changes) && p.Changes[next].At.Seconds() <= at; next++ {
+			b.net.Run(engine.Seconds(p.Changes[next].At.Seconds()))
+			if err := b.change(p.Changes[next], apps); err != nil {
+				return false, err
+			}
 		}
 		b.net.Run(engine.Seconds(min(at, end)))
 		if at >= end {

@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -20,6 +21,9 @@ type flow struct {
 	number           int // for hashing over equal-cost paths
 }
 
+// mostHops is IP's largest time to live.
+const mostHops = 255
+
 // step is one direction of a link on the way.
 type step struct{ out, in scenario.Endpoint }
 
@@ -30,7 +34,14 @@ func (b *builder) route(f flow) engine.Route {
 	r := engine.Route{Hops: []engine.Hop{engine.At(b.ports[scenario.Endpoint{Node: f.from.Name, Interface: "eth0"}])}}
 	at, in := gate.Node, gate
 	steps := b.shortest(at, exit.Node, f.number)
+	seen := map[string]bool{}
 	for done := false; !done; {
+		if state := fmt.Sprint(at, in, steps); seen[state] || len(seen) > mostHops {
+			b.keep(fmt.Errorf("packets from %s to %s go in a loop, which comes by %s again: its LSPs lead to each other", f.from.Name, f.to.Name, at))
+			return r
+		} else {
+			seen[state] = true
+		}
 		plan, managed := b.plans[at]
 		var verdicts []decision
 		if managed {
@@ -155,7 +166,7 @@ func (b *builder) shortest(from, to string, number int) []step {
 					continue
 				}
 				d, ok := b.distance(s.in.Node, to)
-				switch cost := d + l.Cost; {
+				switch cost := d + b.cost(s.out, l); {
 				case !ok:
 				case best < 0 || cost < best:
 					best, next = cost, []step{s}
@@ -175,6 +186,14 @@ func (b *builder) shortest(from, to string, number int) []step {
 	return way
 }
 
+// cost of a link in the direction that leaves at one end.
+func (b *builder) cost(out scenario.Endpoint, l scenario.Link) int {
+	if c, changed := b.costs[out]; changed {
+		return c
+	}
+	return l.Cost
+}
+
 // distance is Bellman and Ford's; a scenario has few routers.
 func (b *builder) distance(from, to string) (int, bool) {
 	d := map[string]int{to: 0}
@@ -185,8 +204,9 @@ func (b *builder) distance(from, to string) (int, bool) {
 			}
 			for _, s := range []step{{l.A, l.B}, {l.B, l.A}} {
 				far, ok := d[s.in.Node]
-				if near, known := d[s.out.Node]; ok && (!known || far+l.Cost < near) {
-					d[s.out.Node] = far + l.Cost
+				cost := b.cost(s.out, l)
+				if near, known := d[s.out.Node]; ok && (!known || far+cost < near) {
+					d[s.out.Node] = far + cost
 				}
 			}
 		}

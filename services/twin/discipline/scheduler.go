@@ -78,6 +78,20 @@ func (s *Scheduler) Counters(queue int) Counters { return s.queues[queue].Counte
 // Waiting is the number of packets in all queues.
 func (s *Scheduler) Waiting() int { return s.total }
 
+// Drain empties the queues: what waited, by queue, in order.
+func (s *Scheduler) Drain() [][]Item {
+	out := make([][]Item, len(s.Config.Queues))
+	for i := range out {
+		for st := &s.queues[i]; st.items.Len() > 0; {
+			item := st.items.Pop()
+			st.bytes -= int64(item.Size)
+			out[i] = append(out[i], item)
+		}
+	}
+	s.total = 0
+	return out
+}
+
 // Enqueue puts a packet into a queue, or says that it was dropped.
 func (s *Scheduler) Enqueue(queue, colour uint8, item Item) bool {
 	q, st := &s.Config.Queues[queue], &s.queues[queue]

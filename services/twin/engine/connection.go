@@ -74,31 +74,37 @@ func (n *Net) AddTCP(c TCPConfig) (int, error) {
 	return index, nil
 }
 
-// push sends what the windows and the host's interface let go.
-func (n *Net) push(f *tcpFlow, index int32) {
+// push sends what the windows and the host's interface let go, and says when to come again if it was the interface
+// that held a segment back.
+func (n *Net) push(f *tcpFlow, index int32) (again Time) {
+	again = Never
 	if f.shut || n.now >= f.Stop {
 		f.shut = true
-		return
+		return again
 	}
 	for {
 		if f.HostQueue > 0 && n.Waiting(int(f.first)) > f.HostQueue {
-			if f.HostReacts {
-				f.send.Reduce(n.now)
-			}
 			f.send.Hold()
+			if f.HostReacts {
+				f.send.Reduce(n.now) // and waits for an acknowledgement, as Linux before 3.6
+				break
+			}
+			p := &n.ports[f.first]
+			again = n.now + max((n.Waiting(int(f.first))-f.HostQueue)*p.perByte>>10, 1)
 			break
 		}
-		seq, again, ok := f.send.Next(n.now)
+		seq, repeated, ok := f.send.Next(n.now)
 		if !ok {
 			break
 		}
-		if again {
+		if repeated {
 			f.repeats = count(f.repeats, n.now, 1)
 		}
 		i := n.make()
-		n.pool[i] = packet{seq: seq, born: n.now, at: f.there, flow: index, size: f.Payload + f.Header, kind: data, queue: -1, dscp: f.DSCP, again: again}
+		n.pool[i] = packet{seq: seq, born: n.now, at: f.there, flow: index, size: f.Payload + f.Header, kind: data, queue: -1, dscp: f.DSCP, again: repeated}
 		n.forward(i)
 	}
+	return again
 }
 
 // segment arrives at the receiver.
@@ -152,8 +158,8 @@ func (n *Net) acked(pk packet) {
 	if f.send.Done() && f.done == Never {
 		f.done = n.now
 	}
-	n.push(f, pk.flow)
-	n.sooner(f.timer, f.send.Deadline)
+	again := n.push(f, pk.flow)
+	n.sooner(f.timer, min(again, f.send.Deadline))
 }
 
 // timeout is the start of a connection, or its timer.
@@ -166,8 +172,8 @@ func (n *Net) timeout(f *tcpFlow) {
 	case n.now >= f.send.Deadline && !f.shut:
 		f.send.Expire(n.now)
 	}
-	n.push(f, index)
-	at := f.send.Deadline
+	again := n.push(f, index)
+	at := min(again, f.send.Deadline)
 	if f.shut {
 		at = Never
 	}

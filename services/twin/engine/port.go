@@ -39,6 +39,7 @@ type port struct {
 	sched    *discipline.Scheduler
 	sender   int32 // actor of a scheduled port
 	sending  bool
+	changes  []requeued
 	PortCounters
 }
 
@@ -169,6 +170,9 @@ func (n *Net) schedule(p *port, h *hop, i int32, size int64) {
 	}
 	if pk.queue >= 0 {
 		queue, pk.queue = uint8(pk.queue), -1
+	}
+	if len(p.changes) > 0 {
+		queue = p.today(pk.at, queue)
 	}
 	early := p.sched.Counters(int(queue)).EarlyDrops
 	if !p.sched.Enqueue(queue, pk.colour, discipline.Item{ID: i, Size: int32(size)}) {

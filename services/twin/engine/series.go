@@ -96,6 +96,21 @@ func (d *Delays) Between(from, to float64) Statistics {
 			v = append(v, float64(d.Took[i])*1e3/float64(Second))
 		}
 	}
+	return statistics(v)
+}
+
+// Changes summarises differences of neighbours' delays (IPDV); nothing once packets were left out.
+func (d *Delays) Changes(from, to float64) Statistics {
+	var v []float64
+	for i := 1; i < len(d.Took) && d.skip == 0; i++ {
+		if d.Born[i] >= Seconds(from) && d.Born[i] < Seconds(to) {
+			v = append(v, math.Abs(float64(d.Took[i]-d.Took[i-1]))*1e3/float64(Second))
+		}
+	}
+	return statistics(v)
+}
+
+func statistics(v []float64) Statistics {
 	if len(v) == 0 {
 		return Statistics{}
 	}

@@ -15,6 +15,8 @@ type SourceConfig struct {
 	// Payload counted per packet in goodput; default Size.
 	Payload     int32
 	Start, Stop Time
+	// Count is how many packets it sends at most; zero: until Stop.
+	Count int64
 	// Forward is the way there; Back makes it a ping, whose answers come that way.
 	Forward Route
 	Back    *Route
@@ -37,6 +39,9 @@ type sourceFlow struct {
 // SourceCounters is what became of a source's packets.
 type SourceCounters struct {
 	Sent, Received, Lost, OutOfOrder int64
+	// Marked arrived with a DSCP other than they were sent with; DSCP is what the last one arrived with.
+	Marked int64
+	DSCP   uint8
 	// SentBy and LostBy count per second of sending.
 	SentBy, LostBy []int32
 }
@@ -70,7 +75,7 @@ func (n *Net) AddSource(c SourceConfig) (int, error) {
 
 // emit sends the next packet of a source.
 func (n *Net) emit(f *sourceFlow) {
-	if n.now >= f.Stop {
+	if n.now >= f.Stop || f.Count > 0 && f.next >= f.Count {
 		n.events.set(f.actor, Never)
 		return
 	}
@@ -79,7 +84,7 @@ func (n *Net) emit(f *sourceFlow) {
 		kind = echo
 	}
 	i := n.make()
-	n.pool[i] = packet{seq: f.next, born: n.now, at: f.there, flow: n.actors[f.actor].index, size: f.Size, kind: kind, queue: -1, dscp: f.DSCP}
+	n.pool[i] = packet{seq: f.next, born: n.now, at: f.there, flow: n.actors[f.actor].index, size: f.Size, kind: kind, queue: -1, dscp: f.SourceConfig.DSCP}
 	f.next++
 	f.Sent++
 	f.SentBy = count(f.SentBy, n.now, 1)
@@ -121,6 +126,9 @@ func (n *Net) sink(f *sourceFlow, pk *packet) {
 		f.OutOfOrder++
 	}
 	f.expected = pk.seq + 1
+	if f.SourceCounters.DSCP = pk.dscp; pk.dscp != f.SourceConfig.DSCP {
+		f.Marked++
+	}
 	f.series.add(n.now, int64(f.Payload))
 	f.delays.add(pk.born, n.now-pk.born)
 	f.lastDelay = n.now - pk.born

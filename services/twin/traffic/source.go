@@ -31,6 +31,9 @@ type Pattern struct {
 	On, Off float64
 	// Shape of the Pareto lengths; above 1, or there is no mean.
 	Shape float64
+	// Tick is a constant source that is a program: it sends what is due together, sleeps until the next is due and at
+	// least so long, and wakes up to Late after that. Zero: a machine that keeps its gaps.
+	Tick, Late float64
 }
 
 // Check says what is wrong with a pattern.
@@ -50,6 +53,8 @@ func (p Pattern) Check() error {
 type Source struct {
 	Pattern
 	left float64 // what is left of the burst
+	at   float64 // of a program: since its first packet
+	sent float64
 }
 
 // Next is the gap before the next packet.
@@ -60,7 +65,22 @@ func (s *Source) Next(r *Random) float64 {
 	case OnOff, ParetoOnOff:
 		return s.burst(r)
 	}
+	if s.Tick > 0 {
+		return s.program(r)
+	}
 	return s.Gap
+}
+
+// program sleeps when all that is due has been sent.
+func (s *Source) program(r *Random) float64 {
+	s.sent++
+	due := s.sent * s.Gap
+	if due <= s.at {
+		return 0
+	}
+	sleep := max(due-s.at, s.Tick) + s.Late*r.Float()
+	s.at += sleep
+	return sleep
 }
 
 // burst counts whole packets, as ns-2 does: a burst too short for one still sends one.

@@ -72,3 +72,25 @@ func TestPatternsThatCannotBePlayed(t *testing.T) {
 		}
 	}
 }
+
+// A program sends what is due in bursts, no more often than its tick, and is never behind by more than it sleeps.
+func TestAProgramSendsInBursts(t *testing.T) {
+	r, s := NewRandom(1), Source{Pattern: Pattern{Gap: 0.001, Tick: 0.004, Late: 0.001}}
+	at, bursts := 0.0, 0
+	for i := 1; i <= 10_000; i++ {
+		gap := s.Next(r)
+		if gap > 0 {
+			bursts++
+			if gap < 0.004 || gap > 0.005 {
+				t.Fatalf("it slept %g s", gap)
+			}
+		}
+		at += gap
+		if behind := at - float64(i)*0.001; behind < -1e-9 || behind > 0.005 {
+			t.Fatalf("packet %d is %g s behind", i, behind)
+		}
+	}
+	if bursts < 2000 || bursts > 2500 {
+		t.Errorf("%d bursts of 10,000 packets; about 4.5 ms apart they are 2,222", bursts)
+	}
+}
