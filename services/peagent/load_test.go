@@ -39,7 +39,7 @@ type loadReport struct {
 
 type counters []atomic.Uint64
 
-func (c counters) report() any {
+func (c counters) report(string) any {
 	r := loadReport{Octets: make([]uint64, len(c)), At: time.Now(), CPU: ownProcessor()}
 	for i := range c {
 		r.Octets[i] = c[i].Load()
@@ -47,7 +47,7 @@ func (c counters) report() any {
 	return r
 }
 
-func (a sinkArguments) begin() (func() any, error) {
+func (a sinkArguments) begin() (func(string) any, error) {
 	received := make(counters, len(a.Addresses))
 	vpn := map[string]int{}
 	for i, text := range a.Addresses {
@@ -63,7 +63,7 @@ func (a sinkArguments) begin() (func() any, error) {
 			if err != nil {
 				return
 			}
-			go drain(c.(*net.TCPConn), &received[vpn[c.LocalAddr().(*net.TCPAddr).IP.String()]])
+			go drain(c.(*net.TCPConn), 1<<20, &received[vpn[c.LocalAddr().(*net.TCPAddr).IP.String()]])
 		}
 	}()
 	if len(a.Addresses) > 128 {
@@ -83,16 +83,17 @@ func (a sinkArguments) begin() (func() any, error) {
 		if err != nil {
 			return nil, err
 		}
-		go drain(c, &received[i])
+		go drain(c, 1, &received[i])
 	}
 	return received.report, nil
 }
 
-// drain counts what arrives and throws it away without copying it.
+// drain counts what arrives and throws it away without copying it: TCP takes the
+// most octets to throw away, and UDP one octet to copy, and says how many there were.
 func drain(c interface {
 	SyscallConn() (syscall.RawConn, error)
 	Close() error
-}, received *atomic.Uint64) {
+}, most uintptr, received *atomic.Uint64) {
 	defer c.Close()
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -102,7 +103,7 @@ func drain(c interface {
 	for {
 		ended := false
 		err := raw.Read(func(fd uintptr) bool {
-			n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&scratch[0])), 1<<20, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
+			n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&scratch[0])), most, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
 			if errno == unix.EAGAIN {
 				return false
 			}
@@ -118,7 +119,7 @@ func drain(c interface {
 	}
 }
 
-func (a sourceArguments) begin() (func() any, error) {
+func (a sourceArguments) begin() (func(string) any, error) {
 	sent := make(counters, len(a.Addresses))
 	var begin []func() // all at once: a busy network makes the last connections wait for ever
 	for i, text := range a.Addresses {
@@ -145,7 +146,15 @@ func (a sourceArguments) begin() (func() any, error) {
 	for _, f := range begin {
 		go f()
 	}
-	return sent.report, nil
+	return func(word string) any {
+		switch word {
+		case "pause":
+			paused.Store(true)
+		case "go":
+			paused.Store(false)
+		}
+		return sent.report(word)
+	}, nil
 }
 
 func segment(c *net.UDPConn) error {
@@ -160,10 +169,16 @@ func segment(c *net.UDPConn) error {
 	return err
 }
 
+// paused tells a source to send nothing for a while.
+var paused atomic.Bool
+
 // stream writes as fast as TCP takes it.
 func stream(c net.Conn, sent *atomic.Uint64) {
 	block := make([]byte, 128<<10)
 	for {
+		for paused.Load() {
+			time.Sleep(50 * time.Millisecond)
+		}
 		n, err := c.Write(block)
 		if err != nil {
 			return

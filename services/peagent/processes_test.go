@@ -49,17 +49,18 @@ func play(role string, in *bufio.Reader) error {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
+	word := ""
 	for {
-		if err := out.Encode(answer()); err != nil {
+		if err := out.Encode(answer(strings.TrimSpace(word))); err != nil {
 			return err
 		}
-		if _, err := in.ReadBytes('\n'); err != nil {
+		if word, err = in.ReadString('\n'); err != nil {
 			return nil // the parent has let go
 		}
 	}
 }
 
-func begin(role string, arguments []byte) (answer func() any, err error) {
+func begin(role string, arguments []byte) (answer func(word string) any, err error) {
 	switch role {
 	case "sink":
 		var a sinkArguments
@@ -100,14 +101,14 @@ type agentReport struct {
 	Lines      []string
 }
 
-func beginAgent(c Configuration) (func() any, error) {
+func beginAgent(c Configuration) (func(string) any, error) {
 	began := time.Now()
 	a := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))})
 	if err := a.Start(context.Background()); err != nil {
 		return nil, err
 	}
 	attached := time.Since(began).Seconds()
-	return func() any {
+	return func(string) any {
 		r := agentReport{Attached: attached, Mode: a.mode.String(), CPU: ownProcessor(), RSS: resident()}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -192,9 +193,12 @@ func (p *process) answer(to any) {
 }
 
 // ask asks for another answer.
-func (p *process) ask(to any) {
+func (p *process) ask(to any) { p.t.Helper(); p.tell("", to) }
+
+// tell says a word and takes the answer.
+func (p *process) tell(word string, to any) {
 	p.t.Helper()
-	if _, err := p.in.Write([]byte("\n")); err != nil {
+	if _, err := p.in.Write([]byte(word + "\n")); err != nil {
 		p.t.Fatalf("%s ended: %v", p.name, err)
 	}
 	p.answer(to)

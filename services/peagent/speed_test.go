@@ -18,6 +18,7 @@ var (
 	manyVPNs = flag.Int("vpns", 1300, "VPN flows in BenchmarkThroughput")
 	rounds   = flag.Int("rounds", 3, "how often benchmarks measure each way")
 	lasting  = flag.Float64("seconds", 5, "how long a benchmark measures")
+	busy     = flag.Bool("busy", false, "leave the load on while agents attach")
 	only     = flag.String("ways", "", "measure only these ways, separated by commas")
 )
 
@@ -98,7 +99,7 @@ func wanted(name string) bool {
 }
 
 // takeTurns measures all ways, rounds times in turn, and prints medians and ratios to the first.
-func takeTurns(b *testing.B, ways []way, measure func() (value, index float64)) {
+func takeTurns(b *testing.B, source *process, ways []way, measure func() (value, index float64)) {
 	values, indices := map[string][]float64{}, map[string][]float64{}
 	for round := range *rounds {
 		for _, w := range ways {
@@ -106,9 +107,21 @@ func takeTurns(b *testing.B, ways []way, measure func() (value, index float64)) 
 				continue
 			}
 			b.Run(fmt.Sprintf("%s/%d", w.name, round), func(b *testing.B) {
+				// Nothing is sent while ports are attached: that needs grace periods of the kernel's RCU,
+				// which are long where the processors are kept busy. -busy leaves the load on.
+				var last loadReport
+				quiet := func() {
+					if !*busy {
+						source.tell("pause", &last)
+						time.Sleep(500 * time.Millisecond)
+					}
+				}
+				quiet()
 				end := w.begin(b)
+				source.tell("go", &last)
 				time.Sleep(w.settle)
 				value, index := measure()
+				quiet()
 				end()
 				values[w.name], indices[w.name] = append(values[w.name], value), append(indices[w.name], index)
 				b.ReportMetric(value, "Gbit/s")
@@ -155,7 +168,7 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 	var got loadReport
 	sink := n.process("right", "sink", sinkArguments{Addresses: n.addresses()}, &got)
-	n.process("left", "source", sourceArguments{Addresses: n.addresses()}, &got)
+	source := n.process("left", "source", sourceArguments{Addresses: n.addresses()}, &got)
 	ways := []way{
 		{"plain", 2 * time.Second, func(*testing.B) func() { return func() {} }},
 		{"htb", 2 * time.Second, func(*testing.B) func() { return n.htbAlone(1.25e9) }},
@@ -166,7 +179,7 @@ func BenchmarkThroughput(b *testing.B) {
 	if w != nil {
 		ways = append(ways, way{"wireguard-go", 3 * time.Second, func(*testing.B) func() { w.use(); return w.leave }})
 	}
-	takeTurns(b, ways, func() (float64, float64) {
+	takeTurns(b, source, ways, func() (float64, float64) {
 		x := watch(sink, time.Duration(*lasting*float64(time.Second)))
 		fmt.Printf("    %.2f processors busy, %.2f with others' work\n", x.machine, x.nice)
 		return x.gbits(), law.Jain(x.octets)

@@ -40,7 +40,7 @@ func wide(t testing.TB, vpns int, bottleneck string) *network {
 	} else {
 		say("", "link add name core mtu 1600 netns %s type veth peer name a mtu 1600 netns %s", n.ns("pe1"), n.ns("p"))
 		say("", "link add name b mtu 1600 netns %s type veth peer name core mtu 1600 netns %s", n.ns("p"), n.ns("pe2"))
-		say("p", "address add 10.0.1.254/24 dev a\naddress add 10.0.2.254/24 dev b\nlink set a up\nlink set b up")
+		say("p", "address add 10.0.1.254/24 dev a\naddress add 10.0.2.254/24 dev b\nlink set dev a up\nlink set dev b up")
 		say("p", "route add 10.1.0.0/16 via 10.0.1.1\nroute add 10.2.0.0/16 via 10.0.2.1\nroute add 10.255.0.1 via 10.0.1.1\nroute add 10.255.0.2 via 10.0.2.1")
 	}
 	for i, node := range []string{"pe1", "pe2"} {
@@ -51,6 +51,9 @@ func wide(t testing.TB, vpns int, bottleneck string) *network {
 		}
 		say(node, "link set lo up\naddress add 10.255.0.%d/32 dev lo\naddress add %s/24 dev core\nlink set core up", pe, own)
 		say(node, "route add 10.255.0.%d via %s\nroute add 10.%d.0.0/16 via %s", far, next, far, next)
+		if bottleneck != "" {
+			say(node, "route add 10.0.%d.0/24 via %s", far, next)
+		}
 	}
 	for i := 1; i <= vpns; i++ {
 		for side, ends := range [][2]string{{"left", "pe1"}, {"right", "pe2"}} {

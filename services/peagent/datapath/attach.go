@@ -72,10 +72,11 @@ func (d *Datapath) Attach(p *Ports, core, customers []string) error {
 	// All hooks before all programs: a hook and its first program at once make the
 	// kernel wait for all readers of the one before it touches the other.
 	for _, i := range indices {
-		p.add(unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL, clsact(i)...)
+		// One that is there is "changed" to what it is; of a qdisc of another kind, ingress, the kernel says so.
+		p.add(unix.RTM_NEWQDISC, unix.NLM_F_CREATE, clsact(i)...)
 	}
 	for i, err := range p.flush() {
-		if err != nil && !errors.Is(err, unix.EEXIST) {
+		if err != nil {
 			return fmt.Errorf("port %s: add clsact (an ingress qdisc of someone else's must go first): %w", names[i], err)
 		}
 	}
@@ -89,7 +90,7 @@ func (d *Datapath) Attach(p *Ports, core, customers []string) error {
 	}
 	for i, err := range p.flush() {
 		if err != nil {
-			return fmt.Errorf("attach to %s (it needs clsact; is there an ingress qdisc?): %w", names[i/2], err)
+			return fmt.Errorf("attach to %s: %w", names[i/2], err)
 		}
 	}
 	return nil

@@ -1,0 +1,171 @@
+package datapath
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netns"
+
+	"github.com/millrace/millrace/internal/scratchns"
+)
+
+// customers makes ports in the thread's namespace and returns their names.
+func customers(n int) (names []string, err error) {
+	var commands strings.Builder
+	for i := range n {
+		names = append(names, fmt.Sprint("c", i))
+		fmt.Fprintf(&commands, "link add name c%d type veth peer name x%d\nlink set dev c%d up\n", i, i, i)
+	}
+	ip := exec.Command("ip", "-batch", "-")
+	ip.Stdin = strings.NewReader(commands.String())
+	if out, err := ip.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return names, nil
+}
+
+func tc(args ...string) (string, error) {
+	out, err := exec.Command("tc", args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("tc %v: %w: %s", args, err, out)
+	}
+	return string(out), nil
+}
+
+// spent is what attaching to ports, doing it again, and taking it off costs.
+type spent struct{ first, again, off, calls int }
+
+func attachTo(t *testing.T, n int) spent {
+	t.Helper()
+	s, err := scratchns.Run(func(netns.NsHandle) (s spent, err error) {
+		names, err := customers(n)
+		if err != nil {
+			return s, err
+		}
+		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
+		if err != nil {
+			return s, err
+		}
+		defer d.Close()
+		p, err := OpenPorts()
+		if err != nil {
+			return s, err
+		}
+		defer p.Close()
+		if err := d.Attach(p, names[:1], names[1:]); err != nil {
+			return s, err
+		}
+		s.first = p.Messages
+		if err := d.Attach(p, names[:1], names[1:]); err != nil {
+			return s, err
+		}
+		s.again, s.calls = p.Messages-s.first, p.Calls
+		for _, side := range []string{"ingress", "egress"} {
+			out, err := tc("filter", "show", "dev", names[n-1], side)
+			if strings.Count(out, filterName) != 1 {
+				return s, fmt.Errorf("attached twice, the last port's %s has: %s %w", side, out, err)
+			}
+		}
+		if err := p.Detach(names); err != nil {
+			return s, err
+		}
+		s.off = p.Messages - s.first - s.again
+		out, err := tc("qdisc", "show")
+		if strings.Contains(out, "clsact") {
+			return s, fmt.Errorf("left behind: %s", out)
+		}
+		return s, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestAttachingCostsTheSamePerPort: no message per port may ask the kernel for
+// something about all ports, and few system calls carry them.
+func TestAttachingCostsTheSamePerPort(t *testing.T) {
+	few, many := attachTo(t, 40), attachTo(t, 400)
+	for _, c := range []struct {
+		name      string
+		few, many int
+	}{
+		{"messages to attach", few.first, many.first}, {"messages to replace", few.again, many.again}, {"messages to take off", few.off, many.off},
+	} {
+		if c.many != 10*c.few || c.many > 3*400 {
+			t.Errorf("%s: %d for 40 ports, %d for 400; want at most three per port", c.name, c.few, c.many)
+		}
+	}
+	if most := (many.first+many.again)/atOnce + 4; many.calls > most {
+		t.Errorf("%d system calls attach to 400 ports twice; want at most %d", many.calls, most)
+	}
+}
+
+func TestWhatOthersPutOnAPortStays(t *testing.T) {
+	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {
+		if _, err := tc("qdisc", "add", "dev", scratchns.Port, "clsact"); err != nil {
+			return none, err
+		}
+		if _, err := tc("filter", "add", "dev", scratchns.Port, "ingress", "prio", "7", "protocol", "ip", "u32", "match", "u32", "0", "0"); err != nil {
+			return none, err
+		}
+		before, err := tc("filter", "show", "dev", scratchns.Port, "ingress")
+		if err != nil {
+			return none, err
+		}
+		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
+		if err != nil {
+			return none, err
+		}
+		defer d.Close()
+		p, err := OpenPorts()
+		if err != nil {
+			return none, err
+		}
+		defer p.Close()
+		if err := d.Attach(p, nil, []string{scratchns.Port}); err != nil {
+			return none, err
+		}
+		if err := p.Detach([]string{scratchns.Port, "was-never-there"}); err != nil {
+			return none, err
+		}
+		after, err := tc("filter", "show", "dev", scratchns.Port, "ingress")
+		if after != before {
+			return none, fmt.Errorf("before:\n%s\nafter:\n%s", before, after)
+		}
+		return none, err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAttachNamesThePort(t *testing.T) {
+	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {
+		d, err := Open(Options{Flows: 4, Prefixes: 4, MarkMask: 0xffff})
+		if err != nil {
+			return none, err
+		}
+		defer d.Close()
+		p, err := OpenPorts()
+		if err != nil {
+			return none, err
+		}
+		defer p.Close()
+		if err := d.Attach(p, []string{"no-such-port"}, nil); err == nil || !strings.Contains(err.Error(), "no-such-port") {
+			return none, fmt.Errorf("attached to a port that is not there: %v", err)
+		}
+		if _, err := tc("qdisc", "add", "dev", scratchns.Port, "ingress"); err != nil {
+			return none, err
+		}
+		if err := d.Attach(p, []string{scratchns.Port}, nil); err == nil || !strings.Contains(err.Error(), scratchns.Port) {
+			return none, fmt.Errorf("attached egress to a port with somebody's ingress qdisc: %v", err)
+		}
+		return none, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
