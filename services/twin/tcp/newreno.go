@@ -16,9 +16,10 @@ func (s *Sender) ackReno(now Time, ack int64) {
 	case ack >= s.recover:
 		// Full acknowledgement: leave with the halved window, and no burst.
 		s.cwnd = min(s.ssthresh, float64(s.high-s.una)+1)
-		s.recovering, s.dups = false, 0
+		s.recovering, s.dups, s.partials = false, 0, 0
 	default:
 		// Partial: the next hole is lost too. Its retransmission goes out of turn.
+		s.partials++
 		s.cwnd = max(s.cwnd-float64(acked)+1, 1)
 		s.board.once = s.una + 1
 	}

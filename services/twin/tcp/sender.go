@@ -68,6 +68,7 @@ type Sender struct {
 	cwnd, ssthresh float64
 	dups           int
 	recovering     bool
+	partials       int   // partial acknowledgements of this recovery (NewReno)
 	recover, held  int64 // where recovery, and the pause after Reduce, end
 	limited        bool  // the window, not the source, held the last segment back
 	board          scoreboard
@@ -143,7 +144,12 @@ func (s *Sender) nextReno() (int64, bool) {
 		s.board.once = 0
 		return hole - 1, true
 	}
-	if float64(s.nxt-s.una) >= min(s.cwnd, float64(s.Window)) {
+	// Limited transmit (RFC 3042): the first two duplicates let a segment go each, without opening the window.
+	extra := 0.0
+	if !s.recovering {
+		extra = float64(min(s.dups, 2))
+	}
+	if float64(s.nxt-s.una) >= min(s.cwnd+extra, float64(s.Window)) {
 		s.limited = true
 		return 0, false
 	}
@@ -194,7 +200,9 @@ func (s *Sender) Ack(now Time, ack, low, high int64, rtt Time) {
 	switch {
 	case s.una >= s.high:
 		s.Deadline = Never
-	case acked > 0:
+	case acked > 0 && s.partials < 2:
+		// NewReno's timer begins anew with the first partial acknowledgement of a recovery and not with the later
+		// ones (RFC 6582, section 3.2, step 3): after many losses it goes off, and slow start is faster.
 		s.Deadline = now + s.rtt.rto
 	}
 }
@@ -237,7 +245,7 @@ func (s *Sender) Expire(now Time) {
 		s.ssthresh = max(flight*s.cc.loss(float64(now)/second, flight), 2)
 	}
 	s.Timeouts++
-	s.cwnd, s.dups = 1, 0
+	s.cwnd, s.dups, s.partials = 1, 0, 0
 	s.recover = s.high
 	s.rtt.backOff()
 	if s.SACK {
