@@ -20,19 +20,19 @@ type vpnFlow struct {
 	egress [4]byte      // the far PE
 	to     *net.UDPAddr // nil where the slot is not in use
 
-	sequence  uint64 // of the last request
-	answered  uint64 // sequence of the last answer
-	probes    uint64 // sequence of the last probe (mode htb)
-	probed    uint64 // when it was sent, ns
-	requested uint64 // when the last request departs, ns
-	waiting   uint64 // when the oldest request without an answer departs, ns; 0 = none
-	packets   uint64 // counter at the last request
-	reported  uint64 // counter at the last report
-	waited    uint64 // counter of queued packets at the last report
-	octets    uint64 // counter at the last sample
-	bits      float64
-	applied   float64 // rate of the class, bytes per second (mode htb)
-	warned    bool
+	sequence       uint64 // of the last request
+	answered       uint64 // sequence of the last answer
+	probes         uint64 // sequence of the last probe (mode htb)
+	requested      uint64 // when the last request departs, ns
+	waiting        uint64 // when the oldest request without an answer departs, ns; 0 = none
+	packets        uint64 // counter at the last request
+	reported       uint64 // counter at the last report
+	waited         uint64 // counter of queued packets at the last report
+	octets         uint64 // counter at the last sample
+	octetsReported uint64 // counter at the last report
+	bits           float64
+	applied        float64 // rate of the class, bytes per second (mode htb)
+	warned         bool
 }
 
 // registry is the VPN flows by slot, and which prefixes lead to them.
@@ -76,7 +76,7 @@ func (a *Agent) slot(vpn int, egress netip.Addr) (uint32, error) {
 	a.reg.flows[s] = vpnFlow{Flow: law.Flow{Weight: a.weight(vpn)}, vpn: uint32(vpn), egress: egress.As4()}
 	f := &a.reg.flows[s]
 	k := &a.dp.Flows[s]
-	f.packets, f.reported, f.waited, f.octets = k.Packets, k.Packets, k.Waited, k.Octets
+	f.packets, f.reported, f.waited, f.octets, f.octetsReported = k.Packets, k.Packets, k.Waited, k.Octets, k.Octets
 	f.sequence = uint64(time.Now().UnixNano()) // larger than any of an earlier life
 	f.answered, f.probes = f.sequence, f.sequence
 	if f.to = a.reg.addresses[f.egress]; f.to == nil {

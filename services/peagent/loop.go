@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/millrace/millrace/services/peagent/bpf"
 	"github.com/millrace/millrace/services/peagent/datapath"
 	"github.com/millrace/millrace/services/peagent/law"
 )
@@ -13,6 +14,8 @@ const (
 	perTick = 5000
 	// askAgain is how often a peer that never answered is asked, where there is traffic.
 	askAgain = 200 * time.Millisecond
+	// lastPackets is how long fewer than Delta packets wait for a management packet.
+	lastPackets = 100 * time.Millisecond
 	// longestQueue bounds a queue in time: fq drops what departs later than its horizon of 10 s.
 	longestQueue = 5e9
 	// worthIt is the change of a rate that is worth a system call (mode htb).
@@ -25,7 +28,9 @@ const (
 func (a *Agent) run(ctx context.Context) {
 	tick := time.NewTicker(a.cfg.Tick)
 	second := time.NewTicker(time.Second)
+	note := time.NewTicker(notesEvery)
 	defer tick.Stop()
+	defer note.Stop()
 	defer second.Stop()
 	for {
 		select {
@@ -33,6 +38,8 @@ func (a *Agent) run(ctx context.Context) {
 			return
 		case <-second.C:
 			a.everySecond()
+		case <-note.C:
+			a.sendNotes()
 		case <-tick.C:
 			a.mu.Lock()
 			a.step()
@@ -69,12 +76,7 @@ func (a *Agent) turn(now uint64) {
 	a.own = a.sums
 	a.sums = law.Reference{}
 	total := a.domain(now)
-	a.reference, a.common = total.Price(), total.Common()
-	a.level = 0
-	if a.weights > 0 {
-		a.level = a.rates / a.weights
-	}
-	a.rates, a.weights = 0, 0
+	a.reference, a.common, a.level = total.Price(), total.Common(), total.Level()
 	if a.settle {
 		a.settle = false
 		for i := range a.reg.flows {
@@ -97,14 +99,13 @@ func (a *Agent) visit(slot uint32, now uint64) {
 	if before != law.Unanswered && f.Phase == law.Unanswered {
 		a.lost(f)
 	}
-	f.Grow(&a.law, a.elapsed)
-	f.B = law.Decrease(&a.law, f.Price(&a.law, a.common), a.reference)
+	f.Grow(&a.law, seconds(now), a.elapsed, a.level)
+	f.Steer(&a.law, a.common, a.reference, a.level)
 	if f.Phase == law.Unanswered && f.waiting != 0 && seconds(now)-seconds(f.waiting) > a.law.DeadAfter {
 		a.lost(f)
 	}
 	if f.Phase == law.Avoiding && f.active(now) {
 		a.sums.Add(&a.law, &f.Flow, a.common)
-		a.rates, a.weights = a.rates+f.Rate(), a.weights+f.Weight
 	}
 	a.apply(slot, f)
 	packets, departs := k.Packets, max(now, k.Next)
@@ -128,10 +129,7 @@ func (a *Agent) learn(slot uint32, f *vpnFlow) {
 	if f.answered < f.sequence {
 		f.waiting = f.requested
 	}
-	k := &a.dp.Flows[slot]
-	packets, waited := k.Packets, k.Waited
-	limited := float64(waited-f.waited) >= 0.9*float64(packets-f.reported) && packets != f.reported
-	f.reported, f.waited = packets, waited
+	r := a.counted(slot, f, e)
 	if f.Phase == law.Unanswered {
 		f.warned = false
 	}
@@ -140,10 +138,26 @@ func (a *Agent) learn(slot uint32, f *vpnFlow) {
 		level = a.inherited(slot, f)
 	}
 	start := f.Phase == law.Starting
-	if f.Update(&a.law, law.Report{Now: float64(e.At) / 1e9, RTT: max(float64(e.Rtt)/1e9, shortest), Sent: e.Sent, Received: e.Received, Limited: limited}, level) {
+	if f.Update(&a.law, r, level) {
 		a.metrics.events.Inc()
 		a.settle = a.settle || start
 	}
+}
+
+// counted is what an answer says, with what the datapath counted since the last one.
+func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho) law.Report {
+	k := &a.dp.Flows[slot]
+	packets, waited, octets := k.Packets, k.Waited, k.Octets
+	r := law.Report{Now: float64(e.At) / 1e9, RTT: max(float64(e.Rtt)/1e9, shortest), Sent: e.Sent, Received: e.Received}
+	if n := float64(packets - f.reported); n > 0 {
+		r.Limited = float64(waited-f.waited) >= 0.9*n
+		r.Size = float64(octets-f.octetsReported) / n / float64(a.cfg.PacketSize)
+	}
+	if now := datapath.Now(); a.mode == datapath.EDT && k.Next > now {
+		r.Queue = float64(k.Next-now) / 1e9
+	}
+	f.reported, f.waited, f.octetsReported = packets, waited, octets
+	return r
 }
 
 // inherited is the level at which an earlier agent left the flow, 0 if there was none.
@@ -172,7 +186,7 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	}
 	limit := uint64(0)
 	if rate > 0 {
-		limit = uint64(min(max(float64(a.cfg.Queue*a.cfg.PacketSize)/rate*1e9, float64(a.cfg.QueueTime)), longestQueue))
+		limit = a.limit(f, rate)
 	}
 	if a.mode != datapath.HTB {
 		a.dp.SetRate(slot, rate, limit)
@@ -190,6 +204,16 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	a.dp.Retime(slot, before, datapath.Cost(rate))
 }
 
+// limit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate changes, so
+// a queue longer than a round trip would make the law answer to what is long past.
+func (a *Agent) limit(f *vpnFlow, rate float64) uint64 {
+	limit := float64(a.cfg.Queue*a.cfg.PacketSize) / rate * 1e9
+	if a.mode == datapath.EDT {
+		limit = min(limit, f.RTT*1e9)
+	}
+	return uint64(min(max(limit, float64(a.cfg.QueueTime)), longestQueue))
+}
+
 // due tells whether a management packet is to be sent: every Delta packets, but
 // not more than PerRoundTrip in a round trip; without data only to ask again.
 // What counts is when it would depart, not when it joins the queue.
@@ -202,8 +226,8 @@ func (a *Agent) due(f *vpnFlow, packets, departs uint64) bool {
 	case packets-f.packets >= uint64(a.cfg.Delta):
 		return since >= rtt/time.Duration(a.cfg.PerRoundTrip)
 	}
-	// The last packets of a burst want an answer, too, and so does a lost request.
-	return (packets != f.packets || f.waiting != 0) && since >= max(rtt, 20*time.Millisecond)
+	// A lost request wants an answer, too, and so do the last packets of a burst, which are not worth more than the others.
+	return f.waiting != 0 && since >= max(rtt, 20*time.Millisecond) || packets != f.packets && since >= max(rtt, lastPackets)
 }
 
 // ask puts a request into the batch; departs is where it will stand in the flow's queue.
@@ -214,9 +238,9 @@ func (a *Agent) ask(slot uint32, f *vpnFlow, departs uint64) {
 	}
 	a.requests.add(slot, a.cfg.VPNs[f.vpn].ID, f, false)
 	a.metrics.requests.Inc()
-	if now := datapath.Now(); a.mode == datapath.HTB && seconds(now-f.probed) >= f.RTT {
-		// Departures behind HTB are estimates: the round-trip time is measured beside the queue.
-		f.probed = now
+	if a.mode == datapath.HTB {
+		// Departures behind HTB are estimates: the round-trip time is measured beside the queue. As often as the rest:
+		// with one sample per round trip, rate and queue of the core chase each other.
 		a.requests.add(slot, a.cfg.VPNs[f.vpn].ID, f, true)
 		a.metrics.requests.Inc()
 	}

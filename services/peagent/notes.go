@@ -11,8 +11,12 @@ import (
 	"github.com/millrace/millrace/services/peagent/management"
 )
 
-// noteLife is how long a peer's note counts; it comes every second.
-const noteLife = 5 * time.Second
+const (
+	// notesEvery is how often peers are told: as often as b may have to change where round trips are short.
+	notesEvery = 200 * time.Millisecond
+	// noteLife is how long a peer's note counts.
+	noteLife = 5 * time.Second
+)
 
 type peerNote struct {
 	management.Note

@@ -24,11 +24,11 @@ func TestNotesOfPeersMakeOneDomain(t *testing.T) {
 	cfg.PE = netip.MustParseAddr("10.255.0.1")
 	a := New(cfg, Dependencies{})
 	a.keys = keys
-	a.own = law.Reference{Flows: 2, Inverse: 4, Seen: 1, Gap: 100}
+	a.own = law.Reference{Flows: 2, Inverse: 4, Seen: 1, Gap: 100, Used: 30, Weight: 3}
 	peer := netip.MustParseAddr("10.255.0.2")
 	note := func(from netip.Addr, sequence uint64, with *management.Keyring) []byte {
 		id, k := with.Signing()
-		return management.Note{From: from, Sequence: sequence, Reference: law.Reference{Flows: 1, Inverse: 2, Seen: 1, Gap: 300}}.Encode(id, k)
+		return management.Note{From: from, Sequence: sequence, Reference: law.Reference{Flows: 1, Inverse: 2, Seen: 1, Gap: 300, Used: 50, Weight: 1}}.Encode(id, k)
 	}
 	a.takeNote(note(peer, 5, keys), peer)
 	a.takeNote(note(peer, 5, keys), peer)                              // replayed
@@ -42,8 +42,8 @@ func TestNotesOfPeersMakeOneDomain(t *testing.T) {
 		}
 	}
 	now := datapath.Now()
-	if d := a.domain(now); d.Price() != 0.5 || d.Common() != 200 {
-		t.Errorf("price %g, common interval %g with a peer's note, want 0.5 and 200", d.Price(), d.Common())
+	if d := a.domain(now); d.Price() != 0.5 || d.Common() != 200 || d.Level() != 20 {
+		t.Errorf("price %g, common interval %g, level %g with a peer's note, want 0.5, 200 and 20", d.Price(), d.Common(), d.Level())
 	}
 	if d := a.domain(now + uint64(noteLife)); d != a.own {
 		t.Errorf("%+v: a note counts after its time", d)

@@ -59,7 +59,6 @@ type Agent struct {
 	turned, sampled uint64
 	elapsed         float64
 	own, sums       law.Reference
-	rates, weights  float64
 	settle          bool
 	// What the last turn found.
 	reference, common, level float64
@@ -199,7 +198,6 @@ func (a *Agent) begin() {
 // everySecond does what need not be done more often.
 func (a *Agent) everySecond() {
 	a.reload()
-	a.sendNotes()
 	a.mu.Lock()
 	a.sample(datapath.Now())
 	a.mu.Unlock()

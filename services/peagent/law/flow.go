@@ -21,6 +21,10 @@ type Report struct {
 	Now float64
 	// RTT is from the packet's departure to its answer's arrival.
 	RTT float64
+	// Queue is how long a change of the rate takes to show, seconds: packets that have departure times keep them.
+	Queue float64
+	// Size is what packets sent since the last report are on average, as share of a full packet; 0 means full ones.
+	Size float64
 	// Sent and Received are data packets in front of the management packet, counted since any time at either end.
 	Sent, Received uint64
 	// Limited tells that the flow had more to send than its window let through since the last report.
@@ -34,10 +38,16 @@ type Flow struct {
 	B      float64 // the flow's own decrease, from Decrease
 	RTT    float64 // smoothed, seconds
 
+	used      float64 // throughput, full packets per second
+	queue     float64 // of the last report
+	pull      float64 // the domain's level over the flow's own, from Steer
+	held      bool    // no loss of its own yet: the rate holds, not the window
+	latest    float64 // round-trip time of the last report
 	gap       float64 // packets between loss events, averaged
 	since     float64 // packets since the last event
 	decreased float64 // when
 	answered  float64 // when
+	reported  float64 // when
 	expired   float64 // last time-out
 	sent      uint64
 	received  uint64
@@ -48,16 +58,41 @@ type Flow struct {
 	limited   bool // as of the last report
 }
 
-// Rate is what the flow may send, packets per second: W/RTT. Zero means no limit.
+// Rate is what the flow may send, packets per second: W/R. Zero means no limit.
+//
+// A window answers to a queue by itself, because packets leave as acknowledgements come; a rate follows a measured
+// round-trip time that is already old. With the latest sample in the place of R, rate and queue chase each other, and
+// with a smoothed one all the more. So the latest moves R by half of its distance from a slow mean, as in TFRC
+// (RFC 5348, section 4.5), and by less where a queue of departure times makes the answer older still.
 func (f *Flow) Rate() float64 {
 	if f.Phase == Unanswered || f.RTT <= 0 {
 		return 0
 	}
-	return f.Window / f.RTT
+	if f.held {
+		return f.Window / f.RTT
+	}
+	move := min(max(f.latest, f.RTT/2), 2*f.RTT) - f.RTT
+	return f.Window / (f.RTT + 0.5*move*f.RTT/(f.RTT+f.queue))
 }
 
-// Level is the rate per unit of weight, which is what fairness makes equal.
-func (f *Flow) Level() float64 { return f.Rate() / f.Weight }
+// Level is the throughput per unit of weight, which is what fairness makes equal.
+func (f *Flow) Level() float64 { return f.used / f.Weight }
+
+// Wants tells that a flow under control would send more if it could.
+func (f *Flow) Wants() bool { return f.Phase == Avoiding && f.limited }
+
+// Steer sets b by price and level of the flow beside those of its domain (0 where unknown).
+func (f *Flow) Steer(p *Parameters, common, reference, level float64) {
+	f.pull = 1
+	if level > 0 && f.used > 0 && f.Wants() {
+		f.pull = min(max(level/f.Level(), 1/p.MaxPull), p.MaxPull)
+	}
+	price := f.Price(p, common)
+	if reference == 0 {
+		price, reference = 1, 1
+	}
+	f.B = Decrease(p, price*f.pull*f.pull*f.pull*f.pull, reference)
+}
 
 // Update takes in one report and reports whether it was a loss event.
 func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
@@ -66,10 +101,16 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 		return false
 	}
 	f.answered, f.limited = r.Now, r.Limited
-	f.smooth(r.RTT)
+	f.queue = r.Queue
+	elapsed := max(r.Now-f.reported, 0)
+	f.smooth(p, r, elapsed)
 	passed, lost := f.count(r)
 	f.since += passed
-	if lost > 0 && r.Now-f.decreased >= f.RTT {
+	if r.Size > 0 {
+		passed *= r.Size
+	}
+	f.measure(p, passed, elapsed)
+	if lost > 0 && r.Now-f.decreased >= f.RTT+r.Queue {
 		f.decrease(p, r.Now)
 		return true
 	}
@@ -82,9 +123,10 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 // start takes the level of the domain's other flows, if any is known: a flow
 // that joins asks at once for what it will get in the end.
 func (f *Flow) start(p *Parameters, r Report, level float64) {
+	f.latest, f.reported = r.RTT, r.Now
 	f.RTT, f.answered, f.decreased, f.expired = r.RTT, r.Now, r.Now, r.Now
 	f.sent, f.received, f.missing = r.Sent, r.Received, r.Sent-r.Received
-	f.since, f.limited = 0, r.Limited
+	f.since, f.limited, f.held, f.pull = 0, r.Limited, true, 1
 	f.Phase = Starting
 	f.Window = p.StartWindow * f.Weight * r.RTT
 	if level > 0 {
@@ -94,10 +136,26 @@ func (f *Flow) start(p *Parameters, r Report, level float64) {
 		f.B = p.B
 	}
 	f.clamp(p)
+	f.used = f.Rate()
 }
 
-// smooth is RFC 6298's 1/8.
-func (f *Flow) smooth(rtt float64) { f.RTT += (rtt - f.RTT) / 8 }
+// smooth averages round-trip times over Parameters.Smoothing of them, however often reports come.
+func (f *Flow) smooth(p *Parameters, r Report, elapsed float64) {
+	before := f.RTT
+	f.RTT += (r.RTT - f.RTT) * elapsed / (elapsed + p.Smoothing*f.RTT)
+	f.latest, f.reported = r.RTT, r.Now
+	if f.held {
+		f.Window *= f.RTT / before
+		f.clamp(p)
+	}
+}
+
+// measure averages the throughput over Parameters.Measure seconds, or as many round trips as Smoothing if that is longer.
+func (f *Flow) measure(p *Parameters, passed, elapsed float64) {
+	if elapsed > 0 {
+		f.used += (passed/elapsed - f.used) * elapsed / (elapsed + max(p.Measure, p.Smoothing*f.RTT))
+	}
+}
 
 // count returns how many packets are newly missing. A counter that runs
 // backwards is that of a restarted peer: from then on is counted anew.
@@ -121,7 +179,7 @@ func (f *Flow) decrease(p *Parameters, now float64) {
 	f.Window *= 1 - f.B
 	f.decreased, f.since = now, 0
 	f.Events++
-	f.Phase = Avoiding
+	f.Phase, f.held = Avoiding, false
 	f.clamp(p)
 }
 
@@ -138,16 +196,22 @@ func (f *Flow) learn(p *Parameters) {
 
 func (f *Flow) increase(p *Parameters, passed float64) {
 	if f.Phase == Avoiding {
-		f.Window += p.A * passed / f.Window
+		lag := min(max(f.pull-1, 0), 1)
+		f.Window += (p.A/f.Window + p.Catch*lag) * passed
 		f.clamp(p)
 	}
 }
 
-// Grow doubles a starting flow over Parameters.Doubling, as long as it uses what it has; elapsed is the time since the last call.
-func (f *Flow) Grow(p *Parameters, elapsed float64) {
-	if f.Phase == Starting && f.limited {
-		f.Window *= math.Exp2(elapsed / p.Doubling)
-		f.clamp(p)
+// Grow doubles a starting flow over Parameters.Doubling, as long as it uses
+// what it has and answers come, and not beyond the level of its domain; elapsed is the time since the last call.
+func (f *Flow) Grow(p *Parameters, now, elapsed, level float64) {
+	if f.Phase != Starting || !f.limited || now-f.answered > max(2*f.RTT, 0.1) {
+		return
+	}
+	f.Window *= math.Exp2(elapsed / p.Doubling)
+	f.clamp(p)
+	if level > 0 && f.Rate() >= level*f.Weight {
+		f.Settle()
 	}
 }
 
@@ -189,7 +253,9 @@ func Reweigh(p *Parameters, flows []*Flow, weight []float64) {
 	}
 	for i, f := range flows {
 		if after > 0 && f.Phase != Unanswered {
-			f.Window *= weight[i] / f.Weight * before / after
+			change := weight[i] / f.Weight * before / after
+			f.Window *= change
+			f.used *= change
 			f.clamp(p)
 		}
 		f.Weight = weight[i]

@@ -58,7 +58,7 @@ func TestFlowStates(t *testing.T) {
 		t.Errorf("phase %d, window %g after the first answer; packets before it are nobody's loss", f.Phase, f.Window)
 	}
 	before := f.Window
-	f.Grow(&p, p.Doubling)
+	f.Grow(&p, 10, p.Doubling, 0)
 	if math.Abs(f.Window/before-2) > 1e-9 {
 		t.Errorf("window %g after one doubling of %g", f.Window, before)
 	}

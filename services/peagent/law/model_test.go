@@ -8,16 +8,17 @@ import (
 // model is a network of drop-tail links in virtual time, packet by packet: the
 // slow and obvious thing the law is judged by.
 type model struct {
-	p       Parameters
-	random  *rand.Rand
-	links   []*link
-	flows   []*source
-	noise   []poisson
-	events  events
-	now     float64
-	delta   int
-	common  float64 // mean packets between loss events
-	sharing bool    // flows of one PE tell each other when the start is over, and the level
+	p              Parameters
+	random         *rand.Rand
+	links          []*link
+	flows          []*source
+	noise          []poisson
+	events         events
+	now            float64
+	delta          int
+	edt            bool // queued packets keep their departure times when the rate changes
+	sharing        bool // flows know what their domain has in common
+	common, domain float64
 }
 
 type link struct {
@@ -32,12 +33,24 @@ type source struct {
 	route          []int
 	back           float64 // delay of the answer
 	begin          float64
+	pe             int // flows of one PE tell each other at once when the start is over
+	tcp            int // Reno connections that offer the traffic; 0 is a sender that always has more
 	sent, received uint64
 	total          []uint64 // received in each second
-	asked          float64
+	asked, waiting float64  // the last request, and the oldest without an answer
 	since          int
 	burst          bool // answers get lost for a while
+
+	queue    []packet // at the PE, mode htb
+	serving  bool
+	next     float64 // departure of the next packet, mode edt
+	offered  int
+	waited   int
+	reported [2]int
 }
+
+// packet tells its sender what became of it.
+type packet struct{ arrived, lost func() }
 
 // poisson is background traffic on one link.
 type poisson struct {
@@ -86,7 +99,15 @@ func (m *model) run(until float64) {
 func (m *model) begin() {
 	m.delta = 4
 	for _, f := range m.flows {
-		m.at(f.begin, func() { m.send(f) })
+		m.at(f.begin, func() {
+			if f.tcp == 0 {
+				m.greedy(f)
+			}
+			for range f.tcp {
+				c := &reno{m: m, flow: f, window: 10, threshold: 1e9}
+				c.send()
+			}
+		})
 	}
 	for _, n := range m.noise {
 		m.at(0, func() { m.disturb(n) })
@@ -95,25 +116,100 @@ func (m *model) begin() {
 }
 
 func (m *model) disturb(n poisson) {
-	m.hop([]int{n.link}, 1, func() {})
+	m.hop([]int{n.link}, 1, packet{func() {}, func() {}})
 	m.at(m.now+m.random.ExpFloat64()/n.rate, func() { m.disturb(n) })
 }
 
-// send lets one packet go and plans the next at W/R, with the jitter of real senders.
-func (m *model) send(f *source) {
+const vpnQueue = 128 // packets, table V
+
+// greedy offers twice what the flow may send.
+func (m *model) greedy(f *source) {
+	m.offer(f, packet{func() {}, func() {}})
+	m.at(m.now+(0.5+m.random.Float64())/m.rate(f)/2, func() { m.greedy(f) })
+}
+
+// rate is what the PE lets through; an uncontrolled VPN sends what it happens to have.
+func (m *model) rate(f *source) float64 {
+	if r := f.Rate(); r > 0 {
+		return r
+	}
+	return 200 * f.Weight
+}
+
+// limit is the bound of a flow's queue in seconds, as in the agent.
+func (m *model) limit(f *source) float64 {
+	limit := vpnQueue / m.rate(f)
+	if m.edt && f.RTT > 0 {
+		limit = min(limit, max(f.RTT, 0.005))
+	}
+	return limit
+}
+
+// offer puts a packet into the flow's queue at the PE.
+func (m *model) offer(f *source, p packet) {
+	if m.edt {
+		at := max(m.now, f.next)
+		if at-m.now > m.limit(f) {
+			m.drop(f, p)
+			return
+		}
+		f.next = at + 1/m.rate(f)
+		f.count(at > m.now)
+		m.at(at, func() { m.depart(f, p) })
+		return
+	}
+	if len(f.queue) >= vpnQueue {
+		m.drop(f, p)
+		return
+	}
+	f.count(f.serving)
+	f.queue = append(f.queue, p)
+	if !f.serving {
+		m.serve(f)
+	}
+}
+
+func (f *source) count(waited bool) {
+	f.offered++
+	if waited {
+		f.waited++
+	}
+}
+
+func (m *model) drop(f *source, p packet) { m.at(m.now+f.RTT+0.001, p.lost) }
+
+// serve lets the packets of a queue go at W/R, with the jitter of real schedulers.
+func (m *model) serve(f *source) {
+	f.serving = len(f.queue) > 0
+	if !f.serving {
+		return
+	}
+	p := f.queue[0]
+	f.queue = f.queue[1:]
+	m.depart(f, p)
+	m.at(m.now+(0.5+m.random.Float64())/m.rate(f), func() { m.serve(f) })
+}
+
+// depart is where a packet leaves the PE, and a management packet behind it if one is due.
+func (m *model) depart(f *source, p packet) {
 	f.sent++
-	m.hop(f.route, 1, func() { m.arrive(f) })
+	lost := p.lost
+	p.lost = func() { m.at(m.now+f.back+f.RTT/2, lost) }
+	arrived := p.arrived
+	p.arrived = func() {
+		m.arrive(f)
+		m.at(m.now+f.back, arrived)
+	}
+	m.hop(f.route, 1, p)
 	f.since++
 	if f.since >= m.delta && m.now-f.asked >= max(f.RTT/8, 0.001) {
 		f.since, f.asked = 0, m.now
+		if f.waiting == 0 {
+			f.waiting = m.now
+		}
 		sent, departed := f.sent, m.now
-		m.hop(f.route, 0.08, func() { m.reflect(f, sent, departed) })
+		m.hop(f.route, 0.08, packet{func() { m.reflect(f, sent, departed) }, func() {}})
 	}
-	rate := f.Rate()
-	if rate == 0 {
-		rate = 200 * f.Weight // what an uncontrolled VPN happens to send
-	}
-	m.at(m.now+(0.5+m.random.Float64())/rate, func() { m.send(f) })
 }
 
 func (m *model) arrive(f *source) {
@@ -130,56 +226,108 @@ func (m *model) reflect(f *source, sent uint64, departed float64) {
 		return
 	}
 	m.at(m.now+f.back, func() {
-		event := f.Update(&m.p, Report{Now: m.now, RTT: m.now - departed, Sent: sent, Received: received, Limited: true}, m.level(f))
-		if event && m.sharing {
+		offered, waited := f.offered-f.reported[0], f.waited-f.reported[1]
+		f.waiting = 0
+		if departed < f.asked {
+			f.waiting = f.asked
+		}
+		if offered == 0 {
+			return
+		}
+		f.reported = [2]int{f.offered, f.waited}
+		r := Report{Now: m.now, RTT: m.now - departed, Sent: sent, Received: received, Limited: float64(waited) >= 0.9*float64(offered)}
+		if m.edt {
+			r.Queue = max(f.next-m.now, 0)
+		}
+		level := 0.0
+		if m.sharing {
+			level = m.domain
+		}
+		if f.Update(&m.p, r, level) && m.sharing {
 			for _, o := range m.flows {
-				o.Settle()
+				if o.pe == f.pe {
+					o.Settle()
+				}
 			}
 		}
 	})
 }
 
-func (m *model) level(but *source) float64 {
-	var sum, n float64
-	for _, f := range m.flows {
-		if m.sharing && f != but && f.Phase == Avoiding {
-			sum, n = sum+f.Level(), n+1
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return sum / n
+// reno is a TCP connection that always has more to send (RFC 5681). Where too
+// few packets are in flight for duplicate acknowledgements, it waits for a time-out.
+type reno struct {
+	m                 *model
+	flow              *source
+	window, threshold float64
+	flight            int
+	recover, silent   float64
 }
 
-// hop sends a packet over the rest of its route; done is called where it arrives. A management packet is 114 of 1,514 bytes.
-func (m *model) hop(route []int, size float64, done func()) {
+func (c *reno) send() {
+	if c.m.now < c.silent {
+		return
+	}
+	for float64(c.flight) < c.window {
+		c.flight++
+		began := c.m.now
+		c.m.offer(c.flow, packet{c.acknowledged, func() { c.lost(began) }})
+	}
+}
+
+func (c *reno) acknowledged() {
+	c.flight--
+	if c.window < c.threshold {
+		c.window++
+	} else {
+		c.window += 1 / c.window
+	}
+	c.send()
+}
+
+func (c *reno) lost(began float64) {
+	c.flight--
+	if began >= c.recover {
+		c.recover = c.m.now
+		c.threshold = max(c.window/2, 2)
+		if c.window < 4 {
+			c.window, c.silent = 1, c.m.now+0.2
+			c.m.at(c.silent, c.send)
+			return
+		}
+		c.window = c.threshold
+	}
+	c.send()
+}
+
+// hop sends a packet over the rest of its route. A management packet is 114 of 1,514 bytes.
+func (m *model) hop(route []int, size float64, p packet) {
 	if len(route) == 0 {
-		done()
+		p.arrived()
 		return
 	}
 	l := m.links[route[0]]
 	l.free = max(l.free, m.now)
 	if (l.free-m.now)*l.rate >= l.buffer {
+		p.lost()
 		return
 	}
 	l.free += size / l.rate
-	m.at(l.free+l.delay, func() { m.hop(route[1:], size, done) })
+	m.at(l.free+l.delay, func() { m.hop(route[1:], size, p) })
 }
 
-// control is the agent's loop: growth, and b from the prices.
+// control is the agent's loop: growth, and b from prices and levels.
 func (m *model) control() {
 	const every = 0.05
 	var ref Reference
 	for _, f := range m.flows {
-		f.Grow(&m.p, every)
-		f.Tick(&m.p, m.now, f.asked)
+		f.Grow(&m.p, m.now, every, m.domain)
+		f.Tick(&m.p, m.now, f.waiting)
 		ref.Add(&m.p, &f.Flow, m.common)
 	}
 	for _, f := range m.flows {
-		f.B = Decrease(&m.p, f.Price(&m.p, m.common), ref.Price())
+		f.Steer(&m.p, m.common, ref.Price(), ref.Level())
 	}
-	m.common = ref.Common()
+	m.common, m.domain = ref.Common(), ref.Level()
 	m.at(m.now+every, m.control)
 }
 

@@ -32,6 +32,8 @@ type Reference struct {
 	Inverse float64 // sum of 1/price
 	Seen    float64 // how many flows have seen two loss events
 	Gap     float64 // the sum of their average intervals
+	Used    float64 // throughput of the flows that want more, full packets per second
+	Weight  float64 // and their weights
 }
 
 // Add takes in a flow whose window holds; common is the domain's mean interval so far.
@@ -42,6 +44,10 @@ func (r *Reference) Add(p *Parameters, f *Flow, common float64) {
 	if price := f.Price(p, common); price > 0 {
 		r.Flows++
 		r.Inverse += 1 / price
+	}
+	if f.limited {
+		r.Used += f.used
+		r.Weight += f.Weight
 	}
 	if f.Events >= 2 {
 		r.Seen++
@@ -55,6 +61,8 @@ func (r *Reference) Join(o Reference) {
 	r.Inverse += o.Inverse
 	r.Seen += o.Seen
 	r.Gap += o.Gap
+	r.Used += o.Used
+	r.Weight += o.Weight
 }
 
 // Common is the mean number of packets between loss events, 0 if nobody has seen two.
@@ -63,6 +71,14 @@ func (r Reference) Common() float64 {
 		return 0
 	}
 	return r.Gap / r.Seen
+}
+
+// Level is the domain's throughput per unit of weight, 0 if no flow wants more than it has.
+func (r Reference) Level() float64 {
+	if r.Weight <= 0 {
+		return 0
+	}
+	return r.Used / r.Weight
 }
 
 // Price is the reference price, 0 if no flow has one.

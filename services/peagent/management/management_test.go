@@ -59,7 +59,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	r := keys(t)
-	n := Note{From: sample.Ingress, Sequence: 9, Reference: law.Reference{Flows: 3, Inverse: 1e5, Seen: 2, Gap: 123.5}}
+	n := Note{From: sample.Ingress, Sequence: 9, Reference: law.Reference{Flows: 3, Inverse: 1e5, Seen: 2, Gap: 123.5, Used: 7, Weight: 2}}
 	id, k := r.Signing()
 	b := n.Encode(id, k)
 	got, err := ParseNote(b, r)

@@ -12,13 +12,13 @@ import (
 
 // NoteSize is the UDP payload of a note.
 const (
-	NoteSize   = 64
-	noteSigned = 56
+	NoteSize   = 80
+	noteSigned = 72
 	noteMagic  = 0x4e56
 )
 
-// Note is what a PE tells its peers about its own VPN flows once a second, so
-// that all choose b by the same reference price.
+// Note is what a PE tells its peers about its own VPN flows, so that all choose
+// b by the same reference price and level.
 type Note struct {
 	From netip.Addr
 	// Sequence grows, also over restarts (it is a time), so that an old note cannot be replayed.
@@ -34,8 +34,8 @@ func (n Note) Encode(id uint8, k Key) []byte {
 	from := n.From.As4()
 	copy(b[8:], from[:])
 	binary.BigEndian.PutUint64(b[16:], n.Sequence)
-	for i, v := range []float64{n.Reference.Flows, n.Reference.Inverse, n.Reference.Seen, n.Reference.Gap} {
-		binary.BigEndian.PutUint64(b[24+8*i:], math.Float64bits(v))
+	for i, v := range numbers(&n.Reference) {
+		binary.BigEndian.PutUint64(b[24+8*i:], math.Float64bits(*v))
 	}
 	binary.LittleEndian.PutUint64(b[noteSigned:], siphash.Hash(k.k0, k.k1, b[:noteSigned]))
 	return b
@@ -51,11 +51,15 @@ func ParseNote(b []byte, keys *Keyring) (Note, error) {
 		return Note{}, ErrForged
 	}
 	n := Note{From: netip.AddrFrom4([4]byte(b[8:12])), Sequence: binary.BigEndian.Uint64(b[16:])}
-	for i, v := range []*float64{&n.Reference.Flows, &n.Reference.Inverse, &n.Reference.Seen, &n.Reference.Gap} {
+	for i, v := range numbers(&n.Reference) {
 		*v = math.Float64frombits(binary.BigEndian.Uint64(b[24+8*i:]))
 		if math.IsNaN(*v) || math.IsInf(*v, 0) || *v < 0 {
 			return Note{}, ErrMalformed
 		}
 	}
 	return n, nil
+}
+
+func numbers(r *law.Reference) [6]*float64 {
+	return [...]*float64{&r.Flows, &r.Inverse, &r.Seen, &r.Gap, &r.Used, &r.Weight}
 }
