@@ -19,7 +19,8 @@ type domain struct {
 	random *traffic.Random // of starting times, so that repetitions differ
 	p      law.Parameters
 	vpns   []*vpnFlow
-	common float64
+	common float64 // packets between loss events
+	shared float64 // the domain's level
 	off    bool // no I2VFC
 	err    error
 }
@@ -80,17 +81,18 @@ func (d *domain) level(but *vpnFlow) float64 {
 // control is the agent's loop: growth, and b from the prices.
 func (d *domain) control(now engine.Time) {
 	const every = 0.05
+	t := float64(now) / float64(engine.Second)
 	var ref law.Reference
 	for _, v := range d.vpns {
-		v.Grow(&d.p, every)
-		v.Tick(&d.p, float64(now)/float64(engine.Second), v.asked)
+		v.Grow(&d.p, t, every, d.shared)
+		v.Tick(&d.p, t, v.asked)
 		ref.Add(&d.p, &v.Flow, d.common)
 	}
 	for _, v := range d.vpns {
-		v.B = law.Decrease(&d.p, v.Price(&d.p, d.common), ref.Price())
+		v.Steer(&d.p, d.common, ref.Price(), ref.Level())
 		d.SetRate(v.gate, v.Rate())
 	}
-	d.common = ref.Common()
+	d.common, d.shared = ref.Common(), ref.Level()
 }
 
 func (d *domain) port(c engine.PortConfig) int {
