@@ -14,6 +14,7 @@ import (
 func labRunCommand() *cobra.Command {
 	var f labFlags
 	var loop loopFlags
+	var replace map[string]string
 	all := allFlags{}
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
@@ -40,9 +41,9 @@ all measurements is written.`,
 			if all.all {
 				return all.run(cmd, f)
 			}
-			s, err := loadScenario(args[0])
+			s, err := loadWith(args[0], replace)
 			if err != nil {
-				return coded{err, exitUsage}
+				return err
 			}
 			if hntes.Needed(s) {
 				return runLoop(cmd, s, f, loop)
@@ -53,6 +54,7 @@ all measurements is written.`,
 	f.add(cmd)
 	loop.add(cmd)
 	all.add(cmd)
+	policyFlag(cmd, &replace)
 	jsonFlag(cmd)
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/e2e/scenario"
 	"github.com/millrace/millrace/e2e/twin"
 )
 
@@ -22,9 +23,29 @@ func twinCommand() *cobra.Command {
 	return cmd
 }
 
+// policyFlag lets a copy of a policy stand in for the one that a scenario names.
+func policyFlag(cmd *cobra.Command, replace *map[string]string) {
+	cmd.Flags().StringToStringVar(replace, "policy", nil, "NAME=FILE: wherever the scenario uses policy NAME, this file instead")
+}
+
+// loadWith loads a scenario with policies replaced.
+func loadWith(path string, replace map[string]string) (*scenario.Scenario, error) {
+	s, err := loadScenario(path)
+	if err != nil {
+		return nil, coded{err, exitUsage}
+	}
+	for _, name := range slices.Sorted(maps.Keys(replace)) {
+		if err := s.UsePolicy(name, replace[name]); err != nil {
+			return nil, coded{err, exitUsage}
+		}
+	}
+	return s, nil
+}
+
 func twinRunCommand() *cobra.Command {
 	var o twin.Options
 	var page string
+	var replace map[string]string
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Run a scenario's phases in the packet-level simulator and judge its expectations",
@@ -32,12 +53,12 @@ func twinRunCommand() *cobra.Command {
 the same applications, the same expectations. What cannot be simulated is refused
 with file and line. Ctrl-C prints what is known so far. Exit status 3 says that
 the run was complete and an expectation was not met.`,
-		Example: "  millrace twin run hntes-exp2\n  millrace twin run e2e/scenarios/geant-lbe-credit --json\n  millrace twin run hntes-exp2 --plot out.html",
+		Example: "  millrace twin run hntes-exp2\n  millrace twin run e2e/scenarios/geant-lbe-credit --json\n  millrace twin run hntes-exp2 --plot out.html\n  millrace twin run geant-lbe-whatif --policy changed=my-copy.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := loadScenario(args[0])
+			s, err := loadWith(args[0], replace)
 			if err != nil {
-				return coded{err, exitUsage}
+				return err
 			}
 			o.Progress = progress(cmd)
 			r, err := twin.Run(cmd.Context(), s, o)
@@ -65,6 +86,7 @@ the run was complete and an expectation was not met.`,
 			return nil
 		},
 	}
+	policyFlag(cmd, &replace)
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "names the run: the same seed gives the same packets")
 	cmd.Flags().StringVar(&page, "plot", "", "also write a page with plots into this file")
 	jsonFlag(cmd)

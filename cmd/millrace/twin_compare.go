@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,13 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/e2e/scenario"
 	"github.com/millrace/millrace/e2e/scenarios"
 	"github.com/millrace/millrace/e2e/twin"
 )
 
 func twinCompareCommand() *cobra.Command {
 	var o twin.Options
-	var page string
+	var page, measured string
+	var replace map[string]string
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO...]",
 		Short: "Hold the simulator against what virtual routers measured",
@@ -23,21 +26,24 @@ func twinCompareCommand() *cobra.Command {
 their expectations name with what the lab measured when it last ran them. Without
 arguments: all scenarios whose measurements are kept and that can be simulated.
 Differences beyond the stated bounds are reported and do not fail the command.`,
-		Example: "  millrace twin compare hntes-exp6\n  millrace twin compare --page docs/reference/twin-lab.md",
+		Example: "  millrace twin compare hntes-exp6\n  millrace twin compare --page docs/reference/twin-lab.md\n  millrace twin compare geant-lbe-whatif --policy changed=my-copy.yaml --measured out/measured.json",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			asked := len(names) > 0
+			if len(names) != 1 && (measured != "" || len(replace) > 0) {
+				return coded{errors.New("--measured and --policy are of one scenario: name it"), exitUsage}
+			}
 			if !asked {
 				names = scenarios.Kept()
 			}
 			var all []twin.Compared
 			for _, name := range names {
-				s, err := loadScenario(name)
+				s, err := loadWith(name, replace)
+				if err != nil {
+					return err
+				}
+				kept, err := measuredOf(s, measured)
 				if err != nil {
 					return coded{err, exitUsage}
-				}
-				kept, err := scenarios.MeasuredIn(s.Name)
-				if err != nil {
-					return coded{fmt.Errorf("%w; `millrace lab run --all` keeps them", err), exitUsage}
 				}
 				c, err := twin.Compare(cmd.Context(), s, kept, o)
 				if err != nil {
@@ -61,8 +67,31 @@ Differences beyond the stated bounds are reported and do not fail the command.`,
 	}
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "names the run: the same seed gives the same packets")
 	cmd.Flags().StringVar(&page, "page", "", "also write the tables into this Markdown file")
+	cmd.Flags().StringVar(&measured, "measured", "", "what `lab run SCENARIO --json` printed, instead of what is kept of the scenario")
+	policyFlag(cmd, &replace)
 	jsonFlag(cmd)
 	return cmd
+}
+
+// measuredOf is what the lab measured of a scenario: what is kept, or a file of its own.
+func measuredOf(s *scenario.Scenario, file string) (m scenarios.Measured, err error) {
+	if file == "" {
+		if m, err = scenarios.MeasuredIn(s.Name); err != nil {
+			return m, fmt.Errorf("%w; `millrace lab run --all` keeps them, and --measured takes what `millrace lab run --json` printed", err)
+		}
+		return m, nil
+	}
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(raw, &m)
+	}
+	if err == nil && m.Scenario != s.Name {
+		err = fmt.Errorf("it is of scenario %q, not %s", m.Scenario, s.Name)
+	}
+	if err != nil {
+		return m, fmt.Errorf("read the measurements in %s: %w", file, err)
+	}
+	return m, nil
 }
 
 func printCompared(out io.Writer, all []twin.Compared) error {

@@ -144,8 +144,8 @@ func hntes1Rows() []score.Row {
 	rows := []score.Row{
 		{Key: "E2-W1", Item: "III-F.1", What: "round trip E2-W1, idle", Unit: "ms", Paper: 1.98, Absolute: 0.03, Why: "set by the distances; 0.03 ms are what the ping's own packets take"},
 		{Key: "E1-W1", Item: "III-F.1", What: "round trip E1-W1, idle", Unit: "ms", Paper: 2.23, Absolute: 0.03, Why: "set by the distances; 0.03 ms are what the ping's own packets take"},
-		{Key: "udp W1", Item: "III-B.1", What: "received of the first flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half},
-		{Key: "udp E2", Item: "III-B.1", What: "received of the second flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half},
+		{Key: "udp W1", Item: "III-B.1", What: "received of the first flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half, Note: "two constant streams into one first-in first-out buffer: who meets the free place hangs on how their packets interleave, which clocks without jitter keep for the whole run; the sum is the line"},
+		{Key: "udp E2", Item: "III-B.1", What: "received of the second flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half, Note: "two constant streams into one first-in first-out buffer: who meets the free place hangs on how their packets interleave, which clocks without jitter keep for the whole run; the sum is the line"},
 		{Key: "idle", Item: "Fig. 3", What: "ping, idle", Unit: "ms", Paper: 2.1, Absolute: 0.05, Why: "set by the stated distances"},
 		{Key: "full100", Item: "Fig. 3", What: "ping, buffer 100 %", Unit: "ms", Paper: 102, Relative: 0.02, Why: delay},
 		{Key: "full20", Item: "Fig. 3", What: "ping, buffer 20 %", Unit: "ms", Paper: 22.2, Relative: 0.02, Why: delay},
@@ -218,12 +218,14 @@ const lagNote = "the twin's second flow sends from t = 20 on, the paper's rise i
 // sumNote is about sums of senders' averages.
 const sumNote = "the twin counts at the receiver, which the line limits to 9.41; the paper itself says that more than 10 is an effect of averaging at senders"
 
+const laterNote = "no flow of the twin meets the end of the buffer around t = 49: its slow starts were ended by full host interfaces (10,000 packets, as ESnet advises) and it grows by H-TCP's law from there; the paper states neither the interfaces' queues nor the first windows, which decide in which second the buffer is full"
+
 func hntes2Rows() []score.Row {
 	tcp := "one run of four aggressive flows: mean and deviation of a sawtooth whose phase depends on every drop; a quarter either way is what other seeds of the twin give"
 	event := "a peak of a sawtooth at one instant, sampled once a second in the paper"
 	rows := []score.Row{
 		{Key: "1qmean", Item: "III-C.2", What: "ping mean, 1 queue", Unit: "ms", Paper: 60.4, Relative: 0.25, Why: tcp},
-		{Key: "1qsd", Item: "III-C.2", What: "ping deviation, 1 queue", Unit: "ms", Paper: 29.3, Relative: 0.25, Why: tcp},
+		{Key: "1qsd", Item: "III-C.2", What: "ping deviation, 1 queue", Unit: "ms", Paper: 29.3, Relative: 0.25, Why: tcp, Note: laterNote},
 		{Key: "2qmean", Item: "III-C.2", What: "ping mean, 2 queues", Unit: "ms", Paper: 2.3, Absolute: 0.1, Why: "the base round trip and one packet's wait"},
 		{Key: "2qsd", Item: "III-C.2", What: "ping deviation, 2 queues", Unit: "ms", Paper: 0.3, Op: score.AtMost, Why: "the twin's hosts answer at once, so the paper's 0.3 ms of host jitter is an upper bound"},
 		{Key: "sum21", Item: "Fig. 5", What: "aggregate TCP before t = 22", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Why: "the line's rate"},
@@ -231,15 +233,15 @@ func hntes2Rows() []score.Row {
 		{Key: "before", Item: "Fig. 5", What: "ping before the second flow", Unit: "ms", Paper: 3, Absolute: 1, Why: "printed with one digit", Note: lagNote},
 		{Key: "rise", Item: "Fig. 5", What: "ping once the second flow has started", Unit: "ms", Paper: 82, Relative: 0.25, Why: event},
 		{Key: "sum48", Item: "Fig. 5", What: "aggregate TCP before the drop at t = 49", Unit: "Gbit/s", Paper: 10.6, Relative: 0.05, Why: "the paper's sum of senders' per-second averages", Note: sumNote},
-		{Key: "sum49", Item: "Fig. 5", What: "aggregate TCP at t = 49", Unit: "Gbit/s", Paper: 9.3, Relative: 0.05, Why: "nearly the line: the buffer feeds it while the senders recover"},
+		{Key: "sum49", Item: "Fig. 5", What: "aggregate TCP at t = 49", Unit: "Gbit/s", Paper: 9.3, Relative: 0.05, Why: "nearly the line: the buffer feeds it while the senders recover", Note: laterNote},
 		{Key: "peak49", Item: "Fig. 5", What: "ping before the drop at t = 49", Unit: "ms", Paper: 92, Relative: 0.15, Why: event},
-		{Key: "fall49", Item: "Fig. 5", What: "ping after the drop at t = 49", Unit: "ms", Paper: 22, Relative: 0.6, Why: event},
+		{Key: "fall49", Item: "Fig. 5", What: "ping after the drop at t = 49", Unit: "ms", Paper: 22, Relative: 0.6, Why: event, Note: laterNote},
 	}
 	for _, t := range []int{85, 121, 141, 161} {
 		rows = append(rows, score.Row{Key: fmt.Sprintf("sum drop%d", t), Item: "Fig. 5", What: fmt.Sprintf("aggregate TCP falls around t = %d, by", t), Unit: "Gbit/s", Paper: 0.2, Op: score.AtLeast,
-			Why: "plot: throughput drops at these seconds coincide with drops of the ping; 0.2 Gbit/s, 2 % of the line, is the least one sees in its figure"})
+			Why: "plot: throughput drops at these seconds coincide with drops of the ping; 0.2 Gbit/s, 2 % of the line, is the least one sees in its figure", Note: "the twin counts at the receiver: while a buffer still feeds the line, a sender's pause does not show there"})
 		rows = append(rows, score.Row{Key: fmt.Sprintf("drop%d", t), Item: "Fig. 5", What: fmt.Sprintf("the ping falls around t = %d, by", t), Unit: "ms", Paper: 5, Op: score.AtLeast,
-			Why: "plot: the paper says that throughput and ping drop together; 5 ms is the least one sees in its figure"})
+			Why: "plot: the paper says that throughput and ping drop together; 5 ms is the least one sees in its figure", Note: laterNote})
 	}
 	return rows
 }

@@ -87,12 +87,12 @@ func hntes4() Experiment {
 			score.Row{Key: c.name + " order", Item: "table IV", What: "out-of-sequence packets, " + c.name, Paper: c.order, Relative: 1, Why: "a count of rare bursts: a factor of two", Note: orderNote},
 			score.Row{Key: c.name + " lost", Item: "table IV", What: "lost packets, " + c.name, Paper: c.lost, Relative: pick(c.lost > 100, 0.5, 1.0), Absolute: 15, Why: pick(c.lost == 0, "printed as none; 15 as in the WRED column", "the overshoot of one slow start"), Note: wredNote})
 	}
-	e.Rows = append(e.Rows, score.Row{Key: "first", Item: "III-E.2", What: "first second, 2-queues", Unit: "Gbit/s", Paper: 5.7, Relative: 0.15, Why: "slow start from an unstated initial window"},
+	e.Rows = append(e.Rows, score.Row{Key: "first", Item: "III-E.2", What: "first second, 2-queues", Unit: "Gbit/s", Paper: 5.7, Relative: 0.15, Why: "slow start from an unstated initial window", Note: "one round trip of slow start more or less at the start, from 3 segments (Linux before 2.6.39)"},
 		score.Row{Key: "second", Item: "III-E.2", What: "part of the losses repaired by t = 3, 2-queues", Paper: 1, Absolute: 0.05, Why: "all 5050 occurred in the second second; what is lost then is sent again by the third; 5 % for the last of them", Note: slowGrowth})
 	return e
 }
 
-const wredNote = "Junos reads a drop profile at the buffer's fill in whole percent, averaged over time: bursts of less than 1 % of 75 MB drop nothing there. The twin takes the paper's word, probability equal to the fill at every instant, and its hosts' bursts of eight segments and more are dropped from"
+const wredNote = "the drop profile is a staircase of 64 points as Junos keeps it (Configuring RED Drop Profiles), so that a queue below 1.2 MB loses nothing; above that one packet in 63 is lost until the sender reacts, a dozen at a time. In the paper the first such dozen was the last in 200 s, because its flows did not grow again (experiment 7's TCP2: 5 segments per round trip); in the twin they do, by H-TCP's law, and both flows lose alike, so that they become fair where TCP1 kept its lead in the paper"
 
 const reorderNote = "how often a served burst of the scavenger queue comes before its predecessors depends on the router's unstated measuring interval of in-profile rates and on the hosts' tolerance of reordering (Linux raises its threshold of duplicates when it sees reordering, the twin's hosts do not)"
 

@@ -66,6 +66,9 @@ func exp6(r *Recorder, law string, share, udp float64) error {
 	return nil
 }
 
+// hostNote: the twin's hosts answer at once.
+const hostNote = "the base round trip of an idle path, 2.24 ms in the twin; the paper's own values of it go from 2.25 to 2.31, which is its hosts' time"
+
 func tableVII() []score.Row {
 	var rows []score.Row
 	type line struct {
@@ -93,9 +96,9 @@ func tableVII() []score.Row {
 					Why: "share of the line less offered load; 1.5 points are the doubt about which headers the router's rate includes"},
 				score.Row{Key: key + "loss outside", Item: "table VII", What: what + "UDP loss before TCP", Unit: "%", Paper: 0, Absolute: 0.01, Why: "nothing is full", Flag: flag},
 				score.Row{Key: key + "loss after", Item: "table VII", What: what + "UDP loss after TCP", Unit: "%", Paper: 0, Absolute: 0.01, Why: "nothing is full", Flag: flag},
-				score.Row{Key: key + "before", Item: "table VII", What: what + "ping before", Unit: "ms", Paper: l.before, Absolute: 0.06, Why: "the base round trip with 0.05 ms of host jitter", Flag: flag},
+				score.Row{Key: key + "before", Item: "table VII", What: what + "ping before", Unit: "ms", Paper: l.before, Absolute: 0.06, Why: "the base round trip with 0.05 ms of host jitter", Flag: flag, Note: hostNote},
 				score.Row{Key: key + "during", Item: "table VII", What: what + "ping beside TCP", Unit: "ms", Paper: l.during, Relative: 0.03, Absolute: 0.06, Why: "a full buffer over its rate, or the base round trip", Flag: flag},
-				score.Row{Key: key + "after", Item: "table VII", What: what + "ping after", Unit: "ms", Paper: l.after, Absolute: 0.06, Why: "the base round trip with 0.05 ms of host jitter", Flag: flag})
+				score.Row{Key: key + "after", Item: "table VII", What: what + "ping after", Unit: "ms", Paper: l.after, Absolute: 0.06, Why: "the base round trip with 0.05 ms of host jitter", Flag: flag, Note: hostNote})
 		}
 	}
 	return rows
@@ -153,6 +156,8 @@ func tableIX() []score.Row {
 	return rows
 }
 
+const startNote7 = "how much a slow start overshoots hangs on how many segments the receiver answered at once and on which flow meets the full buffer first; both flows and the UDP stream of host E2 share it here"
+
 func hntes7() Experiment {
 	e := Experiment{ID: "002-exp7", Title: "An unidentified alpha flow (section III-H)"}
 	for name, queues := range map[string][]liman.Queue{"1q": {{Rate: 100, Buffer: 100}}, "2q": two(60, 40)} {
@@ -163,35 +168,35 @@ func hntes7() Experiment {
 	e.Rows = []score.Row{
 		{Key: "1q mean1", Item: "III-H.2", What: "TCP1 (unidentified), mean, 1 queue", Unit: "Gbit/s", Paper: 3.2, Relative: 0.25, Why: "a share of 6.5 Gbit/s between two flows", Note: slowGrowth},
 		{Key: "2q mean1", Item: "III-H.2", What: "TCP1, mean, 2 queues", Unit: "Gbit/s", Paper: 0.8, Relative: 0.25, Why: "what 40 % leave beside 3 Gbit/s"},
-		{Key: "1q max1", Item: "Fig. 12", What: "TCP1, most, 1 queue", Unit: "Gbit/s", Paper: 4.16, Relative: 0.25, Why: level},
+		{Key: "1q max1", Item: "Fig. 12", What: "TCP1, most, 1 queue", Unit: "Gbit/s", Paper: 4.16, Relative: 0.25, Why: level, Note: slowGrowth},
 		{Key: "1q tcp2 before", Item: "Fig. 12", What: "TCP2 before TCP1, 1 queue", Unit: "Gbit/s", Paper: 6.5, Relative: 0.04, Why: "the line less the UDP"},
-		{Key: "1q tcp2 least", Item: "Fig. 12", What: "TCP2, least beside TCP1, 1 queue", Unit: "Gbit/s", Paper: 2.26, Relative: 0.3, Why: level},
-		{Key: "2q max1", Item: "Fig. 12", What: "TCP1, most, 2 queues", Unit: "Gbit/s", Paper: 1, Relative: 0.15, Why: "what 40 % leave beside 3 Gbit/s"},
-		{Key: "1q ping 0", Item: "Fig. 12", What: "ping before TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "base round trip"},
+		{Key: "1q tcp2 least", Item: "Fig. 12", What: "TCP2, least beside TCP1, 1 queue", Unit: "Gbit/s", Paper: 2.26, Relative: 0.3, Why: level, Note: slowGrowth},
+		{Key: "2q max1", Item: "Fig. 12", What: "TCP1, most, 2 queues", Unit: "Gbit/s", Paper: 1, Relative: 0.15, Why: "what 40 % leave beside 3 Gbit/s", Note: "40 % less 3.16 Gbit/s on the wire leave 0.84 of which 0.79 are payload; the paper's 1 Gbit/s subtracts payload from line"},
+		{Key: "1q ping 0", Item: "Fig. 12", What: "ping before TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "base round trip", Note: hostNote},
 		{Key: "1q ping 22", Item: "Fig. 12", What: "ping when TCP2 starts, 1 queue", Unit: "ms", Paper: 65.9, Relative: 0.5, Why: "a buffer that fills within the second that one ping samples"},
-		{Key: "1q ping 30", Item: "III-H.2", What: "ping between TCP2's losses and TCP1's start, 1 queue", Unit: "ms", Paper: 56, Relative: 0.3, Why: level},
+		{Key: "1q ping 30", Item: "III-H.2", What: "ping between TCP2's losses and TCP1's start, 1 queue", Unit: "ms", Paper: 56, Relative: 0.3, Why: level, Note: slowGrowth},
 		{Key: "1q ping 24", Item: "table X", What: "ping after TCP2's first losses, 1 queue", Unit: "ms", Paper: 2.25, Absolute: 10, Why: "an emptied buffer, for one sample", Note: "the window is halved, not emptied: with 125 MB of buffer and a 2 ms base half a window still stands in the buffer. The paper's flow lost more than its window's half"},
-		{Key: "1q ping 49", Item: "Fig. 12", What: "ping before the losses of t = 50, 1 queue", Unit: "ms", Paper: 88.7, Relative: 0.15, Why: level},
-		{Key: "1q ping 50", Item: "table X", What: "ping after the losses of t = 50, 1 queue", Unit: "ms", Paper: 4.7, Absolute: 20, Why: "an emptied buffer, for one sample"},
+		{Key: "1q ping 49", Item: "Fig. 12", What: "ping before the losses of t = 50, 1 queue", Unit: "ms", Paper: 88.7, Relative: 0.15, Why: level, Note: slowGrowth},
+		{Key: "1q ping 50", Item: "table X", What: "ping after the losses of t = 50, 1 queue", Unit: "ms", Paper: 4.7, Absolute: 20, Why: "an emptied buffer, for one sample", Note: "the twin's windows are halved, not emptied, see t = 24"},
 		{Key: "1q ping 101", Item: "Fig. 12", What: "ping at t = 101, 1 queue", Unit: "ms", Paper: 91.5, Relative: 0.3, Why: level, Note: slowGrowth},
-		{Key: "1q ping 103", Item: "Fig. 12", What: "ping after TCP1's end, 1 queue", Unit: "ms", Paper: 34, Relative: 0.5, Why: level},
+		{Key: "1q ping 103", Item: "Fig. 12", What: "ping after TCP1's end, 1 queue", Unit: "ms", Paper: 34, Relative: 0.5, Why: level, Note: slowGrowth},
 		{Key: "1q ping 161", Item: "Fig. 12", What: "ping before TCP2's end, 1 queue", Unit: "ms", Paper: 47.9, Relative: 0.5, Why: level, Note: slowGrowth},
-		{Key: "1q ping 165", Item: "Fig. 12", What: "ping after TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "base round trip"},
-		{Key: "1q retx2 23", Item: "table X", What: "TCP2's retransmissions at its start, 1 queue", Paper: 3267, Relative: 0.5, Why: count},
-		{Key: "1q retx1 50", Item: "table X", What: "TCP1's retransmissions at its start, 1 queue", Paper: 955, Relative: 0.5, Why: count},
-		{Key: "1q retx2 50", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 1 queue", Paper: 568, Relative: 0.5, Why: count},
-		{Key: "2q retx2 22", Item: "table X", What: "TCP2's retransmissions at its start, 2 queues", Paper: 8074, Relative: 0.5, Why: count},
+		{Key: "1q ping 165", Item: "Fig. 12", What: "ping after TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "base round trip", Note: hostNote},
+		{Key: "1q retx2 23", Item: "table X", What: "TCP2's retransmissions at its start, 1 queue", Paper: 3267, Relative: 0.5, Why: count, Note: startNote7},
+		{Key: "1q retx1 50", Item: "table X", What: "TCP1's retransmissions at its start, 1 queue", Paper: 955, Relative: 0.5, Why: count, Note: startNote7},
+		{Key: "1q retx2 50", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 1 queue", Paper: 568, Relative: 0.5, Why: count, Note: startNote7},
+		{Key: "2q retx2 22", Item: "table X", What: "TCP2's retransmissions at its start, 2 queues", Paper: 8074, Relative: 0.5, Why: count, Note: startNote7},
 		{Key: "2q ping 22", Item: "table X", What: "ping when TCP2 starts, 2 queues", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "another queue"},
-		{Key: "2q retx1 44", Item: "table X", What: "TCP1's retransmissions at its start, 2 queues", Paper: 1855, Relative: 0.5, Why: count},
-		{Key: "2q retx2 44", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 2 queues", Paper: 0, Absolute: 10, Why: "another queue"},
+		{Key: "2q retx1 44", Item: "table X", What: "TCP1's retransmissions at its start, 2 queues", Paper: 1855, Relative: 0.5, Why: count, Note: startNote7},
+		{Key: "2q retx2 44", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 2 queues", Paper: 0, Absolute: 10, Why: "another queue", Note: slowGrowth},
 		{Key: "2q ping 43", Item: "Fig. 12", What: "ping when TCP1 starts, 2 queues", Unit: "ms", Paper: 87.3, Relative: 0.2, Why: "a beta buffer that fills"},
 		{Key: "2q ping most", Item: "Fig. 12", What: "ping behind a full beta buffer, 2 queues", Unit: "ms", Paper: 103, Relative: 0.03, Why: "buffer over rate"},
-		{Key: "2q ping 60", Item: "Fig. 12", What: "ping after the losses of t = 60, 2 queues", Unit: "ms", Paper: 30.2, Relative: 0.5, Why: level},
-		{Key: "2q ping 83", Item: "Fig. 12", What: "ping after the losses of t = 82, 2 queues", Unit: "ms", Paper: 48.5, Relative: 0.5, Why: level},
+		{Key: "2q ping 60", Item: "Fig. 12", What: "ping after the losses of t = 60, 2 queues", Unit: "ms", Paper: 30.2, Relative: 0.5, Why: level, Note: slowGrowth},
+		{Key: "2q ping 83", Item: "Fig. 12", What: "ping after the losses of t = 82, 2 queues", Unit: "ms", Paper: 48.5, Relative: 0.5, Why: level, Note: slowGrowth},
 		{Key: "2q retx1 60", Item: "table X", What: "TCP1's retransmissions at t = 60, 2 queues", Paper: 7, Absolute: 20, Why: "a handful", Note: "when the next full buffer comes is a matter of the window's growth, see experiment 5"},
-		{Key: "2q retx2 60", Item: "table X", What: "TCP2's retransmissions at t = 60, 2 queues", Paper: 0, Absolute: 10, Why: "another queue"},
-		{Key: "2q retx1 82", Item: "table X", What: "TCP1's retransmissions at t = 82, 2 queues", Paper: 7, Absolute: 20, Why: "a handful"},
-		{Key: "2q retx2 82", Item: "table X", What: "TCP2's retransmissions at t = 82, 2 queues", Paper: 0, Absolute: 10, Why: "another queue"},
+		{Key: "2q retx2 60", Item: "table X", What: "TCP2's retransmissions at t = 60, 2 queues", Paper: 0, Absolute: 10, Why: "another queue", Note: slowGrowth},
+		{Key: "2q retx1 82", Item: "table X", What: "TCP1's retransmissions at t = 82, 2 queues", Paper: 7, Absolute: 20, Why: "a handful", Note: slowGrowth},
+		{Key: "2q retx2 82", Item: "table X", What: "TCP2's retransmissions at t = 82, 2 queues", Paper: 0, Absolute: 10, Why: "another queue", Note: slowGrowth},
 	}
 	return e
 }

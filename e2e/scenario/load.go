@@ -133,3 +133,36 @@ func (s *Scenario) BetweenRouters(l Link) bool {
 	_, b := s.Router(l.B.Node)
 	return a && b
 }
+
+// UsePolicy puts another file in the place of the policy that phases and changes call by a name, as `--policy NAME=FILE` does.
+func (s *Scenario) UsePolicy(name, file string) error {
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("read policy: %w", err)
+	}
+	folder, err := filepath.Abs(s.Folder)
+	if err != nil {
+		return fmt.Errorf("find the scenario's folder: %w", err)
+	}
+	if file, err = filepath.Abs(file); err == nil {
+		file, err = filepath.Rel(folder, file) // policies are looked for beside the scenario
+	}
+	if err != nil {
+		return fmt.Errorf("find policy %s from %s: %w", file, folder, err)
+	}
+	found := false
+	swap := func(u *PolicyUse) {
+		if u != nil && u.Use == name {
+			u.Use, found = file, true
+		}
+	}
+	for i := range s.Phases {
+		swap(s.Phases[i].Policy)
+		for j := range s.Phases[i].Changes {
+			swap(&s.Phases[i].Changes[j].Policy)
+		}
+	}
+	if !found {
+		return fmt.Errorf("no phase of %s uses a policy called %q", s.Name, name)
+	}
+	return nil
+}
