@@ -21,7 +21,7 @@ type domain struct {
 	vpns   []*vpnFlow
 	common float64 // packets between loss events
 	shared float64 // the domain's level
-	off    bool // no I2VFC
+	off    bool    // no I2VFC
 	err    error
 }
 
