@@ -85,7 +85,8 @@ func (m *memo) partial(paper string) Experiment {
 		score.Row{Key: "all beat two", Item: "Fig. 11", What: "metric changed: every modification beats two LSPs", Paper: 1, Op: score.AtLeast, Why: shape, Note: tuning, Flag: metric},
 		score.Row{Key: "three is most", Item: "Fig. 11", What: "three LSPs, flow-level, are the most", Paper: 1, Op: score.AtLeast, Why: shape},
 		score.Row{Key: "three is most lossy", Item: "Fig. 11", What: "the same with loss 0.001", Paper: 1, Op: score.AtLeast, Why: shape},
-		score.Row{Key: "threshold beats ack lossy", Item: "Fig. 11", What: "with loss, methods with a raised threshold beat modified delayed ACK", Paper: 1, Op: score.AtLeast, Why: shape})
+		score.Row{Key: "threshold beats ack lossy", Item: "Fig. 11", What: "with loss, a raised threshold beats modified delayed ACK", Paper: 1, Op: score.AtLeast, Why: shape},
+		score.Row{Key: "integrated beats ack lossy", Item: "Fig. 11", What: "with loss, the integrated scheme beats modified delayed ACK", Paper: 1, Op: score.AtLeast, Why: shape, Note: halved})
 	return e
 }
 
@@ -101,7 +102,8 @@ func fig11(v score.Values) {
 		loss := pick(tag == "", " tuned 0", " tuned 0.001")
 		truth("three is most"+tag, v["lsp3"+loss] > max(v["threshold"+loss], v["modified"+loss], v["integrated"+loss], v["lsp2"+loss]))
 	}
-	truth("threshold beats ack lossy", min(v["threshold tuned 0.001"], v["integrated tuned 0.001"]) > v["modified tuned 0.001"])
+	truth("threshold beats ack lossy", v["threshold tuned 0.001"] > v["modified tuned 0.001"])
+	truth("integrated beats ack lossy", v["integrated tuned 0.001"] > v["modified tuned 0.001"])
 }
 
 // vbns is figures 12 and 13 (000: 7 and 8). The figure with the topology is not in the text: two disjoint ways of
