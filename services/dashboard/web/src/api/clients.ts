@@ -7,6 +7,7 @@ import { FlowCollectorService, FlowStoreService } from "../gen/millrace/flow/v1/
 import { PathsService } from "../gen/millrace/paths/v1/paths_pb";
 import { ChangeService } from "../gen/millrace/push/v1/push_pb";
 import { TelemetryCollectorService } from "../gen/millrace/telemetry/v1/telemetry_pb";
+import { VpnService } from "../gen/millrace/vpn/v1/vpn_pb";
 
 export type Api = ReturnType<typeof createApi>;
 
@@ -20,5 +21,14 @@ export function createApi(baseUrl: string) {
     paths: createClient(PathsService, transport),
     store: createClient(FlowStoreService, transport),
     telemetry: createClient(TelemetryCollectorService, transport),
+    vpn: createClient(VpnService, transport),
+    papers: (signal: AbortSignal) => papers(baseUrl, signal),
   };
+}
+
+/** Results of the papers' experiments; no API of a service, but files the gateway knows. */
+async function papers(baseUrl: string, signal: AbortSignal): Promise<unknown> {
+  const answer = await fetch(`${baseUrl}/papers.json`, { signal });
+  if (!answer.ok) throw new Error(`the gateway answered ${answer.status}`);
+  return answer.json();
 }

@@ -5,6 +5,8 @@ test.each<[string, UrlState]>([
   ["the page as it starts", { view: "map" }],
   ["a change set", { change: "cs-0042", view: "map" }],
   ["everything at once", { change: "cs-0042", pair: "w1-e1", view: "table" }],
+  ["a VPN", { page: "vpns", vpn: "red & blue", view: "map" }],
+  ["what did not come out of a paper", { page: "papers", paper: "002", outcome: "outside", view: "map" }],
   ["an id with characters that mean something in a link", { pair: "10.0.0.0/24,10.1.0.0/24&v=2", view: "map" }],
 ])("a link to %s opens the same again", (_name, state) => {
   expect(parseUrlState(formatUrlState(state))).toEqual(state);
@@ -16,6 +18,10 @@ test.each([
   ["nothing", ""],
 ])("a link with %s opens the page as it starts", (_name, search) => {
   expect(parseUrlState(search)).toEqual(initialUrlState);
+});
+
+test("an unknown page is the network", () => {
+  expect(parseUrlState("?v=1&page=globe").page).toBeUndefined();
 });
 
 test("an unknown view is the map", () => {

@@ -2,16 +2,28 @@
 
 export type MapView = "map" | "table";
 
+/** Pages beside the network's own. */
+export type Page = "vpns" | "papers";
+
 export interface UrlState {
+  /** Undefined is the network. */
+  page?: Page | undefined;
   /** Selected change set. */
   change?: string;
   /** Selected alpha pair. */
   pair?: string;
+  /** Selected VPN. */
+  vpn?: string | undefined;
+  /** Filters of the scoreboard. */
+  paper?: string | undefined;
+  outcome?: string | undefined;
   view: MapView;
 }
 
 /** Raised when a parameter changes its meaning; links of another version open the page as it starts. */
 const version = "1";
+
+const texts = ["change", "pair", "vpn", "paper", "outcome"] as const;
 
 export const initialUrlState: UrlState = { view: "map" };
 
@@ -19,18 +31,23 @@ export function parseUrlState(search: string): UrlState {
   const q = new URLSearchParams(search);
   if (q.get("v") !== version) return initialUrlState;
   const state: UrlState = { view: q.get("view") === "table" ? "table" : "map" };
-  const change = q.get("change");
-  const pair = q.get("pair");
-  if (change) state.change = change;
-  if (pair) state.pair = pair;
+  const page = q.get("page");
+  if (page === "vpns" || page === "papers") state.page = page;
+  for (const name of texts) {
+    const value = q.get(name);
+    if (value) state[name] = value;
+  }
   return state;
 }
 
 /** The search part of the link, empty for the page as it starts. */
 export function formatUrlState(state: UrlState): string {
   const q = new URLSearchParams();
-  if (state.change) q.set("change", state.change);
-  if (state.pair) q.set("pair", state.pair);
+  if (state.page) q.set("page", state.page);
+  for (const name of texts) {
+    const value = state[name];
+    if (value) q.set(name, value);
+  }
   if (state.view !== "map") q.set("view", state.view);
   return q.size === 0 ? "" : `?v=${version}&${q}`;
 }

@@ -17,6 +17,12 @@ export function useResource<T>(resource: Resource<T>): Known<T> {
   return useSyncExternalStore(resource.subscribe, resource.get);
 }
 
+/** A resource that is asked for only while somebody looks at it. */
+export function useLive<T>(resource: Resource<T>): Known<T> {
+  useEffect(() => resource.start(), [resource]);
+  return useResource(resource);
+}
+
 export function useStream(): Stream {
   const { events } = useStore();
   return useSyncExternalStore(events.subscribe, events.get);

@@ -66,6 +66,20 @@ test("the last answer tells when to ask again", async () => {
   stop();
 });
 
+test("started again at once it asks anew, and says nothing of the question that was broken off", async () => {
+  const s = server();
+  const r = new Resource(s.load, () => 1000);
+  r.start()();
+  const stop = r.start();
+  s.last().reject(new Error("aborted"));
+  await settle();
+  expect([s.asked.length, r.get().error]).toEqual([2, undefined]);
+  s.last().resolve("one");
+  await settle();
+  expect(r.get().data).toBe("one");
+  stop();
+});
+
 test("after stop nothing is asked or told any more", async () => {
   const s = server();
   const r = new Resource(s.load, () => 1000);

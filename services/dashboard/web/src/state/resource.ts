@@ -31,6 +31,11 @@ export class Resource<T> {
 
   get = () => this.#known;
 
+  /** Whether it asks by itself. */
+  get running(): boolean {
+    return !this.#stopped;
+  }
+
   subscribe = (listener: () => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -69,11 +74,13 @@ export class Resource<T> {
 
   async #ask() {
     if (typeof document !== "undefined" && document.hidden) return;
+    const started = this.#signal;
     try {
-      const data = await this.load(AbortSignal.any([this.#signal, AbortSignal.timeout(15_000)]));
+      const data = await this.load(AbortSignal.any([started, AbortSignal.timeout(15_000)]));
       this.#set({ data, error: undefined, at: Date.now() });
     } catch (reason) {
-      if (!this.#stopped) this.#set({ ...this.#known, error: errorText(reason) });
+      // Who stopped it, and perhaps started it again since, is not told of the question that was broken off.
+      if (!started.aborted) this.#set({ ...this.#known, error: errorText(reason) });
     }
   }
 

@@ -4,9 +4,11 @@ import type { Api } from "../api/clients";
 import { errorText } from "../api/errors";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { type Action, inMotion } from "../model/changes";
+import { readScoreboard } from "../model/papers";
 import { EventStream } from "./eventStream";
 import { Resource } from "./resource";
 import { CounterReader } from "./telemetry";
+import { VpnReader } from "./vpn";
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -29,10 +31,26 @@ export function createStore(api: Api) {
     (signal) => loadChanges(api, signal),
     (list) => (list?.some((c) => inMotion(c.state)) ? 700 : 3000),
   );
-  const events = new EventStream(api.events, () => {
+  const vpnReader = new VpnReader(api.store);
+  // These are asked for only while their page is open (useLive).
+  const vpnFlows = new Resource((signal) => api.vpn.flows({}, { signal }), always(1000));
+  const vpnSeries = new Resource((signal) => vpnReader.read(signal), always(1000));
+  const vpnWeights = new Resource(async (signal) => await api.vpn.weights({}, { signal }), always(3000));
+  const vpnHistory = new Resource(
+    async (signal) => (await api.vpn.history({ limit: 50 }, { signal })).changes,
+    always(10_000),
+  );
+  const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
+  const events = new EventStream(api.events, (e) => {
     void changes.refresh();
     void pairs.refresh();
+    if (!e.code.startsWith("vpn-")) return;
+    for (const part of [vpnFlows, vpnWeights, vpnHistory]) if (part.running) void part.refresh();
   });
+
+  function selectVpn(vpn: string | undefined) {
+    if (vpnReader.select(vpn) && vpnSeries.running) void vpnSeries.refresh();
+  }
 
   /** Does it, or says in one line why not. */
   async function act(action: Action, id: string, { by, note }: Decision): Promise<string | undefined> {
@@ -62,7 +80,10 @@ export function createStore(api: Api) {
     };
   }
 
-  return { topology, devices, counters, pairs, quality, changes, events, act, start };
+  return {
+    ...{ topology, devices, counters, pairs, quality, changes, events, act, start },
+    ...{ vpnFlows, vpnSeries, vpnWeights, vpnHistory, selectVpn, papers },
+  };
 }
 
 const listed = 50;

@@ -7,8 +7,10 @@ import { ChangesPanel } from "./ChangesPanel";
 import { EventsPanel } from "./EventsPanel";
 import { Header } from "./Header";
 import { PairsPanel } from "./PairsPanel";
+import { PapersPage } from "./PapersPage";
 import { QualityPanel } from "./QualityPanel";
 import { TopologyPanel } from "./TopologyPanel";
+import { VpnPage } from "./VpnPage";
 
 export function App() {
   const store = useStore();
@@ -28,25 +30,37 @@ export function App() {
   const selectPair = (pair: string | undefined) => setUrl({ pair });
   return (
     <div className="app">
-      <Header graph={graph} selected={url.change} onChange={selectChange} />
-      <main className={url.change ? "reading" : ""}>
-        <div className="column">
-          <TopologyPanel
-            graph={graph}
-            overlays={lsps}
-            now={now}
-            view={url.view}
-            onView={(view) => setUrl({ view })}
-            onChange={selectChange}
-          />
-          <PairsPanel now={now} selected={url.pair} onSelect={selectPair} />
-          <QualityPanel now={now} />
-        </div>
-        <div className="column">
-          <ChangesPanel now={now} selected={url.change} onSelect={selectChange} onPair={selectPair} />
-          <EventsPanel now={now} />
-        </div>
-      </main>
+      <Header
+        graph={graph}
+        selected={url.page ? undefined : url.change}
+        page={url.page}
+        onPage={(page) => setUrl({ page })}
+        onChange={(change) => setUrl({ change, page: undefined })}
+      />
+      {url.page === "vpns" && <VpnPage now={now} selected={url.vpn} onSelect={(vpn) => setUrl({ vpn })} />}
+      {url.page === "papers" && (
+        <PapersPage now={now} paper={url.paper} outcome={url.outcome} onFilter={(filter) => setUrl(filter)} />
+      )}
+      {!url.page && (
+        <main className={url.change ? "reading" : ""}>
+          <div className="column">
+            <TopologyPanel
+              graph={graph}
+              overlays={lsps}
+              now={now}
+              view={url.view}
+              onView={(view) => setUrl({ view })}
+              onChange={selectChange}
+            />
+            <PairsPanel now={now} selected={url.pair} onSelect={selectPair} />
+            <QualityPanel now={now} />
+          </div>
+          <div className="column">
+            <ChangesPanel now={now} selected={url.change} onSelect={selectChange} onPair={selectPair} />
+            <EventsPanel now={now} />
+          </div>
+        </main>
+      )}
     </div>
   );
 }

@@ -1,17 +1,26 @@
 import { awaiting } from "../model/changes";
 import { concerns } from "../model/quality";
 import type { Graph } from "../model/topology";
+import { formatUrlState, type Page } from "../model/urlState";
 import { useResource, useStore, useStream } from "../state/hooks";
 
 interface Props {
   graph: Graph;
   /** Selected change set: it needs no button to get to it. */
   selected: string | undefined;
+  page: Page | undefined;
+  onPage: (page: Page | undefined) => void;
   onChange: (id: string) => void;
 }
 
+const pages: readonly [Page | undefined, string][] = [
+  [undefined, "Network"],
+  ["vpns", "VPNs"],
+  ["papers", "Papers"],
+];
+
 /** The state of everything in one line. */
-export function Header({ graph, selected, onChange }: Props) {
+export function Header({ graph, selected, page, onPage, onChange }: Props) {
   const store = useStore();
   const stream = useStream();
   const pairs = useResource(store.pairs).data;
@@ -30,6 +39,22 @@ export function Header({ graph, selected, onChange }: Props) {
         </svg>
         Millrace
       </h1>
+      <nav aria-label="Pages">
+        {pages.map(([id, name]) => (
+          <a
+            key={name}
+            href={formatUrlState({ view: "map", ...(id && { page: id }) }) || "/"}
+            aria-current={page === id ? "page" : undefined}
+            onClick={(e) => {
+              if (e.metaKey || e.ctrlKey || e.shiftKey || e.button !== 0) return; // a tab of its own
+              e.preventDefault();
+              onPage(id);
+            }}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
       <ul aria-label="Summary">
         <Fact label="routers" value={`${up.length}/${managed.length}`} bad={up.length < managed.length} />
         <Fact label="alpha pairs" value={pairs ? String(pairs.length) : "–"} />

@@ -1,0 +1,59 @@
+import { useState } from "react";
+import type { Millis } from "../model/units";
+import { emptyVpnBook, vpnSpan } from "../model/vpn";
+import { useResource, useStore } from "../state/hooks";
+import { Empty, Panel } from "./Panel";
+import { shown, TimeChart } from "./TimeChart";
+
+export function VpnFairnessPanel({ now }: { now: Millis }) {
+  const store = useStore();
+  const series = useResource(store.vpnSeries);
+  const { fairness } = series.data ?? emptyVpnBook;
+  const [at, setAt] = useState<Millis>();
+  const here = shown(fairness, at);
+  const line = (part: "fairness" | "jain") => fairness.map((r) => ({ time: r.time, value: r[part] }));
+  return (
+    <Panel
+      title="Fairness"
+      className="fairness"
+      testId="vpn-fairness"
+      now={now}
+      aside={here && <span className="dim">{here.active} active flows</span>}
+    >
+      {fairness.length === 0 ? (
+        <Empty title="Nothing to measure yet.">1 is fair; 1/N is one flow of N with everything.</Empty>
+      ) : (
+        <>
+          <TimeChart
+            label={`F and Jain's index of the last 5 minutes. Now F ${here?.fairness.toFixed(3)}, Jain ${here?.jain.toFixed(3)}`}
+            lines={[
+              { id: "jain", label: "Jain", tone: "s1", readings: line("jain") },
+              { id: "F", label: "F", tone: "s0", readings: line("fairness") },
+            ]}
+            now={now}
+            span={vpnSpan}
+            max={1}
+            format={(v) => v.toFixed(1)}
+            onPoint={setAt}
+          />
+          <ul className="keys">
+            <Key tone="s0" name="F" value={here?.fairness} what="weighted: throughput over fair share" />
+            <Key tone="s1" name="Jain" value={here?.jain} what="without weights" />
+          </ul>
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function Key({ tone, name, value, what }: { tone: string; name: string; value: number | undefined; what: string }) {
+  return (
+    <li className={tone} data-testid={`vpn-${name}`}>
+      <svg width="18" height="8" aria-hidden="true">
+        <line className={`line ${tone}`} x1="1" x2="17" y1="4" y2="4" />
+      </svg>
+      <strong>{name}</strong> <span className="figures">{value === undefined ? "–" : value.toFixed(3)}</span>{" "}
+      <span className="dim">{what}</span>
+    </li>
+  );
+}
