@@ -150,6 +150,117 @@ export const scenarios = [
     },
   },
   {
+    name: "VPNs are shown against their fair shares, live, and one alone when selected",
+    flags: ["--vpns", "5"],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        await page.getByRole("link", { name: "VPNs" }).click();
+        const rates = page.getByTestId("vpn-rates");
+        await until(
+          "a line and a dashed fair share",
+          rates.locator("path.line.s0.dashed").waitFor({ state: "attached" }),
+        );
+        const keys = page.getByTestId("vpn-key");
+        await until("the sixth flow", keys.nth(5).waitFor());
+        check(
+          `legend ${await keys.allTextContents()}`,
+          /red.*wr → er.*Mbit\/s of .*Mbit\/s/.test((await keys.first().textContent()) ?? "") ||
+            (await keys.count()) === 6,
+        );
+        const path = rates.locator("path.line.s1:not(.dashed)");
+        const before = await path.getAttribute("d");
+        await until(
+          "the line to move",
+          page.waitForFunction(
+            (d) => document.querySelector("path.line.s1:not(.dashed)")?.getAttribute("d") !== d,
+            before,
+          ),
+        );
+        await until(
+          "F",
+          page
+            .getByTestId("vpn-F")
+            .getByText(/^(0\.9\d\d|1\.000)$/)
+            .waitFor(),
+        );
+        await until(
+          "the uncontrolled flow",
+          page.locator('[data-testid="vpn-flow"][data-phase="unanswered"]').getByText("uncontrolled").waitFor(),
+        );
+        await until("the PE that is away", page.locator('[data-testid="pe-cr"][data-state="no answer"]').waitFor());
+        await until(
+          "who changed what",
+          page.getByTestId("vpn-change").first().getByText("red pays for more").waitFor(),
+        );
+        await until("a name nobody has", page.getByText("no PE has a VPN called violet").waitFor());
+        await page.getByTestId("vpn-flows").getByRole("button", { name: "blue", exact: true }).click();
+        check(page.url(), page.url().endsWith("/?v=1&page=vpns&vpn=blue"));
+        await until(
+          "blue alone",
+          page.waitForFunction(() => document.querySelectorAll('[data-testid="vpn-key"]').length === 1),
+        );
+        await page.reload();
+        await until("the same again", page.getByText("only blue; show all").waitFor());
+        await page.getByLabel("Search VPN flows").fill("uncontrolled");
+        await until(
+          "one row",
+          page.waitForFunction(() => document.querySelectorAll('[data-testid="vpn-flow"]').length === 1),
+        );
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+        check("the page scrolls sideways", !wide);
+      });
+    },
+  },
+  {
+    name: "every number of the papers has its row, its verdict and why",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await page.goto(`${url}/?v=1&page=papers`);
+        await until("the totals", page.getByTestId("paper-001").waitFor());
+        check(
+          "totals of 001",
+          /001.*3111$/.test(((await page.getByTestId("paper-001").textContent()) ?? "").replaceAll(/\s/g, "")),
+        );
+        const rows = page.getByTestId("score-row");
+        check(`${await rows.count()} rows`, (await rows.count()) === 4);
+        check("the lab's value", (await rows.first().textContent())?.includes("0.979"));
+        await page.getByRole("button", { name: "1 plot" }).click();
+        await until(
+          "the plot",
+          page.waitForFunction(() => [...document.images].some((i) => i.complete && i.naturalWidth > 0)),
+        );
+        await page.getByRole("button", { name: "outside", exact: true }).click();
+        check(page.url(), page.url().endsWith("/?v=1&page=papers&outcome=outside"));
+        check(`${await rows.count()} rows outside`, (await rows.count()) === 1);
+        await page.getByRole("button", { name: "throughput of VPN 5" }).click();
+        await until("why", page.getByTestId("score-why").getByText("VPN 5 starts last").waitFor());
+        await page.getByRole("button", { name: "004", exact: true }).click();
+        await until("nothing outside there", page.getByText("No row is like that.").waitFor());
+        await page.getByRole("link", { name: "Network" }).click();
+        await until("the map", page.getByTestId("topology").waitFor());
+      });
+    },
+  },
+  {
+    name: "without PEs and results the new pages say what to do next",
+    flags: ["--empty"],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await page.goto(`${url}/?v=1&page=vpns`);
+        for (const text of [
+          "No VPN flow was measured in the last 5 minutes.",
+          "No VPN flows.",
+          "The control plane has set no weights.",
+        ])
+          await until(text, page.getByText(text).waitFor());
+        await page.getByRole("link", { name: "Papers" }).click();
+        await until("not measured yet", page.getByText("Not measured yet.").waitFor());
+      });
+    },
+  },
+  {
     name: "an empty network says what to do next",
     flags: ["--empty"],
     play: async ({ url }) => {
