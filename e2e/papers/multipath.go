@@ -57,8 +57,9 @@ const (
 	seconds = 40
 )
 
-// fig3 is N parallel links of 100 Mbit/s; the longest is 1 + difference times the 10 ms of the shortest, the rest
-// evenly between. The papers say "100 % different" and not more.
+// fig3 is N ways of two links each, by a router of its own: the papers speak of links R_i - R_j of 10 ms in the core, and
+// ns-2 knows one link between two nodes (link_ of ns-lib.tcl), so that parallel paths need routers between. The longest
+// way has 1 + difference times the delay of the shortest, the rest evenly between: "100 % different" and not more.
 func fig3(paths int, difference, loss float64) mesh {
 	m := mesh{name: fmt.Sprintf("fig3 %d %g %g", paths, difference, loss), links: map[string]meshLink{}, loss: loss, peak: 10e6}
 	for i := range paths {
@@ -66,9 +67,9 @@ func fig3(paths int, difference, loss float64) mesh {
 		if paths > 1 {
 			delay *= 1 + difference*float64(i)/float64(paths-1)
 		}
-		name := fmt.Sprint("p", i)
-		m.links[name] = meshLink{100e6, delay}
-		m.ways = append(m.ways, way{name})
+		near, far := fmt.Sprintf("R0R%d", i+2), fmt.Sprintf("R%dR1", i+2)
+		m.links[near], m.links[far] = meshLink{100e6, delay}, meshLink{100e6, delay}
+		m.ways = append(m.ways, way{near, far})
 	}
 	return m
 }
