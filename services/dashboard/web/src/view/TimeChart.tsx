@@ -25,7 +25,7 @@ interface Props {
   onPoint?: (at: Millis | undefined) => void;
 }
 
-const margin = { left: 64, right: 10, top: 8, bottom: 20 };
+const margin = { left: 78, right: 10, top: 8, bottom: 20 };
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
