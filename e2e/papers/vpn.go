@@ -33,7 +33,9 @@ type vpnFlow struct {
 	since  int
 	asked  float64 // when the oldest unanswered management packet left
 	latest float64
-	flows  []int
+	// Packets that left since the last report, and how many of them left others behind.
+	departed, waited float64
+	flows            []int
 }
 
 // delta is the packets between management packets (table V).
@@ -42,6 +44,10 @@ const delta = 4
 // Departed implements engine.Control.
 func (v *vpnFlow) Departed(now engine.Time) bool {
 	t := float64(now) / float64(engine.Second)
+	v.departed++
+	if waiting, _ := v.d.Gate(v.gate); waiting > 0 {
+		v.waited++
+	}
 	if v.since++; v.since < delta || t-v.latest < max(v.RTT/8, 0.001) {
 		return false
 	}
@@ -55,27 +61,17 @@ func (v *vpnFlow) Departed(now engine.Time) bool {
 // Answered implements engine.Control.
 func (v *vpnFlow) Answered(now, rtt engine.Time, sent, received uint64) {
 	v.asked = 0
-	waiting, _ := v.d.Gate(v.gate)
+	limited := v.departed > 0 && v.waited >= 0.9*v.departed // as the agent has it
+	v.departed, v.waited = 0, 0
 	event := v.Update(&v.d.p, law.Report{
-		Now: float64(now) / float64(engine.Second), RTT: float64(rtt) / float64(engine.Second), Sent: sent, Received: received, Limited: waiting > 0,
-	}, v.d.level(v))
+		Now: float64(now) / float64(engine.Second), RTT: float64(rtt) / float64(engine.Second), Sent: sent, Received: received, Limited: limited,
+	}, v.d.shared)
 	if event {
 		for _, other := range v.d.vpns {
 			other.Settle()
 		}
 	}
 	v.d.SetRate(v.gate, v.Rate())
-}
-
-// level is what the others of the domain have per unit of weight.
-func (d *domain) level(but *vpnFlow) float64 {
-	sum, n := 0.0, 0.0
-	for _, v := range d.vpns {
-		if v != but && v.Phase == law.Avoiding {
-			sum, n = sum+v.Level(), n+1
-		}
-	}
-	return sum / max(n, 1)
 }
 
 // control is the agent's loop: growth, and b from the prices.
@@ -88,8 +84,13 @@ func (d *domain) control(now engine.Time) {
 		v.Tick(&d.p, t, v.asked)
 		ref.Add(&d.p, &v.Flow, d.common)
 	}
+	// The paper gives b to VPN 1 and lets the others' follow from it (sections III-A and III-B): its price is the reference.
+	price := ref.Price()
+	if one := d.vpns[0]; one.Phase == law.Avoiding {
+		price = one.Price(&d.p, d.common)
+	}
 	for _, v := range d.vpns {
-		v.Steer(&d.p, d.common, ref.Price(), ref.Level())
+		v.Steer(&d.p, d.common, price, ref.Level())
 		d.SetRate(v.gate, v.Rate())
 	}
 	d.common, d.shared = ref.Common(), ref.Level()
