@@ -169,10 +169,12 @@ func (t *Testbed) TCP(f Flow) int {
 	return n
 }
 
-// UDP adds a constant stream of payload bit/s.
+// UDP adds a constant stream of payload bit/s. A host is no clock: each packet leaves up to a gap late, or two streams
+// of one rate would meet a full buffer in the same order for the whole run.
 func (t *Testbed) UDP(from, to string, queue uint8, rate, start, stop float64) int {
+	gap := Datagram * 8 / rate
 	n, _ := t.keep(t.AddSource(engine.SourceConfig{
-		Name: "udp " + from + "-" + to, Pattern: traffic.Pattern{Gap: Datagram * 8 / rate}, Size: Datagram + 28, Payload: Datagram,
+		Name: "udp " + from + "-" + to, Pattern: traffic.Pattern{Gap: gap, Tick: gap / 1000, Late: gap}, Size: Datagram + 28, Payload: Datagram,
 		Start: engine.Seconds(start), Stop: engine.Seconds(stop), Forward: t.route(from, to, queue, false),
 	}))
 	return n
