@@ -19,14 +19,53 @@ import (
 type api struct{ c *Component }
 
 // Flows implements VpnService.
-func (a *api) Flows(context.Context, *connect.Request[vpnv1.FlowsRequest]) (*connect.Response[vpnv1.FlowsResponse], error) {
+func (a *api) Flows(_ context.Context, r *connect.Request[vpnv1.FlowsRequest]) (*connect.Response[vpnv1.FlowsResponse], error) {
 	c := a.c
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	out := &vpnv1.FlowsResponse{Flows: last.flows, Fairness: last.measure.GetFairness(), Jain: last.measure.GetJain(), Pes: c.reports(), Version: c.inForce().GetVersion()}
+	flows := last.flows
+	if name := r.Msg.GetVpn(); name != "" {
+		flows = slices.DeleteFunc(slices.Clone(flows), func(f *vpnv1.Flow) bool { return f.GetVpn() != name })
+	}
+	out := &vpnv1.FlowsResponse{Flows: most(flows, int(r.Msg.GetLimit())), Total: uint32(len(flows)), Fairness: last.measure.GetFairness(), Jain: last.measure.GetJain(), Pes: c.reports(), Version: c.inForce().GetVersion()}
 	out.Vpns = slices.Sorted(maps.Keys(c.names()))
+	for _, f := range flows {
+		if controlled(f) == 0 {
+			out.Uncontrolled++
+		}
+	}
 	return connect.NewResponse(out), nil
+}
+
+// most are the n flows that send most, in the order they came in.
+func most(flows []*vpnv1.Flow, n int) []*vpnv1.Flow {
+	if n == 0 || n >= len(flows) {
+		return flows
+	}
+	rates := make([]float64, len(flows))
+	for i, f := range flows {
+		rates[i] = f.GetThroughput()
+	}
+	slices.Sort(rates)
+	least := rates[len(rates)-n]
+	out := make([]*vpnv1.Flow, 0, n)
+	equal := n // of those at the limit, as many as there is room for
+	for _, rate := range rates[len(rates)-n:] {
+		if rate > least {
+			equal--
+		}
+	}
+	for _, f := range flows {
+		switch {
+		case f.GetThroughput() > least:
+			out = append(out, f)
+		case f.GetThroughput() == least && equal > 0:
+			equal--
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // Weights implements VpnService.

@@ -1,6 +1,7 @@
 package vpn
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -78,7 +79,7 @@ func (c *Component) round(now time.Time) (r round) {
 		}
 	}
 	slices.SortFunc(r.flows, func(a, b *vpnv1.Flow) int {
-		return strings.Compare(a.GetVpn()+" "+a.GetIngressPe()+" "+a.GetEgress(), b.GetVpn()+" "+b.GetIngressPe()+" "+b.GetEgress())
+		return cmp.Or(cmp.Compare(a.GetVpn(), b.GetVpn()), cmp.Compare(a.GetIngressPe(), b.GetIngressPe()), cmp.Compare(a.GetEgress(), b.GetEgress()))
 	})
 	links := c.links()
 	plain := make([]vpnshare.Flow, len(r.flows))

@@ -347,6 +347,10 @@ func TestSamples(t *testing.T) {
 	if err != nil || len(r.Msg.GetFlows()) != 3 || len(r.Msg.GetPes()) != 2 || len(r.Msg.GetVpns()) != 2 {
 		t.Errorf("%v, %v", r, err)
 	}
+	r, err = s.Flows(t.Context(), connect.NewRequest(&vpnv1.FlowsRequest{Vpn: "blue", Limit: 1}))
+	if err != nil || len(r.Msg.GetFlows()) != 1 || r.Msg.GetFlows()[0].GetIngressPe() != "pe1" || r.Msg.GetTotal() != 2 || r.Msg.GetUncontrolled() != 1 {
+		t.Errorf("the one of blue that sends most: %v, %v", r, err)
+	}
 	expect := `
 # HELP millrace_services_vpn_flow_controlled 0 while the far PE does not answer and the VPN flow is left uncontrolled.
 # TYPE millrace_services_vpn_flow_controlled gauge

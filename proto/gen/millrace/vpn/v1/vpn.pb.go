@@ -25,7 +25,10 @@ const (
 )
 
 type FlowsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the network: only this VPN, and only so many, those that send most; empty and 0: all.
+	Vpn           string `protobuf:"bytes,1,opt,name=vpn,proto3" json:"vpn,omitempty"`
+	Limit         uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -60,6 +63,20 @@ func (*FlowsRequest) Descriptor() ([]byte, []int) {
 	return file_millrace_vpn_v1_vpn_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *FlowsRequest) GetVpn() string {
+	if x != nil {
+		return x.Vpn
+	}
+	return ""
+}
+
+func (x *FlowsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type FlowsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Flows []*Flow                `protobuf:"bytes,1,rep,name=flows,proto3" json:"flows,omitempty"`
@@ -73,7 +90,10 @@ type FlowsResponse struct {
 	// The PEs asked, of the network.
 	Pes []*Pe `protobuf:"bytes,6,rep,name=pes,proto3" json:"pes,omitempty"`
 	// VPNs that have customers here, with and without flows.
-	Vpns          []string `protobuf:"bytes,7,rep,name=vpns,proto3" json:"vpns,omitempty"`
+	Vpns []string `protobuf:"bytes,7,rep,name=vpns,proto3" json:"vpns,omitempty"`
+	// How many there are where not all were asked for, and how many of these nobody controls; of the network.
+	Total         uint32 `protobuf:"varint,8,opt,name=total,proto3" json:"total,omitempty"`
+	Uncontrolled  uint32 `protobuf:"varint,9,opt,name=uncontrolled,proto3" json:"uncontrolled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -155,6 +175,20 @@ func (x *FlowsResponse) GetVpns() []string {
 		return x.Vpns
 	}
 	return nil
+}
+
+func (x *FlowsResponse) GetTotal() uint32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *FlowsResponse) GetUncontrolled() uint32 {
+	if x != nil {
+		return x.Uncontrolled
+	}
+	return 0
 }
 
 // Version of weights. The number is for people; both together say whether two are the same.
@@ -1705,8 +1739,10 @@ var File_millrace_vpn_v1_vpn_proto protoreflect.FileDescriptor
 
 const file_millrace_vpn_v1_vpn_proto_rawDesc = "" +
 	"\n" +
-	"\x19millrace/vpn/v1/vpn.proto\x12\x0fmillrace.vpn.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0e\n" +
-	"\fFlowsRequest\"\xef\x01\n" +
+	"\x19millrace/vpn/v1/vpn.proto\x12\x0fmillrace.vpn.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"6\n" +
+	"\fFlowsRequest\x12\x10\n" +
+	"\x03vpn\x18\x01 \x01(\tR\x03vpn\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\rR\x05limit\"\xa9\x02\n" +
 	"\rFlowsResponse\x12+\n" +
 	"\x05flows\x18\x01 \x03(\v2\x15.millrace.vpn.v1.FlowR\x05flows\x12\x1a\n" +
 	"\bfairness\x18\x02 \x01(\x01R\bfairness\x12\x12\n" +
@@ -1714,7 +1750,9 @@ const file_millrace_vpn_v1_vpn_proto_rawDesc = "" +
 	"\x04mode\x18\x04 \x01(\tR\x04mode\x122\n" +
 	"\aversion\x18\x05 \x01(\v2\x18.millrace.vpn.v1.VersionR\aversion\x12%\n" +
 	"\x03pes\x18\x06 \x03(\v2\x13.millrace.vpn.v1.PeR\x03pes\x12\x12\n" +
-	"\x04vpns\x18\a \x03(\tR\x04vpns\"1\n" +
+	"\x04vpns\x18\a \x03(\tR\x04vpns\x12\x14\n" +
+	"\x05total\x18\b \x01(\rR\x05total\x12\"\n" +
+	"\funcontrolled\x18\t \x01(\rR\funcontrolled\"1\n" +
 	"\aVersion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"\x9b\x02\n" +

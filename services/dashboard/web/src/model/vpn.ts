@@ -9,6 +9,8 @@ import { type Millis, millis } from "./units";
 export const vpnSpan = 300_000;
 /** How many lines can be told apart. */
 export const mostLines = 8;
+/** How many flows the page asks for; of more, those that send most. */
+export const mostRows = 500;
 
 /** One VPN flow at one time; rates in bit/s. */
 export interface VpnReading {

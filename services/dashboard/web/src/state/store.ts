@@ -5,6 +5,7 @@ import { errorText } from "../api/errors";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { type Action, inMotion } from "../model/changes";
 import { readScoreboard } from "../model/papers";
+import { mostRows } from "../model/vpn";
 import { EventStream } from "./eventStream";
 import { Resource } from "./resource";
 import { CounterReader } from "./telemetry";
@@ -33,7 +34,7 @@ export function createStore(api: Api) {
   );
   const vpnReader = new VpnReader(api.store);
   // These are asked for only while their page is open (useLive).
-  const vpnFlows = new Resource((signal) => api.vpn.flows({}, { signal }), always(1000));
+  const vpnFlows = new Resource((signal) => api.vpn.flows({ limit: mostRows }, { signal }), always(1000));
   const vpnSeries = new Resource((signal) => vpnReader.read(signal), always(1000));
   const vpnWeights = new Resource(async (signal) => await api.vpn.weights({}, { signal }), always(3000));
   const vpnHistory = new Resource(

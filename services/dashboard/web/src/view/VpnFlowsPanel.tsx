@@ -11,15 +11,13 @@ interface Props {
   onSelect: (vpn: string | undefined) => void;
 }
 
-/** More rows than this nobody reads; the search finds the others. */
-const mostRows = 200;
-
 export function VpnFlowsPanel({ now, selected, onSelect }: Props) {
   const answer = useResource(useStore().vpnFlows);
   const [search, setSearch] = useState("");
   const all = answer.data?.flows ?? [];
   const rows = found(all, search);
-  const loose = all.filter(uncontrolled).length;
+  const loose = answer.data?.uncontrolled ?? 0;
+  const total = answer.data?.total ?? 0;
   return (
     <Panel
       title="VPN flows"
@@ -31,7 +29,9 @@ export function VpnFlowsPanel({ now, selected, onSelect }: Props) {
         <>
           {loose > 0 && <Badge tone="bad">{loose} uncontrolled</Badge>}
           <span className="dim">
-            {rows.length > mostRows ? `${mostRows} of ${formatCount(rows.length)}` : formatCount(rows.length)}
+            {total > all.length
+              ? `the ${formatCount(all.length)} of ${formatCount(total)} that send most`
+              : formatCount(rows.length)}
           </span>
           <input
             type="search"
@@ -66,7 +66,7 @@ export function VpnFlowsPanel({ now, selected, onSelect }: Props) {
               </tr>
             </thead>
             <tbody>
-              {rows.slice(0, mostRows).map((f) => (
+              {rows.map((f) => (
                 <FlowRow
                   key={flowKey(f)}
                   flow={f}
