@@ -75,7 +75,7 @@ const halved = "a receiver that answers every second segment halves the duplicat
 func parallelRows(paper string, losses []float64) []score.Row {
 	figure := map[string][3]string{"000": {"Fig. 4", "Fig. 3", "Fig. 5"}, "003": {"Fig. 6, 7", "Fig. 5", "Fig. 9"}}[paper]
 	// Three duplicates need segments that three others overtake.
-	few := "over two paths in turn three segments overtake one only where six of a connection are under way; a hundred connections whose windows go from half of that to six carry 50 Mbit/s, more than TCP gets on the single path beside the background (43). A threshold of 3 cannot bring them below it; the paper's delays from path to path and its buffers are not stated"
+	few := "three segments of a connection overtake one only where six or more are under way, so that windows come to rest about eight; a hundred of them over a mean round trip of 64 ms are 47 Mbit/s, as much as the single path leaves beside the background (46). How delays differ from path to path, and the buffers, are not stated"
 	ns2 := "the paper does not state how delays differ from path to path (here evenly up to the difference) nor its buffers (50 packets, ns-2's default, here)"
 	var rows []score.Row
 	for _, loss := range losses {

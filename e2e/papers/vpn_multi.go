@@ -9,11 +9,12 @@ import (
 
 // vpnMulti is figures 7 and 8: VPN 1 crosses three links, VPNs 2 to 4 one each; weights make max-min fairness.
 func vpnMulti() Experiment {
+	const slow = "windows start in the ratio of the weights, VPN 1's round trip then grows from nothing to 0.5 s as three queues fill: with B3 = 10 its window has followed between the tenth and the twentieth second, by the luck of starting times"
 	e := Experiment{ID: "001-multi", Title: "Several bottlenecks (section III-B)"}
 	for i, b3 := range []float64{10, 20, 30} {
 		key := fmt.Sprintf("B3=%g", b3)
 		e.Cases = append(e.Cases, Case{Name: key, Quick: i == 0, Run: func(r *Recorder) error {
-			var f, at10, rtt mean
+			var f, at10, rtt, converged mean
 			for seed := range uint64(repetitions) {
 				d := newDomain(0.5, 0.01, seed, false)
 				var links []int
@@ -33,6 +34,7 @@ func vpnMulti() Experiment {
 				}
 				f.add(d.fairness(settled, runFor))
 				at10.add(d.fairness(settled, settled+2))
+				converged.add(d.converged(0.95, runFor))
 				if seed == 0 {
 					r.Plot("Figure 8: weighted fairness over several bottlenecks", "F", key, d.curve(runFor))
 				}
@@ -40,13 +42,15 @@ func vpnMulti() Experiment {
 			r.Set(key, f.value())
 			r.Set(key+" at 10", at10.value())
 			r.Set(key+" rtt", rtt.value())
+			r.Set(key+" converged", converged.value())
 			r.Set(key+" ci", f.confidence())
 			return nil
 		}})
 		e.Rows = append(e.Rows,
 			score.Row{Key: key, Item: "Fig. 8", What: "F of VPNs, " + key, Paper: 0.95, Op: score.AtLeast, Why: "the paper's claim as it stands"},
 			score.Row{Key: key + " at 10", Item: "section III-B", What: "F at 10 s, " + key, Paper: 0.95, Op: score.AtLeast, Why: "the paper: converges after 10 s",
-				Note: "windows start in the ratio of the weights, VPN 1's round trip then grows from nothing to 0.5 s as three queues fill: with B3 = 10 it is the eleventh second when its window has followed"},
+				Note: slow},
+			score.Row{Key: key + " converged", Item: "section III-B", What: "until F of a second is above 0.95, " + key, Unit: "s", Paper: 10, Op: score.AtMost, Why: "the paper: converges after 10 s, with F above 0.95", Note: slow},
 			score.Row{Key: key + " ci", Item: "section III", What: "95 % confidence interval of F over 10 repetitions, " + key, Unit: "% of mean", Paper: 2, Op: score.AtMost, Why: "the paper: within 2 % in all simulations"})
 	}
 	e.Rows = append(e.Rows, score.Row{Key: "B3=10 rtt", Item: "section III-B", What: "mean round trip of VPN 1, the longest, B3 = 10", Unit: "s", Paper: 0.312, Relative: 0.5,
@@ -54,6 +58,16 @@ func vpnMulti() Experiment {
 		Note: "30 TCP flows in each VPN keep the buffers of links 2 and 3 nearly full between the law's rare decreases of 1 %",
 		Flag: "10 s are called about 16 of these round trips; they are 32"})
 	return e
+}
+
+// converged is the first second with an F above a bound; the end of the run, if there is none.
+func (d *domain) converged(bound float64, end int) float64 {
+	for s := range end {
+		if x, w := d.throughput(s, s+1); score.Jain(x, w) > bound {
+			return float64(s + 1)
+		}
+	}
+	return float64(end)
 }
 
 // vpnPrototype is section IV-B: four VPNs started 5 s apart behind one 50 Mbit/s link.
