@@ -72,11 +72,13 @@ func (m *memo) curve(r *Recorder, s scheme, d, loss float64) error {
 // halved is why the integrated scheme suffers from loss.
 const halved = "a receiver that answers every second segment halves the duplicates too: a threshold of 6 or 9 needs 12 or 18 segments beyond the one that is lost. With a loss of 0.001 windows are of that size and timers run out instead; the paper does not say that its integrated scheme had another threshold"
 
+// ns2 is what the papers leave open where their simulator's defaults were taken.
+const ns2 = "the paper does not state how delays differ from path to path (here evenly up to the difference) nor its buffers (50 packets, ns-2's default, here)"
+
 func parallelRows(paper string, losses []float64) []score.Row {
 	figure := map[string][3]string{"000": {"Fig. 4", "Fig. 3", "Fig. 5"}, "003": {"Fig. 6, 7", "Fig. 5", "Fig. 9"}}[paper]
 	// Three duplicates need segments that three others overtake.
 	few := "three segments of a connection overtake one only where six or more are under way, so that windows come to rest about eight; a hundred of them over a mean round trip of 64 ms are 47 Mbit/s, as much as the single path leaves beside the background (46). How delays differ from path to path, and the buffers, are not stated"
-	ns2 := "the paper does not state how delays differ from path to path (here evenly up to the difference) nor its buffers (50 packets, ns-2's default, here)"
 	var rows []score.Row
 	for _, loss := range losses {
 		note := pick(loss > 0, ", loss 0.001", "")

@@ -64,11 +64,11 @@ func straight(v score.Values, s scheme, d, loss float64) float64 {
 func shapeRows(paper string, losses []float64) []score.Row {
 	figure := map[string][3]string{"000": {"Fig. 4", "Fig. 3", "Fig. 5"}, "003": {"Fig. 6, 7", "Fig. 5", "Fig. 9"}}[paper]
 	times := func(key, item, what string, paper float64, op score.Op, why string) score.Row {
-		return score.Row{Key: key, Item: item, What: what, Unit: "times", Paper: paper, Op: op, Why: why}
+		return score.Row{Key: key, Item: item, What: what, Unit: "times", Paper: paper, Op: op, Why: why, Note: ns2}
 	}
 	line := func(s, item, note string, d, loss float64) score.Row {
 		return score.Row{Key: fmt.Sprintf("%s line %g %g", s, d, loss), Item: item, What: fmt.Sprintf("%s over 1 to 5 paths, %g %% apart%s: R² of a straight line", s, 100*d, note), Paper: 0.95, Op: score.AtLeast,
-			Why: "the paper: linearly, in proportion; 0.95 looks straight in a plot"}
+			Why: "the paper: linearly, in proportion; 0.95 looks straight in a plot", Note: ns2}
 	}
 	var rows []score.Row
 	for _, loss := range losses {
