@@ -54,6 +54,8 @@ type Net struct {
 
 	pool []packet
 	free []int32
+	// ahead is nobody's value: reading a packet early brings it into the cache.
+	ahead int32
 
 	ports    []port
 	hops     []hop

@@ -2,8 +2,9 @@ package engine
 
 // heap is a 4-ary heap of the next event of each actor: a link has one pending
 // arrival, a connection one timer, so it holds as many entries as the network
-// has actors, not packets. Measured against a binary heap and a winner tree in
-// BenchmarkHeap; docs/explanation/twin.md has the figures.
+// has actors, not packets. Which of four children is the earliest is as good as
+// random, so it is found without branches; three entries that never come stand
+// behind the last, so that there are always four.
 type heap struct {
 	order []entry
 	place []int32 // of each actor in order
@@ -14,11 +15,17 @@ type entry struct {
 	actor int32
 }
 
+// spare is how many entries stand behind the last.
+const spare = 3
+
 // add gives a new actor its number; it has no event yet.
 func (h *heap) add() int32 {
 	actor := int32(len(h.place))
-	h.place = append(h.place, int32(len(h.order)))
-	h.order = append(h.order, entry{Never, actor})
+	for len(h.order) < len(h.place)+1+spare {
+		h.order = append(h.order, entry{Never, -1})
+	}
+	h.order[actor].actor = actor
+	h.place = append(h.place, actor)
 	return actor
 }
 
@@ -52,18 +59,13 @@ func (h *heap) up(i int32, e entry) {
 
 func (h *heap) down(i int32, e entry) {
 	order := h.order
-	n := int32(len(order))
+	n := int32(len(order) - spare)
 	for {
 		first := i<<2 + 1
 		if first >= n {
 			break
 		}
-		least, at := first, order[first].at
-		for c := first + 1; c < min(first+4, n); c++ {
-			if order[c].at < at {
-				least, at = c, order[c].at
-			}
-		}
+		least, at := earliest(order[first:first+4:first+4], first)
 		if at >= e.at {
 			break
 		}
@@ -74,4 +76,23 @@ func (h *heap) down(i int32, e entry) {
 	}
 	order[i] = e
 	h.place[e.actor] = i
+}
+
+// earliest of four; of equal ones the first. The conditions are moves, not jumps.
+func earliest(c []entry, first int32) (int32, Time) {
+	_ = c[3]
+	a, b, at, bt := first, first+2, c[0].at, c[2].at
+	x, y := c[1].at, c[3].at
+	if x < at {
+		a = first + 1
+	}
+	at = min(at, x)
+	if y < bt {
+		b = first + 3
+	}
+	bt = min(bt, y)
+	if bt < at {
+		a = b
+	}
+	return a, min(at, bt)
 }

@@ -149,7 +149,10 @@ func (n *Net) deliver(p *port) {
 	}
 	next := Never
 	if left > 0 {
-		next = p.link.First().at
+		head := p.link.First()
+		next = head.at
+		// Its packet is fetched while other links have their turn.
+		n.ahead = n.pool[head.id].at
 	}
 	n.events.set(p.arrivals, next)
 	if p.Loss > 0 && n.random.Float() < p.Loss {
