@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -67,6 +69,7 @@ func probePE(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%-16s %s\n", "kernel", f.Kernel)
 	for _, p := range []struct {
 		name string
 		err  error
@@ -79,6 +82,14 @@ func probePE(cmd *cobra.Command) error {
 	}
 	if f.Programs != nil {
 		return coded{fmt.Errorf("this kernel cannot run the PE agent"), exitUnmet}
+	}
+	how := "interpreted: several times slower"
+	if f.JIT {
+		how = "compiled by the kernel (JIT)"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%-16s %s\n", "programs are", how)
+	for _, name := range slices.Sorted(maps.Keys(f.Verified)) {
+		fmt.Fprintf(cmd.OutOrStdout(), "%-16s %d instructions verified\n", name, f.Verified[name])
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%-16s %s\n", "mode: auto is", f.Mode())
 	return nil

@@ -157,7 +157,7 @@ func (c Configuration) Validate() error {
 		for _, r := range v.Remotes {
 			need(r.PE.Is4() && r.PE != c.PE, "vpn %s: remote PE %s must be another router's IPv4 address", v.Name, r.PE)
 			for _, p := range r.Prefixes {
-				need(p.IsValid() && p.Addr().Is4(), "vpn %s: prefix %s is not IPv4", v.Name, p)
+				need(p.IsValid() && !p.Addr().Is4In6(), "vpn %s: prefix %s is neither IPv4 nor IPv6", v.Name, p)
 			}
 		}
 	}

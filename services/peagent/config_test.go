@@ -31,7 +31,8 @@ func TestConfigurations(t *testing.T) {
 		{"a port twice", "ge-ce2", "ge-ce1", "port ge-ce1 is used twice"},
 		{"a core port as customer port", "ge-ce2", "ge-p1", "port ge-p1 is used twice"},
 		{"an id twice", "id: 2", "id: 1", "id 1 is 0 or used twice"},
-		{"an IPv6 prefix", "10.2.0.0/16", "2001:db8::/32", "not IPv4"},
+		{"an IPv6 prefix", "10.2.0.0/16", "2001:db8::/32", ""},
+		{"an IPv4 prefix in the form of IPv6", "10.2.0.0/16", "\"::ffff:10.2.0.0/112\"", "neither IPv4 nor IPv6"},
 		{"itself as remote PE", "10.255.0.3", "10.255.0.1", "another router"},
 		{"an unknown mode", "pe:", "mode: fast\npe:", "mode"},
 		{"a control port that anybody could use", "pe:", "control: {listen: 10.0.0.1:4757}\npe:", "only spoken to over mutual TLS"},
@@ -69,6 +70,12 @@ func TestRoutesOfFRR(t *testing.T) {
 	want := map[netip.Prefix]netip.Addr{netip.MustParsePrefix("10.2.1.0/24"): netip.MustParseAddr("10.255.0.3")}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// IPv6 of a VPN over an MPLS core: the far PE is an IPv4 address in the form of IPv6 (RFC 4659).
+	got, err = parseRoutes([]byte(`{"2001:db8:2::/48":[{"protocol":"bgp","selected":true,"nexthops":[{"ip":"::ffff:10.255.0.3","afi":"ipv6","recursive":true}]}]}`))
+	want = map[netip.Prefix]netip.Addr{netip.MustParsePrefix("2001:db8:2::/48"): netip.MustParseAddr("10.255.0.3")}
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); diff != "" || err != nil {
+		t.Errorf("IPv6: %v (-want +got):\n%s", err, diff)
 	}
 	if _, err := parseRoutes([]byte("% VRF red not found")); err == nil {
 		t.Error("an error message was read as routes")

@@ -24,7 +24,7 @@ func BenchmarkFigures(b *testing.B) {
 	}
 	defer stats.Close()
 	fmt.Println("paper 001, 180 s: 100 VPNs at 100 Mbit/s took the ingress PE 3.12 s of processor; memory for 100 VPNs: ingress 19.5 MB, egress 1.55 MB")
-	fmt.Println("figure  VPNs  Mbit/s |  ingress PE: agent s  programs s  sum s  us/packet |  egress PE: agent s  programs s  sum s | RSS MB in, eg | kernel MB in, eg | kB/VPN")
+	fmt.Println("figure  VPNs  Mbit/s |  ingress PE: agent s  programs s  sum s  us/packet  management/s |  egress PE: agent s  programs s  sum s | RSS MB in, eg | kernel MB in, eg | kB/VPN")
 	for _, c := range []struct {
 		figure string
 		vpns   int
@@ -75,8 +75,8 @@ func figure(b *testing.B, name string, vpns int, mbit float64) {
 		programs[i] = (after[i].Programs - before[i].Programs) * scale
 	}
 	perVPN := (after[0].Heap + after[0].Maps) / float64(vpns) / 1e3
-	fmt.Printf("%-6s %5d %7.1f |  %19.2f %11.2f %6.2f %10.2f |  %18.2f %11.2f %6.2f | %5.1f, %5.1f | %6.2f, %6.2f | %.1f\n", name, vpns, octets*8/1e6*1500/size/(180/scale),
-		agent[0], programs[0], agent[0]+programs[0], (agent[0]+programs[0])/packets*1e6, agent[1], programs[1], agent[1]+programs[1],
+	fmt.Printf("%-6s %5d %7.1f |  %19.2f %11.2f %6.2f %10.2f %13.0f |  %18.2f %11.2f %6.2f | %5.1f, %5.1f | %6.2f, %6.2f | %.1f\n", name, vpns, octets*8/1e6*1500/size/(180/scale),
+		agent[0], programs[0], agent[0]+programs[0], (agent[0]+programs[0])/packets*1e6, float64(after[0].Requests-before[0].Requests)*scale/180, agent[1], programs[1], agent[1]+programs[1],
 		after[0].RSS/1e6, after[1].RSS/1e6, after[0].Maps/1e6, after[1].Maps/1e6, perVPN)
 	b.ReportMetric(agent[0]+programs[0], "cpu-s/180s")
 	b.ReportMetric(0, "ns/op")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/millrace/millrace/services/peagent/bpf"
@@ -33,6 +32,7 @@ type vpnFlow struct {
 	bits           float64
 	applied        float64 // rate of the class, bytes per second (mode htb)
 	warned         bool
+	limited        bool // by its rate, at the last report
 }
 
 // registry is the VPN flows by slot, and which prefixes lead to them.
@@ -117,7 +117,7 @@ func (a *Agent) remember() error {
 // setRoutes makes the datapath know a VPN's routes: what is new first, what is gone last.
 func (a *Agent) setRoutes(vpn int, routes map[netip.Prefix]netip.Addr) error {
 	v := a.cfg.VPNs[vpn]
-	var lengths []int
+	var lengths datapath.Lengths
 	var errs []error
 	for p, pe := range routes {
 		s, err := a.slot(vpn, pe)
@@ -128,9 +128,7 @@ func (a *Agent) setRoutes(vpn int, routes map[netip.Prefix]netip.Addr) error {
 			errs = append(errs, err)
 			continue
 		}
-		if !slices.Contains(lengths, p.Bits()) {
-			lengths = append(lengths, p.Bits())
-		}
+		lengths.Add(p)
 	}
 	for _, index := range a.ports[vpn] {
 		errs = append(errs, a.dp.SetPort(index, v.ID, lengths))

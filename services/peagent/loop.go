@@ -14,19 +14,25 @@ const (
 	perTick = 5000
 	// askAgain is how often a peer that never answered is asked, where there is traffic.
 	askAgain = 200 * time.Millisecond
+	// A network is quiet when no flow at its limit, no loss and no time-out was seen for calmAfter; then ticks are calm times as long.
+	calmAfter = 2 * time.Second
+	calm      = 4
 	// lastPackets is how long fewer than Delta packets wait for a management packet.
 	lastPackets = 100 * time.Millisecond
 	// longestQueue bounds a queue in time: fq drops what departs later than its horizon of 10 s.
 	longestQueue = 5e9
-	// worthIt is the change of a rate that is worth a system call (mode htb).
+	// worthIt is the change of a rate that is worth a system call (mode htb), where the rate is what limits the flow …
 	worthIt = 0.01
+	// … and where it is not.
+	worthItIdle = 0.1
 	// shortest is the shortest round-trip time believed: an estimated departure may lie after the true one.
 	shortest = 50e-6
 )
 
 // run is the control loop.
 func (a *Agent) run(ctx context.Context) {
-	tick := time.NewTicker(a.cfg.Tick)
+	period := a.cfg.Tick
+	tick := time.NewTicker(period)
 	second := time.NewTicker(time.Second)
 	note := time.NewTicker(notesEvery)
 	defer tick.Stop()
@@ -43,9 +49,23 @@ func (a *Agent) run(ctx context.Context) {
 		case <-tick.C:
 			a.mu.Lock()
 			a.step()
+			next := a.period(datapath.Now())
 			a.mu.Unlock()
+			if next != period {
+				period = next
+				tick.Reset(period)
+			}
 		}
 	}
+}
+
+// period is the time to the next look around. Waking up is most of what the loop
+// costs on a quiet network, and there a fourth of the looks will do.
+func (a *Agent) period(now uint64) time.Duration {
+	if len(a.reg.flows) > perTick || now < a.stirred+uint64(calmAfter) {
+		return a.cfg.Tick
+	}
+	return calm * a.cfg.Tick
 }
 
 // step visits the next stripe of flows.
@@ -95,6 +115,7 @@ func (a *Agent) visit(slot uint32, now uint64) {
 	before := f.Phase
 	if f.Tick(&a.law, seconds(now), seconds(f.waiting)) {
 		a.metrics.timeouts.Inc()
+		a.stirred = now
 	}
 	if before != law.Unanswered && f.Phase == law.Unanswered {
 		a.lost(f)
@@ -140,6 +161,7 @@ func (a *Agent) learn(slot uint32, f *vpnFlow) {
 	start := f.Phase == law.Starting
 	if f.Update(&a.law, r, level) {
 		a.metrics.events.Inc()
+		a.stirred = e.At
 		a.settle = a.settle || start
 	}
 }
@@ -151,6 +173,9 @@ func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho) law.Report {
 	r := law.Report{Now: float64(e.At) / 1e9, RTT: max(float64(e.Rtt)/1e9, shortest), Sent: e.Sent, Received: e.Received}
 	if n := float64(packets - f.reported); n > 0 {
 		r.Limited = float64(waited-f.waited) >= 0.9*n
+		if f.limited = r.Limited; f.limited {
+			a.stirred = e.At
+		}
 		r.Size = float64(octets-f.octetsReported) / n / float64(a.cfg.PacketSize)
 	}
 	if now := datapath.Now(); a.mode == datapath.EDT && k.Next > now {
@@ -192,7 +217,11 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 		a.dp.SetRate(slot, rate, limit)
 		return
 	}
-	if change := rate/f.applied - 1; change > -worthIt && change < worthIt || rate == f.applied {
+	worth := worthIt
+	if !f.limited {
+		worth = worthItIdle
+	}
+	if change := rate/f.applied - 1; change > -worth && change < worth || rate == f.applied {
 		return
 	}
 	f.applied = rate
@@ -204,12 +233,11 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	a.dp.Retime(slot, before, datapath.Cost(rate))
 }
 
-// limit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate changes, so
-// a queue longer than a round trip would make the law answer to what is long past.
+// limit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate changes.
 func (a *Agent) limit(f *vpnFlow, rate float64) uint64 {
 	limit := float64(a.cfg.Queue*a.cfg.PacketSize) / rate * 1e9
 	if a.mode == datapath.EDT {
-		limit = min(limit, f.RTT*1e9)
+		limit = 1e9 * f.Queue(rate/float64(a.cfg.PacketSize), float64(a.cfg.Queue))
 	}
 	return uint64(min(max(limit, float64(a.cfg.QueueTime)), longestQueue))
 }

@@ -57,6 +57,7 @@ type Agent struct {
 	// One turn of the control loop over all flows.
 	cursor          int
 	turned, sampled uint64
+	stirred         uint64 // when a flow at its limit, a loss or a time-out was seen last, ns
 	elapsed         float64
 	own, sums       law.Reference
 	settle          bool
@@ -184,7 +185,7 @@ func (a *Agent) attach(p *datapath.Ports) error {
 func (a *Agent) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	a.turned, a.sampled = datapath.Now(), datapath.Now()
+	a.turned, a.sampled, a.stirred = datapath.Now(), datapath.Now(), datapath.Now()
 	a.running.Go(func() { a.run(ctx) })
 	a.running.Go(a.readNotes)
 	for _, v := range a.cfg.VPNs {

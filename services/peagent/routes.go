@@ -35,7 +35,8 @@ func (a *Agent) readRoutes(ctx context.Context) error {
 	var commands []string
 	for i, v := range a.cfg.VPNs {
 		if v.VRF != "" {
-			vpns, commands = append(vpns, i), append(commands, "-c", "show ip route vrf "+v.VRF+" bgp json")
+			vpns = append(vpns, i)
+			commands = append(commands, "-c", "show ip route vrf "+v.VRF+" bgp json", "-c", "show ipv6 route vrf "+v.VRF+" bgp json")
 		}
 	}
 	raw, err := vtysh(ctx, a.cfg.FRR.Instance, commands)
@@ -45,13 +46,17 @@ func (a *Agent) readRoutes(ctx context.Context) error {
 	answers := json.NewDecoder(bytes.NewReader(raw))
 	for _, i := range vpns {
 		v := a.cfg.VPNs[i]
-		var answer json.RawMessage
-		if err := answers.Decode(&answer); err != nil {
-			return fmt.Errorf("VRF %s: read FRR's routes: %w", v.VRF, err)
-		}
-		routes, err := parseRoutes(answer)
-		if err != nil {
-			return fmt.Errorf("VRF %s: %w", v.VRF, err)
+		routes := map[netip.Prefix]netip.Addr{}
+		for range 2 { // IPv4, IPv6
+			var answer json.RawMessage
+			if err := answers.Decode(&answer); err != nil {
+				return fmt.Errorf("VRF %s: read FRR's routes: %w", v.VRF, err)
+			}
+			some, err := parseRoutes(answer)
+			if err != nil {
+				return fmt.Errorf("VRF %s: %w", v.VRF, err)
+			}
+			maps.Copy(routes, some)
 		}
 		maps.Copy(routes, v.configured())
 		if err := a.replaceRoutes(i, routes); err != nil {
@@ -94,7 +99,8 @@ type route struct {
 	} `json:"nexthops"`
 }
 
-// parseRoutes reads `show ip route vrf NAME bgp json`. Of several PEs the first counts.
+// parseRoutes reads `show ip|ipv6 route vrf NAME bgp json`. Of several PEs the first counts. IPv6 over an MPLS core has
+// IPv4 next hops, written as ::ffff:A.B.C.D (RFC 4659, section 3.2.1.2).
 func parseRoutes(raw []byte) (map[netip.Prefix]netip.Addr, error) {
 	var all map[string][]route
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -103,13 +109,13 @@ func parseRoutes(raw []byte) (map[netip.Prefix]netip.Addr, error) {
 	out := map[netip.Prefix]netip.Addr{}
 	for text, routes := range all {
 		p, err := netip.ParsePrefix(text)
-		if err != nil || !p.Addr().Is4() {
-			continue // IPv6 is not controlled
+		if err != nil {
+			continue
 		}
 		for _, r := range routes {
 			for _, n := range r.Nexthops {
-				if pe, err := netip.ParseAddr(n.IP); err == nil && pe.Is4() && n.Recursive && r.Selected && !out[p].IsValid() {
-					out[p] = pe
+				if pe, err := netip.ParseAddr(n.IP); err == nil && pe.Unmap().Is4() && n.Recursive && r.Selected && !out[p].IsValid() {
+					out[p] = pe.Unmap()
 				}
 			}
 		}

@@ -8,4 +8,4 @@
 // Linux 5.12; datapath.Probe tries it.
 package bpf
 
-//go:generate go tool bpf2go -cc clang -target bpfel -type control -type key -type port -type prefix -type peer -type flow -type rate -type echo -type received -type management Pe pe.c -- -O2 -g -Wall -Werror -mcpu=v3 -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang -target bpfel -type control -type key -type port -type prefix -type prefix6 -type peer -type flow -type rate -type echo -type received -type management Pe pe.c -- -O2 -g -Wall -Werror -mcpu=v3 -I/usr/include/x86_64-linux-gnu

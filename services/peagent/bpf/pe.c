@@ -65,20 +65,49 @@ static __always_inline __u32 *longest(struct port *p, __be32 address)
 	return 0;
 }
 
-// by_address maps a packet of a customer port by the address at an offset of its IPv4 header.
-static __always_inline __u32 *by_address(struct __sk_buff *skb, __u32 offset)
+// mask6 is the upper or lower half of an IPv6 mask.
+static __always_inline __be64 mask6(__u32 len)
+{
+	return len == 0 ? 0 : len >= 64 ? ~0ULL : bpf_cpu_to_be64(~0ULL << ((64 - len) & 63));
+}
+
+static __always_inline __u32 *longest6(struct port *p, const __be64 *address)
+{
+	struct prefix6 k = {.vpn = p->vpn};
+
+	for (int i = 0; i < MAX_LENGTHS; i++) {
+		__u32 *slot;
+
+		k.length = p->lengths6[i];
+		if (k.length > 128)
+			return 0;
+		k.address[0] = address[0] & mask6(k.length);
+		k.address[1] = address[1] & mask6(k.length > 64 ? k.length - 64 : 0);
+		slot = bpf_map_lookup_elem(&pe_prefixes6, &k);
+		if (slot)
+			return slot;
+	}
+	return 0;
+}
+
+// by_address maps a packet of a customer port by the address at an offset of its IPv4 or IPv6 header.
+static __always_inline __u32 *by_address(struct __sk_buff *skb, __u32 offset, __u32 offset6)
 {
 	__u32 ifindex = skb->ifindex, *slot;
 	struct port *p = bpf_map_lookup_elem(&pe_ports, &ifindex);
+	__be64 address6[2];
 	__be32 address;
 
 	if (!p)
 		return 0;
-	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, ETH_HLEN + offset, &address, sizeof(address))) {
-		count(COUNT_NOT_IPV4);
+	if (skb->protocol == bpf_htons(ETH_P_IP) && !bpf_skb_load_bytes(skb, ETH_HLEN + offset, &address, sizeof(address))) {
+		slot = longest(p, address);
+	} else if (skb->protocol == bpf_htons(ETH_P_IPV6) && !bpf_skb_load_bytes(skb, ETH_HLEN + offset6, address6, sizeof(address6))) {
+		slot = longest6(p, address6);
+	} else {
+		count(COUNT_NOT_IP);
 		return 0;
 	}
-	slot = longest(p, address);
 	if (!slot)
 		count(COUNT_NO_PREFIX);
 	return slot;
@@ -94,7 +123,7 @@ static __always_inline __u32 segments(struct __sk_buff *skb)
 SEC("tc")
 int pe_customer_in(struct __sk_buff *skb)
 {
-	__u32 *slot = by_address(skb, 16);
+	__u32 *slot = by_address(skb, 16, 24);
 
 	// A mark the customer's packet brought along must not choose a flow.
 	skb->mark = (skb->mark & ~mark_mask) | (slot ? *slot + 1 : 0);
@@ -104,7 +133,7 @@ int pe_customer_in(struct __sk_buff *skb)
 SEC("tc")
 int pe_customer_out(struct __sk_buff *skb)
 {
-	__u32 *slot = by_address(skb, 12);
+	__u32 *slot = by_address(skb, 12, 8);
 	struct received *r;
 
 	if (!slot)

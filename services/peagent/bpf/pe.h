@@ -41,12 +41,19 @@ struct key {
 struct port {
 	__u32 vpn;
 	__u8 lengths[MAX_LENGTHS]; // prefix lengths in use, longest first
+	__u8 lengths6[MAX_LENGTHS]; // of IPv6
 };
 
 struct prefix {
 	__u32 vpn;
 	__be32 address;
 	__u32 length;
+};
+
+struct prefix6 {
+	__u32 vpn;
+	__u32 length;
+	__be64 address[2];
 };
 
 struct peer {
@@ -117,7 +124,7 @@ enum count {
 	COUNT_FORGED,
 	COUNT_UNKNOWN, // no such VPN flow here
 	COUNT_STALE,   // an answer older than the last
-	COUNT_NOT_IPV4,
+	COUNT_NOT_IP,
 	COUNT_NO_PREFIX,
 	COUNT_OPEN, // passed because the agent is gone
 	COUNT_MAX,
@@ -148,6 +155,14 @@ ARRAY(pe_echoes, struct echo, 1024, BPF_F_MMAPABLE);
 ARRAY(pe_received, struct received, 1024, BPF_F_MMAPABLE);
 HASH(pe_ports, __u32, struct port, 4096);
 HASH(pe_prefixes, struct prefix, __u32, 4096);
+// IPv6 prefixes take memory as they come: most PEs have few.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix6);
+	__type(value, __u32);
+} pe_prefixes6 SEC(".maps");
 HASH(pe_peers, struct peer, __u32, 1024);
 
 struct {

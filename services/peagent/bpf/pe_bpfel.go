@@ -81,9 +81,10 @@ type PePeer struct {
 }
 
 type PePort struct {
-	_       structs.HostLayout
-	Vpn     uint32
-	Lengths [16]uint8
+	_        structs.HostLayout
+	Vpn      uint32
+	Lengths  [16]uint8
+	Lengths6 [16]uint8
 }
 
 type PePrefix struct {
@@ -91,6 +92,13 @@ type PePrefix struct {
 	Vpn     uint32
 	Address uint32
 	Length  uint32
+}
+
+type PePrefix6 struct {
+	_       structs.HostLayout
+	Vpn     uint32
+	Length  uint32
+	Address [2]uint64
 }
 
 type PeRate struct {
@@ -117,6 +125,7 @@ const (
 	PeMapPePeers          = "pe_peers"
 	PeMapPePorts          = "pe_ports"
 	PeMapPePrefixes       = "pe_prefixes"
+	PeMapPePrefixes6      = "pe_prefixes6"
 	PeMapPeRates          = "pe_rates"
 	PeMapPeReceived       = "pe_received"
 	PeProgPeCoreIn        = "pe_core_in"
@@ -179,16 +188,17 @@ type PeProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type PeMapSpecs struct {
-	PeControl  *ebpf.MapSpec `ebpf:"pe_control"`
-	PeCounts   *ebpf.MapSpec `ebpf:"pe_counts"`
-	PeEchoes   *ebpf.MapSpec `ebpf:"pe_echoes"`
-	PeFlows    *ebpf.MapSpec `ebpf:"pe_flows"`
-	PeKeys     *ebpf.MapSpec `ebpf:"pe_keys"`
-	PePeers    *ebpf.MapSpec `ebpf:"pe_peers"`
-	PePorts    *ebpf.MapSpec `ebpf:"pe_ports"`
-	PePrefixes *ebpf.MapSpec `ebpf:"pe_prefixes"`
-	PeRates    *ebpf.MapSpec `ebpf:"pe_rates"`
-	PeReceived *ebpf.MapSpec `ebpf:"pe_received"`
+	PeControl   *ebpf.MapSpec `ebpf:"pe_control"`
+	PeCounts    *ebpf.MapSpec `ebpf:"pe_counts"`
+	PeEchoes    *ebpf.MapSpec `ebpf:"pe_echoes"`
+	PeFlows     *ebpf.MapSpec `ebpf:"pe_flows"`
+	PeKeys      *ebpf.MapSpec `ebpf:"pe_keys"`
+	PePeers     *ebpf.MapSpec `ebpf:"pe_peers"`
+	PePorts     *ebpf.MapSpec `ebpf:"pe_ports"`
+	PePrefixes  *ebpf.MapSpec `ebpf:"pe_prefixes"`
+	PePrefixes6 *ebpf.MapSpec `ebpf:"pe_prefixes6"`
+	PeRates     *ebpf.MapSpec `ebpf:"pe_rates"`
+	PeReceived  *ebpf.MapSpec `ebpf:"pe_received"`
 }
 
 // PeVariableSpecs contains global variables before they are loaded into the kernel.
@@ -219,16 +229,17 @@ func (o *PeObjects) Close() error {
 //
 // It can be passed to LoadPeObjects or ebpf.CollectionSpec.LoadAndAssign.
 type PeMaps struct {
-	PeControl  *ebpf.Map `ebpf:"pe_control"`
-	PeCounts   *ebpf.Map `ebpf:"pe_counts"`
-	PeEchoes   *ebpf.Map `ebpf:"pe_echoes"`
-	PeFlows    *ebpf.Map `ebpf:"pe_flows"`
-	PeKeys     *ebpf.Map `ebpf:"pe_keys"`
-	PePeers    *ebpf.Map `ebpf:"pe_peers"`
-	PePorts    *ebpf.Map `ebpf:"pe_ports"`
-	PePrefixes *ebpf.Map `ebpf:"pe_prefixes"`
-	PeRates    *ebpf.Map `ebpf:"pe_rates"`
-	PeReceived *ebpf.Map `ebpf:"pe_received"`
+	PeControl   *ebpf.Map `ebpf:"pe_control"`
+	PeCounts    *ebpf.Map `ebpf:"pe_counts"`
+	PeEchoes    *ebpf.Map `ebpf:"pe_echoes"`
+	PeFlows     *ebpf.Map `ebpf:"pe_flows"`
+	PeKeys      *ebpf.Map `ebpf:"pe_keys"`
+	PePeers     *ebpf.Map `ebpf:"pe_peers"`
+	PePorts     *ebpf.Map `ebpf:"pe_ports"`
+	PePrefixes  *ebpf.Map `ebpf:"pe_prefixes"`
+	PePrefixes6 *ebpf.Map `ebpf:"pe_prefixes6"`
+	PeRates     *ebpf.Map `ebpf:"pe_rates"`
+	PeReceived  *ebpf.Map `ebpf:"pe_received"`
 }
 
 func (m *PeMaps) Close() error {
@@ -241,6 +252,7 @@ func (m *PeMaps) Close() error {
 		m.PePeers,
 		m.PePorts,
 		m.PePrefixes,
+		m.PePrefixes6,
 		m.PeRates,
 		m.PeReceived,
 	)

@@ -123,7 +123,7 @@ func Now() uint64 {
 
 // Memory is what the maps take of the kernel, in bytes, as it accounts for them.
 func (d *Datapath) Memory() (sum uint64, err error) {
-	for _, m := range []*ebpf.Map{d.ControlMap, d.Keys, d.FlowMap, d.RateMap, d.EchoMap, d.ReceivedMap, d.Ports, d.Prefixes, d.Peers, d.Counts} {
+	for _, m := range []*ebpf.Map{d.ControlMap, d.Keys, d.FlowMap, d.RateMap, d.EchoMap, d.ReceivedMap, d.Ports, d.Prefixes, d.Prefixes6, d.Peers, d.Counts} {
 		info, err := m.Info()
 		if err != nil {
 			return 0, fmt.Errorf("ask for the size of a map: %w", err)

@@ -27,7 +27,7 @@ func (m Mode) String() string { return [...]string{"edt", "htb", "police"}[min(m
 type Options struct {
 	// Folder below a bpf file system where the maps are pinned; empty pins nothing.
 	Folder string
-	// Flows is the number of slots, Prefixes of prefixes of all VPNs together.
+	// Flows is the number of slots, Prefixes of prefixes of all VPNs together, of IPv4 and of IPv6 each.
 	Flows, Prefixes int
 	// MarkMask are the bits of the packet mark that carry a slot: ones from bit 0 on.
 	MarkMask uint32
@@ -48,6 +48,7 @@ type objects struct {
 	ReceivedMap *ebpf.Map `ebpf:"pe_received"`
 	Ports       *ebpf.Map `ebpf:"pe_ports"`
 	Prefixes    *ebpf.Map `ebpf:"pe_prefixes"`
+	Prefixes6   *ebpf.Map `ebpf:"pe_prefixes6"`
 	Peers       *ebpf.Map `ebpf:"pe_peers"`
 	Counts      *ebpf.Map `ebpf:"pe_counts"`
 }
@@ -75,7 +76,9 @@ func Open(o Options) (*Datapath, error) {
 	for _, name := range []string{bpf.PeMapPeFlows, bpf.PeMapPeRates, bpf.PeMapPeEchoes, bpf.PeMapPeReceived, bpf.PeMapPePeers} {
 		spec.Maps[name].MaxEntries = uint32(o.Flows)
 	}
-	spec.Maps[bpf.PeMapPePrefixes].MaxEntries = uint32(max(o.Prefixes, 1))
+	for _, name := range []string{bpf.PeMapPePrefixes, bpf.PeMapPePrefixes6} {
+		spec.Maps[name].MaxEntries = uint32(max(o.Prefixes, 1))
+	}
 	options := &ebpf.CollectionOptions{}
 	d := &Datapath{}
 	if o.Folder != "" {
@@ -107,7 +110,7 @@ func Open(o Options) (*Datapath, error) {
 func (d *Datapath) Close() error {
 	err := d.unmap()
 	for _, c := range []interface{ Close() error }{d.CustomerIn, d.CustomerOut, d.CoreIn, d.CoreOut, d.ControlMap, d.Keys, d.FlowMap,
-		d.RateMap, d.EchoMap, d.ReceivedMap, d.Ports, d.Prefixes, d.Peers, d.Counts} {
+		d.RateMap, d.EchoMap, d.ReceivedMap, d.Ports, d.Prefixes, d.Prefixes6, d.Peers, d.Counts} {
 		err = errors.Join(err, c.Close())
 	}
 	return err

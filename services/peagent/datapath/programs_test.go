@@ -115,7 +115,7 @@ func TestCustomerPacketsFindTheirFlow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.SetPort(1, 9, []int{16, 24, 32, 24}); err != nil {
+	if err := d.SetPort(1, 9, Lengths{IPv4: []int{16, 24, 32, 24}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestCustomerPacketsFindTheirFlow(t *testing.T) {
 		{"no prefix", frame(addr("10.1.0.1"), addr("10.3.0.1"), nil), 0, 0},
 		{"a mark the packet brought along chooses nothing", frame(addr("10.1.0.1"), addr("10.3.0.1"), nil), 0x3, 0},
 		{"others' bits of the mark stay", frame(addr("10.1.0.1"), addr("10.2.9.9"), nil), 0x7f000003, 0x7f000006},
-		{"an Ethernet frame of another protocol", append([]byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd}, make([]byte, 60)...), 0, 0},
+		{"an Ethernet frame of another protocol", append([]byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x06}, make([]byte, 60)...), 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if v, out, _ := run(t, d.CustomerIn, c.packet, skb{Mark: c.mark}); v != unspec || out.Mark != c.want {
@@ -161,7 +161,7 @@ func TestLongestPrefixAgainstTheSlowWay(t *testing.T) {
 		}
 		prefixes, lengths = append(prefixes, p), append(lengths, p.Bits())
 	}
-	if err := d.SetPort(1, 1, lengths); err != nil {
+	if err := d.SetPort(1, 1, Lengths{IPv4: lengths}); err != nil {
 		t.Fatal(err)
 	}
 	for range 500 {
@@ -182,7 +182,7 @@ func TestLongestPrefixAgainstTheSlowWay(t *testing.T) {
 			t.Fatalf("%s: mark %d, want %d", a, out.Mark, want)
 		}
 	}
-	if d.SetPort(1, 1, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}) == nil {
+	if d.SetPort(1, 1, Lengths{IPv4: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}}) == nil {
 		t.Error("17 prefix lengths were accepted")
 	}
 }
@@ -425,7 +425,7 @@ func BenchmarkPrograms(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		_ = d.SetPort(1, 9, []int{32, 24})
+		_ = d.SetPort(1, 9, Lengths{IPv4: []int{32, 24}})
 		_ = d.SetPeer(9, pe1, last)
 		a := netip.AddrFrom4([4]byte{10, byte(last >> 16), byte(last >> 8), byte(last)})
 		d.SetRate(last, 1e12, 1<<40)

@@ -41,19 +41,30 @@ func (r *rtnetlink) close() { r.socket.Close() }
 
 // add puts a message into the batch; flush tells what became of it.
 func (r *rtnetlink) add(kind, flags int, data ...nl.NetlinkRequestData) {
+	r.append(message(kind, flags, data...))
+}
+
+// append puts a whole message into the batch and returns its place there, where it may still be changed.
+func (r *rtnetlink) append(m []byte) []byte {
 	if r.next-r.first == atOnce {
 		r.send()
 	}
-	m := nl.NewNetlinkRequest(kind, flags|unix.NLM_F_ACK)
-	m.Seq = r.next
-	r.next++
-	for _, d := range data {
-		m.AddData(d)
-	}
-	r.pending = append(r.pending, m.Serialize()...)
+	at := len(r.pending)
+	r.pending = append(r.pending, m...)
 	for len(r.pending)%unix.NLMSG_ALIGNTO != 0 {
 		r.pending = append(r.pending, 0)
 	}
+	binary.NativeEndian.PutUint32(r.pending[at+8:], r.next)
+	r.next++
+	return r.pending[at:]
+}
+
+func message(kind, flags int, data ...nl.NetlinkRequestData) []byte {
+	m := nl.NewNetlinkRequest(kind, flags|unix.NLM_F_ACK)
+	for _, d := range data {
+		m.AddData(d)
+	}
+	return m.Serialize()
 }
 
 // flush sends what is left and returns one error, or nil, per message since the last flush.

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -25,6 +26,8 @@ type Scheduler struct {
 	mode  Mode
 	index int
 	rt    *rtnetlink
+	// template is a class's message; see classMessage.
+	template []byte
 }
 
 // OpenScheduler puts fq or HTB on a core port: as the port's root qdisc in place
@@ -43,6 +46,7 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 		if s.rt, err = openRtnetlink(); err != nil {
 			return nil, err
 		}
+		s.template = classMessage(s.index)
 	}
 	parent, ours, err := place(l)
 	if err != nil {
@@ -56,6 +60,9 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 	} else {
 		err = s.addHTB(l, parent)
 	}
+	if errors.Is(err, unix.ENOENT) {
+		err = fmt.Errorf("this kernel has no %s: %w", mode.needs(), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("put %s on %s: %w", mode, port, err)
 	}
@@ -67,6 +74,14 @@ func (m Mode) major() uint16 {
 		return fqMajor
 	}
 	return htbMajor
+}
+
+// needs is the scheduler of a mode, as the kernel's configuration calls it.
+func (m Mode) needs() string {
+	if m == EDT {
+		return "fq (CONFIG_NET_SCH_FQ)"
+	}
+	return "HTB (CONFIG_NET_SCH_HTB)"
 }
 
 // Handle is what core_out puts classes below.
@@ -147,19 +162,45 @@ func (s *Scheduler) Close() {
 	}
 }
 
-// class makes or changes a class. The kernel wants no table of transmission times where the link layer is given.
+// Where a class's message has its handle and, after the heads of the attributes
+// TCA_KIND, TCA_OPTIONS and TCA_HTB_PARMS, struct tc_htb_opt and the rates of 64 bits.
+const (
+	atHandle = unix.SizeofNlMsghdr + 8
+	atParms  = unix.SizeofNlMsghdr + 20 + 8 + 4 + 4
+	atRate   = atParms + 8
+	atCeil   = atParms + 20
+	atBuffer = atParms + 24
+	atRate64 = atParms + 44 + 4
+	atCeil64 = atRate64 + 8 + 4
+)
+
+// classMessage is what class fills in. Behind HTB each flow's class is set again
+// and again: building the message anew would cost as much as the kernel's part.
+// The kernel wants no table of transmission times where the link layer is given.
+func classMessage(index int) []byte {
+	rate := nl.TcRateSpec{Linklayer: nl.LINKLAYER_ETHERNET}
+	p := nl.TcHtbCopt{Rate: rate, Ceil: rate, Quantum: 3028}
+	options := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
+	options.AddRtAttr(nl.TCA_HTB_PARMS, p.Serialize())
+	options.AddRtAttr(nl.TCA_HTB_RATE64, nl.Uint64Attr(0))
+	options.AddRtAttr(nl.TCA_HTB_CEIL64, nl.Uint64Attr(0))
+	return message(unix.RTM_NEWTCLASS, unix.NLM_F_CREATE, traffic(index, 0, netlink.MakeHandle(htbMajor, 0), 0), kind("htb"), options)
+}
+
+// class makes or changes a class.
 func (s *Scheduler) class(minor uint16, bytesPerSecond float64) {
 	burst := min(max(bytesPerSecond/500, 3200), 1<<20) // 2 ms, as late as a timer may be
 	time := netlink.Xmittime(uint64(bytesPerSecond), uint32(burst))
-	rate := nl.TcRateSpec{Linklayer: nl.LINKLAYER_ETHERNET, Rate: uint32(min(bytesPerSecond, 1<<32-1))}
-	p := nl.TcHtbCopt{Rate: rate, Ceil: rate, Buffer: time, Cbuffer: time, Quantum: 3028}
-	options := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
-	options.AddRtAttr(nl.TCA_HTB_PARMS, p.Serialize())
-	if bytesPerSecond >= 1<<32 {
-		options.AddRtAttr(nl.TCA_HTB_RATE64, nl.Uint64Attr(uint64(bytesPerSecond)))
-		options.AddRtAttr(nl.TCA_HTB_CEIL64, nl.Uint64Attr(uint64(bytesPerSecond)))
+	e, m := binary.NativeEndian, s.rt.append(s.template)
+	e.PutUint32(m[atHandle:], netlink.MakeHandle(htbMajor, minor))
+	for _, at := range []int{atRate, atCeil} {
+		e.PutUint32(m[at:], uint32(min(bytesPerSecond, 1<<32-1)))
 	}
-	s.rt.add(unix.RTM_NEWTCLASS, unix.NLM_F_CREATE, traffic(s.index, netlink.MakeHandle(htbMajor, minor), netlink.MakeHandle(htbMajor, 0), 0), kind("htb"), options)
+	for _, at := range []int{atRate64, atCeil64} {
+		e.PutUint64(m[at:], uint64(bytesPerSecond))
+	}
+	e.PutUint32(m[atBuffer:], time)
+	e.PutUint32(m[atBuffer+4:], time)
 }
 
 // CloseScheduler takes our qdisc off a port.

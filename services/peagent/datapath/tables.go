@@ -18,18 +18,37 @@ const (
 	endOfLengths = 255
 )
 
-// SetPort says that an interface belongs to a VPN, and which prefix lengths its routes have.
-func (d *Datapath) SetPort(index int, vpn uint32, lengths []int) error {
-	p := bpf.PePort{Vpn: vpn}
-	lengths = slices.Compact(slices.Sorted(slices.Values(lengths)))
-	slices.Reverse(lengths)
-	if len(lengths) > maxLengths {
-		return fmt.Errorf("VPN %d has routes of %d different prefix lengths; the datapath knows %d: aggregate some", vpn, len(lengths), maxLengths)
+// Lengths are the prefix lengths of a VPN's routes.
+type Lengths struct{ IPv4, IPv6 []int }
+
+// Add takes in a prefix.
+func (l *Lengths) Add(p netip.Prefix) {
+	of := &l.IPv4
+	if p.Addr().Is6() {
+		of = &l.IPv6
 	}
-	for i := range p.Lengths {
-		p.Lengths[i] = endOfLengths
-		if i < len(lengths) {
-			p.Lengths[i] = uint8(lengths[i])
+	if !slices.Contains(*of, p.Bits()) {
+		*of = append(*of, p.Bits())
+	}
+}
+
+// SetPort says that an interface belongs to a VPN, and which prefix lengths its routes have.
+func (d *Datapath) SetPort(index int, vpn uint32, lengths Lengths) error {
+	p := bpf.PePort{Vpn: vpn}
+	for _, of := range []struct {
+		to   *[maxLengths]uint8
+		from []int
+	}{{&p.Lengths, lengths.IPv4}, {&p.Lengths6, lengths.IPv6}} {
+		from := slices.Compact(slices.Sorted(slices.Values(of.from)))
+		slices.Reverse(from)
+		if len(from) > maxLengths {
+			return fmt.Errorf("VPN %d has routes of %d different prefix lengths; the datapath knows %d: aggregate some", vpn, len(from), maxLengths)
+		}
+		for i := range of.to {
+			of.to[i] = endOfLengths
+			if i < len(from) {
+				of.to[i] = uint8(from[i])
+			}
 		}
 	}
 	return d.Ports.Put(uint32(index), p)
@@ -42,13 +61,24 @@ func prefixKey(vpn uint32, p netip.Prefix) bpf.PePrefix {
 	return bpf.PePrefix{Vpn: vpn, Address: word(p.Masked().Addr()), Length: uint32(p.Bits())}
 }
 
+func prefixKey6(vpn uint32, p netip.Prefix) bpf.PePrefix6 {
+	b := p.Masked().Addr().As16()
+	return bpf.PePrefix6{Vpn: vpn, Length: uint32(p.Bits()), Address: [2]uint64{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}}
+}
+
 // SetPrefix says which slot the packets to and from a prefix of a VPN belong to.
 func (d *Datapath) SetPrefix(vpn uint32, p netip.Prefix, slot uint32) error {
+	if p.Addr().Is6() {
+		return d.Prefixes6.Put(prefixKey6(vpn, p), slot)
+	}
 	return d.Prefixes.Put(prefixKey(vpn, p), slot)
 }
 
 // RemovePrefix takes a prefix out.
 func (d *Datapath) RemovePrefix(vpn uint32, p netip.Prefix) error {
+	if p.Addr().Is6() {
+		return gone(d.Prefixes6.Delete(prefixKey6(vpn, p)))
+	}
 	return gone(d.Prefixes.Delete(prefixKey(vpn, p)))
 }
 
@@ -77,7 +107,7 @@ func (d *Datapath) SetKeys(r *management.Keyring) error {
 }
 
 // Reasons are the names of what the programs count, as in pe.c.
-var Reasons = []string{"stamped", "reflected", "answered", "malformed", "forged", "unknown_flow", "stale", "not_ipv4", "no_prefix", "open"}
+var Reasons = []string{"stamped", "reflected", "answered", "malformed", "forged", "unknown_flow", "stale", "not_ip", "no_prefix", "open"}
 
 // Count sums a counter over the processors.
 func (d *Datapath) Count(reason int) (sum uint64, err error) {
