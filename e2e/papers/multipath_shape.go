@@ -68,7 +68,7 @@ func shapeRows(paper string, losses []float64) []score.Row {
 	}
 	line := func(s, item, note string, d, loss float64) score.Row {
 		return score.Row{Key: fmt.Sprintf("%s line %g %g", s, d, loss), Item: item, What: fmt.Sprintf("%s over 1 to 5 paths, %g %% apart%s: R² of a straight line", s, 100*d, note), Paper: 0.95, Op: score.AtLeast,
-			Why: "the paper: linearly, in proportion; 0.95 looks straight in a plot", Note: pick(loss > 0, lossLimit, "at 100 % the ways differ by up to 20 ms: the threshold of two and three paths, 6, repairs all of it, and that of four and five, 9, not; "+ns2)}
+			Why: "the paper: linearly, in proportion; 0.95 looks straight in a plot", Note: pick(loss > 0, lossLimit, "at 100 % the ways differ by up to 20 ms: the threshold of two and three paths, 6, repairs most of that, and that of four and five, 9, less; "+ns2)}
 	}
 	var rows []score.Row
 	for _, loss := range losses {
