@@ -233,12 +233,11 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	a.dp.Retime(slot, before, datapath.Cost(rate))
 }
 
-// limit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate changes, so
-// a queue longer than a round trip would make the law answer to what is long past.
+// limit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate changes.
 func (a *Agent) limit(f *vpnFlow, rate float64) uint64 {
 	limit := float64(a.cfg.Queue*a.cfg.PacketSize) / rate * 1e9
 	if a.mode == datapath.EDT {
-		limit = min(limit, f.RTT*1e9)
+		limit = 1e9 * f.Queue(rate/float64(a.cfg.PacketSize), float64(a.cfg.Queue))
 	}
 	return uint64(min(max(limit, float64(a.cfg.QueueTime)), longestQueue))
 }

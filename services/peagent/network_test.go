@@ -39,11 +39,7 @@ func newNetwork(t testing.TB, vpns int) *network {
 	t.Helper()
 	n := &network{t: t, id: fmt.Sprintf("mpe%d-%d", os.Getpid(), networks.Add(1)), vpns: vpns, dir: t.TempDir()}
 	for _, node := range []string{"left", "pe1", "p", "pe2", "right"} {
-		n.run("ip", "netns", "add", n.ns(node))
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.ns(node)).Run() })
-		n.in(node, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.ip_forward=1",
-			"net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
-		n.in(node, "ip", "link", "set", "lo", "up")
+		n.node(node)
 	}
 	n.in("pe1", "ip", "addr", "add", "10.255.0.1/32", "dev", "lo")
 	n.in("pe2", "ip", "addr", "add", "10.255.0.2/32", "dev", "lo")
@@ -61,15 +57,31 @@ func newNetwork(t testing.TB, vpns int) *network {
 		n.in("p", "ip", "route", "add", r[0], "via", r[1])
 	}
 	n.in("p", "tc", "qdisc", "add", "dev", "b", "root", "tbf", "rate", bottleneck, "burst", "20k", "limit", "150000")
+	n.pins()
+	return n
+}
+
+// node makes one namespace that forwards.
+func (n *network) node(name string) {
+	n.t.Helper()
+	n.run("ip", "netns", "add", n.ns(name))
+	n.t.Cleanup(func() { n.run("ip", "netns", "del", n.ns(name)) })
+	n.in(name, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.ip_forward=1",
+		"net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
+	n.in(name, "ip", "link", "set", "lo", "up")
+}
+
+// pins mounts a bpf file system and writes keys.
+func (n *network) pins() {
+	n.t.Helper()
 	if err := os.Mkdir(n.dir+"/bpf", 0o700); err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
 	if err := unix.Mount("bpf", n.dir+"/bpf", "bpf", 0, ""); err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = unix.Unmount(n.dir+"/bpf", 0) })
+	n.t.Cleanup(func() { _ = unix.Unmount(n.dir+"/bpf", 0) })
 	n.write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
-	return n
 }
 
 func (n *network) ns(node string) string { return n.id + node }

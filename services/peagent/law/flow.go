@@ -41,7 +41,8 @@ type Flow struct {
 	used      float64 // throughput, full packets per second
 	queue     float64 // of the last report
 	pull      float64 // the domain's level over the flow's own, from Steer
-	held      bool    // no loss of its own yet: the rate holds, not the window
+	held      bool    // a start is not long over: the rate holds, not the window
+	settled   float64 // when the start was over
 	latest    float64 // round-trip time of the last report
 	gap       float64 // packets between loss events, averaged
 	since     float64 // packets since the last event
@@ -75,6 +76,16 @@ func (f *Flow) Rate() float64 {
 	return f.Window / (f.RTT + 0.5*move*f.RTT/(f.RTT+f.queue))
 }
 
+// Queue is how many seconds of packets with departure times may wait for the rate: at most full packets' worth, and no
+// longer than a round trip once the rate answers to it, or the law would answer to what is long past; but 16 packets,
+// which is what a few TCP connections need to not stop altogether.
+func (f *Flow) Queue(rate, full float64) float64 {
+	if f.held || f.Phase != Avoiding {
+		return full / rate
+	}
+	return min(max(f.RTT, 16/rate), full/rate)
+}
+
 // Level is the throughput per unit of weight, which is what fairness makes equal.
 func (f *Flow) Level() float64 { return f.used / f.Weight }
 
@@ -102,6 +113,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 	}
 	f.answered, f.limited = r.Now, r.Limited
 	f.queue = r.Queue
+	f.release(p, r.Now)
 	elapsed := max(r.Now-f.reported, 0)
 	f.smooth(p, r, elapsed)
 	passed, lost := f.count(r)
@@ -111,6 +123,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 	}
 	f.measure(p, passed, elapsed)
 	if lost > 0 && r.Now-f.decreased >= f.RTT+r.Queue {
+		f.validate(r, level)
 		f.decrease(p, r.Now)
 		return true
 	}
@@ -120,13 +133,22 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 	return false
 }
 
+// validate takes back, when packets are lost, what of a window a flow did not use, down to its fair share: an unused
+// window lets bursts through that a full queue drops (RFC 7661 for TCP).
+func (f *Flow) validate(r Report, level float64) {
+	if !r.Limited && level > 0 {
+		f.Window = min(f.Window, max(level*f.Weight, 1.25*f.used)*f.RTT)
+	}
+}
+
 // start takes the level of the domain's other flows, if any is known: a flow
 // that joins asks at once for what it will get in the end.
 func (f *Flow) start(p *Parameters, r Report, level float64) {
 	f.latest, f.reported = r.RTT, r.Now
 	f.RTT, f.answered, f.decreased, f.expired = r.RTT, r.Now, r.Now, r.Now
 	f.sent, f.received, f.missing = r.Sent, r.Received, r.Sent-r.Received
-	f.since, f.limited, f.held, f.pull = 0, r.Limited, true, 1
+	f.since, f.limited, f.pull = 0, r.Limited, 1
+	f.held, f.settled = true, 0
 	f.Phase = Starting
 	f.Window = p.StartWindow * f.Weight * r.RTT
 	if level > 0 {
@@ -137,6 +159,18 @@ func (f *Flow) start(p *Parameters, r Report, level float64) {
 	}
 	f.clamp(p)
 	f.used = f.Rate()
+}
+
+// release ends the time in which the rate holds: queues have filled by then, and R is what it will be.
+func (f *Flow) release(p *Parameters, now float64) {
+	switch {
+	case !f.held || f.Phase != Avoiding:
+	case f.settled == 0:
+		f.settled = now
+	case now-f.settled > max(p.Hold, p.Smoothing*f.RTT):
+		f.held = false
+		f.clamp(p)
+	}
 }
 
 // smooth averages round-trip times over Parameters.Smoothing of them, however often reports come.
@@ -179,7 +213,7 @@ func (f *Flow) decrease(p *Parameters, now float64) {
 	f.Window *= 1 - f.B
 	f.decreased, f.since = now, 0
 	f.Events++
-	f.Phase, f.held = Avoiding, false
+	f.Phase = Avoiding
 	f.clamp(p)
 }
 
@@ -195,7 +229,7 @@ func (f *Flow) learn(p *Parameters) {
 }
 
 func (f *Flow) increase(p *Parameters, passed float64) {
-	if f.Phase == Avoiding {
+	if f.Phase == Avoiding && !f.held {
 		lag := min(max(f.pull-1, 0), 1)
 		f.Window += (p.A/f.Window + p.Catch*lag) * passed
 		f.clamp(p)
@@ -262,4 +296,12 @@ func Reweigh(p *Parameters, flows []*Flow, weight []float64) {
 	}
 }
 
-func (f *Flow) clamp(p *Parameters) { f.Window = min(max(f.Window, p.MinWindow), p.MaxWindow) }
+// clamp keeps the window within its bounds. While the rate holds instead, the least is what a flow starts with: one
+// packet in a round trip of a tenth of a millisecond would be a hundred megabits per second.
+func (f *Flow) clamp(p *Parameters) {
+	least := p.MinWindow
+	if f.held {
+		least = min(least, p.StartWindow*f.Weight*f.RTT)
+	}
+	f.Window = min(max(f.Window, least), p.MaxWindow)
+}

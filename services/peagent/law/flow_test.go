@@ -69,16 +69,21 @@ func TestFlowStates(t *testing.T) {
 		t.Error("two decreases within one round trip")
 	}
 	w := f.Window
-	f.Update(&p, Report{Now: 10.7, RTT: 0.1, Sent: 1120, Received: 510, Limited: true}, 0)
+	f.Update(&p, Report{Now: 10.65, RTT: 0.1, Sent: 1115, Received: 505, Limited: true}, 0)
+	if f.Window != w || f.Rate() != w/f.RTT {
+		t.Errorf("window %g, rate %g right after the start: the rate holds for a while", f.Window, f.Rate())
+	}
+	f.Update(&p, Report{Now: 13, RTT: 0.1, Sent: 1110, Received: 500, Limited: true}, 0) // counted anew
+	f.Update(&p, Report{Now: 13.1, RTT: 0.1, Sent: 1120, Received: 510, Limited: true}, 0)
 	if want := w + p.A*10/w; math.Abs(f.Window-want) > 1e-9 {
 		t.Errorf("window %g after ten packets without loss, want %g", f.Window, want)
 	}
 	w = f.Window
-	f.Update(&p, Report{Now: 10.9, RTT: 0.1, Sent: 1130, Received: 520}, 0)
+	f.Update(&p, Report{Now: 13.3, RTT: 0.1, Sent: 1130, Received: 520}, 0)
 	if f.Window != w {
 		t.Error("a window that is not used grows")
 	}
-	f.Update(&p, Report{Now: 11, RTT: 0.1, Sent: 1140, Received: 20, Limited: true}, 0)
+	f.Update(&p, Report{Now: 13.4, RTT: 0.1, Sent: 1140, Received: 20, Limited: true}, 0)
 	if f.Window != w || f.Events != 1 {
 		t.Error("a restarted peer's counter was taken for loss")
 	}

@@ -138,11 +138,10 @@ func (m *model) rate(f *source) float64 {
 
 // limit is the bound of a flow's queue in seconds, as in the agent.
 func (m *model) limit(f *source) float64 {
-	limit := vpnQueue / m.rate(f)
-	if m.edt && f.RTT > 0 {
-		limit = min(limit, max(f.RTT, 0.005))
+	if m.edt {
+		return max(f.Queue(m.rate(f), vpnQueue), 0.005)
 	}
-	return limit
+	return vpnQueue / m.rate(f)
 }
 
 // offer puts a packet into the flow's queue at the PE.
@@ -153,7 +152,7 @@ func (m *model) offer(f *source, p packet) {
 			m.drop(f, p)
 			return
 		}
-		f.next = at + 1/m.rate(f)
+		f.next = at + (0.5+m.random.Float64())/m.rate(f) // without jitter, drop-tail queues lock onto phases
 		f.count(at > m.now)
 		m.at(at, func() { m.depart(f, p) })
 		return

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -115,11 +116,13 @@ func TestAFloodBesideTCP(t *testing.T) {
 				}
 				m.begin()
 				m.run(10)
-				low, high := math.Inf(1), 0.0
-				for i := range 1000 { // the rates of 10 s
+				var rates []float64
+				for i := range 1000 {
 					m.run(10 + float64(i)/100)
-					low, high = min(low, m.flows[1].Rate()), max(high, m.flows[1].Rate())
+					rates = append(rates, m.flows[1].Rate())
 				}
+				slices.Sort(rates)
+				low, high := rates[50], rates[949] // nine tenths of 10 s
 				x := m.throughput(10, 20)
 				if f := Jain(x); f < 0.98 {
 					t.Errorf("F %.3f: %.0f", f, x)
@@ -128,7 +131,7 @@ func TestAFloodBesideTCP(t *testing.T) {
 					t.Errorf("the line is %.0f %% full", 100*share)
 				}
 				t.Logf("rates %.0f, the flood's limit %.0f to %.0f", x, low, high)
-				if high > 4*low {
+				if high > 3*low {
 					t.Errorf("the flood's limit swings between %.0f and %.0f packets/s", low, high)
 				}
 			})

@@ -26,6 +26,9 @@ type Parameters struct {
 	// Doubling is the time, in seconds, in which a starting flow doubles. It is a
 	// time and not a round trip, so that flows which start together grow in step.
 	Doubling float64
+	// Hold is how long after a flow's start, in seconds, its rate holds and not its window: its round-trip time grows
+	// from nothing to that of full queues, of which some flows cross more than others.
+	Hold float64
 	// Smoothing is the number of round trips over which the round-trip time is averaged.
 	Smoothing float64
 	// Measure, in seconds, is the time over which throughput is averaged.
@@ -43,7 +46,7 @@ type Parameters struct {
 func DefaultParameters() Parameters {
 	return Parameters{
 		A: 0.1, B: 0.1, Catch: 0.2, MinB: 0.001, MaxB: 0.49,
-		MinWindow: 1, MaxWindow: 1 << 24, StartWindow: 100, Doubling: 0.5, Smoothing: 4, Measure: 0.5, MaxPull: 4, Memory: 8, DeadAfter: 3,
+		MinWindow: 1, MaxWindow: 1 << 24, StartWindow: 100, Doubling: 0.5, Hold: 2, Smoothing: 4, Measure: 0.5, MaxPull: 4, Memory: 8, DeadAfter: 3,
 	}
 }
 

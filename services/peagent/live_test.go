@@ -1,0 +1,143 @@
+package peagent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/services/peagent/law"
+)
+
+// arrivals are octets that reached the far PE's customers of each VPN, from the counters its programs keep.
+func (n *network) arrivals(far *Agent) []float64 {
+	out := make([]float64, n.vpns)
+	far.mu.Lock()
+	defer far.mu.Unlock()
+	for s := range far.reg.flows {
+		if f := &far.reg.flows[s]; f.to != nil {
+			out[f.vpn] = float64(far.dp.Arrived[s].Octets)
+		}
+	}
+	return out
+}
+
+// windows are the octets that arrive in each of so many windows of a length.
+func (n *network) windows(far *Agent, length time.Duration, count int) (all [][]float64) {
+	tick := time.NewTicker(length)
+	defer tick.Stop()
+	last := n.arrivals(far)
+	for range count {
+		<-tick.C
+		now := n.arrivals(far)
+		x := make([]float64, len(now))
+		for i := range x {
+			x[i] = now[i] - last[i]
+		}
+		all, last = append(all, x), now
+	}
+	return all
+}
+
+// sum adds windows up.
+func sum(windows [][]float64) []float64 {
+	out := make([]float64, len(windows[0]))
+	for _, w := range windows {
+		for i, x := range w {
+			out[i] += x
+		}
+	}
+	return out
+}
+
+// TestALiveWeightTakesTenRoundTrips: TCP in three VPNs of equal weight, one of which becomes worth four; the round-trip
+// time is that of the bottleneck's queue, about 10 ms. From the tenth round trip on, VPNs have their new shares. F is
+// that of ten round trips, since one is but 80 packets, sent in bursts by eight connections.
+func TestALiveWeightTakesTenRoundTrips(t *testing.T) {
+	n := newNetwork(t, 3)
+	near := n.start(1, nil)
+	far := n.start(2, nil)
+	for vpn := 1; vpn <= 3; vpn++ {
+		n.iperf(vpn, "-t", "30", "-P", "8", "-C", "cubic")
+	}
+	time.Sleep(8 * time.Second)
+	weights := []float64{4, 1, 1}
+	for round := range 3 {
+		var rtt time.Duration
+		for _, f := range near.Flows() {
+			rtt = max(rtt, time.Duration(f.RTT*1e9))
+		}
+		if rtt > 20*time.Millisecond {
+			t.Fatalf("the round-trip time is %s; the bottleneck's queue holds 12 ms", rtt)
+		}
+		if err := near.SetWeights(map[string]float64{"vpn1": weights[0], "vpn2": weights[1], "vpn3": weights[2]}); err != nil {
+			t.Fatal(err)
+		}
+		all := n.windows(far, rtt, 20)
+		for i := 0; i+2 <= len(all); i += 2 {
+			t.Logf("round trips %2d-%-2d of %s: F %.3f", i, i+2, rtt, law.Fairness(sum(all[i:i+2]), weights))
+		}
+		if f := law.Fairness(sum(all[10:]), weights); f < 0.95 {
+			t.Errorf("change %d: F %.3f from the tenth to the twentieth round trip: %.0f", round, f, sum(all[10:]))
+		}
+		weights[0], weights[1], weights[2] = weights[1], weights[2], weights[0]
+		time.Sleep(2 * time.Second)
+	}
+}
+
+// TestBurstsOfLostManagementPacketsDoNotStallData: for three tenths of every second no management packet passes the
+// core, either way. A time-out costs each flow a tenth of its window once in such a second, and a = 0.1 packets per
+// round trip of 10 ms brings it back within half of one: at least 0.85 of the throughput stays; and no tenth of a second
+// has less than half of what it had.
+func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
+	n := newNetwork(t, 2)
+	near := n.start(1, nil)
+	far := n.start(2, nil)
+	for vpn := 1; vpn <= 2; vpn++ {
+		n.iperf(vpn, "-t", "40", "-P", "4", "-C", "cubic")
+	}
+	time.Sleep(6 * time.Second)
+	const tenth = 100 * time.Millisecond
+	quiet := n.windows(far, tenth, 60)
+	block := func() {
+		for _, dev := range []string{"a", "b"} {
+			n.in("p", "tc", "qdisc", "add", "dev", dev, "clsact")
+			n.in("p", "tc", "filter", "add", "dev", dev, "ingress", "protocol", "ip", "u32", "match", "ip", "protocol", "17", "0xff", "match", "ip", "dport", "4756", "0xffff", "action", "drop")
+		}
+	}
+	open := func() {
+		for _, dev := range []string{"a", "b"} {
+			n.in("p", "tc", "qdisc", "del", "dev", dev, "clsact")
+		}
+	}
+	before := near.Flows()
+	var lossy [][]float64
+	for range 10 {
+		block()
+		lossy = append(lossy, n.windows(far, tenth, 3)...)
+		open()
+		lossy = append(lossy, n.windows(far, tenth, 7)...)
+	}
+	total := func(windows [][]float64) (all float64) {
+		for _, x := range sum(windows) {
+			all += x * 8 / 1e6 / float64(len(windows)) * 10
+		}
+		return all
+	}
+	least := total(lossy[:1])
+	for i := range lossy {
+		least = min(least, total(lossy[i:i+1]))
+	}
+	timeouts := uint32(0)
+	for i, f := range near.Flows() {
+		timeouts += f.Timeouts - before[i].Timeouts
+	}
+	t.Logf("%.1f Mbit/s before, %.1f with bursts of loss, %.1f in the worst tenth of a second; %d time-outs; F %.3f", total(quiet), total(lossy), least, timeouts, law.Jain(sum(lossy)))
+	if timeouts == 0 {
+		t.Error("no time-out: management packets were not lost")
+	}
+	if total(lossy) < 0.85*total(quiet) || least < 0.5*total(quiet) {
+		t.Errorf("%.1f Mbit/s, %.1f at worst; it was %.1f", total(lossy), least, total(quiet))
+	}
+	if f := law.Jain(sum(lossy)); f < 0.95 {
+		t.Errorf("F %.3f", f)
+	}
+}
