@@ -15,7 +15,7 @@ and host, FRR on the routers, on this kernel (native) or in one User-Mode Linux
 guest (uml). Nothing of it touches this machine's network, and nothing is left
 when it ends, however it ends. Needs root.`,
 	}
-	cmd.AddCommand(labUpCommand(), labDownCommand(), labRunCommand(), labStatusCommand(), labExecCommand(), labDumpCommand())
+	cmd.AddCommand(labUpCommand(), labDownCommand(), labRunCommand(), labVPNCommand(), labStatusCommand(), labExecCommand(), labDumpCommand())
 	cmd.AddCommand(labInner("supervisor"), labInner("guest"))
 	return cmd
 }

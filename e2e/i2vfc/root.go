@@ -24,9 +24,16 @@ type Setting struct {
 
 // Options of Run.
 type Options struct {
-	Output   string
-	Binary   string // of millrace, for the guest
+	Output string
+	Binary string // of millrace, for the guest
+	// Settings are run with agents, each after a run without.
 	Settings []Setting
+	// Runs is how often all of it is repeated; 0 is once.
+	Runs int
+	// Once are settings with agents that are run once, at the end.
+	Once []Setting
+	// Mode is how agents enforce rates: edt, htb, or auto, which is also the empty one.
+	Mode string
 	// Weights is the text of the VPNs' policy; empty gives all the same weight.
 	Weights  []byte
 	Lab      lab.Options
@@ -36,6 +43,7 @@ type Options struct {
 // Result of one phase.
 type Result struct {
 	Name    string
+	Started time.Time
 	Setting Setting
 	Phase   *lab.PhaseResult
 	VPNs    []string
@@ -52,7 +60,7 @@ type driver struct {
 	policy   weights.Policy
 }
 
-// Run builds the lab once and runs the phase without agents, then once per setting with them.
+// Run builds the lab once and runs the phase without agents, then once per setting with them, as often as asked.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) (all []*Result, err error) {
 	d := &driver{Options: o, scenario: s, policy: weights.Policy{Weights: map[string]float64{}}}
 	if len(o.Weights) > 0 {
@@ -68,12 +76,21 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (all []*Result, e
 	if err := d.awaitVPNs(ctx); err != nil {
 		return nil, err
 	}
-	r, err := d.phase(ctx, "without", nil)
-	if err != nil {
-		return nil, err
+	for range max(o.Runs, 1) {
+		r, err := d.phase(ctx, "without", nil)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, r)
+		if all, err = d.withAll(ctx, all, o.Settings); err != nil {
+			return all, err
+		}
 	}
-	all = append(all, r)
-	for _, setting := range o.Settings {
+	return d.withAll(ctx, all, o.Once)
+}
+
+func (d *driver) withAll(ctx context.Context, all []*Result, settings []Setting) ([]*Result, error) {
+	for _, setting := range settings {
 		r, err := d.with(ctx, setting)
 		if err != nil {
 			return all, fmt.Errorf("a = %g, b = %g: %w", setting.A, setting.B, err)
@@ -129,7 +146,7 @@ func (d *driver) with(ctx context.Context, setting Setting) (*Result, error) {
 
 func (d *driver) phase(ctx context.Context, name string, setting *Setting) (*Result, error) {
 	d.Progress("phase " + name)
-	r := &Result{Name: name}
+	r := &Result{Name: name, Started: time.Now().UTC()}
 	if setting != nil {
 		r.Setting = *setting
 		d.Progress(fmt.Sprintf("  a = %g, b = %g", setting.A, setting.B))
