@@ -20,6 +20,7 @@ func TestSteadyStateIsTheFormula(t *testing.T) {
 		f := Flow{Weight: 1, B: b}
 		f.Update(&p, Report{Now: 0, RTT: 0.01}, 0)
 		f.Settle()
+		f.held = false
 		now, sum, n, sent, missing := 0.0, 0.0, 0.0, uint64(0), uint64(0)
 		f.Window = math.Sqrt(p.A * (2 - b) / (2 * b * loss))
 		if f.Window < 10 {
