@@ -5,6 +5,7 @@
 // control is `millrace pe`.
 //
 // In: a scenario with the phases `without` and `with`, the latter requiring
-// i2vfc. Out: Result, throughput per VPN and second and F. Next: its tests, and
-// docs/reference/peagent.md.
+// i2vfc. Out: Result, throughput per VPN and second and F; Report, medians of
+// several runs against the scenario's expectations. Next: `millrace lab vpn` and
+// docs/reference/vpn-results.md.
 package i2vfc

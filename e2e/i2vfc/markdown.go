@@ -44,8 +44,8 @@ func (r *Report) section(b *strings.Builder) {
 	if len(reasons) > 0 {
 		fmt.Fprintf(b, "\nObserved, not judged:\n\n%s\n", strings.Join(reasons, "\n"))
 	}
-	fmt.Fprintf(b, "\nMedian (range) of all runs; F of 5 s over time from the median's last run:\n\n")
-	fmt.Fprintf(b, "| run | n | inter-VPN F | intra | goodput, Mbit/s | converged, s | last run (UTC) | F over time |\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(b, "\nMedian (range) of all runs; F of 5 s over time of the last run:\n\n")
+	fmt.Fprintf(b, "| run | n | mode | inter-VPN F | intra | goodput, Mbit/s | converged, s | last run (UTC) | F over time |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.Cells {
 		c.row(b)
 	}
@@ -53,7 +53,7 @@ func (r *Report) section(b *strings.Builder) {
 
 func (c Cell) row(b *strings.Builder) {
 	last := c.Runs[len(c.Runs)-1]
-	fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s |", c.Name, len(c.Runs), c.text("inter_f", "%.3f"), c.text("intra_f", "%.3f"),
+	fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %s |", c.Name, len(c.Runs), last.Mode, c.text("inter_f", "%.3f"), c.text("intra_f", "%.3f"),
 		c.text("goodput_mbps", "%.1f"), c.text("converged_s", "%.0f"), last.Started.Format("2006-01-02 15:04"))
 	for _, f := range last.F {
 		fmt.Fprintf(b, " %.2f", f)

@@ -33,6 +33,8 @@ type Cell struct {
 // Figures are read off one run.
 type Figures struct {
 	Started time.Time `json:"started"`
+	// Mode is how agents enforced rates; empty without them.
+	Mode string `json:"mode,omitempty"`
 	// Inter is F among VPNs, the mean over Plan.Every; Intra is F among a VPN's connections, the mean over VPNs that have several.
 	Inter float64 `json:"inter_f"`
 	Intra float64 `json:"intra_f,omitempty"`
@@ -65,7 +67,11 @@ func Measure(ctx context.Context, p Plan, variants []string, o Options) (*Report
 		results, err := Run(ctx, s, o)
 		for _, r := range results {
 			o.Progress(r.Table())
-			report.add(v.cell(r), p.figures(r))
+			f := p.figures(r)
+			if r.Name == "with" {
+				f.Mode = o.Mode
+			}
+			report.add(v.cell(r), f)
 		}
 		if err != nil {
 			return report, fmt.Errorf("%s %s: %w", p.Scenario, v.Name, err)
