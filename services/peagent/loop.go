@@ -2,6 +2,7 @@ package peagent
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/millrace/millrace/services/peagent/bpf"
@@ -19,6 +20,8 @@ const (
 	calm      = 4
 	// lastPackets is how long fewer than Delta packets wait for a management packet.
 	lastPackets = 100 * time.Millisecond
+	// warnAgain is how long after a warning of a silent peer the next one comes.
+	warnAgain = time.Minute
 	// longestQueue bounds a queue in time: fq drops what departs later than its horizon of 10 s.
 	longestQueue = 5e9
 	// worthIt is the change of a rate that is worth a system call (mode htb), where the rate is what limits the flow …
@@ -194,13 +197,18 @@ func (a *Agent) inherited(slot uint32, f *vpnFlow) float64 {
 	return 1e9 * (1 << 16) / float64(cost) / float64(a.cfg.PacketSize) / f.Weight
 }
 
-// lost warns of a peer that went silent, once.
+// lost warns of a peer that went silent, once for all of its VPN flows: it may have thousands.
 func (a *Agent) lost(f *vpnFlow) {
 	f.waiting = 0
-	if !f.warned {
-		a.log.Warn("peer does not answer; its VPN flow is not controlled", "vpn", a.cfg.VPNs[f.vpn].Name, "pe", f.pe())
-		f.warned = true
+	if f.warned {
+		return
 	}
+	f.warned = true
+	level := slog.LevelDebug
+	if now := datapath.Now(); a.silent[f.egress] == 0 || now-a.silent[f.egress] > uint64(warnAgain) {
+		level, a.silent[f.egress] = slog.LevelWarn, now
+	}
+	a.log.Log(context.Background(), level, "peer does not answer; its VPN flows are not controlled until it does", "pe", f.pe(), "first", a.cfg.VPNs[f.vpn].Name)
 }
 
 // apply sets the rate in the kernel.

@@ -53,6 +53,7 @@ type Agent struct {
 	pinned   map[bpf.PePeer]uint32 // slots of an earlier agent
 	next     uint32                // first slot never used
 	notes    map[netip.Addr]peerNote
+	silent   map[[4]byte]uint64 // when a PE was warned of that does not answer, ns
 
 	// One turn of the control loop over all flows.
 	cursor          int
@@ -73,7 +74,7 @@ type Agent struct {
 func New(cfg Configuration, d Dependencies) *Agent {
 	a := &Agent{
 		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Metrics, reg: newRegistry(len(cfg.VPNs), cfg.Flows),
-		notes: map[netip.Addr]peerNote{}, policy: weights.Policy{Criterion: weights.Equal, Weights: map[string]float64{}},
+		notes: map[netip.Addr]peerNote{}, silent: map[[4]byte]uint64{}, policy: weights.Policy{Criterion: weights.Equal, Weights: map[string]float64{}},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
