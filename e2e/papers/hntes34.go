@@ -94,7 +94,7 @@ func hntes4() Experiment {
 
 const wredNote = "the drop profile is a staircase of 64 points as Junos keeps it (Configuring RED Drop Profiles), so that a queue below 1.2 MB loses nothing; above that one packet in 63 is lost until the sender reacts, a dozen at a time. In the paper the first such dozen was the last in 200 s, because its flows did not grow again (experiment 7's TCP2: 5 segments per round trip); in the twin they do, by H-TCP's law, and both flows lose alike, so that they become fair where TCP1 kept its lead in the paper"
 
-const reorderNote = "how often a served burst of the scavenger queue comes before its predecessors depends on the router's unstated measuring interval of in-profile rates and on the hosts' tolerance of reordering (Linux raises its threshold of duplicates when it sees reordering, the twin's hosts do not)"
+const reorderNote = "how often a served burst of the scavenger queue comes before its predecessors depends on the router's unstated measuring interval of in-profile rates and on the hosts' tolerance of reordering. The twin's hosts do what section III-D says, three duplicates halve the window; Linux 2.6.33 also raised that threshold when it saw reordering and undid reductions that its timestamps proved needless, and a host that always does so loses nothing by reordering and fills the line, so that the paper's cells lie between the two"
 
 const orderNote = "the paper counts with tcptrace in a capture of unstated length; the twin counts arrivals with a number below one that had arrived, retransmissions included as in the paper's WRED column, over the whole run"
 
