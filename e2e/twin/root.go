@@ -8,6 +8,7 @@ package twin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -87,7 +88,11 @@ func plans(s *scenario.Scenario, use *scenario.PolicyUse) ([]compile.RouterPlan,
 	if use.Use == scenario.NoPolicy {
 		return nil, nil
 	}
-	return qos.RouterPlans(s, use)
+	held, err := qos.RouterPlans(s, use)
+	for _, p := range held {
+		err = errors.Join(err, simulable(s, p))
+	}
+	return held, err
 }
 
 // phase runs one; false means that ctx ended before it did.
