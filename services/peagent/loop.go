@@ -114,7 +114,7 @@ func (a *Agent) visit(slot uint32, now uint64) {
 	if f.to == nil {
 		return
 	}
-	a.learn(slot, f)
+	a.learn(slot, f, now)
 	before := f.Phase
 	if f.Tick(&a.law, seconds(now), seconds(f.waiting)) {
 		a.metrics.timeouts.Inc()
@@ -143,7 +143,7 @@ func (a *Agent) visit(slot uint32, now uint64) {
 func (f *vpnFlow) active(now uint64) bool { return f.requested+uint64(time.Second) > now }
 
 // learn takes in the latest answer, if it is new.
-func (a *Agent) learn(slot uint32, f *vpnFlow) {
+func (a *Agent) learn(slot uint32, f *vpnFlow, now uint64) {
 	e, ok := a.dp.Echo(slot)
 	if !ok || e.Begin <= f.answered || a.mode == datapath.HTB && e.Probe == 0 {
 		return
@@ -153,7 +153,7 @@ func (a *Agent) learn(slot uint32, f *vpnFlow) {
 	if f.answered < f.sequence {
 		f.waiting = f.requested
 	}
-	r := a.counted(slot, f, e)
+	r := a.counted(slot, f, e, now)
 	if f.Phase == law.Unanswered {
 		f.warned = false
 	}
@@ -170,7 +170,7 @@ func (a *Agent) learn(slot uint32, f *vpnFlow) {
 }
 
 // counted is what an answer says, with what the datapath counted since the last one.
-func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho) law.Report {
+func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho, now uint64) law.Report {
 	k := &a.dp.Flows[slot]
 	packets, waited, octets := k.Packets, k.Waited, k.Octets
 	r := law.Report{Now: float64(e.At) / 1e9, RTT: max(float64(e.Rtt)/1e9, shortest), Sent: e.Sent, Received: e.Received}
@@ -181,7 +181,7 @@ func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho) law.Report {
 		}
 		r.Size = float64(octets-f.octetsReported) / n / float64(a.cfg.PacketSize)
 	}
-	if now := datapath.Now(); a.mode == datapath.EDT && k.Next > now {
+	if a.mode == datapath.EDT && k.Next > now {
 		r.Queue = float64(k.Next-now) / 1e9
 	}
 	f.reported, f.waited, f.octetsReported = packets, waited, octets

@@ -27,7 +27,7 @@ func (m Mode) String() string { return [...]string{"edt", "htb", "police"}[min(m
 type Options struct {
 	// Folder below a bpf file system where the maps are pinned; empty pins nothing.
 	Folder string
-	// Flows is the number of slots, Prefixes of prefixes of all VPNs together, of IPv4 and of IPv6 each.
+	// Flows is the number of slots, Prefixes of IPv4 prefixes of all VPNs together; a fourth as many of IPv6 fit beside them.
 	Flows, Prefixes int
 	// MarkMask are the bits of the packet mark that carry a slot: ones from bit 0 on.
 	MarkMask uint32
@@ -76,9 +76,8 @@ func Open(o Options) (*Datapath, error) {
 	for _, name := range []string{bpf.PeMapPeFlows, bpf.PeMapPeRates, bpf.PeMapPeEchoes, bpf.PeMapPeReceived, bpf.PeMapPePeers} {
 		spec.Maps[name].MaxEntries = uint32(o.Flows)
 	}
-	for _, name := range []string{bpf.PeMapPePrefixes, bpf.PeMapPePrefixes6} {
-		spec.Maps[name].MaxEntries = uint32(max(o.Prefixes, 1))
-	}
+	spec.Maps[bpf.PeMapPePrefixes].MaxEntries = uint32(max(o.Prefixes, 1))
+	spec.Maps[bpf.PeMapPePrefixes6].MaxEntries = uint32(max(o.Prefixes/4, 64))
 	options := &ebpf.CollectionOptions{}
 	d := &Datapath{}
 	if o.Folder != "" {
