@@ -12,6 +12,8 @@ type Item struct {
 	ID int32
 	// Size in bytes on the wire.
 	Size int32
+	// Tag is the caller's too.
+	Tag int32
 }
 
 // Counters of one queue.

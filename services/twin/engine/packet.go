@@ -16,7 +16,7 @@ type packet struct {
 	seq       int64
 	low, high int64 // of an acknowledgement: the block beyond seq
 	born      Time  // of an acknowledgement: when the segment that caused it was sent
-	at        int32 // the hop it is on its way to
+	at        int32 // the hop it begins at, or waits at in a gate
 	flow      int32
 	size      int32 // IP bytes
 	kind      uint8
@@ -24,7 +24,7 @@ type packet struct {
 	queue     int8 // what a policer said instead of the hop's queue; negative: nothing
 	dscp      uint8
 	again     bool // a retransmission
-	// One packet, one line of the cache: at 10 Gbit/s there are 100,000 of them, and each hop finds its own cold.
+	// One packet, one line of the cache.
 	_ [8]byte
 }
 

@@ -75,7 +75,7 @@ func (n *Net) refill(p *port, waiting [][]discipline.Item, to *requeued) {
 	for old, items := range waiting {
 		for _, item := range items {
 			if to == nil {
-				n.enqueue(p, nil, item.ID)
+				n.enqueue(p, item.Tag, item.ID, item.Size-p.Overhead)
 				continue
 			}
 			pk := &n.pool[item.ID]

@@ -138,30 +138,33 @@ func (n *Net) classes(m *DSCPMap) int16 {
 	return int16(len(n.maps) - 1)
 }
 
-// forward moves a packet to the port, choice or end it has come to.
-func (n *Net) forward(i int32) {
+// forward moves a packet from where it begins, or begins anew.
+func (n *Net) forward(i int32) { n.walk(n.pool[i].at, i, n.pool[i].size) }
+
+// walk moves a packet to the port, choice or end it has come to.
+func (n *Net) walk(at, i, size int32) {
 	for {
-		pk := &n.pool[i]
-		h := &n.hops[pk.at]
+		h := &n.hops[at]
 		switch h.kind {
 		case hopEnd:
 			n.consume(i)
 			return
 		case hopSplit:
-			pk.at = n.choose(&n.splits[h.target], pk.flow)
+			at = n.choose(&n.splits[h.target], n.pool[i].flow)
 			continue
 		case hopGate:
+			n.pool[i].at = at // where it goes on from
 			n.enter(&n.gates[h.target], i)
 			return
 		case hopCount:
 			n.gates[h.target].received++
-			pk.at++
+			at++
 			continue
 		}
 		if (h.policer > 0 || h.mark >= 0) && !n.condition(h, i) {
 			return
 		}
-		n.enqueue(&n.ports[h.target], h, i)
+		n.enqueue(&n.ports[h.target], at, i, size)
 		return
 	}
 }
