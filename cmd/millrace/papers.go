@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 func papersCommand() *cobra.Command {
 	var o papers.Options
 	var page string
+	var rejudge bool
 	cmd := &cobra.Command{
 		Use:   "papers",
 		Short: "Reproduce the papers' experiments in the twin and score every number",
@@ -24,6 +26,12 @@ Ctrl-C prints what is known so far.`,
 		Example: "  millrace papers --only 004\n  millrace papers --quick --json\n  millrace papers --page docs/reference/papers",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if rejudge {
+				if page == "" {
+					return coded{errors.New("--rejudge needs --page: the folder with what was run"), exitUsage}
+				}
+				return (&papers.Result{}).WritePage(page)
+			}
 			o.Progress = progress(cmd)
 			r, err := papers.Run(cmd.Context(), o)
 			if err != nil {
@@ -49,6 +57,7 @@ Ctrl-C prints what is known so far.`,
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "only the reduced set that the tests run")
 	cmd.Flags().IntVar(&o.Workers, "workers", 0, "runs at a time (default: one per processor)")
 	cmd.Flags().StringVar(&page, "page", "", "also write pages, JSON and plots into this folder, and the totals beside it")
+	cmd.Flags().BoolVar(&rejudge, "rejudge", false, "run nothing: hold what is in the folder of --page against the rows and the lab's values of now")
 	jsonFlag(cmd)
 	return cmd
 }

@@ -29,6 +29,7 @@ func measures() map[string]map[string]measure {
 	return map[string]map[string]measure{
 		"002-exp1": measures1(), "002-exp2": measures2(), "002-exp3": measures3(), "002-exp4": measures4(),
 		"002-exp5a": measures5("alike"), "002-exp5b": measures5("apart"), "002-exp6": measures6(), "002-exp7": measures7(),
+		"000-parallel": measuresParallel(), "003-parallel": measuresParallel(),
 		"004-congestion": measuresCongestion(), "004-wrr": measuresWRR(),
 	}
 }
@@ -117,6 +118,15 @@ func measures7() map[string]measure {
 		"1q mean1": {s, "one-queue/tcp1/goodput_mbps@10s-19s", "", toGbit}, "2q mean1": {s, "two-queues/tcp1/goodput_mbps@10s-19s", "", toGbit},
 		"1q ping 0": {s, "one-queue/ping/rtt_p50_ms@0s-3s", "", 1}, "1q ping 22": {s, "one-queue/ping/rtt_p99_ms@3s-9s", "", 1},
 		"2q ping 22": {s, "two-queues/ping/rtt_p50_ms@3s-9s", "", 1}, "2q ping most": {s, "two-queues/ping/rtt_p99_ms@9s-19s", "", 1},
+	}
+}
+
+// measuresParallel: three paths of 10, 15 and 20 ms, the paper's 50 and 100 % longer ones.
+func measuresParallel() map[string]measure {
+	const s, single = "multipath-packet-level", "single/tcp/goodput_mbps"
+	return map[string]measure{
+		"delayed 3 1 0": {s, "spray-t3/tcp/goodput_mbps", single, 1}, "threshold 3 1 0": {s, "spray-t6/tcp/goodput_mbps", single, 1},
+		"flow-level 3 1 0": {s, "flow/tcp/goodput_mbps", single, 1},
 	}
 }
 

@@ -78,6 +78,34 @@ func (e *ExperimentResult) write(folder string) error {
 	return put(filepath.Join(folder, e.ID+".json"), string(raw)+"\n")
 }
 
+// kept reads what a run wrote of an experiment and holds it against the rows of today, with what the lab has measured
+// since: an explanation can change without a run, a value cannot.
+func kept(folder string, known Experiment) (*ExperimentResult, error) {
+	file := filepath.Join(folder, known.ID+".json")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var e ExperimentResult
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, fmt.Errorf("read %s of an earlier run; remove it and run again: %w", file, err)
+	}
+	values := score.Values{}
+	for _, v := range e.Verdicts {
+		if !v.Missing {
+			values[v.Key] = v.Twin
+		}
+	}
+	if e.Verdicts, err = known.judge(values); err != nil {
+		return nil, err
+	}
+	now, err := json.MarshalIndent(e, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("encode experiment %s: %w", e.ID, err)
+	}
+	return &e, put(file, string(now)+"\n")
+}
+
 // writePaper puts a paper's page together and returns its line in the table of totals.
 func writePaper(folder, id string) (string, error) {
 	var b strings.Builder
@@ -88,17 +116,13 @@ func writePaper(folder, id string) (string, error) {
 		if known.Paper() != id {
 			continue
 		}
-		raw, err := os.ReadFile(filepath.Join(folder, known.ID+".json"))
+		e, err := kept(folder, known)
 		if errors.Is(err, os.ErrNotExist) {
 			fmt.Fprintf(&b, "\n## %s: %s\n\nNot run yet.\n", known.ID, known.Title)
 			continue
 		}
-		var e ExperimentResult
-		if err == nil {
-			err = json.Unmarshal(raw, &e)
-		}
 		if err != nil {
-			return "", fmt.Errorf("read %s.json of an earlier run; remove it and run again: %w", known.ID, err)
+			return "", err
 		}
 		hops += e.Hops
 		for _, v := range e.Verdicts {

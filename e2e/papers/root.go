@@ -239,17 +239,23 @@ func collect(e Experiment, index int, jobs []*job, quick bool) (ExperimentResult
 	if e.Derive != nil {
 		e.Derive(values)
 	}
-	lab, err := labValues(e.ID)
-	if err != nil {
-		failed = errors.Join(failed, err)
+	verdicts, err := e.judge(values)
+	for _, v := range verdicts {
+		if !quick || !v.Missing {
+			out.Verdicts = append(out.Verdicts, v)
+		}
 	}
+	return out, errors.Join(failed, err)
+}
+
+// judge holds an experiment's rows against values, with the lab's beside them.
+func (e Experiment) judge(values score.Values) ([]score.Verdict, error) {
+	lab, err := labValues(e.ID)
+	var out []score.Verdict
 	for _, row := range e.Rows {
 		v := score.Judge(e.ID, row, values)
 		v.Lab = lab[row.Key]
-		if quick && v.Missing {
-			continue
-		}
-		out.Verdicts = append(out.Verdicts, v)
+		out = append(out, v)
 	}
-	return out, failed
+	return out, err
 }
