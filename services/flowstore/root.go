@@ -41,6 +41,7 @@ type Component struct {
 	telemetry *committer[[]counter]
 	vpn       *committer[vpnSamples]
 	busy      busy
+	drain     time.Duration
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -48,7 +49,7 @@ type Component struct {
 
 // New is inert.
 func New(cfg Configuration, deps Dependencies) *Component {
-	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer)}
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), drain: drainTimeout}
 }
 
 // group is the bus consumer group of every replica of this service.
@@ -112,8 +113,9 @@ func (c *Component) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// drainTimeout bounds how long Stop lets the bus run empty.
-const drainTimeout = 5 * time.Second
+// drainTimeout bounds how long Stop lets the bus run empty: of the 15 s that a
+// component is given to stop, what a busy host may need to close the database is left.
+const drainTimeout = 10 * time.Second
 
 // Stop stores what is already on the bus and closes the database. Its
 // producers are to be stopped before it.
@@ -122,7 +124,7 @@ func (c *Component) Stop(ctx context.Context) error {
 	if db == nil {
 		return nil
 	}
-	drain, cancel := context.WithTimeout(ctx, drainTimeout)
+	drain, cancel := context.WithTimeout(ctx, c.drain)
 	defer cancel()
 	c.busy.drain(drain)
 	c.cancel()
