@@ -95,8 +95,21 @@ func hntes1() Experiment {
 		}})
 	}
 	e.Cases = append(e.Cases, Case{Name: "testbed", Quick: true, Run: testbed})
+	e.Cases = append(e.Cases, hntes1Shares()...)
+	e.Derive = func(v score.Values) {
+		if _, ok := v["full100"]; ok {
+			v["buffer"] = 10e9 * (v["full100"] - v["idle"]) / 1e3 / 8 / 1e6
+		}
+		v["strictrate"] = 125e6 * 0.2 * 8 / ((v["strict"] - v["idle"]) / 1e3) / 1e9
+	}
+	e.Rows = hntes1Rows()
+	return e
+}
+
+// hntes1Shares is a queue of a fifth of the line that may not have the rest, and one that may.
+func hntes1Shares() (cases []Case) {
 	for name, strict := range map[string]bool{"strict": true, "conserving": false} {
-		e.Cases = append(e.Cases, Case{Name: name, Quick: true, Run: func(r *Recorder) error {
+		cases = append(cases, Case{Name: name, Quick: true, Run: func(r *Recorder) error {
 			b := liman.New(1, "WRER", []liman.Queue{{Rate: 20, Buffer: 20, Strict: strict}}, 0)
 			ping := b.Ping("WA", "EA", 0, 6)
 			b.UDP("E2", "E1", 0, 3e9, 1, 6)
@@ -108,14 +121,7 @@ func hntes1() Experiment {
 			return nil
 		}})
 	}
-	e.Derive = func(v score.Values) {
-		if _, ok := v["full100"]; ok {
-			v["buffer"] = 10e9 * (v["full100"] - v["idle"]) / 1e3 / 8 / 1e6
-		}
-		v["strictrate"] = 125e6 * 0.2 * 8 / ((v["strict"] - v["idle"]) / 1e3) / 1e9
-	}
-	e.Rows = hntes1Rows()
-	return e
+	return cases
 }
 
 // testbed measures the idle paths, and what each of two floods gets.
