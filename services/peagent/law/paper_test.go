@@ -61,6 +61,28 @@ func TestOneBottleneckIsSharedByWeight(t *testing.T) {
 	}
 }
 
+// TestOneBottleneckWithTCP is table I with the paper's thirty connections in each VPN: fair, and the line full.
+func TestOneBottleneckWithTCP(t *testing.T) {
+	for _, edt := range []bool{false, true} {
+		t.Run(fmt.Sprintf("departure times %v", edt), func(t *testing.T) {
+			m := single(0.1, 0.1, 1)
+			m.edt = edt
+			for _, f := range m.flows {
+				f.tcp = 30
+			}
+			m.begin()
+			m.run(30)
+			x, full := m.throughput(5, 30), 0.0
+			for _, v := range x {
+				full += v / (0.7 * packets(50))
+			}
+			if f := Fairness(x, m.weights()); f < 0.97 || full < 0.9 {
+				t.Errorf("F %.3f, the line %.0f %% full: %.0f", f, 100*full, x)
+			}
+		})
+	}
+}
+
 // several is figure 7: VPN 1 crosses all three links, 2 to 4 one each; VPN 1 and 2 enter at one PE. Paper: a = 0.5,
 // b = 0.01 for VPN 1, whose price is the highest here and not the lowest.
 func several(t *testing.T, b3 float64) *model {
