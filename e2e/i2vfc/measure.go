@@ -66,7 +66,7 @@ func Measure(ctx context.Context, p Plan, variants []string, o Options) (*Report
 		o.Lab = lab.Options{Name: o.Lab.Name, Backend: o.Lab.Backend}
 		results, err := Run(ctx, s, o)
 		for _, r := range results {
-			o.Progress(r.Table())
+			o.Progress(r.Table() + r.Flows)
 			f := p.figures(r)
 			if r.Name == "with" {
 				f.Mode = o.Mode
