@@ -41,7 +41,7 @@ type Flow struct {
 	used      float64 // throughput, full packets per second
 	queue     float64 // of the last report
 	pull      float64 // the domain's level over the flow's own, from Steer
-	held      bool    // a start is not long over: the rate holds, not the window
+	untimed   float64 // the window before the time-outs since the last answer
 	settled   float64 // when the start was over
 	latest    float64 // round-trip time of the last report
 	gap       float64 // packets between loss events, averaged
@@ -56,7 +56,9 @@ type Flow struct {
 	Events    uint32 // loss events so far
 	Timeouts  uint32
 	Phase     Phase
+	held      bool // a start is not long over: the rate holds, not the window
 	limited   bool // as of the last report
+	overdue   bool // timed out, and no answer has come since
 }
 
 // Rate is what the flow may send, packets per second: W/R. Zero means no limit.
@@ -118,6 +120,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 	f.smooth(p, r, elapsed)
 	passed, lost := f.count(r)
 	f.since += passed
+	f.overtake(p, lost)
 	if r.Size > 0 {
 		passed *= r.Size
 	}
@@ -148,7 +151,7 @@ func (f *Flow) start(p *Parameters, r Report, level float64) {
 	f.RTT, f.answered, f.decreased, f.expired = r.RTT, r.Now, r.Now, r.Now
 	f.sent, f.received, f.missing = r.Sent, r.Received, r.Sent-r.Received
 	f.since, f.limited, f.pull = 0, r.Limited, 1
-	f.held, f.settled = true, 0
+	f.held, f.settled, f.overdue = true, 0, false
 	f.Phase = Starting
 	f.Window = p.StartWindow * f.Weight * r.RTT
 	if level > 0 {
@@ -270,10 +273,30 @@ func (f *Flow) Tick(p *Parameters, now, asked float64) bool {
 	if now-asked < wait || now-f.expired < wait {
 		return false
 	}
+	if !f.overdue {
+		f.overdue, f.untimed = true, f.Window
+	}
 	f.Timeouts++
-	f.expired = now
-	f.decrease(p, now)
+	f.Window *= 1 - f.B
+	f.expired, f.decreased, f.Phase = now, now, Avoiding
+	f.clamp(p)
 	return true
+}
+
+// overtake judges time-outs by the answer that came after all. Where nothing is missing in front of it, it was only late,
+// and they are taken back (as RFC 4015 does for TCP): an agent or a peer that stood still for a moment is no congestion,
+// and a packet per round trip would take minutes to make up for it. Else they were one loss event.
+func (f *Flow) overtake(p *Parameters, lost float64) {
+	switch {
+	case !f.overdue:
+	case lost == 0:
+		f.Window = max(f.Window, f.untimed)
+	default:
+		f.learn(p)
+		f.since = 0
+		f.Events++
+	}
+	f.overdue = false
 }
 
 // Reweigh changes weights of a domain's flows. Windows follow at once, because

@@ -116,6 +116,29 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+func TestATimeoutThatWasOnlyLateIsTakenBack(t *testing.T) {
+	p := DefaultParameters()
+	for name, c := range map[string]struct {
+		received uint64
+		share    float64
+		events   uint32
+	}{"nothing is missing": {300, 1, 0}, "packets are missing": {290, 0.9 * 0.9, 1}} {
+		t.Run(name, func(t *testing.T) {
+			f := Flow{Weight: 1}
+			f.Update(&p, Report{Now: 1, RTT: 0.1, Sent: 100, Received: 100}, 0)
+			f.Update(&p, Report{Now: 1.1, RTT: 0.1, Sent: 200, Received: 200}, 0)
+			w, events := f.Window, f.Events
+			if !f.Tick(&p, 1.5, 1.1) || !f.Tick(&p, 1.9, 1.1) {
+				t.Fatal("no time-outs")
+			}
+			f.Update(&p, Report{Now: 1.95, RTT: 0.1, Sent: 300, Received: c.received}, 0)
+			if math.Abs(f.Window/w-c.share) > 1e-9 || f.Events != events+c.events {
+				t.Errorf("window %g of %g, %d events", f.Window, w, f.Events)
+			}
+		})
+	}
+}
+
 func TestDecreaseMakesTheRatioTheWeights(t *testing.T) {
 	p := DefaultParameters()
 	p.MinB = 1e-6
