@@ -65,7 +65,7 @@ func (m *memo) curve(r *Recorder, s scheme, d, loss float64) error {
 	if loss > 0 {
 		figure += ", loss 0.001"
 	}
-	r.Plot(figure, "times, by number of paths", s.name, points)
+	r.PlotOver("paths", figure, "times", s.name, points)
 	return nil
 }
 

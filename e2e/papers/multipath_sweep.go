@@ -24,7 +24,7 @@ func (m *memo) sweep() Experiment {
 				r.Set(fmt.Sprintf("%d %d", n, t), g/1e6)
 				points = append(points, Point{X: float64(t), Y: g / 1e6})
 			}
-			r.Plot("Figure 4: goodput by threshold, 100 % apart, loss 0.001", "Mbit/s", fmt.Sprintf("%d paths", n), points)
+			r.PlotOver("threshold", "Figure 4: goodput by threshold, 100 % apart, loss 0.001", "Mbit/s", fmt.Sprintf("%d paths", n), points)
 			return nil
 		}})
 	}

@@ -67,7 +67,12 @@ func (r *Recorder) Set(key string, v float64) { r.values[key] = v }
 
 // Plot notes a curve of a figure; cases that name the same figure share it.
 func (r *Recorder) Plot(figure, unit, curve string, points []Point) {
-	r.plots = append(r.plots, Plot{Figure: figure, Unit: unit, Curves: []Curve{{Name: curve, Points: points}}})
+	r.PlotOver("seconds", figure, unit, curve, points)
+}
+
+// PlotOver is Plot with a horizontal axis that is not time.
+func (r *Recorder) PlotOver(axis, figure, unit, curve string, points []Point) {
+	r.plots = append(r.plots, Plot{Figure: figure, Unit: unit, X: axis, Curves: []Curve{{Name: curve, Points: points}}})
 }
 
 // Play runs a network to a time in seconds, holds its law of conservation, and stops between two seconds when it

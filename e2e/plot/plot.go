@@ -4,6 +4,7 @@
 package plot
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,8 +23,8 @@ type Curve struct {
 // Plot is one figure.
 type Plot struct {
 	Figure, Unit string
-	// XUnit is seconds where empty.
-	XUnit  string
+	// X is what the horizontal axis counts; seconds where empty.
+	X      string
 	Curves []Curve
 }
 
@@ -32,7 +33,7 @@ func Merge(all, more []Plot) []Plot {
 	for _, p := range more {
 		i := slices.IndexFunc(all, func(q Plot) bool { return q.Figure == p.Figure })
 		if i < 0 {
-			all = append(all, Plot{Figure: p.Figure, Unit: p.Unit, XUnit: p.XUnit})
+			all = append(all, Plot{Figure: p.Figure, Unit: p.Unit, X: p.X})
 			i = len(all) - 1
 		}
 		all[i].Curves = append(all[i].Curves, p.Curves...)
@@ -61,18 +62,20 @@ func (p Plot) SVG() string {
 	maxY = readable(maxY)
 	x := func(v float64) float64 { return left + v/maxX*(width-left-right) }
 	y := func(v float64) float64 { return top + (1-v/maxY)*(height-top-bottom) }
-	unit := p.XUnit
-	if unit == "" {
-		unit = "s"
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11"><rect width="100%%" height="100%%" fill="#fff"/>`, width, height)
 	fmt.Fprintf(&b, `<text x="%d" y="14" font-weight="bold">%s (%s)</text>`, left, escape(p.Figure), escape(p.Unit))
 	for i := 0; i <= grid; i++ {
-		vx, vy := maxX*float64(i)/grid, maxY*float64(i)/grid
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/>`, left, width-right, y(vy), y(vy))
-		fmt.Fprintf(&b, `<text x="%d" y="%.1f" text-anchor="end">%.4g</text><text x="%.1f" y="%d" text-anchor="middle">%.4g %s</text>`, left-6, y(vy)+4, vy, x(vx), height-bottom+18, vx, unit)
+		v := maxY * float64(i) / grid
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/>`, left, width-right, y(v), y(v))
+		fmt.Fprintf(&b, `<text x="%d" y="%.1f" text-anchor="end">%.4g</text>`, left-6, y(v)+4, v)
 	}
+	every := step(maxX)
+	for i := 0; float64(i)*every <= maxX; i++ {
+		v := float64(i) * every
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%.4g</text>`, x(v), height-bottom+15, v)
+	}
+	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, width-right, height-4, escape(cmp.Or(p.X, "seconds")))
 	for i, c := range p.Curves {
 		colour := palette[i%len(palette)]
 		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="1.5" points="`, colour)
@@ -82,6 +85,17 @@ func (p Plot) SVG() string {
 		fmt.Fprintf(&b, `"/><text x="%d" y="%d" fill="%s">%s</text>`, width-right+8, top+12+16*i, colour, escape(c.Name))
 	}
 	return b.String() + "</svg>\n"
+}
+
+// step is the distance of marks that people read easily: one, two or five of a power of ten, no more than eight up to most.
+func step(most float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(most)))
+	for _, m := range []float64{0.1, 0.2, 0.5} {
+		if most/(m*power) <= 8 {
+			return m * power
+		}
+	}
+	return power
 }
 
 func readable(v float64) float64 {
