@@ -90,12 +90,12 @@ func (p Plot) SVG() string {
 // step is the distance of marks that people read easily: one, two or five of a power of ten, no more than eight up to most.
 func step(most float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(most)))
-	for _, m := range []float64{0.1, 0.2, 0.5} {
+	for _, m := range []float64{0.2, 0.5, 1} {
 		if most/(m*power) <= 8 {
 			return m * power
 		}
 	}
-	return power
+	return 2 * power
 }
 
 func readable(v float64) float64 {
