@@ -236,9 +236,12 @@ func (a *Agent) apply(slot uint32, f *vpnFlow) {
 	for _, s := range a.schedulers {
 		s.SetRate(slot, rate)
 	}
-	before := a.dp.Rates[slot].Cost
+	before, after := a.dp.Rates[slot].Cost, datapath.Cost(rate)
 	a.dp.SetRate(slot, rate, limit)
-	a.dp.Retime(slot, before, datapath.Cost(rate))
+	a.dp.Retime(slot, before, after)
+	// So do requests in the queue: else a flow whose weight grew would ask nothing until they would have left.
+	now := datapath.Now()
+	f.requested, f.waiting = datapath.Retimed(f.requested, now, before, after), datapath.Retimed(f.waiting, now, before, after)
 }
 
 // limit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate changes.

@@ -93,16 +93,21 @@ func (m *memory) SetRate(slot uint32, bytesPerSecond float64, limit uint64) {
 // what waits in an HTB class leaves at the new rate. (What waits in fq has its
 // departure time already.)
 func (m *memory) Retime(slot uint32, from, to uint64) {
-	if from == 0 || to == 0 {
-		return
-	}
 	p := &m.Flows[slot].Next
 	for {
-		next, now := atomic.LoadUint64(p), Now()
-		if next <= now || atomic.CompareAndSwapUint64(p, next, now+uint64(float64(next-now)*float64(to)/float64(from))) {
+		next := atomic.LoadUint64(p)
+		if then := Retimed(next, Now(), from, to); then == next || atomic.CompareAndSwapUint64(p, next, then) {
 			return
 		}
 	}
+}
+
+// Retimed is when a packet leaves an HTB class whose rate changes from one cost to another; it would have left at a time.
+func Retimed(at, now, from, to uint64) uint64 {
+	if from == 0 || to == 0 || at <= now {
+		return at
+	}
+	return now + uint64(float64(at-now)*float64(to)/float64(from))
 }
 
 // KeepAlive says until when (CLOCK_MONOTONIC, ns) the agent vouches for the rates.

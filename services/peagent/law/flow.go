@@ -301,7 +301,9 @@ func (f *Flow) overtake(p *Parameters, lost float64) {
 
 // Reweigh changes weights of a domain's flows. Windows follow at once, because
 // they will be proportional to them in the end; all together send what they did
-// before, because the network has not changed.
+// before, because the network has not changed. A queue overflows as often as it did,
+// so a flow has as many more packets between loss events as it sends more: with its
+// old loss rate, one that lost weight would be taken for lucky and be cut in half.
 func Reweigh(p *Parameters, flows []*Flow, weight []float64) {
 	var before, after float64
 	for i, f := range flows {
@@ -313,6 +315,8 @@ func Reweigh(p *Parameters, flows []*Flow, weight []float64) {
 			change := weight[i] / f.Weight * before / after
 			f.Window *= change
 			f.used *= change
+			f.gap *= change
+			f.since *= change
 			f.clamp(p)
 		}
 		f.Weight = weight[i]

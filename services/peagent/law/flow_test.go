@@ -24,6 +24,22 @@ func TestALiveWeightTakesEffectWithinTenRoundTrips(t *testing.T) {
 	}
 }
 
+// TestANewWeightKeepsTheRateOfLossEvents: two flows of one path swap their weights, and with them all that b is made of.
+func TestANewWeightKeepsTheRateOfLossEvents(t *testing.T) {
+	p := DefaultParameters()
+	one := Flow{Weight: 1, Window: 16, RTT: 0.01, latest: 0.01, gap: 100, since: 10, Events: 20, Phase: Avoiding, limited: true, used: 1600}
+	four := Flow{Weight: 4, Window: 64, RTT: 0.01, latest: 0.01, gap: 400, since: 40, Events: 20, Phase: Avoiding, limited: true, used: 6400}
+	first, second := one, four
+	Reweigh(&p, []*Flow{&first, &second}, []float64{4, 1})
+	first.Steer(&p, 250, 1, 1600)
+	second.Steer(&p, 250, 1, 1600)
+	one.Steer(&p, 250, 1, 1600)
+	four.Steer(&p, 250, 1, 1600)
+	if first != four || second != one {
+		t.Errorf("%+v and %+v, want %+v and %+v", first, second, four, one)
+	}
+}
+
 // TestLostAnswersDoNotStallData: nine answers in ten are lost for 5 s.
 func TestLostAnswersDoNotStallData(t *testing.T) {
 	m := newModel(4, &link{rate: packets(50), buffer: 50, delay: 0.01})
