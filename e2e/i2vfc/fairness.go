@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/millrace/millrace/services/peagent/law"
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // series is Mbit/s of each VPN in each second of the phase, or of each connection of one VPN.
@@ -60,14 +60,14 @@ func (r *Result) F(from, to, every int) float64 {
 	x := r.series("")
 	var sum, n float64
 	for s := from; s+every <= to; s += every {
-		sum, n = sum+law.Fairness(mean(x, s, s+every), r.Weights), n+1
+		sum, n = sum+vpnshare.Fairness(mean(x, s, s+every), r.Weights), n+1
 	}
 	return sum / n
 }
 
 // Intra is F among the connections inside a VPN, with equal weights, over seconds [from, to).
 func (r *Result) Intra(vpn string, from, to int) float64 {
-	return law.Jain(mean(r.series(vpn), from, to))
+	return vpnshare.Jain(mean(r.series(vpn), from, to))
 }
 
 // Total is all VPNs' goodput, Mbit/s.
@@ -89,7 +89,7 @@ func (r *Result) Table() string {
 	x := r.series("")
 	for s := 1; s+5 <= len(x[0]); s += 5 {
 		m := mean(x, s, s+5)
-		fmt.Fprintf(&b, "%4d-%-4d  %.3f ", s, s+5, law.Fairness(m, r.Weights))
+		fmt.Fprintf(&b, "%4d-%-4d  %.3f ", s, s+5, vpnshare.Fairness(m, r.Weights))
 		for _, v := range m {
 			fmt.Fprintf(&b, " %6.2f", v)
 		}

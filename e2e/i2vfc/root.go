@@ -11,7 +11,7 @@ import (
 
 	"github.com/millrace/millrace/e2e/lab"
 	"github.com/millrace/millrace/e2e/scenario"
-	"github.com/millrace/millrace/services/peagent/weights"
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // Requires is what a phase's `requires:` says when it needs agents on the PEs.
@@ -57,14 +57,18 @@ type driver struct {
 	Options
 	scenario *scenario.Scenario
 	lab      *lab.Lab
-	policy   weights.Policy
+	policy   vpnshare.Policy
 }
 
 // Run builds the lab once and runs the phase without agents, then once per setting with them, as often as asked.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) (all []*Result, err error) {
-	d := &driver{Options: o, scenario: s, policy: weights.Policy{Weights: map[string]float64{}}}
+	d := &driver{Options: o, scenario: s, policy: vpnshare.Policy{Weights: map[string]float64{}}}
 	if len(o.Weights) > 0 {
-		if d.policy, err = weights.Parse(o.Weights); err != nil {
+		policy, err := vpnshare.Parse(o.Weights)
+		if err == nil {
+			d.policy, err = policy.Compile(nil)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("weights: %w", err)
 		}
 	}

@@ -5,13 +5,12 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 
-	"github.com/millrace/millrace/internal/store"
+	"github.com/millrace/millrace/internal/testkit/program"
 )
 
 // startEtcd runs an etcd server and returns its URL.
@@ -33,22 +32,10 @@ func startEtcd(t *testing.T, host string) string {
 	case <-server.Server.ReadyNotify():
 	case err := <-server.Err():
 		t.Fatal(err)
-	case <-time.After(patience):
-		t.Fatalf("etcd not ready after %s", patience)
+	case <-time.After(program.Patience):
+		t.Fatalf("etcd not ready after %s", program.Patience)
 	}
 	return client.String()
-}
-
-// needLibrary skips where the flow store's engine was not fetched.
-func needLibrary(t *testing.T) {
-	t.Helper()
-	path := os.Getenv(store.LibraryVariable)
-	if path == "" {
-		path = filepath.Join("..", "..", ".cache", "chdb", "node_modules", "@chdb", "lib-linux-x64-gnu", "libchdb.so")
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("libchdb.so is missing (%v): run 'make setup', or set %s to its path", err, store.LibraryVariable)
-	}
 }
 
 // ownHost is a loopback address for this test alone: other programs, and the

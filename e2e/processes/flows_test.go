@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/testkit/program"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
@@ -52,7 +53,7 @@ func (p *plane) top() *connect.Request[flowv1.TopRequest] {
 func (p *plane) waitStored(t *testing.T, transfers ...transfer) {
 	t.Helper()
 	var got []*flowv1.PairBytes
-	until(t, fmt.Sprintf("%d transfers are stored", len(transfers)), func() (bool, any) {
+	program.Until(t, fmt.Sprintf("%d transfers are stored", len(transfers)), func() (bool, any) {
 		top, err := p.store.Top(t.Context(), p.top())
 		if err != nil {
 			return false, err
@@ -97,7 +98,7 @@ func (p *plane) grpcStore() flowv1connect.FlowStoreServiceClient {
 func (p *plane) waitMetric(t *testing.T, service, metric string, value int) {
 	t.Helper()
 	want := fmt.Sprintf("%s %d", metric, value)
-	until(t, want, func() (bool, any) {
+	program.Until(t, want, func() (bool, any) {
 		r, err := http.Get(p.url(service) + "/metrics")
 		if err != nil {
 			return false, err

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/testkit/program"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -57,7 +58,7 @@ func (p *plane) tellNetwork(t *testing.T) {
 	if err := b.Publish(t.Context(), bus.TopicTopology, "0.0.0.0", p.network()); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "paths knows both routers", func() (bool, any) {
+	program.Until(t, "paths knows both routers", func() (bool, any) {
 		r, err := p.paths.Topology(t.Context(), connect.NewRequest(&pathsv1.TopologyRequest{}))
 		if err != nil {
 			return false, err

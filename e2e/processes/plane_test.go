@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/testkit/kafka"
+	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/event/v1/eventv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -23,7 +24,7 @@ import (
 type plane struct {
 	dir, host string
 	kafka     string
-	running   map[string]*process
+	running   map[string]*program.Process
 
 	// begin is when transfers start: 10 s into a whole minute, so that each lies in one interval.
 	begin    time.Time
@@ -44,17 +45,17 @@ var exporter = netip.MustParseAddr("127.0.0.1")
 
 func newPlane(t *testing.T) *plane {
 	t.Helper()
-	needLibrary(t)
+	program.NeedLibrary(t)
 	begin := time.Now().Add(-3 * time.Minute).Truncate(time.Minute).Add(10 * time.Second)
-	p := &plane{dir: t.TempDir(), host: ownHost(), running: map[string]*process{}, begin: begin, boot: begin.Add(-time.Hour)}
+	p := &plane{dir: t.TempDir(), host: ownHost(), running: map[string]*program.Process{}, begin: begin, boot: begin.Add(-time.Hour)}
 	p.kafka = kafka.Start(t).Addr
 	writeConfig(t, p.dir, p.host, p.kafka, startEtcd(t, p.host))
 	t.Cleanup(func() { p.stop(t) })
 	for name := range ports {
-		p.running[name] = startProcess(t, p.dir, name)
+		p.running[name] = program.Start(t, p.dir, name, program.Path, "serve", name, "--config", filepath.Join(p.dir, "millrace.yaml"))
 	}
 	for name, process := range p.running {
-		process.waitReady(t, p.url(name))
+		process.WaitReady(t, p.url(name))
 	}
 	p.dial(t)
 	return p
@@ -82,31 +83,31 @@ func (p *plane) url(name string) string { return fmt.Sprintf("http://%s:%d", p.h
 // start starts a process again under its name.
 func (p *plane) start(t *testing.T, name string) {
 	t.Helper()
-	p.running[name] = startProcess(t, p.dir, name)
-	p.running[name].waitReady(t, p.url(name))
+	p.running[name] = program.Start(t, p.dir, name, program.Path, "serve", name, "--config", filepath.Join(p.dir, "millrace.yaml"))
+	p.running[name].WaitReady(t, p.url(name))
 }
 
 // kill gives a process no chance to finish anything.
 func (p *plane) kill(t *testing.T, name string) {
 	t.Helper()
-	p.running[name].signal(t, syscall.SIGKILL)
+	p.running[name].Signal(t, syscall.SIGKILL)
 }
 
 // stop asks every process to stop, all at once as a host that shuts down does.
 func (p *plane) stop(t *testing.T) {
 	t.Helper()
 	for _, process := range p.running {
-		_ = process.cmd.Process.Signal(syscall.SIGTERM) // waited for below
+		process.Ask(syscall.SIGTERM)
 	}
 	begin := time.Now()
 	for name, process := range p.running {
-		process.signal(t, syscall.SIGTERM)
+		process.Signal(t, syscall.SIGTERM)
 		t.Logf("%s stopped within %s", name, time.Since(begin).Round(time.Millisecond))
-		if code := process.cmd.ProcessState.ExitCode(); code != 0 {
-			t.Errorf("%s: %s after SIGTERM, want exit status 0\n%s", name, process.cmd.ProcessState, process.tail())
+		if code := process.State().ExitCode(); code != 0 {
+			t.Errorf("%s: %s after SIGTERM, want exit status 0\n%s", name, process.State(), process.Tail())
 		}
 		if t.Failed() {
-			t.Logf("%s said at the end (%s):\n%s", name, filepath.Base(process.log), process.tail())
+			t.Logf("%s said at the end (%s):\n%s", name, filepath.Base(process.Log), process.Tail())
 		}
 	}
 }

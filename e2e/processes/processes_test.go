@@ -9,37 +9,13 @@
 package processes
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/program"
 )
 
-// program is the binary under test.
-var program = os.Getenv("MILLRACE_BINARY")
-
-func TestMain(m *testing.M) { os.Exit(withProgram(m.Run)) }
-
-func withProgram(run func() int) int {
-	if program != "" {
-		return run()
-	}
-	dir, err := os.MkdirTemp("", "millrace-processes-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "millrace")
-	build := exec.Command("go", "build", "-o", program, "../../cmd/millrace")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build millrace: %v\n%s", err, out)
-		return 1
-	}
-	return run()
-}
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 // One transfer goes all the way through ten processes, as far as it can where
 // the only router does not answer.

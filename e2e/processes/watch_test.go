@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/testkit/program"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -54,7 +55,7 @@ func (w *watcher) check(t *testing.T, night *alphav1.NightlyResponse, change *pu
 		{Source: "services/push", Code: "change-draft", Subject: change.GetId(), Text: change.GetReason()},
 		{Source: "services/push", Code: "change-failed", Subject: change.GetId(), Text: noTopology},
 	} {
-		until(t, "the event "+want.GetCode()+" is seen", func() (bool, any) {
+		program.Until(t, "the event "+want.GetCode()+" is seen", func() (bool, any) {
 			all := w.seen()
 			for _, e := range all {
 				if e.GetSource() == want.GetSource() && e.GetCode() == want.GetCode() && e.GetSubject() == want.GetSubject() &&

@@ -20,6 +20,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/testkit/program"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
@@ -27,9 +28,9 @@ import (
 const policy = "policy: shares\nvpns: [{name: vpn1, weight: %d}, {name: vpn2, weight: %d}]\n"
 
 func TestWeightsGoAllTheWay(t *testing.T) {
-	needLibrary(t)
+	program.NeedLibrary(t)
 	p := newPlane(t)
-	p.net.write("policies/shares.yaml", fmt.Sprintf(policy, 1, 4))
+	p.net.Write("policies/shares.yaml", fmt.Sprintf(policy, 1, 4))
 	p.start("up")
 	p.start("pe1")
 	p.start("pe2")
@@ -38,7 +39,7 @@ func TestWeightsGoAllTheWay(t *testing.T) {
 	p.net.send(2)
 	p.net.ratio(2.5, 6)
 
-	p.net.write("policies/shares.yaml", fmt.Sprintf(policy, 4, 1))
+	p.net.Write("policies/shares.yaml", fmt.Sprintf(policy, 4, 1))
 	p.allHave(2)
 	p.net.ratio(1/6.0, 1/2.5)
 	p.telemetry()
@@ -46,7 +47,7 @@ func TestWeightsGoAllTheWay(t *testing.T) {
 
 	// An agent that is killed is reported, and a change meanwhile says that it was not reached.
 	p.kill("pe1")
-	until(t, "pe1 is reported", func() (bool, any) {
+	program.Until(t, "pe1 is reported", func() (bool, any) {
 		pe := p.pe("pe1")
 		return !pe.GetConnected() && pe.GetError() != "", pe
 	})
@@ -61,7 +62,7 @@ func TestWeightsGoAllTheWay(t *testing.T) {
 	// Without the control plane the agent comes back with the weights it had, by itself.
 	p.kill("up")
 	p.start("pe1")
-	until(t, "pe1 answers with the weights it had", func() (bool, any) {
+	program.Until(t, "pe1 answers with the weights it had", func() (bool, any) {
 		r, err := p.agents["pe1"].Weights(t.Context(), connect.NewRequest(&vpnv1.WeightsRequest{}))
 		if err != nil {
 			return false, err
@@ -82,7 +83,7 @@ func TestWeightsGoAllTheWay(t *testing.T) {
 // telemetry waits until flows and fairness are stored as they were.
 func (p *plane) telemetry() {
 	p.t.Helper()
-	until(p.t, "the store has the flows", func() (bool, any) {
+	program.Until(p.t, "the store has the flows", func() (bool, any) {
 		now := time.Now()
 		r, err := p.store.VpnSeries(p.t.Context(), connect.NewRequest(&flowv1.VpnSeriesRequest{From: timestamppb.New(now.Add(-3 * time.Second)), To: timestamppb.New(now)}))
 		if err != nil {
@@ -129,7 +130,7 @@ func (p *plane) lists() {
 // cli runs a command in a node and gives what it said and its exit code.
 func (p *plane) cli(node string, args ...string) (string, int) {
 	p.t.Helper()
-	out, err := exec.Command("ip", append([]string{"netns", "exec", p.net.ns(node), program}, args...)...).CombinedOutput()
+	out, err := exec.Command("ip", append([]string{"netns", "exec", p.net.NS(node), program.Path}, args...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		p.t.Fatal(err)
@@ -158,10 +159,10 @@ func (p *plane) pe(name string) *vpnv1.Pe {
 // allHave waits until both PEs have a version.
 func (p *plane) allHave(version uint64) {
 	p.t.Helper()
-	until(p.t, fmt.Sprintf("both PEs have version %d", version), func() (bool, any) {
+	program.Until(p.t, fmt.Sprintf("both PEs have version %d", version), func() (bool, any) {
 		for name, process := range p.running {
-			if process.ended() {
-				p.t.Fatalf("%s ended:\n%s", name, process.tail())
+			if process.Ended() {
+				p.t.Fatalf("%s ended:\n%s", name, process.Tail())
 			}
 		}
 		r, err := p.vpn.Weights(p.t.Context(), connect.NewRequest(&vpnv1.WeightsRequest{}))
@@ -180,6 +181,6 @@ func (p *plane) allHave(version uint64) {
 
 func (p *plane) kill(name string) {
 	p.t.Helper()
-	p.running[name].signal(p.t, syscall.SIGKILL)
+	p.running[name].Signal(p.t, syscall.SIGKILL)
 	delete(p.running, name)
 }

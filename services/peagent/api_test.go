@@ -18,7 +18,7 @@ import (
 
 func TestAPI(t *testing.T) {
 	n := newNetwork(t, 2)
-	policy := n.write("weights.yaml", "policy: p\nvpns: [{name: vpn1, weight: 3}]\n")
+	policy := n.Write("weights.yaml", "policy: p\nvpns: [{name: vpn1, weight: 3}]\n")
 	a := n.start(1, func(c *Configuration) { c.Weights = policy })
 	mux := http.NewServeMux()
 	mux.Handle(a.Handler())

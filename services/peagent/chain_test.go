@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/services/peagent/law"
+	"github.com/millrace/millrace/internal/testkit/vpnnet"
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // newChain is figure 7 of paper 001, with plain routes in the place of LSPs:
@@ -20,20 +20,20 @@ import (
 // VPN 1 runs from PE1 to PE4, VPN 2 from PE1 to PE2, VPN 3 from PE2 to PE3, VPN 4 from PE3 to PE4.
 func newChain(t testing.TB, b3 int) *network {
 	t.Helper()
-	n := &network{t: t, id: fmt.Sprintf("mpc%d-%d", os.Getpid(), networks.Add(1)), vpns: 4, dir: t.TempDir()}
-	n.node("left")
-	n.node("right")
+	n := &network{vpnnet.Bare(t, 4)}
+	n.Node("left")
+	n.Node("right")
 	for i := 1; i <= 4; i++ {
-		n.node(fmt.Sprint("p", i))
-		n.node(fmt.Sprint("pe", i))
-		n.in(fmt.Sprint("pe", i), "ip", "addr", "add", fmt.Sprintf("10.255.0.%d/32", i), "dev", "lo")
-		n.cable(fmt.Sprint("pe", i), "core", fmt.Sprintf("10.0.%d.1/24", i), fmt.Sprint("p", i), "pe", fmt.Sprintf("10.0.%d.2/24", i))
-		n.in(fmt.Sprint("pe", i), "ip", "route", "add", "default", "via", fmt.Sprintf("10.0.%d.2", i))
+		n.Node(fmt.Sprint("p", i))
+		n.Node(fmt.Sprint("pe", i))
+		n.In(fmt.Sprint("pe", i), "ip", "addr", "add", fmt.Sprintf("10.255.0.%d/32", i), "dev", "lo")
+		n.Cable(fmt.Sprint("pe", i), "core", fmt.Sprintf("10.0.%d.1/24", i), fmt.Sprint("p", i), "pe", fmt.Sprintf("10.0.%d.2/24", i))
+		n.In(fmt.Sprint("pe", i), "ip", "route", "add", "default", "via", fmt.Sprintf("10.0.%d.2", i))
 	}
 	for i, rate := range []int{20, 10, b3} {
 		a, b := fmt.Sprint("p", i+1), fmt.Sprint("p", i+2)
-		n.cable(a, "next", fmt.Sprintf("10.0.%d.1/24", 10+i), b, "back", fmt.Sprintf("10.0.%d.2/24", 10+i))
-		n.in(a, "tc", "qdisc", "add", "dev", "next", "root", "tbf", "rate", fmt.Sprintf("%dmbit", rate), "burst", "5k", "limit", "303000")
+		n.Cable(a, "next", fmt.Sprintf("10.0.%d.1/24", 10+i), b, "back", fmt.Sprintf("10.0.%d.2/24", 10+i))
+		n.In(a, "tc", "qdisc", "add", "dev", "next", "root", "tbf", "rate", fmt.Sprintf("%dmbit", rate), "burst", "5k", "limit", "303000")
 	}
 	// Who is behind which PE.
 	ends := [][2]int{{1, 4}, {1, 2}, {2, 3}, {3, 4}}
@@ -45,8 +45,8 @@ func newChain(t testing.TB, b3 int) *network {
 		vpn := i + 1
 		for side, node := range []string{"left", "right"} {
 			pe := fmt.Sprint("pe", e[side])
-			n.cable(node, fmt.Sprint("c", vpn), fmt.Sprintf("10.%d.%d.2/24", side+1, vpn), pe, fmt.Sprint("c", vpn), fmt.Sprintf("10.%d.%d.1/24", side+1, vpn))
-			n.in(node, "ip", "route", "add", fmt.Sprintf("10.%d.%d.0/24", 2-side, vpn), "via", fmt.Sprintf("10.%d.%d.1", side+1, vpn))
+			n.Cable(node, fmt.Sprint("c", vpn), fmt.Sprintf("10.%d.%d.2/24", side+1, vpn), pe, fmt.Sprint("c", vpn), fmt.Sprintf("10.%d.%d.1/24", side+1, vpn))
+			n.In(node, "ip", "route", "add", fmt.Sprintf("10.%d.%d.0/24", 2-side, vpn), "via", fmt.Sprintf("10.%d.%d.1", side+1, vpn))
 			behind[e[side]] = append(behind[e[side]], fmt.Sprintf("10.%d.%d.0/24", side+1, vpn))
 		}
 	}
@@ -59,11 +59,10 @@ func newChain(t testing.TB, b3 int) *network {
 				via = fmt.Sprintf("10.0.%d.1", 8+p)
 			}
 			for _, prefix := range prefixes {
-				n.in(fmt.Sprint("p", p), "ip", "route", "add", prefix, "via", via)
+				n.In(fmt.Sprint("p", p), "ip", "route", "add", prefix, "via", via)
 			}
 		}
 	}
-	n.pins()
 	return n
 }
 
@@ -75,10 +74,10 @@ func (n *network) chainAgents(weights []float64, mode string) {
 	for i, w := range weights {
 		text += fmt.Sprintf("  - {name: vpn%d, weight: %g}\n", i+1, w)
 	}
-	policy := n.write("weights.yaml", text)
+	policy := n.Write("weights.yaml", text)
 	for pe := 1; pe <= 4; pe++ {
 		c := DefaultConfiguration()
-		c.PE, c.Core, c.Keys, c.Pins = address(pe), []string{"core"}, filepath.Join(n.dir, "keys"), fmt.Sprintf("%s/bpf/pe%d", n.dir, pe)
+		c.PE, c.Core, c.Keys, c.Pins = address(pe), []string{"core"}, filepath.Join(n.Dir, "keys"), fmt.Sprintf("%s/bpf/pe%d", n.Dir, pe)
 		c.Flows, c.Prefixes, c.Weights, c.Mode = 64, 64, policy, mode
 		c.Law.A, c.Law.B = 0.5, 0.05
 		for i, e := range ends {
@@ -95,11 +94,11 @@ func (n *network) chainAgents(weights []float64, mode string) {
 			}
 		}
 		if err := c.Validate(); err != nil {
-			n.t.Fatal(err)
+			n.T.Fatal(err)
 		}
-		a := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(n.t.Output(), nil))})
-		n.within(fmt.Sprint("pe", pe), func() error { return a.Start(n.t.Context()) })
-		n.t.Cleanup(func() { _ = a.Stop(n.t.Context()) })
+		a := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(n.T.Output(), nil))})
+		n.Within(fmt.Sprint("pe", pe), func() error { return a.Start(n.T.Context()) })
+		n.T.Cleanup(func() { _ = a.Stop(n.T.Context()) })
 	}
 }
 
@@ -114,9 +113,9 @@ func TestSeveralBottlenecks(t *testing.T) {
 	var late []float64
 	for i := range 12 {
 		x := n.throughput(2 * time.Second)
-		t.Logf("%2d s: F %.3f, %.2f Mbit/s", 2*i, law.Fairness(x, weights), x)
+		t.Logf("%2d s: F %.3f, %.2f Mbit/s", 2*i, vpnshare.Fairness(x, weights), x)
 		if i >= 6 {
-			late = append(late, law.Fairness(x, weights))
+			late = append(late, vpnshare.Fairness(x, weights))
 		}
 	}
 	mean := 0.0

@@ -19,7 +19,7 @@ func (n *network) dialer(node string, d *net.Dialer) func(context.Context, strin
 		done := make(chan result)
 		go func() {
 			runtime.LockOSThread() // the thread is not given back
-			h, err := netns.GetFromName(n.ns(node))
+			h, err := netns.GetFromName(n.NS(node))
 			if err == nil {
 				err = netns.Set(h)
 				h.Close()

@@ -53,7 +53,7 @@ func (c *controlled) client(t *testing.T, signer *pki.Authority) *http.Client {
 
 func (c *controlled) start(t *testing.T) {
 	t.Helper()
-	file := c.n.write("weights.yaml", "policy: own\nvpns: [{name: vpn1, weight: 3}]\n")
+	file := c.n.Write("weights.yaml", "policy: own\nvpns: [{name: vpn1, weight: 3}]\n")
 	c.agent = c.n.start(1, func(cfg *Configuration) {
 		cfg.Weights = file
 		cfg.Control = Control{Listen: controlAddress, CA: c.ca.CA}

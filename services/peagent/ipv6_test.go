@@ -23,14 +23,14 @@ func TestIPv6IsControlled(t *testing.T) {
 		"p": {{"2001:db8:1::/64", "2001:db8:a::1"}, {"2001:db8:2::/64", "2001:db8:b::1"}},
 	}
 	for node, list := range address {
-		n.in(node, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=0", "net.ipv6.conf.default.disable_ipv6=0", "net.ipv6.conf.all.forwarding=1")
+		n.In(node, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=0", "net.ipv6.conf.default.disable_ipv6=0", "net.ipv6.conf.all.forwarding=1")
 		for _, a := range list {
-			n.in(node, "ip", "addr", "add", a[1], "dev", a[0], "nodad")
+			n.In(node, "ip", "addr", "add", a[1], "dev", a[0], "nodad")
 		}
 	}
 	for node, list := range routes {
 		for _, r := range list {
-			n.in(node, "ip", "-6", "route", "add", r[0], "via", r[1])
+			n.In(node, "ip", "-6", "route", "add", r[0], "via", r[1])
 		}
 	}
 	with := func(pe int) func(*Configuration) {
@@ -39,7 +39,7 @@ func TestIPv6IsControlled(t *testing.T) {
 		}
 	}
 	pe1, pe2 := n.start(1, with(1)), n.start(2, with(2))
-	n.in("left", "ping", "-6", "-c", "100", "-i", "0.01", "-W", "1", "2001:db8:2::2")
+	n.In("left", "ping", "-6", "-c", "100", "-i", "0.01", "-W", "1", "2001:db8:2::2")
 	time.Sleep(300 * time.Millisecond)
 	for i, a := range []*Agent{pe1, pe2} {
 		f := a.Flows()

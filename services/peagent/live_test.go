@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/services/peagent/law"
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // arrivals are octets that reached the far PE's customers of each VPN, from the counters its programs keep.
 func (n *network) arrivals(far *Agent) []float64 {
-	out := make([]float64, n.vpns)
+	out := make([]float64, n.VPNs)
 	far.mu.Lock()
 	defer far.mu.Unlock()
 	for s := range far.reg.flows {
@@ -75,7 +75,7 @@ func TestALiveWeightTakesTenRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := n.windows(far, rtt, 20)
-		first, second := law.Fairness(sum(all[:10]), weights), law.Fairness(sum(all[10:]), weights)
+		first, second := vpnshare.Fairness(sum(all[:10]), weights), vpnshare.Fairness(sum(all[10:]), weights)
 		t.Logf("weights %v, round trips of %s: F %.3f up to the tenth, %.3f up to the twentieth", weights, rtt.Round(time.Microsecond), first, second)
 		early, late = early+first/changes, late+second/changes
 		weights[0], weights[1], weights[2] = weights[1], weights[2], weights[0]
@@ -101,8 +101,8 @@ func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 	time.Sleep(6 * time.Second)
 	const tenth = 100 * time.Millisecond
 	quiet := n.windows(far, tenth, 60)
-	block := func() { n.in("p", "ip", "rule", "add", "pref", "10", "ipproto", "udp", "dport", "4756", "blackhole") }
-	open := func() { n.in("p", "ip", "rule", "del", "pref", "10") }
+	block := func() { n.In("p", "ip", "rule", "add", "pref", "10", "ipproto", "udp", "dport", "4756", "blackhole") }
+	open := func() { n.In("p", "ip", "rule", "del", "pref", "10") }
 	before := near.Flows()
 	var lossy [][]float64
 	for range 10 {
@@ -125,14 +125,14 @@ func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 	for i, f := range near.Flows() {
 		timeouts += f.Timeouts - before[i].Timeouts
 	}
-	t.Logf("%.1f Mbit/s before, %.1f with bursts of loss, %.1f in the worst tenth of a second; %d time-outs; F %.3f", total(quiet), total(lossy), least, timeouts, law.Jain(sum(lossy)))
+	t.Logf("%.1f Mbit/s before, %.1f with bursts of loss, %.1f in the worst tenth of a second; %d time-outs; F %.3f", total(quiet), total(lossy), least, timeouts, vpnshare.Jain(sum(lossy)))
 	if timeouts == 0 {
 		t.Error("no time-out: management packets were not lost")
 	}
 	if total(lossy) < 0.85*total(quiet) || least < 0.5*total(quiet) {
 		t.Errorf("%.1f Mbit/s, %.1f at worst; it was %.1f", total(lossy), least, total(quiet))
 	}
-	if f := law.Jain(sum(lossy)); f < 0.95 {
+	if f := vpnshare.Jain(sum(lossy)); f < 0.95 {
 		t.Errorf("F %.3f", f)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/services/peagent/law"
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // BenchmarkOverload: five VPNs with the weights of paper 001's table I offer 3
@@ -25,7 +25,7 @@ func BenchmarkOverload(b *testing.B) {
 				policy += fmt.Sprintf("  - {name: vpn%d, weight: %g}\n", i+1, w)
 				bits[i] = offered / float64(len(weights))
 			}
-			change := func(c *Configuration) { c.Weights = n.write("weights.yaml", policy) }
+			change := func(c *Configuration) { c.Weights = n.Write("weights.yaml", policy) }
 			var w *tunnel
 			if wanted("wireguard-go") {
 				w = n.tunnel(wireguardGo(b))
@@ -51,9 +51,9 @@ func BenchmarkOverload(b *testing.B) {
 				}
 				fmt.Printf("    offered %.2f Gbit/s, delivered by VPN %s Gbit/s, of weights %v\n", sent, perVPN(x), weights)
 				if core == "" {
-					return x.gbits(), law.Jain(x.octets) // what everybody offers gets through: weights have nothing to say
+					return x.gbits(), vpnshare.Jain(x.octets) // what everybody offers gets through: weights have nothing to say
 				}
-				return x.gbits(), law.Fairness(x.octets, weights)
+				return x.gbits(), vpnshare.Fairness(x.octets, weights)
 			})
 		})
 	}

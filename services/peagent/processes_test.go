@@ -161,25 +161,25 @@ type process struct {
 
 // process starts this test binary in a node's namespace; first is where its first answer goes.
 func (n *network) process(node, role string, arguments, first any) *process {
-	n.t.Helper()
-	cmd := exec.Command("ip", "netns", "exec", n.ns(node), os.Args[0])
+	n.T.Helper()
+	cmd := exec.Command("ip", "netns", "exec", n.NS(node), os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
-	p := &process{t: n.t, name: role + " in " + node, cmd: cmd, in: in, out: json.NewDecoder(out)}
-	n.t.Cleanup(p.end)
+	p := &process{t: n.T, name: role + " in " + node, cmd: cmd, in: in, out: json.NewDecoder(out)}
+	n.T.Cleanup(p.end)
 	if err := json.NewEncoder(in).Encode(arguments); err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
 	p.answer(first)
 	return p

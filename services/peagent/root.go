@@ -13,12 +13,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/millrace/millrace/internal/vpnshare"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/services/peagent/bpf"
 	"github.com/millrace/millrace/services/peagent/datapath"
 	"github.com/millrace/millrace/services/peagent/law"
 	"github.com/millrace/millrace/services/peagent/management"
-	"github.com/millrace/millrace/services/peagent/weights"
 )
 
 // Dependencies of the agent.
@@ -47,7 +47,7 @@ type Agent struct {
 	mu       sync.Mutex
 	requests *requests
 	keys     *management.Keyring
-	policy   weights.Policy
+	policy   vpnshare.Policy
 	version  *vpnv1.Version // of the weights a control plane installed; nil: none
 	reg      registry
 	pinned   map[bpf.PePeer]uint32 // slots of an earlier agent
@@ -74,7 +74,7 @@ type Agent struct {
 func New(cfg Configuration, d Dependencies) *Agent {
 	a := &Agent{
 		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Metrics, reg: newRegistry(len(cfg.VPNs), cfg.Flows),
-		notes: map[netip.Addr]peerNote{}, silent: map[[4]byte]uint64{}, policy: weights.Policy{Criterion: weights.Equal, Weights: map[string]float64{}},
+		notes: map[netip.Addr]peerNote{}, silent: map[[4]byte]uint64{}, policy: vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -121,7 +121,7 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	}
 	newer(a.cfg.Keys, &a.keysRead)
 	if a.cfg.Weights != "" {
-		if a.policy, err = weights.Load(a.cfg.Weights); err != nil {
+		if a.policy, err = loadWeights(a.cfg.Weights); err != nil {
 			return err
 		}
 		newer(a.cfg.Weights, &a.weightsRead)

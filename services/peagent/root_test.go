@@ -6,6 +6,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/millrace/millrace/internal/vpnshare"
 	"github.com/millrace/millrace/services/peagent/bpf"
 	"github.com/millrace/millrace/services/peagent/law"
 )
@@ -13,7 +14,7 @@ import (
 // TestWeightsAreKept: TCP of three VPNs through one bottleneck, weights 1, 2 and 4; then other weights, live.
 func TestWeightsAreKept(t *testing.T) {
 	n := newNetwork(t, 3)
-	weights := n.write("weights.yaml", "policy: test\nvpns: [{name: vpn1, weight: 1}, {name: vpn2, weight: 2}, {name: vpn3, weight: 4}]\n")
+	weights := n.Write("weights.yaml", "policy: test\nvpns: [{name: vpn1, weight: 1}, {name: vpn2, weight: 2}, {name: vpn3, weight: 4}]\n")
 	pe1 := n.start(1, func(c *Configuration) { c.Weights = weights })
 	n.start(2, nil)
 	for vpn := 1; vpn <= 3; vpn++ {
@@ -21,11 +22,11 @@ func TestWeightsAreKept(t *testing.T) {
 	}
 	time.Sleep(6 * time.Second)
 	x := n.throughput(8 * time.Second)
-	t.Logf("Mbit/s %.1f, F %.3f", x, law.Fairness(x, []float64{1, 2, 4}))
+	t.Logf("Mbit/s %.1f, F %.3f", x, vpnshare.Fairness(x, []float64{1, 2, 4}))
 	for _, f := range pe1.Flows() {
 		t.Logf("%+v", f)
 	}
-	if f := law.Fairness(x, []float64{1, 2, 4}); f < 0.95 {
+	if f := vpnshare.Fairness(x, []float64{1, 2, 4}); f < 0.95 {
 		t.Errorf("F %.3f: %.1f Mbit/s", f, x)
 	}
 	if sum := x[0] + x[1] + x[2]; sum < 85 {
@@ -36,8 +37,8 @@ func TestWeightsAreKept(t *testing.T) {
 	}
 	time.Sleep(2 * time.Second)
 	x = n.throughput(4 * time.Second)
-	t.Logf("Mbit/s %.1f, F %.3f", x, law.Fairness(x, []float64{4, 2, 1}))
-	if f := law.Fairness(x, []float64{4, 2, 1}); f < 0.95 {
+	t.Logf("Mbit/s %.1f, F %.3f", x, vpnshare.Fairness(x, []float64{4, 2, 1}))
+	if f := vpnshare.Fairness(x, []float64{4, 2, 1}); f < 0.95 {
 		t.Errorf("F %.3f after the change: %.1f Mbit/s", f, x)
 	}
 }
@@ -51,8 +52,8 @@ func TestAFloodGetsNoMore(t *testing.T) {
 	n.iperf(2, "-t", "40", "-u", "-b", "250M", "-l", "1400")
 	time.Sleep(8 * time.Second)
 	x := n.throughput(8 * time.Second)
-	t.Logf("TCP %.1f, flood %.1f Mbit/s: F %.3f", x[0], x[1], law.Jain(x))
-	if law.Jain(x) < 0.95 || x[1] > 65 {
+	t.Logf("TCP %.1f, flood %.1f Mbit/s: F %.3f", x[0], x[1], vpnshare.Jain(x))
+	if vpnshare.Jain(x) < 0.95 || x[1] > 65 {
 		t.Errorf("the flood has %.1f Mbit/s, the other VPN %.1f", x[1], x[0])
 	}
 	for _, f := range pe1.Flows() {
@@ -143,7 +144,7 @@ func TestAPeerWithoutAgentIsLeftAlone(t *testing.T) {
 func TestRemoveLeavesThePortsAsTheyWere(t *testing.T) {
 	n := newNetwork(t, 1)
 	dump := func() string {
-		return n.in("pe1", "tc", "qdisc", "show") + n.in("pe1", "tc", "filter", "show", "dev", "core", "egress") + n.in("pe1", "tc", "filter", "show", "dev", "c1", "ingress")
+		return n.In("pe1", "tc", "qdisc", "show") + n.In("pe1", "tc", "filter", "show", "dev", "core", "egress") + n.In("pe1", "tc", "filter", "show", "dev", "c1", "ingress")
 	}
 	before := dump()
 	a := n.start(1, nil)
@@ -153,7 +154,7 @@ func TestRemoveLeavesThePortsAsTheyWere(t *testing.T) {
 	if err := a.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n.within("pe1", func() error { return Remove(n.config(1)) })
+	n.Within("pe1", func() error { return Remove(n.config(1)) })
 	if after := dump(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
@@ -162,9 +163,9 @@ func TestRemoveLeavesThePortsAsTheyWere(t *testing.T) {
 // TestTableOneBehindHTB: the weights of paper 001's table I and thirty connections per VPN, without and with agents; no propagation delay here.
 func TestTableOneBehindHTB(t *testing.T) {
 	n := newNetwork(t, 5)
-	n.in("p", "tc", "qdisc", "change", "dev", "b", "root", "tbf", "rate", "50mbit", "burst", "20k", "limit", "76000")
+	n.In("p", "tc", "qdisc", "change", "dev", "b", "root", "tbf", "rate", "50mbit", "burst", "20k", "limit", "76000")
 	weights := []float64{1, 2, 2, 3, 4}
-	policy := n.write("weights.yaml", "policy: table-i\nvpns: [{name: vpn1, weight: 1}, {name: vpn2, weight: 2}, {name: vpn3, weight: 2}, {name: vpn4, weight: 3}, {name: vpn5, weight: 4}]\n")
+	policy := n.Write("weights.yaml", "policy: table-i\nvpns: [{name: vpn1, weight: 1}, {name: vpn2, weight: 2}, {name: vpn3, weight: 2}, {name: vpn4, weight: 3}, {name: vpn5, weight: 4}]\n")
 	for vpn := 1; vpn <= 5; vpn++ {
 		n.iperf(vpn, "-t", "90", "-P", "30")
 	}
@@ -172,7 +173,7 @@ func TestTableOneBehindHTB(t *testing.T) {
 		const seconds = 12
 		for range seconds {
 			x := n.throughput(time.Second)
-			mean += law.Fairness(x, weights) / seconds
+			mean += vpnshare.Fairness(x, weights) / seconds
 			for _, v := range x {
 				total += v / seconds
 			}

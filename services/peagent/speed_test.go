@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/vpnshare"
 	"github.com/millrace/millrace/services/peagent/datapath"
-	"github.com/millrace/millrace/services/peagent/law"
 )
 
 var (
@@ -182,7 +182,7 @@ func BenchmarkThroughput(b *testing.B) {
 	takeTurns(b, source, ways, func() (float64, float64) {
 		x := watch(sink, time.Duration(*lasting*float64(time.Second)))
 		fmt.Printf("    %.2f processors busy, %.2f with others' work\n", x.machine, x.nice)
-		return x.gbits(), law.Jain(x.octets)
+		return x.gbits(), vpnshare.Jain(x.octets)
 	})
 }
 
@@ -202,18 +202,18 @@ func modes(b *testing.B) (out []string) {
 
 // htbAlone puts a class per VPN on PE1's core port, without agent and without anything to send packets there but the default class.
 func (n *network) htbAlone(bytesPerSecond float64) func() {
-	n.within("pe1", func() error {
-		s, err := datapath.OpenScheduler("core", datapath.HTB, n.vpns, 128)
+	n.Within("pe1", func() error {
+		s, err := datapath.OpenScheduler("core", datapath.HTB, n.VPNs, 128)
 		if err != nil {
 			return err
 		}
-		for slot := range uint32(n.vpns) {
+		for slot := range uint32(n.VPNs) {
 			s.SetRate(slot, bytesPerSecond)
 		}
 		defer s.Close()
 		return s.Flush()
 	})
-	return func() { n.within("pe1", func() error { return datapath.CloseScheduler("core") }) }
+	return func() { n.Within("pe1", func() error { return datapath.CloseScheduler("core") }) }
 }
 
 // controlled is the agents of a mode on both PEs.

@@ -3,6 +3,7 @@ package peagent
 import (
 	"net/netip"
 
+	"github.com/millrace/millrace/internal/vpnshare"
 	"github.com/millrace/millrace/services/peagent/datapath"
 	"github.com/millrace/millrace/services/peagent/law"
 )
@@ -62,7 +63,7 @@ func (a *Agent) fairness() (f, jain float64) {
 			x, r = append(x, flow.bits), append(r, flow.Weight)
 		}
 	}
-	return law.Fairness(x, r), law.Jain(x)
+	return vpnshare.Fairness(x, r), vpnshare.Jain(x)
 }
 
 // sample takes each flow's throughput since the last sample.

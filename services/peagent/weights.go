@@ -7,10 +7,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/vpnshare"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/services/peagent/law"
 	"github.com/millrace/millrace/services/peagent/management"
-	"github.com/millrace/millrace/services/peagent/weights"
 )
 
 // weight of a VPN, by the policy; 1 where it says nothing.
@@ -32,8 +32,8 @@ func (a *Agent) SetWeights(changed map[string]float64) error {
 		if !names[name] {
 			return fmt.Errorf("no VPN here is called %s", name)
 		}
-		if !(w > 0 && w <= weights.Max) {
-			return fmt.Errorf("weight %g of VPN %s: use more than 0 and at most %g", w, name, float64(weights.Max))
+		if !(w > 0 && w <= vpnshare.MaxWeight) {
+			return fmt.Errorf("weight %g of VPN %s: use more than 0 and at most %g", w, name, float64(vpnshare.MaxWeight))
 		}
 	}
 	a.mu.Lock()
@@ -66,10 +66,10 @@ func (a *Agent) reweigh() {
 }
 
 // Weights are what is in force.
-func (a *Agent) Weights() weights.Policy {
+func (a *Agent) Weights() vpnshare.Policy {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := weights.Policy{Name: a.policy.Name, Criterion: a.policy.Criterion, Weights: map[string]float64{}}
+	p := vpnshare.Policy{Name: a.policy.Name, Criterion: a.policy.Criterion, Weights: map[string]float64{}}
 	for i, v := range a.cfg.VPNs {
 		p.Weights[v.Name] = a.weight(i)
 	}
@@ -99,7 +99,7 @@ func (a *Agent) reload() {
 }
 
 func (a *Agent) reloadWeights() error {
-	p, err := weights.Load(a.cfg.Weights)
+	p, err := loadWeights(a.cfg.Weights)
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,23 @@ func (a *Agent) reloadWeights() error {
 	a.policy = p
 	a.reweigh()
 	return nil
+}
+
+// loadWeights reads a policy file that needs no control plane: the links must be in it, since an agent knows no topology.
+func loadWeights(path string) (vpnshare.Policy, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return vpnshare.Policy{}, fmt.Errorf("read weights: %w", err)
+	}
+	f, err := vpnshare.Parse(raw)
+	if err != nil {
+		return vpnshare.Policy{}, fmt.Errorf("weights %s: %w", path, err)
+	}
+	p, err := f.Compile(nil)
+	if err != nil {
+		return vpnshare.Policy{}, fmt.Errorf("weights %s: %w", path, err)
+	}
+	return p, nil
 }
 
 func (a *Agent) report(what string, err error) {

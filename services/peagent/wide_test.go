@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/millrace/millrace/internal/testkit/vpnnet"
 )
 
 // wide is a network of many customer ports:
@@ -21,25 +23,25 @@ import (
 // a tunnel's overhead costs no fragmentation.
 func wide(t testing.TB, vpns int, bottleneck string) *network {
 	t.Helper()
-	n := &network{t: t, id: fmt.Sprintf("mpw%d-%d", os.Getpid(), networks.Add(1)), vpns: vpns, dir: t.TempDir()}
+	n := &network{vpnnet.Bare(t, vpns)}
 	nodes := []string{"left", "pe1", "pe2", "right"}
 	if bottleneck != "" {
 		nodes = append(nodes, "p")
 	}
 	lines := map[string]*strings.Builder{"": {}}
 	for _, node := range nodes {
-		n.run("ip", "netns", "add", n.ns(node))
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.ns(node)).Run() })
-		n.in(node, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.ip_forward=1",
+		n.Run("ip", "netns", "add", n.NS(node))
+		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.NS(node)).Run() })
+		n.In(node, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.ip_forward=1",
 			"net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
 		lines[node] = &strings.Builder{}
 	}
 	say := func(node, format string, args ...any) { fmt.Fprintf(lines[node], format+"\n", args...) }
 	if bottleneck == "" {
-		say("", "link add name core mtu 1600 netns %s type veth peer name core mtu 1600 netns %s", n.ns("pe1"), n.ns("pe2"))
+		say("", "link add name core mtu 1600 netns %s type veth peer name core mtu 1600 netns %s", n.NS("pe1"), n.NS("pe2"))
 	} else {
-		say("", "link add name core mtu 1600 netns %s type veth peer name a mtu 1600 netns %s", n.ns("pe1"), n.ns("p"))
-		say("", "link add name b mtu 1600 netns %s type veth peer name core mtu 1600 netns %s", n.ns("p"), n.ns("pe2"))
+		say("", "link add name core mtu 1600 netns %s type veth peer name a mtu 1600 netns %s", n.NS("pe1"), n.NS("p"))
+		say("", "link add name b mtu 1600 netns %s type veth peer name core mtu 1600 netns %s", n.NS("p"), n.NS("pe2"))
 		say("p", "address add 10.0.1.254/24 dev a\naddress add 10.0.2.254/24 dev b\nlink set dev a up\nlink set dev b up")
 		say("p", "route add 10.1.0.0/16 via 10.0.1.1\nroute add 10.2.0.0/16 via 10.0.2.1\nroute add 10.255.0.1 via 10.0.1.1\nroute add 10.255.0.2 via 10.0.2.1")
 	}
@@ -60,7 +62,7 @@ func wide(t testing.TB, vpns int, bottleneck string) *network {
 			net4 := fmt.Sprintf("10.%d.%d", side+1, i>>6)
 			host := (i & 63) * 4
 			mac := func(end int) string { return fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", side, end, i>>8, i&255) }
-			say("", "link add name c%d address %s netns %s type veth peer name c%d address %s netns %s", i, mac(0), n.ns(ends[0]), i, mac(1), n.ns(ends[1]))
+			say("", "link add name c%d address %s netns %s type veth peer name c%d address %s netns %s", i, mac(0), n.NS(ends[0]), i, mac(1), n.NS(ends[1]))
 			say(ends[0], "address add %s.%d/30 dev c%d\nlink set c%d up\nroute add 10.%d.%d.%d/30 via %s.%d", net4, host+2, i, i, 2-side, i>>6, host, net4, host+1)
 			say(ends[1], "address add %s.%d/30 dev c%d\nlink set c%d up", net4, host+1, i, i)
 			// Neighbours stand fast: the whole machine has room for 1,024 that it has to find.
@@ -74,37 +76,37 @@ func wide(t testing.TB, vpns int, bottleneck string) *network {
 	}
 	if bottleneck != "" {
 		// A token bucket that takes whole super-packets, with 10 ms of queue at 1 Gbit/s.
-		n.in("p", "tc", "qdisc", "add", "dev", "b", "root", "tbf", "rate", bottleneck, "burst", "128k", "limit", "1250000")
+		n.In("p", "tc", "qdisc", "add", "dev", "b", "root", "tbf", "rate", bottleneck, "burst", "128k", "limit", "1250000")
 	}
-	if err := os.Mkdir(n.dir+"/bpf", 0o700); err != nil {
+	if err := os.Mkdir(n.Dir+"/bpf", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("bpf", n.dir+"/bpf", "bpf", 0, ""); err != nil {
+	if err := unix.Mount("bpf", n.Dir+"/bpf", "bpf", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = unix.Unmount(n.dir+"/bpf", 0) })
-	n.write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
+	t.Cleanup(func() { _ = unix.Unmount(n.Dir+"/bpf", 0) })
+	n.Write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
 	return n
 }
 
 // batch gives `ip` many commands at once.
 func (n *network) batch(node, commands string) {
-	n.t.Helper()
+	n.T.Helper()
 	args := []string{"-batch", "-"}
 	if node != "" {
-		args = append([]string{"-netns", n.ns(node)}, args...)
+		args = append([]string{"-netns", n.NS(node)}, args...)
 	}
 	cmd := exec.Command("ip", args...)
 	cmd.Stdin = strings.NewReader(commands)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		n.t.Fatalf("%s: %v: %s", node, err, out)
+		n.T.Fatalf("%s: %v: %s", node, err, out)
 	}
 }
 
 // wideConfig has a prefix of four addresses per VPN.
 func (n *network) wideConfig(pe int, mode string) Configuration {
 	c := n.config(pe)
-	c.Mode, c.Flows, c.Prefixes = mode, max(64, n.vpns+n.vpns/4), max(64, 2*n.vpns)
+	c.Mode, c.Flows, c.Prefixes = mode, max(64, n.VPNs+n.VPNs/4), max(64, 2*n.VPNs)
 	for i := range c.VPNs {
 		v := i + 1
 		c.VPNs[i].Remotes[0].Prefixes = []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.%d.%d.%d/30", 3-pe, v>>6, (v&63)*4))}
@@ -114,7 +116,7 @@ func (n *network) wideConfig(pe int, mode string) Configuration {
 
 // addresses are the right customers', by VPN.
 func (n *network) addresses() (out []string) {
-	for i := 1; i <= n.vpns; i++ {
+	for i := 1; i <= n.VPNs; i++ {
 		out = append(out, fmt.Sprintf("10.2.%d.%d", i>>6, (i&63)*4+2))
 	}
 	return out
@@ -122,7 +124,7 @@ func (n *network) addresses() (out []string) {
 
 // agents starts both PEs' agents, each a process.
 func (n *network) agents(mode string, change func(*Configuration)) (both [2]*process, first [2]agentReport) {
-	n.t.Helper()
+	n.T.Helper()
 	for i := range both {
 		c := n.wideConfig(i+1, mode)
 		if change != nil {
@@ -135,11 +137,11 @@ func (n *network) agents(mode string, change func(*Configuration)) (both [2]*pro
 
 // remove ends agents and takes everything off the PEs.
 func (n *network) remove(both [2]*process, mode string) (spent time.Duration) {
-	n.t.Helper()
+	n.T.Helper()
 	began := time.Now()
 	for i, p := range both {
 		p.end()
-		n.within(fmt.Sprint("pe", i+1), func() error { return Remove(n.wideConfig(i+1, mode)) })
+		n.Within(fmt.Sprint("pe", i+1), func() error { return Remove(n.wideConfig(i+1, mode)) })
 	}
 	return time.Since(began)
 }

@@ -36,22 +36,22 @@ func wireguardGo(t testing.TB) string {
 
 // tunnel starts it on both PEs; no traffic takes it yet.
 func (n *network) tunnel(program string) *tunnel {
-	n.t.Helper()
+	n.T.Helper()
 	w := &tunnel{n: n}
-	n.t.Cleanup(w.end)
+	n.T.Cleanup(w.end)
 	var keys [2]*ecdh.PrivateKey
 	for i := range keys {
 		var err error
 		if keys[i], err = ecdh.X25519().GenerateKey(rand.Reader); err != nil {
-			n.t.Fatal(err)
+			n.T.Fatal(err)
 		}
 	}
 	for i := range keys {
-		w.names[i] = fmt.Sprintf("wg%d-%d", os.Getpid()%10000, networks.Add(1))
-		cmd := exec.Command("ip", "netns", "exec", n.ns(fmt.Sprint("pe", i+1)), program, "-f", w.names[i])
+		w.names[i] = fmt.Sprintf("wg%d-%d", os.Getpid()%10000, ports.Add(1))
+		cmd := exec.Command("ip", "netns", "exec", n.NS(fmt.Sprint("pe", i+1)), program, "-f", w.names[i])
 		cmd.Env, cmd.Stderr = append(os.Environ(), "LOG_LEVEL=error"), os.Stderr
 		if err := cmd.Start(); err != nil {
-			n.t.Fatal(err)
+			n.T.Fatal(err)
 		}
 		w.cmds = append(w.cmds, cmd)
 		w.configure(i, keys[i], keys[1-i].PublicKey())
@@ -61,7 +61,7 @@ func (n *network) tunnel(program string) *tunnel {
 
 // configure speaks the tunnel's own protocol, so that wg(8) is not needed.
 func (w *tunnel) configure(i int, own *ecdh.PrivateKey, far *ecdh.PublicKey) {
-	w.n.t.Helper()
+	w.n.T.Helper()
 	var c net.Conn
 	var err error
 	for range 100 {
@@ -71,7 +71,7 @@ func (w *tunnel) configure(i int, own *ecdh.PrivateKey, far *ecdh.PublicKey) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	if err != nil {
-		w.n.t.Fatalf("wireguard-go: %v", err)
+		w.n.T.Fatalf("wireguard-go: %v", err)
 	}
 	defer c.Close()
 	fmt.Fprintf(c, "set=1\nprivate_key=%s\nlisten_port=51820\npublic_key=%s\nendpoint=10.255.0.%d:51820\nallowed_ip=0.0.0.0/0\n\n",
@@ -79,24 +79,24 @@ func (w *tunnel) configure(i int, own *ecdh.PrivateKey, far *ecdh.PublicKey) {
 	answer := make([]byte, 64)
 	k, err := c.Read(answer)
 	if err != nil && err != io.EOF || !strings.Contains(string(answer[:k]), "errno=0") {
-		w.n.t.Fatalf("configure wireguard-go: %v: %s", err, answer[:k])
+		w.n.T.Fatalf("configure wireguard-go: %v: %s", err, answer[:k])
 	}
-	w.n.in(fmt.Sprint("pe", i+1), "ip", "link", "set", w.names[i], "mtu", "1500", "up")
+	w.n.In(fmt.Sprint("pe", i+1), "ip", "link", "set", w.names[i], "mtu", "1500", "up")
 }
 
 // use sends the customers' traffic through the tunnel.
 func (w *tunnel) use() {
 	for i, name := range w.names {
-		w.n.in(fmt.Sprint("pe", i+1), "ip", "route", "replace", fmt.Sprintf("10.%d.0.0/17", 2-i), "dev", name)
-		w.n.in(fmt.Sprint("pe", i+1), "ip", "route", "replace", fmt.Sprintf("10.%d.128.0/17", 2-i), "dev", name)
+		w.n.In(fmt.Sprint("pe", i+1), "ip", "route", "replace", fmt.Sprintf("10.%d.0.0/17", 2-i), "dev", name)
+		w.n.In(fmt.Sprint("pe", i+1), "ip", "route", "replace", fmt.Sprintf("10.%d.128.0/17", 2-i), "dev", name)
 	}
 }
 
 // leave sends it beside the tunnel again.
 func (w *tunnel) leave() {
 	for i := range w.names {
-		w.n.in(fmt.Sprint("pe", i+1), "ip", "route", "del", fmt.Sprintf("10.%d.0.0/17", 2-i))
-		w.n.in(fmt.Sprint("pe", i+1), "ip", "route", "del", fmt.Sprintf("10.%d.128.0/17", 2-i))
+		w.n.In(fmt.Sprint("pe", i+1), "ip", "route", "del", fmt.Sprintf("10.%d.0.0/17", 2-i))
+		w.n.In(fmt.Sprint("pe", i+1), "ip", "route", "del", fmt.Sprintf("10.%d.128.0/17", 2-i))
 	}
 }
 

@@ -3,6 +3,8 @@ package law
 import (
 	"math"
 	"testing"
+
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // TestALiveWeightTakesEffectWithinTenRoundTrips: beyond the paper, which needed 16 to 32 after a start.
@@ -19,7 +21,7 @@ func TestALiveWeightTakesEffectWithinTenRoundTrips(t *testing.T) {
 	}
 	Reweigh(&m.p, flows, []float64{4, 1, 1, 1, 1})
 	m.run(62) // ten round trips are a second at least; the next whole second counts
-	if f := Fairness(m.throughput(61, 62), m.weights()); f < 0.95 {
+	if f := vpnshare.Fairness(m.throughput(61, 62), m.weights()); f < 0.95 {
 		t.Errorf("F %.3f: %.0f", f, m.throughput(61, 62))
 	}
 }
@@ -168,29 +170,6 @@ func TestDecreaseMakesTheRatioTheWeights(t *testing.T) {
 		if math.Abs(got/f.weight-1) > 1e-9 {
 			t.Errorf("%+v: ratio %g, b %g", f, got, b)
 		}
-	}
-}
-
-func TestFairnessIndices(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		x, r   []float64
-		want   float64
-		jain   float64
-		digits float64
-	}{
-		{"in the ratio of the weights", []float64{1, 2, 3}, []float64{1, 2, 3}, 1, 36.0 / 42, 1e-12},
-		{"one has all", []float64{5, 0, 0, 0}, []float64{1, 1, 1, 1}, 0.25, 0.25, 1e-12},
-		{"nothing moves", []float64{0, 0}, []float64{1, 2}, 1, 1, 1e-12},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := Fairness(c.x, c.r); math.Abs(got-c.want) > c.digits {
-				t.Errorf("F %g, want %g", got, c.want)
-			}
-			if got := Jain(c.x); math.Abs(got-c.jain) > c.digits {
-				t.Errorf("Jain %g, want %g", got, c.jain)
-			}
-		})
 	}
 }
 

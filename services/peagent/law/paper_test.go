@@ -2,10 +2,11 @@ package law
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // packets per second of a line of so many Mbit/s, in full packets.
@@ -42,7 +43,7 @@ func TestOneBottleneckIsSharedByWeight(t *testing.T) {
 					m.begin()
 					m.run(seconds)
 					for from := 5; from < seconds; from++ {
-						mean += Fairness(m.throughput(from, from+1), m.weights()) / repetitions / (seconds - 5)
+						mean += vpnshare.Fairness(m.throughput(from, from+1), m.weights()) / repetitions / (seconds - 5)
 					}
 					for _, x := range m.throughput(10, seconds) {
 						full += x / repetitions
@@ -76,7 +77,7 @@ func TestOneBottleneckWithTCP(t *testing.T) {
 			for _, v := range x {
 				full += v / (0.7 * packets(50))
 			}
-			if f := Fairness(x, m.weights()); f < 0.97 || full < 0.9 {
+			if f := vpnshare.Fairness(x, m.weights()); f < 0.97 || full < 0.9 {
 				t.Errorf("F %.3f, the line %.0f %% full: %.0f", f, 100*full, x)
 			}
 		})
@@ -87,12 +88,12 @@ func TestOneBottleneckWithTCP(t *testing.T) {
 // b = 0.01 for VPN 1, whose price is the highest here and not the lowest.
 func several(t *testing.T, b3 float64) *model {
 	mbps := []float64{20, 10, b3}
-	routes := []Route{{1, []int{0, 1, 2}}, {1, []int{0}}, {1, []int{1}}, {1, []int{2}}}
+	routes := []vpnshare.Route{{Weight: 1, Links: []int{0, 1, 2}}, {Weight: 1, Links: []int{0}}, {Weight: 1, Links: []int{1}}, {Weight: 1, Links: []int{2}}}
 	m := newModel(3)
 	for _, c := range mbps {
 		m.links = append(m.links, &link{rate: packets(c), buffer: 200, delay: 5.06e-6})
 	}
-	share, err := MaxMin(mbps, routes)
+	share, err := vpnshare.MaxMin(mbps, routes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +114,10 @@ func TestSeveralBottlenecksAreMaxMinFair(t *testing.T) {
 				m.edt = edt
 				m.begin()
 				m.run(50)
-				if f := Fairness(m.throughput(20, 50), m.weights()); f < 0.95 {
+				if f := vpnshare.Fairness(m.throughput(20, 50), m.weights()); f < 0.95 {
 					t.Errorf("F %.3f, rates %.0f", f, m.throughput(20, 50))
 				}
-				if f := Fairness(m.throughput(10, 15), m.weights()); f < 0.95 {
+				if f := vpnshare.Fairness(m.throughput(10, 15), m.weights()); f < 0.95 {
 					t.Errorf("F %.3f from 10 to 15 s, rates %.0f", f, m.throughput(10, 15))
 				}
 			})
@@ -146,7 +147,7 @@ func TestAFloodBesideTCP(t *testing.T) {
 				slices.Sort(rates)
 				low, high := rates[50], rates[949] // nine tenths of 10 s
 				x := m.throughput(10, 20)
-				if f := Jain(x); f < 0.98 {
+				if f := vpnshare.Jain(x); f < 0.98 {
 					t.Errorf("F %.3f: %.0f", f, x)
 				}
 				if share := (x[0] + x[1]) / packets(100); share < 0.85 {
@@ -161,21 +162,6 @@ func TestAFloodBesideTCP(t *testing.T) {
 	}
 }
 
-// TestMaxMinIsTableThree: the weights of the paper are the max-min rates of its topology.
-func TestMaxMinIsTableThree(t *testing.T) {
-	for b3, want := range map[float64][]float64{10: {1, 3, 1, 1}, 20: {1, 3, 1, 3}, 30: {1, 3, 1, 5}} {
-		got, err := MaxMin([]float64{20, 10, b3}, []Route{{1, []int{0, 1, 2}}, {1, []int{0}}, {1, []int{1}}, {1, []int{2}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range got {
-			if math.Abs(got[i]/5-want[i]) > 1e-9 {
-				t.Errorf("B3 = %g: %v, want 5 times %v", b3, got, want)
-			}
-		}
-	}
-}
-
 // TestPrototypeStarts is section IV-B: four equal VPNs 5 s apart over 50 Mbit/s and 2 ms are equal by 25 s.
 func TestPrototypeStarts(t *testing.T) {
 	m := newModel(5, &link{rate: packets(50), buffer: 50, delay: 0.002})
@@ -185,7 +171,7 @@ func TestPrototypeStarts(t *testing.T) {
 	m.begin()
 	m.run(40)
 	for from := 25; from < 40; from += 5 {
-		if f := Fairness(m.throughput(from, from+2), m.weights()); f < 0.95 {
+		if f := vpnshare.Fairness(m.throughput(from, from+2), m.weights()); f < 0.95 {
 			t.Errorf("F %.3f at %d s: %.0f", f, from, m.throughput(from, from+2))
 		}
 	}

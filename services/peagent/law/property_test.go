@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
+
+	"github.com/millrace/millrace/internal/vpnshare"
 )
 
 // TestSteadyStateIsTheFormula: under loss events of rate p, the mean
@@ -60,7 +61,7 @@ func TestRandomWeightsAndRoundTrips(t *testing.T) {
 			m.begin()
 			m.run(160)
 			x := m.throughput(60, 160)
-			if f := Fairness(x, m.weights()); f < 0.97 {
+			if f := vpnshare.Fairness(x, m.weights()); f < 0.97 {
 				t.Errorf("F %.4f", f)
 			}
 			for i, f := range m.flows {
@@ -84,9 +85,9 @@ func TestRandomTopologies(t *testing.T) {
 				capacity = append(capacity, c)
 				m.links = append(m.links, &link{rate: c, buffer: 150, delay: 0.001 + 0.01*random.Float64()})
 			}
-			var routes []Route
+			var routes []vpnshare.Route
 			for i := range capacity { // one local flow on each link, so that every link is somebody's bottleneck
-				routes = append(routes, Route{1, []int{i}})
+				routes = append(routes, vpnshare.Route{Weight: 1, Links: []int{i}})
 			}
 			for range 2 {
 				first := random.IntN(len(capacity))
@@ -94,9 +95,9 @@ func TestRandomTopologies(t *testing.T) {
 				for l := first; l <= first+random.IntN(len(capacity)-first); l++ {
 					over = append(over, l)
 				}
-				routes = append(routes, Route{1, over})
+				routes = append(routes, vpnshare.Route{Weight: 1, Links: over})
 			}
-			share, err := MaxMin(capacity, routes)
+			share, err := vpnshare.MaxMin(capacity, routes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,50 +107,9 @@ func TestRandomTopologies(t *testing.T) {
 			m.p.A, m.p.B = 0.3, 0.1
 			m.begin()
 			m.run(160)
-			if f := Fairness(m.throughput(60, 160), m.weights()); f < 0.95 {
+			if f := vpnshare.Fairness(m.throughput(60, 160), m.weights()); f < 0.95 {
 				t.Errorf("F %.4f: %.0f, want %.0f", f, m.throughput(60, 160), share)
 			}
 		})
 	}
-}
-
-// TestMaxMinAgainstItsDefinition: a flow's rate per weight is as high as anyone's on some full link it crosses.
-func TestMaxMinAgainstItsDefinition(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	for range 500 {
-		capacity := make([]float64, 1+random.IntN(6))
-		for i := range capacity {
-			capacity[i] = 1 + 9*random.Float64()
-		}
-		routes := make([]Route, 1+random.IntN(8))
-		for i := range routes {
-			routes[i].Weight = 0.5 + 4*random.Float64()
-			routes[i].Links = random.Perm(len(capacity))[:1+random.IntN(len(capacity))]
-		}
-		rates, err := MaxMin(capacity, routes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, r := range routes {
-			if !bottlenecked(capacity, routes, rates, i) {
-				t.Fatalf("flow %d over %v could have more: %v of %v", i, r.Links, rates, capacity)
-			}
-		}
-	}
-}
-
-func bottlenecked(capacity []float64, routes []Route, rates []float64, i int) bool {
-	for _, l := range routes[i].Links {
-		used, highest := 0.0, 0.0
-		for j, r := range routes {
-			if slices.Contains(r.Links, l) {
-				used += rates[j]
-				highest = max(highest, rates[j]/r.Weight)
-			}
-		}
-		if used > capacity[l]-1e-6 && rates[i]/routes[i].Weight > highest-1e-6 {
-			return true
-		}
-	}
-	return false
 }

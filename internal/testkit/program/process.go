@@ -1,0 +1,114 @@
+package program
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Patience is how long anything may take before the test gives up on it.
+const Patience = 2 * time.Minute
+
+// Process is a command and its log.
+type Process struct {
+	Name   string
+	Log    string
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// Start does not wait; the log is NAME.log in a folder. The kernel kills the process with the test.
+func Start(t *testing.T, folder, name string, command ...string) *Process {
+	t.Helper()
+	p := &Process{Name: name, Log: filepath.Join(folder, name+".log"), exited: make(chan struct{})}
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	p.cmd = exec.Command(command[0], command[1:]...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	go func() {
+		defer close(p.exited)
+		_ = p.cmd.Wait() // its state says how
+	}()
+	return p
+}
+
+// Ended tells whether the process is gone.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// State is how the process ended.
+func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
+
+// Ask sends a signal and does not wait.
+func (p *Process) Ask(s syscall.Signal) {
+	_ = p.cmd.Process.Signal(s) // gone already is seen by whoever looks at its state
+}
+
+// Signal returns once the process is gone.
+func (p *Process) Signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	p.Ask(s)
+	select {
+	case <-p.exited:
+	case <-time.After(Patience):
+		_ = p.cmd.Process.Kill()
+		<-p.exited
+		t.Errorf("%s did not stop within %s of %s\n%s", p.Name, Patience, s, p.Tail())
+	}
+}
+
+// Tail is the end of the log.
+func (p *Process) Tail() []byte {
+	log, _ := os.ReadFile(p.Log) // for a failure message: as much as there is
+	return log[max(0, len(log)-3000):]
+}
+
+// WaitReady asks until the API answers, which is once all of the service runs.
+func (p *Process) WaitReady(t *testing.T, base string) {
+	t.Helper()
+	Until(t, p.Name+" answers", func() (bool, any) {
+		if p.Ended() {
+			t.Fatalf("%s ended: %s\n%s", p.Name, p.State(), p.Tail())
+		}
+		r, err := http.Get(base + "/healthz")
+		if err != nil {
+			return false, err
+		}
+		defer r.Body.Close()
+		return r.StatusCode == http.StatusOK, r.Status
+	})
+}
+
+// Until asks again and again; the last answer goes into the failure.
+func Until(t testing.TB, what string, ask func() (done bool, state any)) {
+	t.Helper()
+	begin := time.Now()
+	for deadline := begin.Add(Patience); ; {
+		done, state := ask()
+		if done {
+			t.Logf("%s after %s", what, time.Since(begin).Round(time.Millisecond))
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s not yet: %s; last: %v", Patience, what, state)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
