@@ -13,7 +13,7 @@ import (
 )
 
 // converge waits until every router's kernel, not FRR's word for it, sends every
-// prefix and every node SID out of the right interfaces. It ends early when the
+// prefix and every node SID out of the right interfaces, under a label. It ends early when the
 // client hangs up.
 func converge(c Convergence, in io.Reader, out *frames) error {
 	gone := make(chan struct{})
@@ -108,11 +108,24 @@ func kernelRoutes(router string, mpls bool) (map[string][]string, map[int][]stri
 		return nil, nil, fmt.Errorf("list MPLS routes of %s: %w", router, err)
 	}
 	for _, r := range list {
-		if r.MPLSDst != nil {
+		if r.MPLSDst != nil && !unresolved(r) {
 			labels[*r.MPLSDst] = leaves(r, names)
 		}
 	}
 	return routes, labels, nil
+}
+
+// unresolved tells of a label that is swapped for label 0, which no router here asks for: FRR 8.4 writes it for a next
+// hop whose SRGB it does not know yet, and that next hop would then route what is below the label by itself.
+func unresolved(r netlink.Route) bool {
+	swaps := []netlink.Destination{r.NewDst}
+	for _, hop := range r.MultiPath {
+		swaps = append(swaps, hop.NewDst)
+	}
+	return slices.ContainsFunc(swaps, func(d netlink.Destination) bool {
+		to, ok := d.(*netlink.MPLSDestination)
+		return ok && len(to.Labels) > 0 && to.Labels[0] == 0
+	})
 }
 
 func leaves(r netlink.Route, names map[int]string) []string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
 
 	"github.com/millrace/millrace/e2e/scenario"
 )
@@ -135,6 +136,24 @@ func TestDumpsOfTheSameStateAreTheSame(t *testing.T) {
 	} {
 		if change(c[0], c[1]) == want {
 			t.Errorf("%s makes no difference to the dump", name)
+		}
+	}
+}
+
+func TestALabelSwappedForNoneIsUnresolved(t *testing.T) {
+	swap := func(to ...int) *netlink.MPLSDestination { return &netlink.MPLSDestination{Labels: to} }
+	for _, c := range []struct {
+		name  string
+		route netlink.Route
+		want  bool
+	}{
+		{"popped at the last hop but one", netlink.Route{}, false},
+		{"swapped for itself", netlink.Route{NewDst: swap(16004)}, false},
+		{"swapped for IPv4 explicit null", netlink.Route{NewDst: swap(0)}, true},
+		{"one of two next hops", netlink.Route{MultiPath: []*netlink.NexthopInfo{{NewDst: swap(16004)}, {NewDst: swap(0)}}}, true},
+	} {
+		if got := unresolved(c.route); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

@@ -241,7 +241,7 @@ func (l *Lab) settle(ctx context.Context) error {
 }
 
 // nudge has every router compute its labels again for as long as some are
-// missing: FRR 8.4 leaves the label of a next hop empty whose SRGB came before
+// missing: FRR 8.4 leaves the label of a next hop empty, or 0, whose SRGB came before
 // its adjacency, until the next time it computes paths. A new cost of a
 // loopback makes all routers do that and moves no path.
 func (l *Lab) nudge(ctx context.Context) error {
