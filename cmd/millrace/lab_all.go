@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -57,7 +56,7 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 				failed = errors.Join(failed, fmt.Errorf("scenario %s: %w", s.Name, err))
 				continue
 			}
-			if err := a.keep(result); err != nil {
+			if err := keep(a.file(result.Scenario), result.Scenario, result); err != nil {
 				return err
 			}
 		}
@@ -91,29 +90,13 @@ func (a *allFlags) wanted(name string) bool {
 
 func (a *allFlags) file(name string) string { return filepath.Join(a.folder, name+".json") }
 
-func (a *allFlags) keep(r *qos.Result) error {
-	raw, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the result of %s: %w", r.Scenario, err)
-	}
-	return os.WriteFile(a.file(r.Scenario), append(raw, '\n'), 0o644)
-}
-
 // kept reads a scenario's last measurements, and judges them by the expectations of today; none where it never ran to its end.
 func (a *allFlags) kept(s *scenario.Scenario) (*qos.Result, error) {
-	raw, err := os.ReadFile(a.file(s.Name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+	r, err := kept[qos.Result](a.file(s.Name), s.Name)
+	if r != nil {
+		r.Judge(s)
 	}
-	var r qos.Result
-	if err == nil {
-		err = json.Unmarshal(raw, &r)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the result of %s: %w", s.Name, err)
-	}
-	r.Judge(s)
-	return &r, nil
+	return r, err
 }
 
 func (a *allFlags) write(cmd *cobra.Command, results []*qos.Result) error {

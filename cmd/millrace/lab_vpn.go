@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -102,34 +101,23 @@ func (f *vpnRun) measure(cmd *cobra.Command, p i2vfc.Plan, backend lab.Backend) 
 	if earlier != nil {
 		report.Join(earlier)
 	}
-	raw, err := json.MarshalIndent(report, "", "  ")
-	if err == nil {
-		err = os.WriteFile(f.file(p.Scenario), append(raw, '\n'), 0o644)
-	}
-	return errors.Join(failed, err)
+	return errors.Join(failed, keep(f.file(p.Scenario), p.Scenario, report))
 }
 
 func (f *vpnRun) file(name string) string { return filepath.Join(f.folder, name+"-vpn.json") }
 
 // kept reads a scenario's last report and judges it by today's expectations; nil where there is none.
 func (f *vpnRun) kept(name string) (*i2vfc.Report, error) {
-	raw, err := os.ReadFile(f.file(name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	var r i2vfc.Report
-	if err == nil {
-		err = json.Unmarshal(raw, &r)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the result of %s: %w", name, err)
+	r, err := kept[i2vfc.Report](f.file(name), name)
+	if r == nil {
+		return nil, err
 	}
 	s, _, err := i2vfc.Load(name)
 	if err != nil {
 		return nil, err
 	}
 	r.Judge(s)
-	return &r, nil
+	return r, nil
 }
 
 func (f *vpnRun) print(cmd *cobra.Command, all []*i2vfc.Report) error {

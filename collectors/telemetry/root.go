@@ -12,7 +12,6 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net/http"
-	"sync"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
 )
@@ -41,8 +41,7 @@ type Component struct {
 	metrics  *metrics
 	events   *events.Publisher
 	watchers []*watcher
-	stop     context.CancelFunc
-	wg       sync.WaitGroup
+	loops lifecycle.Loops
 }
 
 // New checks the configuration and is otherwise inert.
@@ -62,32 +61,15 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 
 // Start begins to connect; routers that are not there yet are tried until they are.
 func (c *Component) Start(ctx context.Context) error {
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c.stop = stop
+	c.loops.Start(ctx)
 	for _, w := range c.watchers {
-		c.wg.Go(func() { w.run(run) })
+		c.loops.Go(w.run)
 	}
 	return nil
 }
 
 // Stop ends all streams.
-func (c *Component) Stop(ctx context.Context) error {
-	if c.stop == nil {
-		return nil
-	}
-	c.stop()
-	done := make(chan struct{})
-	go func() {
-		c.wg.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/topo"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
@@ -48,8 +48,8 @@ type Component struct {
 	reading   sync.Mutex
 	routers   []*router
 	published map[string]topo.Snapshot
-	stop      context.CancelFunc
-	done      chan struct{}
+	loops     lifecycle.Loops
+	failing   bool // the last reading did
 }
 
 // New checks the configuration and is otherwise inert.
@@ -69,41 +69,24 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 
 // Start begins to read; routers that are not there yet are tried until they are.
 func (c *Component) Start(ctx context.Context) error {
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c.stop, c.done = stop, make(chan struct{})
-	go c.run(run)
+	c.loops.Start(ctx)
+	c.loops.Every(c.cfg.Interval, c.readAgain)
 	return nil
 }
 
-func (c *Component) run(ctx context.Context) {
-	defer close(c.done)
-	timer := time.NewTicker(c.cfg.Interval)
-	defer timer.Stop()
-	failing := false
-	for {
-		err := c.read(ctx, false)
-		if err != nil && !failing && ctx.Err() == nil {
-			c.deps.Log.WarnContext(ctx, "topology not read; the last one stays", "error", err)
-		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
+// readAgain warns once of a failure that lasts.
+func (c *Component) readAgain(ctx context.Context) {
+	err := c.read(ctx, false)
+	if err != nil && !c.failing && ctx.Err() == nil {
+		c.deps.Log.WarnContext(ctx, "topology not read; the last one stays", "error", err)
 	}
+	c.failing = err != nil
 }
 
 // Stop ends the reading under way and all connections.
 func (c *Component) Stop(ctx context.Context) error {
-	if c.stop == nil {
-		return nil
-	}
-	c.stop()
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := c.loops.Stop(ctx); err != nil {
+		return err
 	}
 	c.reading.Lock()
 	defer c.reading.Unlock()

@@ -59,7 +59,7 @@ func (p Plot) SVG() string {
 			maxX, maxY = max(maxX, pt.X), max(maxY, pt.Y)
 		}
 	}
-	maxY = readable(maxY)
+	maxY = Top(maxY)
 	x := func(v float64) float64 { return left + v/maxX*(width-left-right) }
 	y := func(v float64) float64 { return top + (1-v/maxY)*(height-top-bottom) }
 	var b strings.Builder
@@ -70,9 +70,7 @@ func (p Plot) SVG() string {
 		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ddd"/>`, left, width-right, y(v), y(v))
 		fmt.Fprintf(&b, `<text x="%d" y="%.1f" text-anchor="end">%.4g</text>`, left-6, y(v)+4, v)
 	}
-	every := step(maxX)
-	for i := 0; float64(i)*every <= maxX; i++ {
-		v := float64(i) * every
+	for _, v := range Marks(maxX) {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%.4g</text>`, x(v), height-bottom+15, v)
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, width-right, height-4, escape(cmp.Or(p.X, "seconds")))
@@ -87,6 +85,15 @@ func (p Plot) SVG() string {
 	return b.String() + "</svg>\n"
 }
 
+// Marks are what an axis from zero shows up to most.
+func Marks(most float64) (all []float64) {
+	every := step(most)
+	for i := 0; float64(i)*every <= most; i++ {
+		all = append(all, float64(i)*every)
+	}
+	return all
+}
+
 // step is the distance of marks that people read easily: one, two or five of a power of ten, no more than eight up to most.
 func step(most float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(most)))
@@ -98,7 +105,8 @@ func step(most float64) float64 {
 	return 2 * power
 }
 
-func readable(v float64) float64 {
+// Top is the upper end of an axis whose fourths people read easily.
+func Top(v float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10} {
 		if m*step >= v {

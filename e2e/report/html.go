@@ -5,8 +5,9 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"math"
 	"strings"
+
+	plotting "github.com/millrace/millrace/e2e/plot"
 )
 
 //go:embed report.html.tmpl
@@ -73,10 +74,12 @@ func plot(unit string, curves ...curve) template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s over time">`, plotWidth, plotHeight, template.HTMLEscapeString(unit))
 	for i := 0; i <= gridLines; i++ {
-		v, t := maxV*float64(i)/gridLines, maxT*float64(i)/gridLines
+		v := maxV * float64(i) / gridLines
 		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, plotLeft, plotWidth-plotRight, y(v), y(v))
 		fmt.Fprintf(&b, `<text class="tick" text-anchor="end" x="%d" y="%.1f">%.4g</text>`, plotLeft-6, y(v)+4, v)
-		fmt.Fprintf(&b, `<text class="tick" text-anchor="middle" x="%.1f" y="%d">%.3g s</text>`, x(t), plotHeight-plotBottom+18, t)
+	}
+	for _, t := range plotting.Marks(maxT) {
+		fmt.Fprintf(&b, `<text class="tick" text-anchor="middle" x="%.1f" y="%d">%.4g s</text>`, x(t), plotHeight-plotBottom+18, t)
 	}
 	fmt.Fprintf(&b, `<text class="tick" x="%d" y="%d">%s</text>`, plotLeft+6, plotTop+10, template.HTMLEscapeString(unit))
 	for _, c := range curves {
@@ -90,7 +93,7 @@ func plot(unit string, curves ...curve) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // numbers and escaped text only
 }
 
-// extent returns the upper ends of both axes, the value axis rounded up to a readable number.
+// extent returns the upper ends of both axes.
 func extent(curves []curve) (maxT, maxV float64) {
 	maxT, maxV = 1, 1e-9
 	for _, c := range curves {
@@ -98,11 +101,5 @@ func extent(curves []curve) (maxT, maxV float64) {
 			maxT, maxV = max(maxT, p.T), max(maxV, p.V)
 		}
 	}
-	step := math.Pow(10, math.Floor(math.Log10(maxV)))
-	for _, m := range []float64{1, 2, 4, 5, 8, 10} {
-		if m*step >= maxV {
-			return maxT, m * step
-		}
-	}
-	return maxT, maxV
+	return maxT, plotting.Top(maxV)
 }

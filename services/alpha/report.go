@@ -106,7 +106,7 @@ func strongest(list []*alphav1.Evidence) string {
 		return "sent more than the threshold"
 	}
 	e := slices.MaxFunc(list, func(a, b *alphav1.Evidence) int { return cmp.Compare(a.GetBytes(), b.GetBytes()) })
-	return fmt.Sprintf("sent %s within %s from %s on (threshold %s)", approx(e.GetBytes()),
+	return fmt.Sprintf("sent %s in the %s after %s (threshold %s)", approx(e.GetBytes()),
 		span(e.GetInterval().AsDuration()), stamp(e.GetIntervalStart().AsTime()), units.Size(e.GetMinBytes()))
 }
 

@@ -19,13 +19,13 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
@@ -70,8 +70,7 @@ type Component struct {
 	// said is what was last told about how far the version in force got.
 	said string
 
-	stop context.CancelFunc
-	wg   sync.WaitGroup
+	loops lifecycle.Loops
 }
 
 // New checks the configuration and is otherwise inert.
@@ -100,49 +99,18 @@ func (c *Component) Start(ctx context.Context) error {
 		return err
 	}
 	c.adopt(newest)
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c.stop = stop
+	c.loops.Start(ctx)
 	for _, p := range c.pes {
-		c.wg.Go(func() { p.run(run) })
+		c.loops.Go(p.run)
 	}
-	c.wg.Go(func() { c.every(run, c.cfg.Interval, c.govern) })
-	c.wg.Go(func() { c.every(run, c.cfg.Interval, c.measure) })
-	c.wg.Go(func() { c.every(run, c.cfg.Routes, c.readRoutes) })
+	c.loops.Every(c.cfg.Interval, c.govern)
+	c.loops.Every(c.cfg.Interval, c.measure)
+	c.loops.Every(c.cfg.Routes, c.readRoutes)
 	return nil
 }
 
-// every calls do at once and then again and again until ctx ends.
-func (c *Component) every(ctx context.Context, interval time.Duration, do func(context.Context)) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		do(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
 // Stop ends all questions. PEs keep their weights.
-func (c *Component) Stop(ctx context.Context) error {
-	if c.stop == nil {
-		return nil
-	}
-	c.stop()
-	done := make(chan struct{})
-	go func() {
-		c.wg.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {

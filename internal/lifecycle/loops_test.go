@@ -1,0 +1,38 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestLoops(t *testing.T) {
+	var l Loops
+	if err := l.Stop(t.Context()); err != nil {
+		t.Errorf("stopped before it was started: %v", err)
+	}
+	starting, started := context.WithCancel(t.Context())
+	l.Start(starting)
+	calls := make(chan struct{})
+	l.Every(time.Millisecond, func(ctx context.Context) {
+		select {
+		case calls <- struct{}{}:
+		case <-ctx.Done():
+		}
+	})
+	started() // the start is over, the loops are not
+	<-calls
+	<-calls
+	held := make(chan struct{})
+	l.Go(func(context.Context) { <-held })
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Stop(late); !errors.Is(err, context.Canceled) {
+		t.Errorf("a loop that does not end: %v, want %v", err, context.Canceled)
+	}
+	close(held)
+	if err := l.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
