@@ -66,20 +66,18 @@ func newChain(t testing.TB, b3 int) *network {
 	return n
 }
 
-// chainAgents runs an agent on each PE of a chain.
-func (n *network) chainAgents(weights []float64, mode string) {
-	ends := [][2]int{{1, 4}, {1, 2}, {2, 3}, {3, 4}}
+// runAgents runs an agent on every PE; ends are ingress and egress PE of each VPN.
+func (n *network) runAgents(ends [][2]int, weights []float64, change func(*Configuration)) (all []*Agent) {
 	address := func(pe int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("10.255.0.%d", pe)) }
-	text := "policy: chain\nvpns:\n"
-	for i, w := range weights {
-		text += fmt.Sprintf("  - {name: vpn%d, weight: %g}\n", i+1, w)
+	policy := n.weights(weights)
+	pes := 0
+	for _, e := range ends {
+		pes = max(pes, e[0], e[1])
 	}
-	policy := n.Write("weights.yaml", text)
-	for pe := 1; pe <= 4; pe++ {
+	for pe := 1; pe <= pes; pe++ {
 		c := DefaultConfiguration()
 		c.PE, c.Core, c.Keys, c.Pins = address(pe), []string{"core"}, filepath.Join(n.Dir, "keys"), fmt.Sprintf("%s/bpf/pe%d", n.Dir, pe)
-		c.Flows, c.Prefixes, c.Weights, c.Mode = 64, 64, policy, mode
-		c.Law.A, c.Law.B = 0.5, 0.05
+		c.Flows, c.Prefixes, c.Weights = 64, 64, policy
 		for i, e := range ends {
 			for side := range 2 {
 				if e[side] == pe {
@@ -88,25 +86,37 @@ func (n *network) chainAgents(weights []float64, mode string) {
 				}
 			}
 		}
-		for other := 1; other <= 4; other++ {
+		for other := 1; other <= pes; other++ {
 			if other != pe {
 				c.Peers = append(c.Peers, address(other))
 			}
 		}
+		change(&c)
 		if err := c.Validate(); err != nil {
 			n.T.Fatal(err)
 		}
 		a := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(n.T.Output(), nil))})
 		n.Within(fmt.Sprint("pe", pe), func() error { return a.Start(n.T.Context()) })
 		n.T.Cleanup(func() { _ = a.Stop(n.T.Context()) })
+		all = append(all, a)
 	}
+	return all
+}
+
+// weights writes a policy.
+func (n *network) weights(weights []float64) string {
+	text := "policy: test\nvpns:\n"
+	for i, w := range weights {
+		text += fmt.Sprintf("  - {name: vpn%d, weight: %g}\n", i+1, w)
+	}
+	return n.Write("weights.yaml", text)
 }
 
 // TestSeveralBottlenecks is figure 8 of paper 001 with B3 = 30 Mbit/s: thirty Reno connections in each VPN, F above 0.95, converged after 10 s.
 func TestSeveralBottlenecks(t *testing.T) {
 	n := newChain(t, 30)
 	weights := []float64{1, 3, 1, 5}
-	n.chainAgents(weights, "auto")
+	n.runAgents([][2]int{{1, 4}, {1, 2}, {2, 3}, {3, 4}}, weights, func(c *Configuration) { c.Law.A, c.Law.B = 0.5, 0.05 })
 	for vpn := 1; vpn <= 4; vpn++ {
 		n.iperf(vpn, "-t", "60", "-P", "30", "-C", "reno")
 	}

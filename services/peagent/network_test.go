@@ -68,23 +68,28 @@ type traffic struct {
 	done chan error
 }
 
-// iperf starts one; more are iperf3's flags.
+// iperf starts one from left to right; more are iperf3's flags.
 func (n *network) iperf(vpn int, more ...string) *traffic {
 	n.T.Helper()
+	return n.iperfBetween("left", "right", fmt.Sprintf("10.2.%d.2", vpn), more...)
+}
+
+func (n *network) iperfBetween(from, to, address string, more ...string) *traffic {
+	n.T.Helper()
 	port := fmt.Sprint(5200 + ports.Add(1))
-	server := exec.Command("ip", "netns", "exec", n.NS("right"), "iperf3", "-s", "-1", "-p", port)
+	server := exec.Command("ip", "netns", "exec", n.NS(to), "iperf3", "-s", "-1", "-p", port)
 	if err := server.Start(); err != nil {
 		n.T.Fatal(err)
 	}
 	n.T.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
 	for range 100 {
-		if strings.Contains(n.In("right", "ss", "-lnt"), ":"+port) {
+		if strings.Contains(n.In(to, "ss", "-lnt"), ":"+port) {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	x := &traffic{done: make(chan error, 1)}
-	x.cmd = exec.Command("ip", append([]string{"netns", "exec", n.NS("left"), "iperf3", "-J", "-c", fmt.Sprintf("10.2.%d.2", vpn), "-p", port}, more...)...)
+	x.cmd = exec.Command("ip", append([]string{"netns", "exec", n.NS(from), "iperf3", "-J", "-c", address, "-p", port}, more...)...)
 	x.cmd.Stdout = &x.out
 	if err := x.cmd.Start(); err != nil {
 		n.T.Fatal(err)

@@ -159,35 +159,3 @@ func TestRemoveLeavesThePortsAsTheyWere(t *testing.T) {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }
-
-// TestTableOneBehindHTB: the weights of paper 001's table I and thirty connections per VPN, without and with agents; no propagation delay here.
-func TestTableOneBehindHTB(t *testing.T) {
-	n := newNetwork(t, 5)
-	n.In("p", "tc", "qdisc", "change", "dev", "b", "root", "tbf", "rate", "50mbit", "burst", "20k", "limit", "76000")
-	weights := []float64{1, 2, 2, 3, 4}
-	policy := n.Write("weights.yaml", "policy: table-i\nvpns: [{name: vpn1, weight: 1}, {name: vpn2, weight: 2}, {name: vpn3, weight: 2}, {name: vpn4, weight: 3}, {name: vpn5, weight: 4}]\n")
-	for vpn := 1; vpn <= 5; vpn++ {
-		n.iperf(vpn, "-t", "90", "-P", "30")
-	}
-	measure := func(what string) (mean, total float64) {
-		const seconds = 12
-		for range seconds {
-			x := n.throughput(time.Second)
-			mean += vpnshare.Fairness(x, weights) / seconds
-			for _, v := range x {
-				total += v / seconds
-			}
-		}
-		t.Logf("%s: F of each second %.3f, %.1f Mbit/s", what, mean, total)
-		return mean, total
-	}
-	time.Sleep(4 * time.Second)
-	without, _ := measure("without")
-	n.start(1, func(c *Configuration) { c.Weights = policy })
-	n.start(2, nil)
-	time.Sleep(12 * time.Second)
-	with, total := measure("with")
-	if with < 0.9 || with < without || total < 43 {
-		t.Errorf("F %.3f with, %.3f without, %.1f of 50 Mbit/s", with, without, total)
-	}
-}
