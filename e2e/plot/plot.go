@@ -108,7 +108,7 @@ func step(most float64) float64 {
 // Top is the upper end of an axis whose fourths people read easily.
 func Top(v float64) float64 {
 	step := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10} {
+	for _, m := range []float64{1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10} {
 		if m*step >= v {
 			return m * step
 		}

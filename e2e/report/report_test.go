@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,15 +80,6 @@ func TestWriteMakesBothFiles(t *testing.T) {
 	for _, ban := range []string{"http://", "https://", "<script"} {
 		if strings.Contains(string(page), ban) {
 			t.Errorf("report.html is not self-contained: it has %s", ban)
-		}
-	}
-}
-
-func TestExtentRoundsUpToReadableNumbers(t *testing.T) {
-	for in, want := range map[float64]float64{63: 80, 2.3: 4, 94.8: 100, 0.5: 0.5} {
-		_, got := extent([]curve{{Points: []Point{{1, in}}}})
-		if math.Abs(got-want) > 1e-9 {
-			t.Errorf("axis for %v ends at %v, want %v", in, got, want)
 		}
 	}
 }
