@@ -30,7 +30,11 @@ func (l *Lab) start(ctx context.Context, node, word, role string, args ...string
 	p := &program{what: role + " on " + node, stdin: out, ready: make(chan struct{}), ended: make(chan error, 1)}
 	argv := append([]string{filepath.Join(l.Output, "bin", "millrace"), "lab", "guest", role}, args...)
 	go func() {
-		err := l.Exec(ctx, node, argv, Stream{Stdin: in, Stdout: &p.stdout, Stderr: &trigger{word: word, hit: p.ready}})
+		said := &trigger{word: word, hit: p.ready}
+		err := l.Exec(ctx, node, argv, Stream{Stdin: in, Stdout: &p.stdout, Stderr: said})
+		if exit, ok := errors.AsType[*ExitError](err); ok {
+			exit.Stderr = said.said.String()
+		}
 		_ = in.CloseWithError(errors.New("the program has ended"))
 		p.ended <- err
 	}()
@@ -70,7 +74,7 @@ func readStart(in *json.Decoder) (time.Time, error) {
 	return start, nil
 }
 
-// trigger closes hit when a word is first written.
+// trigger closes hit when a word is first written, and keeps all that is: a program says little more than why it failed.
 type trigger struct {
 	word string
 	hit  chan struct{}
@@ -79,11 +83,10 @@ type trigger struct {
 }
 
 func (t *trigger) Write(p []byte) (int, error) {
-	if !t.done {
-		t.said.Write(p)
-		if t.done = strings.Contains(t.said.String(), t.word); t.done {
-			close(t.hit)
-		}
+	t.said.Write(p)
+	if !t.done && strings.Contains(t.said.String(), t.word) {
+		t.done = true
+		close(t.hit)
 	}
 	return len(p), nil
 }

@@ -56,16 +56,34 @@ func supervise() error {
 // preferGuest lets the guest run when it wants to: a lab measures delays of
 // milliseconds, and a compiler beside it must not be in them. User-Mode Linux
 // uses one processor at most and may have it at once (round robin, the lowest
-// real-time priority); native nodes are ordinary programs in greater number and
+// real-time priority), and always the same one: moved between processors, whose
+// ordinary programs it keeps waiting, it is stopped for 50 ms in every second to
+// let those run. Native nodes are ordinary programs in greater number and
 // are only preferred. Where neither is allowed, the lab is noisier, not wrong.
 func preferGuest(b Backend) {
 	const itself = 0
 	if b == UML {
+		stay(itself)
 		if unix.SchedSetAttr(itself, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0) == nil {
 			return
 		}
 	}
 	_ = unix.Setpriority(unix.PRIO_PROCESS, itself, -10)
+}
+
+// stay keeps a process on the last of the processors it may use.
+func stay(pid int) {
+	var may, last unix.CPUSet
+	if unix.SchedGetaffinity(pid, &may) != nil {
+		return
+	}
+	for cpu := range 64 * len(may) {
+		if may.IsSet(cpu) {
+			last.Zero()
+			last.Set(cpu)
+		}
+	}
+	_ = unix.SchedSetaffinity(pid, &last)
 }
 
 // watchLifeline ends the lab when the launcher's end of the pipe closes, which

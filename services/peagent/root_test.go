@@ -1,6 +1,7 @@
 package peagent
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -157,5 +158,23 @@ func TestRemoveLeavesThePortsAsTheyWere(t *testing.T) {
 	n.Within("pe1", func() error { return Remove(n.config(1)) })
 	if after := dump(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// TestRemoveBelowATokenBucket: a port whose rate a token bucket keeps carries packets again, in a queue as long as before.
+func TestRemoveBelowATokenBucket(t *testing.T) {
+	n := newNetwork(t, 1)
+	n.In("pe1", "tc", "qdisc", "add", "dev", "core", "root", "handle", "1:", "tbf", "rate", "1gbit", "burst", "250k", "limit", "2000000")
+	for range 2 { // and it can come back
+		a := n.start(1, nil)
+		n.In("left", "ping", "-c", "1", "-W", "2", "10.2.1.2")
+		if err := a.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.Within("pe1", func() error { return Remove(n.config(1)) })
+		n.In("left", "ping", "-c", "1", "-W", "2", "10.2.1.2")
+		if got := n.In("pe1", "tc", "qdisc", "show", "dev", "core"); !strings.Contains(got, "bfifo") || !strings.Contains(got, "limit 2000000b") {
+			t.Errorf("after removal:\n%s", got)
+		}
 	}
 }

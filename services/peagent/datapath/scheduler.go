@@ -203,7 +203,8 @@ func (s *Scheduler) class(minor uint16, bytesPerSecond float64) {
 	e.PutUint32(m[atBuffer+4:], time)
 }
 
-// CloseScheduler takes our qdisc off a port.
+// CloseScheduler takes our qdisc off a port. Below a token bucket a plain queue of the bucket's length takes its place,
+// which is what a bucket has by itself: with nothing below it, the kernel lets it drop every packet.
 func CloseScheduler(port string) error {
 	l, err := netlink.LinkByName(port)
 	if err != nil {
@@ -213,10 +214,33 @@ func CloseScheduler(port string) error {
 	if err != nil {
 		return fmt.Errorf("list qdiscs of %s: %w", port, err)
 	}
+	limits := map[uint32]uint32{} // of token buckets
 	for _, q := range list {
-		if major, _ := netlink.MajorMinor(q.Attrs().Handle); major == fqMajor || major == htbMajor {
+		if t, ok := q.(*netlink.Tbf); ok {
+			limits[netlink.MakeHandle(uint16(t.Handle>>16), 1)] = t.Limit
+		}
+	}
+	for _, q := range list {
+		if major, _ := netlink.MajorMinor(q.Attrs().Handle); major != fqMajor && major != htbMajor {
+			continue
+		}
+		if limit, ok := limits[q.Attrs().Parent]; ok {
+			err = errors.Join(err, plainQueue(l.Attrs().Index, q.Attrs().Parent, limit))
+		} else {
 			err = errors.Join(err, netlink.QdiscDel(q))
 		}
 	}
 	return err
+}
+
+// plainQueue puts a FIFO of so many octets in the place of what is below a parent.
+func plainQueue(index int, parent, octets uint32) error {
+	r, err := openRtnetlink()
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	options := nl.NewRtAttr(nl.TCA_OPTIONS, nl.Uint32Attr(octets)) // struct tc_fifo_qopt
+	r.add(unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, traffic(index, 0, parent, 0), kind("bfifo"), options)
+	return errors.Join(r.flush()...)
 }
