@@ -44,6 +44,7 @@ type Flow struct {
 	untimed   float64 // the window before the time-outs since the last answer
 	settled   float64 // when the start was over
 	latest    float64 // round-trip time of the last report
+	base      float64 // the shortest so far: the path without queues
 	gap       float64 // packets between loss events, averaged
 	since     float64 // packets since the last event
 	decreased float64 // when
@@ -78,14 +79,15 @@ func (f *Flow) Rate() float64 {
 	return f.Window / (f.RTT + 0.5*move*f.RTT/(f.RTT+f.queue))
 }
 
-// Queue is how many seconds of packets with departure times may wait for the rate: at most full packets' worth, and no
-// longer than a round trip once the rate answers to it, or the law would answer to what is long past; but 16 packets,
-// which is what a few TCP connections need to not stop altogether.
+// Queue is how many seconds of packets with departure times may wait for the rate: at most full packets' worth. They leave
+// late for what the law does next, so once the rate answers to the round-trip time they may not wait longer than that, or
+// rate and queue of the core chase each other. What of it is distance answers to nothing: four times that may wait, which
+// many connections need where a window is a packet or two for each; and 16 packets in any case, or a few would stop altogether.
 func (f *Flow) Queue(rate, full float64) float64 {
 	if f.held || f.Phase != Avoiding {
 		return full / rate
 	}
-	return min(max(f.RTT, 16/rate), full/rate)
+	return min(max(f.RTT, 4*f.base, 16/rate), full/rate)
 }
 
 // Level is the throughput per unit of weight, which is what fairness makes equal.
@@ -147,7 +149,7 @@ func (f *Flow) validate(r Report, level float64) {
 // start takes the level of the domain's other flows, if any is known: a flow
 // that joins asks at once for what it will get in the end.
 func (f *Flow) start(p *Parameters, r Report, level float64) {
-	f.latest, f.reported = r.RTT, r.Now
+	f.latest, f.base, f.reported = r.RTT, r.RTT, r.Now
 	f.RTT, f.answered, f.decreased, f.expired = r.RTT, r.Now, r.Now, r.Now
 	f.sent, f.received, f.missing = r.Sent, r.Received, r.Sent-r.Received
 	f.since, f.limited, f.pull = 0, r.Limited, 1
@@ -180,7 +182,7 @@ func (f *Flow) release(p *Parameters, now float64) {
 func (f *Flow) smooth(p *Parameters, r Report, elapsed float64) {
 	before := f.RTT
 	f.RTT += (r.RTT - f.RTT) * elapsed / (elapsed + p.Smoothing*f.RTT)
-	f.latest, f.reported = r.RTT, r.Now
+	f.latest, f.base, f.reported = r.RTT, min(f.base, r.RTT), r.Now
 	if f.held {
 		f.Window *= f.RTT / before
 		f.clamp(p)
