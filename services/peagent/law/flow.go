@@ -80,14 +80,15 @@ func (f *Flow) Rate() float64 {
 }
 
 // Queue is how many seconds of packets with departure times may wait for the rate: at most full packets' worth. They leave
-// late for what the law does next, so once the rate answers to the round-trip time they may not wait longer than that, or
-// rate and queue of the core chase each other. What of it is distance answers to nothing: four times that may wait, which
-// many connections need where a window is a packet or two for each; and 16 packets in any case, or a few would stop altogether.
+// late for what the law does next, so where the round-trip time is mostly queue, to which the rate answers, they may not
+// wait longer than it, or rate and queue of the core chase each other; but 16 packets, or a few TCP connections would stop
+// altogether. Distance answers to nothing: where it is half of the round trip all of the queue may be used, which many
+// connections need whose windows are a packet or two each.
 func (f *Flow) Queue(rate, full float64) float64 {
-	if f.held || f.Phase != Avoiding {
+	if f.held || f.Phase != Avoiding || f.base > f.RTT/2 {
 		return full / rate
 	}
-	return min(max(f.RTT, 4*f.base, 16/rate), full/rate)
+	return min(max(f.RTT, 16/rate), full/rate)
 }
 
 // Level is the throughput per unit of weight, which is what fairness makes equal.
