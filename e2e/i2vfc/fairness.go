@@ -65,9 +65,14 @@ func (r *Result) F(from, to, every int) float64 {
 	return sum / n
 }
 
-// Intra is F among the connections inside a VPN, with equal weights, over seconds [from, to).
-func (r *Result) Intra(vpn string, from, to int) float64 {
-	return vpnshare.Jain(mean(r.series(vpn), from, to))
+// Intra is F among the connections inside a VPN, with equal weights: the mean of F over each `every` seconds of [from, to).
+func (r *Result) Intra(vpn string, from, to, every int) float64 {
+	x := r.series(vpn)
+	var sum, n float64
+	for s := from; s+every <= to; s += every {
+		sum, n = sum+vpnshare.Jain(mean(x, s, s+every)), n+1
+	}
+	return sum / n
 }
 
 // Total is all VPNs' goodput, Mbit/s.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/e2e/lab"
@@ -35,7 +36,7 @@ type Figures struct {
 	Started time.Time `json:"started"`
 	// Mode is how agents enforced rates; empty without them.
 	Mode string `json:"mode,omitempty"`
-	// Inter is F among VPNs, the mean over Plan.Every; Intra is F among a VPN's connections, the mean over VPNs that have several.
+	// Inter is F among VPNs, Intra among a VPN's connections, the mean over VPNs that have several; both of each Plan.Every seconds.
 	Inter float64 `json:"inter_f"`
 	Intra float64 `json:"intra_f,omitempty"`
 	// Total is goodput, Mbit/s.
@@ -68,9 +69,6 @@ func Measure(ctx context.Context, p Plan, variants []string, o Options) (*Report
 		for _, r := range results {
 			o.Progress(r.Table() + r.Flows)
 			f := p.figures(r)
-			if r.Name == "with" {
-				f.Mode = o.Mode
-			}
 			report.add(v.cell(r), f)
 		}
 		if err != nil {
@@ -98,7 +96,7 @@ func Load(name string) (*scenario.Scenario, []byte, error) {
 const never = 999
 
 func (p Plan) figures(r *Result) Figures {
-	f := Figures{Started: r.Started, Inter: r.F(p.From, p.To, p.Every), Total: r.Total(p.From, p.To), Converged: never}
+	f := Figures{Started: r.Started, Mode: r.mode(), Inter: r.F(p.From, p.To, p.Every), Total: r.Total(p.From, p.To), Converged: never}
 	for s := 1; s+5 <= p.To; s += 5 {
 		f.F = append(f.F, r.F(s, s+5, 5))
 	}
@@ -108,7 +106,7 @@ func (p Plan) figures(r *Result) Figures {
 	n := 0.0
 	for _, v := range r.VPNs {
 		if len(r.series(v)) > 1 {
-			f.Intra += r.Intra(v, p.From, p.To)
+			f.Intra += r.Intra(v, p.From, p.To, p.Every)
 			n++
 		}
 	}
@@ -116,6 +114,13 @@ func (p Plan) figures(r *Result) Figures {
 		f.Intra /= n
 	}
 	return f
+}
+
+// mode is what the agents chose, by their own word.
+func (r *Result) mode() string {
+	_, mode, _ := strings.Cut(r.Flows, "  mode ")
+	mode, _, _ = strings.Cut(mode, "\n")
+	return mode
 }
 
 func (r *Report) add(cell string, f Figures) {
@@ -136,13 +141,22 @@ func (r *Report) Join(earlier *Report) {
 	}
 }
 
+// Metrics are the medians, by CELL/STATISTIC.
+func (r *Report) Metrics() map[string]float64 {
+	m := map[string]float64{}
+	for _, c := range r.Cells {
+		for name, of := range statistics {
+			m[c.Name+"/"+name], _, _ = c.median(of)
+		}
+	}
+	return m
+}
+
 // Judge holds the medians against a scenario's expectations.
 func (r *Report) Judge(s *scenario.Scenario) {
 	m := scenario.Metrics{}
-	for _, c := range r.Cells {
-		for name, of := range statistics {
-			m[scenario.External+"/"+c.Name+"/"+name], _, _ = c.median(of)
-		}
+	for name, v := range r.Metrics() {
+		m[scenario.External+"/"+name] = v
 	}
 	r.Verdicts, r.Pass = s.Judge(m), true
 	for _, v := range r.Verdicts {

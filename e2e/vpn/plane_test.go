@@ -58,7 +58,6 @@ func (p *plane) configure() {
 		p.t.Fatal(err)
 	}
 	ca := pki.New(p.t)
-	p.net.Write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
 	var devices strings.Builder
 	for pe := 1; pe <= 2; pe++ {
 		address := fmt.Sprintf("10.0.%d.1", pe)

@@ -52,7 +52,6 @@ func newFigure2(t testing.TB) *network {
 		n.customer(vpn, "left", "pe1")
 		n.customer(vpn, "right", pe)
 	}
-	n.Write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
 	return n
 }
 

@@ -25,9 +25,7 @@ const bottleneck = "100mbit"
 
 func newNetwork(t testing.TB, vpns int) *network {
 	t.Helper()
-	n := &network{vpnnet.TwoPEs(t, vpns, bottleneck, 150_000)}
-	n.Write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
-	return n
+	return &network{vpnnet.TwoPEs(t, vpns, bottleneck, 150_000)}
 }
 
 // config is a PE's.

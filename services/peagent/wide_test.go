@@ -85,7 +85,6 @@ func wide(t testing.TB, vpns int, bottleneck string) *network {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(n.Dir+"/bpf", 0) })
-	n.Write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
 	return n
 }
 

@@ -29,11 +29,12 @@ type Network struct {
 
 var networks atomic.Int32
 
-// Bare has no nodes yet.
+// Bare has no nodes yet; its folder has a bpf file system and keys of management packets.
 func Bare(t testing.TB, vpns int) *Network {
 	t.Helper()
 	n := &Network{T: t, id: fmt.Sprintf("mpe%d-%d", os.Getpid(), networks.Add(1)), VPNs: vpns, Dir: t.TempDir()}
 	n.pins()
+	n.Write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
 	return n
 }
 
