@@ -18,6 +18,7 @@ type measure struct {
 // scales are the labs' rates to the papers'.
 var scales = map[string]string{
 	"hntes-exp1": "1:100", "hntes-exp2": "1:100", "hntes-exp3": "1:100", "hntes-exp4": "1:100", "hntes-exp5": "1:100", "hntes-exp6": "1:100", "hntes-exp7": "1:100",
+	"i2vfc-single": "1:1", "i2vfc-intra": "1:1", "i2vfc-multi": "1:1",
 	"geant-lbe-congestion": "1:50", "geant-lbe-credit": "1:62", "geant-lbe-tables": "1:25", "multipath-packet-level": "1:5",
 }
 
@@ -30,6 +31,7 @@ func measures() map[string]map[string]measure {
 		"002-exp1": measures1(), "002-exp2": measures2(), "002-exp3": measures3(), "002-exp4": measures4(),
 		"002-exp5a": measures5("alike"), "002-exp5b": measures5("apart"), "002-exp6": measures6(), "002-exp7": measures7(),
 		"000-parallel": measuresParallel(), "003-parallel": measuresParallel(),
+		"001-single": measuresSingle(), "001-intra": measuresIntra(), "001-multi": measuresMulti(),
 		"004-congestion": measuresCongestion(), "004-wrr": measuresWRR(),
 	}
 }
@@ -128,6 +130,32 @@ func measuresParallel() map[string]measure {
 		"delayed 3 1 0": {s, "spray-t3/tcp/goodput_mbps", single, 1}, "threshold 3 1 0": {s, "spray-t6/tcp/goodput_mbps", single, 1},
 		"flow-level 3 1 0": {s, "flow/tcp/goodput_mbps", single, 1},
 	}
+}
+
+func measuresSingle() map[string]measure {
+	const s, full = "i2vfc-single", 33.2 // goodput, Mbit/s, when the background's 15 of 50 leave nothing idle
+	out := map[string]measure{"none": {s, "without/inter_f", "", 1}}
+	for _, a := range []float64{0.01, 0.1, 1} {
+		for _, b := range []float64{0.1, 0.25} {
+			cell := fmt.Sprintf("a%g-b%g", a, b)
+			out[setting(a, b)] = measure{s, cell + "/inter_f", "", 1}
+			out[setting(a, b)+" use"] = measure{s, cell + "/goodput_mbps", "", 100 / full}
+		}
+	}
+	return out
+}
+
+func measuresIntra() map[string]measure {
+	const s = "i2vfc-intra"
+	return map[string]measure{"none 2": {s, "without/intra_f", "", 1}, setting(0.1, 0.1) + " 2": {s, "a0.1-b0.1/intra_f", "", 1}}
+}
+
+func measuresMulti() map[string]measure {
+	out := map[string]measure{}
+	for _, b3 := range []int{10, 20, 30} {
+		out[fmt.Sprintf("B3=%d", b3)] = measure{"i2vfc-multi", fmt.Sprintf("B3-%d-a0.5-b0.05/inter_f", b3), "", 1}
+	}
+	return out
 }
 
 // measuresCongestion: the lab's line has no production traffic, so that its 110 % stands for the paper's 100 %;

@@ -3,13 +3,10 @@ package peagent
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/millrace/millrace/internal/testkit/vpnnet"
 )
@@ -30,10 +27,7 @@ func wide(t testing.TB, vpns int, bottleneck string) *network {
 	}
 	lines := map[string]*strings.Builder{"": {}}
 	for _, node := range nodes {
-		n.Run("ip", "netns", "add", n.NS(node))
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n.NS(node)).Run() })
-		n.In(node, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.ip_forward=1",
-			"net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0")
+		n.Node(node)
 		lines[node] = &strings.Builder{}
 	}
 	say := func(node, format string, args ...any) { fmt.Fprintf(lines[node], format+"\n", args...) }
@@ -78,13 +72,6 @@ func wide(t testing.TB, vpns int, bottleneck string) *network {
 		// A token bucket that takes whole super-packets, with 10 ms of queue at 1 Gbit/s.
 		n.In("p", "tc", "qdisc", "add", "dev", "b", "root", "tbf", "rate", bottleneck, "burst", "128k", "limit", "1250000")
 	}
-	if err := os.Mkdir(n.Dir+"/bpf", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("bpf", n.Dir+"/bpf", "bpf", 0, ""); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(n.Dir+"/bpf", 0) })
 	return n
 }
 
