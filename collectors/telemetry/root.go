@@ -41,7 +41,7 @@ type Component struct {
 	metrics  *metrics
 	events   *events.Publisher
 	watchers []*watcher
-	loops lifecycle.Loops
+	loops    lifecycle.Loops
 }
 
 // New checks the configuration and is otherwise inert.
