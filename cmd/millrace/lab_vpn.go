@@ -31,7 +31,7 @@ func labVPNCommand() *cobra.Command {
 		Short: "Run paper 001's VPN scenarios with and without the PE agent",
 		Long: `Each scenario is booted once and run several times, in turn without agents and
 with them; F over time is printed. Cells that are not run keep what they
-measured last. Without a scenario, all four run (about 55 minutes). Exit status
+measured last. Without a scenario, all four run (about 40 minutes). Exit status
 3 says that the runs were complete and an expectation was not met.`,
 		Example: "  millrace lab vpn i2vfc-single --runs 3\n" +
 			"  millrace lab vpn i2vfc-multi --variant B3-30 --runs 1\n" +

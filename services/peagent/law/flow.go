@@ -317,6 +317,7 @@ func Reweigh(p *Parameters, flows []*Flow, weight []float64) {
 		if after > 0 && f.Phase != Unanswered {
 			change := weight[i] / f.Weight * before / after
 			f.Window *= change
+			f.untimed *= change
 			f.used *= change
 			f.gap *= change
 			f.since *= change

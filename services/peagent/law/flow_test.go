@@ -42,6 +42,22 @@ func TestANewWeightKeepsTheRateOfLossEvents(t *testing.T) {
 	}
 }
 
+// TestATimeoutIsTakenBackAtTheNewWeight: a weight changes between a time-out and the late answer.
+func TestATimeoutIsTakenBackAtTheNewWeight(t *testing.T) {
+	p := DefaultParameters()
+	f := Flow{Weight: 4, Window: 64, B: 0.1, RTT: 0.01, latest: 0.01, base: 0.01, Phase: Avoiding, limited: true, used: 6400}
+	other := Flow{Weight: 1, Window: 16, B: 0.1, RTT: 0.01, latest: 0.01, base: 0.01, Phase: Avoiding, limited: true, used: 1600}
+	if !f.Tick(&p, 1, 0.5) {
+		t.Fatal("no time-out")
+	}
+	Reweigh(&p, []*Flow{&f, &other}, []float64{1, 1})
+	want := f.untimed
+	f.Update(&p, Report{Now: 1.1, RTT: 0.01, Sent: 1, Received: 1, Limited: true}, 0)
+	if want >= 64 || f.Window < want || f.Window > want+1 {
+		t.Errorf("window %g after a late answer, want about %g; it was 64 with four times the weight", f.Window, want)
+	}
+}
+
 // TestLostAnswersDoNotStallData: nine answers in ten are lost for 5 s.
 func TestLostAnswersDoNotStallData(t *testing.T) {
 	m := newModel(4, &link{rate: packets(50), buffer: 50, delay: 0.01})
