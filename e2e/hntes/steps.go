@@ -255,22 +255,16 @@ func (r *run) rollback(ctx context.Context) error {
 	return err
 }
 
-// dumpAfter compares every router's state with what it was before the change. FRR takes next hops that no route uses
-// any more away by and by, so what is still there after ten seconds counts.
+// dumpAfter compares every router's state with what it was before the change.
 func (r *run) dumpAfter(ctx context.Context) error {
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(500 * time.Millisecond) {
-		after, err := r.lab.Dump(ctx)
-		if err != nil {
-			return err
-		}
-		r.report.RollbackDiff = map[string]string{}
-		for router, text := range r.before {
-			if text != after[router] {
-				r.report.RollbackDiff[router] = lineDiff(text, after[router])
-			}
-		}
-		if len(r.report.RollbackDiff) == 0 || time.Now().After(deadline) {
-			break
+	after, err := r.lab.DumpSettled(ctx, r.before)
+	if err != nil {
+		return err
+	}
+	r.report.RollbackDiff = map[string]string{}
+	for router, text := range r.before {
+		if text != after[router] {
+			r.report.RollbackDiff[router] = lineDiff(text, after[router])
 		}
 	}
 	r.report.RollbackClean = len(r.report.RollbackDiff) == 0

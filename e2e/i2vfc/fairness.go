@@ -57,22 +57,21 @@ func mean(mbps [][]float64, from, to int) []float64 {
 
 // F over seconds [from, to), of throughputs averaged over `every` seconds; the mean of all such F.
 func (r *Result) F(from, to, every int) float64 {
-	x := r.series("")
+	return ofSpans(r.series(""), from, to, every, func(x []float64) float64 { return vpnshare.Fairness(x, r.Weights) })
+}
+
+// ofSpans is the mean of an index over each `every` seconds of [from, to).
+func ofSpans(mbps [][]float64, from, to, every int, index func([]float64) float64) float64 {
 	var sum, n float64
 	for s := from; s+every <= to; s += every {
-		sum, n = sum+vpnshare.Fairness(mean(x, s, s+every), r.Weights), n+1
+		sum, n = sum+index(mean(mbps, s, s+every)), n+1
 	}
 	return sum / n
 }
 
 // Intra is F among the connections inside a VPN, with equal weights: the mean of F over each `every` seconds of [from, to).
 func (r *Result) Intra(vpn string, from, to, every int) float64 {
-	x := r.series(vpn)
-	var sum, n float64
-	for s := from; s+every <= to; s += every {
-		sum, n = sum+vpnshare.Jain(mean(x, s, s+every)), n+1
-	}
-	return sum / n
+	return ofSpans(r.series(vpn), from, to, every, vpnshare.Jain)
 }
 
 // Total is all VPNs' goodput, Mbit/s.

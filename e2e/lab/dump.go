@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // BPFObjects is the key of Dump for what the routers' kernel holds once: BPF
@@ -67,6 +69,17 @@ func (l *Lab) Dump(ctx context.Context) (map[string]string, error) {
 		return nil, failures[0]
 	}
 	return dump, nil
+}
+
+// DumpSettled dumps until it finds what was there before, or for ten seconds: FRR takes next hops that no route uses any
+// more away a little later. The last dump is returned, whatever it is.
+func (l *Lab) DumpSettled(ctx context.Context, before map[string]string) (map[string]string, error) {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(500 * time.Millisecond) {
+		dump, err := l.Dump(ctx)
+		if err != nil || maps.Equal(dump, before) || time.Now().After(deadline) {
+			return dump, err
+		}
+	}
 }
 
 // sections splits a dump at its "== name" lines, keeping the order.

@@ -20,19 +20,20 @@ func (n *network) arrivals(far *Agent) []float64 {
 	return out
 }
 
-// windows are the octets that arrive in each of so many windows of a length.
+// windows are the octets that arrive in each of so many windows of a length. A window that is read late, because this
+// machine does something else, is longer; it counts as what would have arrived in its length.
 func (n *network) windows(far *Agent, length time.Duration, count int) (all [][]float64) {
 	tick := time.NewTicker(length)
 	defer tick.Stop()
-	last := n.arrivals(far)
+	last, began := n.arrivals(far), time.Now()
 	for range count {
 		<-tick.C
-		now := n.arrivals(far)
+		now, ended := n.arrivals(far), time.Now()
 		x := make([]float64, len(now))
 		for i := range x {
-			x[i] = now[i] - last[i]
+			x[i] = (now[i] - last[i]) * length.Seconds() / ended.Sub(began).Seconds()
 		}
-		all, last = append(all, x), now
+		all, last, began = append(all, x), now, ended
 	}
 	return all
 }
@@ -89,8 +90,8 @@ func TestALiveWeightTakesTenRoundTrips(t *testing.T) {
 
 // TestBurstsOfLostManagementPacketsDoNotStallData: for three tenths of every second no management packet passes the
 // core, either way. A time-out costs each flow a tenth of its window once in such a second, and a = 0.1 packets per
-// round trip of 10 ms brings it back within half of one: at least 0.85 of the throughput stays; and no fifth of a second
-// has less than half of what it had. (A single tenth can, where this machine does something else: what waited comes in the next.)
+// round trip of 10 ms brings it back within half of one: at least 0.85 of the throughput stays; and no tenth of a second
+// has less than half of what it had.
 func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 	n := newNetwork(t, 2)
 	near := n.start(1, nil)
@@ -117,15 +118,15 @@ func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 		}
 		return all
 	}
-	least := total(lossy[:2])
-	for i := range lossy[1:] {
-		least = min(least, total(lossy[i:i+2]))
+	least := total(lossy[:1])
+	for i := range lossy {
+		least = min(least, total(lossy[i:i+1]))
 	}
 	timeouts := uint32(0)
 	for i, f := range near.Flows() {
 		timeouts += f.Timeouts - before[i].Timeouts
 	}
-	t.Logf("%.1f Mbit/s before, %.1f with bursts of loss, %.1f in the worst fifth of a second; %d time-outs; F %.3f", total(quiet), total(lossy), least, timeouts, vpnshare.Jain(sum(lossy)))
+	t.Logf("%.1f Mbit/s before, %.1f with bursts of loss, %.1f in the worst tenth of a second; %d time-outs; F %.3f", total(quiet), total(lossy), least, timeouts, vpnshare.Jain(sum(lossy)))
 	if timeouts == 0 {
 		t.Error("no time-out: management packets were not lost")
 	}

@@ -19,13 +19,11 @@ func BenchmarkOverload(b *testing.B) {
 	for _, core := range []string{"1gbit", ""} {
 		b.Run(strings.TrimSuffix("core-"+core, "-"), func(b *testing.B) {
 			n := wide(b, len(weights), core)
-			policy := "policy: overload\nvpns:\n"
 			bits := make([]float64, len(weights))
-			for i, w := range weights {
-				policy += fmt.Sprintf("  - {name: vpn%d, weight: %g}\n", i+1, w)
+			for i := range bits {
 				bits[i] = offered / float64(len(weights))
 			}
-			change := func(c *Configuration) { c.Weights = n.Write("weights.yaml", policy) }
+			change := func(c *Configuration) { c.Weights = n.weights(weights) }
 			var w *tunnel
 			if wanted("wireguard-go") {
 				w = n.tunnel(wireguardGo(b))

@@ -131,9 +131,16 @@ func (n *Network) In(node string, args ...string) string {
 	return n.Run(append([]string{"ip", "netns", "exec", n.NS(node)}, args...)...)
 }
 
-// Within runs a function on a thread in a node's namespace.
+// Within is Enter for what must not fail.
 func (n *Network) Within(node string, do func() error) {
 	n.T.Helper()
+	if err := n.Enter(node, do); err != nil {
+		n.T.Fatal(err)
+	}
+}
+
+// Enter runs a function on a thread in a node's namespace.
+func (n *Network) Enter(node string, do func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // the thread is not given back
@@ -147,9 +154,7 @@ func (n *Network) Within(node string, do func() error) {
 		}
 		done <- err
 	}()
-	if err := <-done; err != nil {
-		n.T.Fatal(err)
-	}
+	return <-done
 }
 
 // Arrived counts octets that reached the right customer of each VPN.
