@@ -173,7 +173,7 @@ func (a *Agent) learn(slot uint32, f *vpnFlow, now uint64) {
 func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho, now uint64) law.Report {
 	k := &a.dp.Flows[slot]
 	packets, waited, octets := k.Packets, k.Waited, k.Octets
-	r := law.Report{Now: float64(e.At) / 1e9, RTT: max(float64(e.Rtt)/1e9, shortest), Sent: e.Sent, Received: e.Received}
+	r := law.Report{Now: float64(e.At) / 1e9, RTT: max(float64(e.Rtt)/1e9, shortest), Sent: e.Sent, Received: e.Received, Lag: a.elapsed}
 	if n := float64(packets - f.reported); n > 0 {
 		r.Limited = float64(waited-f.waited) >= 0.9*n
 		if f.limited = r.Limited; f.limited {
@@ -182,7 +182,7 @@ func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho, now uint64) law.R
 		r.Size = float64(octets-f.octetsReported) / n / float64(a.cfg.PacketSize)
 	}
 	if a.mode == datapath.EDT && k.Next > now {
-		r.Queue = float64(k.Next-now) / 1e9
+		r.Lag += float64(k.Next-now) / 1e9
 	}
 	f.reported, f.waited, f.octetsReported = packets, waited, octets
 	return r

@@ -21,8 +21,9 @@ type Report struct {
 	Now float64
 	// RTT is from the packet's departure to its answer's arrival.
 	RTT float64
-	// Queue is how long a change of the rate takes to show, seconds: packets that have departure times keep them.
-	Queue float64
+	// Lag is how long it takes until a change of the rate shows, beside the round trip, seconds: whoever applies the law looks
+	// around only so often, and packets that have departure times keep them.
+	Lag float64
 	// Size is what packets sent since the last report are on average, as share of a full packet; 0 means full ones.
 	Size float64
 	// Sent and Received are data packets in front of the management packet, counted since any time at either end.
@@ -39,7 +40,7 @@ type Flow struct {
 	RTT    float64 // smoothed, seconds
 
 	used      float64 // throughput, full packets per second
-	queue     float64 // of the last report
+	lag       float64 // of the last report
 	pull      float64 // the domain's level over the flow's own, from Steer
 	untimed   float64 // the window before the time-outs since the last answer
 	settled   float64 // when the start was over
@@ -67,7 +68,7 @@ type Flow struct {
 // A window answers to a queue by itself, because packets leave as acknowledgements come; a rate follows a measured
 // round-trip time that is already old. With the latest sample in the place of R, rate and queue chase each other, and
 // with a smoothed one all the more. So the latest moves R by half of its distance from a slow mean, as in TFRC
-// (RFC 5348, section 4.5), and by less where a queue of departure times makes the answer older still.
+// (RFC 5348, section 4.5), and by less where a lag makes the answer older still.
 func (f *Flow) Rate() float64 {
 	if f.Phase == Unanswered || f.RTT <= 0 {
 		return 0
@@ -76,7 +77,7 @@ func (f *Flow) Rate() float64 {
 		return f.Window / f.RTT
 	}
 	move := min(max(f.latest, f.RTT/2), 2*f.RTT) - f.RTT
-	return f.Window / (f.RTT + 0.5*move*f.RTT/(f.RTT+f.queue))
+	return f.Window / (f.RTT + 0.5*move*f.RTT/(f.RTT+f.lag))
 }
 
 // Queue is how many seconds of packets with departure times may wait for the rate: at most full packets' worth. They leave
@@ -117,7 +118,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 		return false
 	}
 	f.answered, f.limited = r.Now, r.Limited
-	f.queue = r.Queue
+	f.lag = r.Lag
 	f.release(p, r.Now)
 	elapsed := max(r.Now-f.reported, 0)
 	f.smooth(p, r, elapsed)
@@ -128,7 +129,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 		passed *= r.Size
 	}
 	f.measure(p, passed, elapsed)
-	if lost > 0 && r.Now-f.decreased >= f.RTT+r.Queue {
+	if lost > 0 && r.Now-f.decreased >= f.RTT+r.Lag {
 		f.validate(r, level)
 		f.decrease(p, r.Now)
 		return true
@@ -179,10 +180,14 @@ func (f *Flow) release(p *Parameters, now float64) {
 	}
 }
 
-// smooth averages round-trip times over Parameters.Smoothing of them, however often reports come.
+// smooth averages round-trip times over Parameters.Smoothing of them, however often reports come, and over more where there
+// is a lag. With R mostly queue, the loop of rate and queue answers to the latest sample with a gain of g = 1/2(R+lag) and to
+// the mean over T with 1/R: s² + (g + 1/T)s + (g + 1/R)/T = 0. T must be some 1/g²R, or it rings: the rate swings between
+// nothing and a multiple of the line, and the line is never full.
 func (f *Flow) smooth(p *Parameters, r Report, elapsed float64) {
 	before := f.RTT
-	f.RTT += (r.RTT - f.RTT) * elapsed / (elapsed + p.Smoothing*f.RTT)
+	lagged := f.RTT + r.Lag
+	f.RTT += (r.RTT - f.RTT) * elapsed / (elapsed + p.Smoothing*lagged*lagged/f.RTT)
 	f.latest, f.base, f.reported = r.RTT, min(f.base, r.RTT), r.Now
 	if f.held {
 		f.Window *= f.RTT / before

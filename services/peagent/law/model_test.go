@@ -2,6 +2,7 @@ package law
 
 import (
 	"container/heap"
+	"math"
 	"math/rand/v2"
 )
 
@@ -16,8 +17,9 @@ type model struct {
 	events         events
 	now            float64
 	delta          int
-	edt            bool // queued packets keep their departure times when the rate changes
-	sharing        bool // flows know what their domain has in common
+	edt            bool    // queued packets keep their departure times when the rate changes
+	tick           float64 // how often the agent looks around; 0 is at once
+	sharing        bool    // flows know what their domain has in common
 	common, domain float64
 }
 
@@ -206,9 +208,21 @@ func (m *model) depart(f *source, p packet) {
 		if f.waiting == 0 {
 			f.waiting = m.now
 		}
-		sent, departed := f.sent, m.now
-		m.hop(f.route, 0.08, packet{func() { m.reflect(f, sent, departed) }, func() {}})
+		m.at(m.look(), func() { m.ask(f) })
 	}
+}
+
+// look is when the agent looks around next.
+func (m *model) look() float64 {
+	if m.tick == 0 {
+		return m.now
+	}
+	return (math.Floor(m.now/m.tick) + 1) * m.tick
+}
+
+func (m *model) ask(f *source) {
+	sent, departed := f.sent, m.now
+	m.hop(f.route, 0.08, packet{func() { m.reflect(f, sent, departed) }, func() {}})
 }
 
 func (m *model) arrive(f *source) {
@@ -225,31 +239,37 @@ func (m *model) reflect(f *source, sent uint64, departed float64) {
 		return
 	}
 	m.at(m.now+f.back, func() {
-		offered, waited := f.offered-f.reported[0], f.waited-f.reported[1]
-		f.waiting = 0
-		if departed < f.asked {
-			f.waiting = f.asked
-		}
-		if offered == 0 {
-			return
-		}
-		f.reported = [2]int{f.offered, f.waited}
-		r := Report{Now: m.now, RTT: m.now - departed, Sent: sent, Received: received, Limited: float64(waited) >= 0.9*float64(offered)}
-		if m.edt {
-			r.Queue = max(f.next-m.now, 0)
-		}
-		level := 0.0
-		if m.sharing {
-			level = m.domain
-		}
-		if f.Update(&m.p, r, level) && m.sharing {
-			for _, o := range m.flows {
-				if o.pe == f.pe {
-					o.Settle()
-				}
+		rtt := m.now - departed
+		m.at(m.look(), func() { m.learn(f, sent, received, rtt, departed) })
+	})
+}
+
+// learn takes in an answer.
+func (m *model) learn(f *source, sent, received uint64, rtt, departed float64) {
+	offered, waited := f.offered-f.reported[0], f.waited-f.reported[1]
+	f.waiting = 0
+	if departed < f.asked {
+		f.waiting = f.asked
+	}
+	if offered == 0 {
+		return
+	}
+	f.reported = [2]int{f.offered, f.waited}
+	r := Report{Now: m.now, RTT: rtt, Sent: sent, Received: received, Limited: float64(waited) >= 0.9*float64(offered), Lag: m.tick}
+	if m.edt {
+		r.Lag += max(f.next-m.now, 0)
+	}
+	level := 0.0
+	if m.sharing {
+		level = m.domain
+	}
+	if f.Update(&m.p, r, level) && m.sharing {
+		for _, o := range m.flows {
+			if o.pe == f.pe {
+				o.Settle()
 			}
 		}
-	})
+	}
 }
 
 // reno is a TCP connection that always has more to send (RFC 5681). Where too

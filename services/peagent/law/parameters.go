@@ -29,7 +29,7 @@ type Parameters struct {
 	// Hold is how long after a flow's start, in seconds, its rate holds and not its window: its round-trip time grows
 	// from nothing to that of full queues, of which some flows cross more than others.
 	Hold float64
-	// Smoothing is the number of round trips over which the round-trip time is averaged.
+	// Smoothing is the number of round trips over which the round-trip time is averaged, where no lag asks for more.
 	Smoothing float64
 	// Measure, in seconds, is the time over which throughput is averaged.
 	Measure float64
