@@ -182,7 +182,7 @@ func (a *Agent) counted(slot uint32, f *vpnFlow, e bpf.PeEcho, now uint64) law.R
 		r.Size = float64(octets-f.octetsReported) / n / float64(a.cfg.PacketSize)
 	}
 	if a.mode == datapath.EDT && k.Next > now {
-		r.Lag += float64(k.Next-now) / 1e9
+		r.Queue = float64(k.Next-now) / 1e9
 	}
 	f.reported, f.waited, f.octetsReported = packets, waited, octets
 	return r

@@ -21,9 +21,10 @@ type Report struct {
 	Now float64
 	// RTT is from the packet's departure to its answer's arrival.
 	RTT float64
-	// Lag is how long it takes until a change of the rate shows, beside the round trip, seconds: whoever applies the law looks
-	// around only so often, and packets that have departure times keep them.
+	// Lag is how often whoever applies the law looks around, seconds.
 	Lag float64
+	// Queue is how long packets wait that keep their departure times when the rate changes, seconds.
+	Queue float64
 	// Size is what packets sent since the last report are on average, as share of a full packet; 0 means full ones.
 	Size float64
 	// Sent and Received are data packets in front of the management packet, counted since any time at either end.
@@ -118,7 +119,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 		return false
 	}
 	f.answered, f.limited = r.Now, r.Limited
-	f.lag = r.Lag
+	f.lag = r.Lag + r.Queue
 	f.release(p, r.Now)
 	elapsed := max(r.Now-f.reported, 0)
 	f.smooth(p, r, elapsed)
@@ -129,7 +130,7 @@ func (f *Flow) Update(p *Parameters, r Report, level float64) bool {
 		passed *= r.Size
 	}
 	f.measure(p, passed, elapsed)
-	if lost > 0 && r.Now-f.decreased >= f.RTT+r.Lag {
+	if lost > 0 && r.Now-f.decreased >= f.RTT+f.lag {
 		f.validate(r, level)
 		f.decrease(p, r.Now)
 		return true
@@ -180,10 +181,10 @@ func (f *Flow) release(p *Parameters, now float64) {
 	}
 }
 
-// smooth averages round-trip times over Parameters.Smoothing of them, however often reports come, and over more where there
-// is a lag. With R mostly queue, the loop of rate and queue answers to the latest sample with a gain of g = 1/2(R+lag) and to
-// the mean over T with 1/R: s² + (g + 1/T)s + (g + 1/R)/T = 0. T must be some 1/g²R, or it rings: the rate swings between
-// nothing and a multiple of the line, and the line is never full.
+// smooth averages round-trip times over Parameters.Smoothing of them, however often reports come, and over more where they
+// are shorter than the lag. With R mostly queue, the rate answers to the latest sample with a gain of g = 1/2(R+lag) and to the
+// mean over T with 1/R: s² + (g + 1/T)s + (g + 1/R)/T = 0. T must be some 1/g²R, or it rings: the rate swings between nothing
+// and a multiple of the line, and the line is never full.
 func (f *Flow) smooth(p *Parameters, r Report, elapsed float64) {
 	before := f.RTT
 	lagged := f.RTT + r.Lag
@@ -239,10 +240,11 @@ func (f *Flow) learn(p *Parameters) {
 	}
 }
 
+// increase adds A per window of packets, in closed form: on a short path many windows pass between two reports.
 func (f *Flow) increase(p *Parameters, passed float64) {
 	if f.Phase == Avoiding && !f.held {
-		lag := min(max(f.pull-1, 0), 1)
-		f.Window += (p.A/f.Window + p.Catch*lag) * passed
+		behind := min(max(f.pull-1, 0), 1)
+		f.Window = math.Sqrt(f.Window*f.Window+2*p.A*passed) + p.Catch*behind*passed
 		f.clamp(p)
 	}
 }

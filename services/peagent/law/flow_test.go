@@ -109,7 +109,7 @@ func TestFlowStates(t *testing.T) {
 	}
 	f.Update(&p, Report{Now: 13, RTT: 0.1, Sent: 1110, Received: 500, Limited: true}, 0) // counted anew
 	f.Update(&p, Report{Now: 13.1, RTT: 0.1, Sent: 1120, Received: 510, Limited: true}, 0)
-	if want := w + p.A*10/w; math.Abs(f.Window-want) > 1e-9 {
+	if want := math.Sqrt(w*w + 2*p.A*10); math.Abs(f.Window-want) > 1e-9 {
 		t.Errorf("window %g after ten packets without loss, want %g", f.Window, want)
 	}
 	w = f.Window

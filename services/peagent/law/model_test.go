@@ -257,7 +257,7 @@ func (m *model) learn(f *source, sent, received uint64, rtt, departed float64) {
 	f.reported = [2]int{f.offered, f.waited}
 	r := Report{Now: m.now, RTT: rtt, Sent: sent, Received: received, Limited: float64(waited) >= 0.9*float64(offered), Lag: m.tick}
 	if m.edt {
-		r.Lag += max(f.next-m.now, 0)
+		r.Queue = max(f.next-m.now, 0)
 	}
 	level := 0.0
 	if m.sharing {
