@@ -132,7 +132,10 @@ func (a *Agent) visit(slot uint32, now uint64) {
 		a.sums.Add(&a.law, &f.Flow, a.common)
 	}
 	a.apply(slot, f)
-	packets, departs := k.Packets, max(now, k.Next)
+	packets, departs := k.Packets, now
+	if a.mode != datapath.Police {
+		departs = max(now, k.Next)
+	}
 	if a.due(f, packets, departs) {
 		a.ask(slot, f, departs)
 		f.packets = packets

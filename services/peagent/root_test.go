@@ -64,6 +64,25 @@ func TestAFloodGetsNoMore(t *testing.T) {
 	}
 }
 
+// TestAPolicerIsAnswered: in mode police packets leave at once, however far the flow's clock is ahead, and so do requests; with
+// the clock's time on them answers would come before their requests had departed.
+func TestAPolicerIsAnswered(t *testing.T) {
+	n := newNetwork(t, 1)
+	pe1 := n.start(1, func(c *Configuration) { c.Mode = "police" })
+	n.start(2, nil)
+	n.iperf(1, "-t", "30", "-u", "-b", "300M", "-l", "1400")
+	time.Sleep(10 * time.Second)
+	x := n.throughput(4 * time.Second)
+	f := pe1.Flows()[0]
+	t.Logf("%.1f Mbit/s, %+v", x[0], f)
+	if x[0] < 60 { // bursts of the clock's 128 packets meet a buffer of 100
+		t.Errorf("the line of 100 Mbit/s carries %.1f", x[0])
+	}
+	if f.Timeouts != 0 || f.RTT < 2*shortest {
+		t.Errorf("%d time-outs, a round-trip time of %.6f s through a queue of up to 12 ms", f.Timeouts, f.RTT)
+	}
+}
+
 // TestRestartLosesNothing: a stream below the limit goes on while one agent takes over from another.
 func TestRestartLosesNothing(t *testing.T) {
 	n := newNetwork(t, 1)

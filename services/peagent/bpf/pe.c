@@ -220,7 +220,8 @@ static __always_inline int stamp(struct __sk_buff *skb, struct control *c)
 		schedule(skb, c, slot, at);
 	}
 	__sync_fetch_and_add(&f->requests, 1);
-	m.departure = bpf_cpu_to_be64(at);
+	// Where nothing queues, the clock is only a bound: the packet leaves now.
+	m.departure = bpf_cpu_to_be64(c->mode == MODE_POLICE ? now : at);
 	m.sent = bpf_cpu_to_be64(f->packets);
 	if (!sign(&m, &m.tag))
 		return TC_ACT_UNSPEC;
