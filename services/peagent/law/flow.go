@@ -21,7 +21,7 @@ type Report struct {
 	Now float64
 	// RTT is from the packet's departure to its answer's arrival.
 	RTT float64
-	// Lag is how often whoever applies the law looks around, seconds.
+	// Lag is the time between two looks at the flow, seconds: so long may an answer lie there, and a new rate wait.
 	Lag float64
 	// Queue is how long packets wait that keep their departure times when the rate changes, seconds.
 	Queue float64
@@ -41,7 +41,7 @@ type Flow struct {
 	RTT    float64 // smoothed, seconds
 
 	used      float64 // throughput, full packets per second
-	lag       float64 // of the last report
+	lag       float64 // of the last report, with its queue
 	pull      float64 // the domain's level over the flow's own, from Steer
 	untimed   float64 // the window before the time-outs since the last answer
 	settled   float64 // when the start was over

@@ -17,9 +17,8 @@ type model struct {
 	events         events
 	now            float64
 	delta          int
-	edt            bool    // queued packets keep their departure times when the rate changes
-	tick           float64 // how often the agent looks around; 0 is at once
-	sharing        bool    // flows know what their domain has in common
+	edt            bool // queued packets keep their departure times when the rate changes
+	sharing        bool // flows know what their domain has in common
 	common, domain float64
 }
 
@@ -212,13 +211,11 @@ func (m *model) depart(f *source, p packet) {
 	}
 }
 
-// look is when the agent looks around next.
-func (m *model) look() float64 {
-	if m.tick == 0 {
-		return m.now
-	}
-	return (math.Floor(m.now/m.tick) + 1) * m.tick
-}
+// tick is how often the agent looks around.
+const tick = 0.005
+
+// look is when it does so next.
+func (m *model) look() float64 { return (math.Floor(m.now/tick) + 1) * tick }
 
 func (m *model) ask(f *source) {
 	sent, departed := f.sent, m.now
@@ -255,7 +252,7 @@ func (m *model) learn(f *source, sent, received uint64, rtt, departed float64) {
 		return
 	}
 	f.reported = [2]int{f.offered, f.waited}
-	r := Report{Now: m.now, RTT: rtt, Sent: sent, Received: received, Limited: float64(waited) >= 0.9*float64(offered), Lag: m.tick}
+	r := Report{Now: m.now, RTT: rtt, Sent: sent, Received: received, Limited: float64(waited) >= 0.9*float64(offered), Lag: tick}
 	if m.edt {
 		r.Queue = max(f.next-m.now, 0)
 	}
