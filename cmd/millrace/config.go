@@ -31,8 +31,8 @@ type config struct {
 	Etcd etcdConfig `yaml:"etcd"`
 	// Kafka names a cluster; without brokers the bus runs inside this process.
 	Kafka kafkaConfig `yaml:"kafka"`
-	// Peers are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`).
-	Peers map[string]string `yaml:"peers"`
+	// Endpoints are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`).
+	Endpoints map[string]string `yaml:"endpoints"`
 
 	Flow      flow.Configuration      `yaml:"flow"`
 	Telemetry telemetry.Configuration `yaml:"telemetry"`

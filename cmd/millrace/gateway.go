@@ -25,7 +25,7 @@ import (
 	"github.com/millrace/millrace/services/dashboard"
 )
 
-// apis are the API paths of services, for passing requests on.
+// apis are the API paths of services, which the gateway proxies.
 var apis = map[string]string{
 	"flow":      flowv1connect.FlowCollectorServiceName,
 	"flowstore": flowv1connect.FlowStoreServiceName,
@@ -45,33 +45,33 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 		out = append(out, dashboard.Mount{Path: m.path, Handler: m.handler})
 	}
 	for name, api := range apis {
-		if p.hosted[name] || p.cfg.Peers[name] == "" {
+		if p.hosted[name] || p.cfg.Endpoints[name] == "" {
 			continue
 		}
-		target, err := url.Parse(p.cfg.Peers[name])
+		target, err := url.Parse(p.cfg.Endpoints[name])
 		if err != nil {
-			return nil, fmt.Errorf("peers.%s: %w", name, err)
+			return nil, fmt.Errorf("endpoints.%s: %w", name, err)
 		}
-		out = append(out, dashboard.Mount{Path: "/" + api + "/", Handler: p.passOn(name, target)})
+		out = append(out, dashboard.Mount{Path: "/" + api + "/", Handler: p.proxy(name, target)})
 	}
 	return out, nil
 }
 
-// passOn hands requests to a peer. It speaks HTTP/2 to it, without which gRPC
+// proxy proxies requests to a service in another process. It speaks HTTP/2 to it, without which gRPC
 // clients of the gateway would get no answer.
-func (p *process) passOn(name string, target *url.URL) http.Handler {
+func (p *process) proxy(name string, target *url.URL) http.Handler {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	broken := connect.NewErrorWriter()
 	return &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     &http.Transport{Protocols: protocols},
-		FlushInterval: -1, // streams pass on message by message
+		FlushInterval: -1, // streams: message by message
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil {
 				return // the client left
 			}
-			p.log.Warn("request not passed on", "service", name, "path", r.URL.Path, "error", err)
+			p.log.Warn("request not proxied", "service", name, "path", r.URL.Path, "error", err)
 			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s does not answer at %s; see whether it runs: %w", name, target, err))
 			if !broken.IsSupported(r) {
 				http.Error(w, err.Error(), http.StatusBadGateway)

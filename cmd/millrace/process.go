@@ -127,12 +127,12 @@ func (p *process) openInventory(context.Context) (err error) {
 }
 
 // to returns what a generated client needs to reach a service: memory when it
-// is hosted here, its URL when it is a peer.
+// is hosted here, its endpoint when it is not.
 func (p *process) to(name string) (*http.Client, string) {
 	if p.hosted[name] {
 		return p.local.Client(), rpc.LocalURL
 	}
-	return http.DefaultClient, p.cfg.Peers[name]
+	return http.DefaultClient, p.cfg.Endpoints[name]
 }
 
 // run starts everything, waits for ctx, stops everything.
@@ -155,11 +155,11 @@ func (p *process) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkPeers refuses to start a service that would have nobody to talk to.
-func (p *process) checkPeers(name string, needs ...string) error {
+// checkEndpoints refuses to start a service that would have nobody to talk to.
+func (p *process) checkEndpoints(name string, needs ...string) error {
 	for _, n := range needs {
-		if !p.hosted[n] && p.cfg.Peers[n] == "" {
-			return fmt.Errorf("%s talks to %s, which does not run here: set peers.%s to its URL", name, n, n)
+		if !p.hosted[n] && p.cfg.Endpoints[n] == "" {
+			return fmt.Errorf("%s talks to %s, which does not run here: set endpoints.%s to its URL", name, n, n)
 		}
 	}
 	return nil

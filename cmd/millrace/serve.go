@@ -16,7 +16,7 @@ func serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve NAME",
 		Short: "Run one service in a process of its own",
-		Long: `Runs one collector or service, which listens where the configuration's peers.NAME
+		Long: `Runs one collector or service, which listens where the configuration's endpoints.NAME
 says and finds the others by their entries. The bus must then be Kafka and the
 state an etcd cluster, because both are shared between processes.
 
@@ -48,7 +48,7 @@ Services: ` + strings.Join(serviceNames(), ", ") + `.`,
 	return cmd
 }
 
-// serveListener opens the port that peers.NAME tells the others about.
+// serveListener opens the port that endpoints.NAME tells the others about.
 func serveListener(cfg *config, name string) (net.Listener, error) {
 	if len(cfg.Kafka.Brokers) == 0 {
 		return nil, fmt.Errorf("services in processes of their own share a bus: set kafka.brokers, or run `millrace up`")
@@ -56,12 +56,12 @@ func serveListener(cfg *config, name string) (net.Listener, error) {
 	if keepsState(name) && len(cfg.Etcd.Endpoints) == 0 {
 		return nil, fmt.Errorf("%s keeps its state where its replacement finds it: set etcd.endpoints, or run `millrace up`", name)
 	}
-	base, err := url.Parse(cfg.Peers[name])
+	base, err := url.Parse(cfg.Endpoints[name])
 	if err != nil || base.Port() == "" {
-		return nil, fmt.Errorf("peers.%s is %q: write the URL at which others reach this service, such as http://127.0.0.1:7001", name, cfg.Peers[name])
+		return nil, fmt.Errorf("endpoints.%s is %q: write the URL at which others reach this service, such as http://127.0.0.1:7001", name, cfg.Endpoints[name])
 	}
 	if ip, err := netip.ParseAddr(base.Hostname()); err != nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("peers.%s is %s: services talk without TLS for now, so only a loopback address such as 127.0.0.1 is taken", name, cfg.Peers[name])
+		return nil, fmt.Errorf("endpoints.%s is %s: services talk without TLS for now, so only a loopback address such as 127.0.0.1 is taken", name, cfg.Endpoints[name])
 	}
 	l, err := net.Listen("tcp", base.Host)
 	if err != nil {

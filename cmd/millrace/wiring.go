@@ -65,7 +65,7 @@ func (p *process) assemble() error {
 		if !p.hosted[s.name] {
 			continue
 		}
-		if err := p.checkPeers(s.name, s.needs...); err != nil {
+		if err := p.checkEndpoints(s.name, s.needs...); err != nil {
 			return err
 		}
 		part, m, err := s.build(p)
@@ -171,7 +171,7 @@ func buildVPN(p *process) (lifecycle.Named, *mount, error) {
 }
 
 // buildDashboard comes last: it serves the APIs of everything built before it,
-// and passes on to peers what runs elsewhere.
+// and proxies to their endpoints the APIs of services that run elsewhere.
 func buildDashboard(p *process) (lifecycle.Named, *mount, error) {
 	mounts, err := p.gateway()
 	if err != nil {

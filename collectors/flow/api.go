@@ -12,7 +12,7 @@ import (
 
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
@@ -52,7 +52,7 @@ func checkImport(b *flowv1.FlowBatch) error {
 		return fmt.Errorf("batch %s has %d records; want at most %d", b.GetBatchId(), len(b.GetRecords()), maxBatchRecords)
 	}
 	for i, r := range b.GetRecords() {
-		if _, err := flow.FromProto(r); err != nil {
+		if _, err := flowrecord.FromProto(r); err != nil {
 			return fmt.Errorf("batch %s, record %d: %w", b.GetBatchId(), i, err)
 		}
 	}

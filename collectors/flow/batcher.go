@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/bus"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
@@ -24,9 +24,9 @@ type batcher struct {
 	interval time.Duration
 
 	mu   sync.Mutex
-	open map[netip.Addr][]flow.Record
+	open map[netip.Addr][]flowrecord.Record
 
-	full chan []flow.Record
+	full chan []flowrecord.Record
 	// instance and count make batch ids that no other run of the collector makes.
 	instance string
 	count    uint64
@@ -41,18 +41,18 @@ const publishQueue = 64
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	return &batcher{
 		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, interval: cfg.BatchInterval,
-		open: map[netip.Addr][]flow.Record{}, full: make(chan []flow.Record, publishQueue), instance: rand.Text(),
+		open: map[netip.Addr][]flowrecord.Record{}, full: make(chan []flowrecord.Record, publishQueue), instance: rand.Text(),
 	}
 }
 
 // add takes records; it waits while the bus is behind.
-func (b *batcher) add(records []flow.Record) {
+func (b *batcher) add(records []flowrecord.Record) {
 	for _, batch := range b.gather(records) {
 		b.full <- batch
 	}
 }
 
-func (b *batcher) gather(records []flow.Record) (full [][]flow.Record) {
+func (b *batcher) gather(records []flowrecord.Record) (full [][]flowrecord.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range records {
@@ -60,7 +60,7 @@ func (b *batcher) gather(records []flow.Record) (full [][]flow.Record) {
 		open := append(b.open[exporter], records[i])
 		if len(open) >= b.records {
 			full = append(full, open)
-			open = make([]flow.Record, 0, b.records)
+			open = make([]flowrecord.Record, 0, b.records)
 		}
 		b.open[exporter] = open
 	}
@@ -71,7 +71,7 @@ func (b *batcher) gather(records []flow.Record) (full [][]flow.Record) {
 func (b *batcher) flush() {
 	b.mu.Lock()
 	open := b.open
-	b.open = map[netip.Addr][]flow.Record{}
+	b.open = map[netip.Addr][]flowrecord.Record{}
 	b.mu.Unlock()
 	for _, batch := range open {
 		if len(batch) > 0 {
@@ -105,7 +105,7 @@ func (b *batcher) publish(ctx context.Context) {
 const retryPause = 200 * time.Millisecond
 
 // publishOne tries until the bus takes the batch or the collector is stopped.
-func (b *batcher) publishOne(ctx context.Context, records []flow.Record) {
+func (b *batcher) publishOne(ctx context.Context, records []flowrecord.Record) {
 	message := &flowv1.FlowBatch{BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Records: toProto(records)}
 	b.count++
 	for {
@@ -128,7 +128,7 @@ func (b *batcher) publishOne(ctx context.Context, records []flow.Record) {
 	}
 }
 
-func toProto(records []flow.Record) []*flowv1.FlowRecord {
+func toProto(records []flowrecord.Record) []*flowv1.FlowRecord {
 	out := make([]*flowv1.FlowRecord, len(records))
 	for i := range records {
 		out[i] = records[i].ToProto()

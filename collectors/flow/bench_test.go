@@ -10,7 +10,7 @@ import (
 
 	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/collectors/flow/exporter"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
@@ -23,7 +23,7 @@ func BenchmarkDatagram(b *testing.B) {
 	now := time.Now()
 	table.Take([]exporter.Datagram{{From: from, Payload: all[0]}}, now, nil)
 	d := all[0]
-	var out []flow.Record
+	var out []flowrecord.Record
 	sequence := uint32(10)
 	next := func() {
 		sequence++

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
@@ -85,7 +85,7 @@ func (c *Component) Start(ctx context.Context) error {
 
 // receive runs until the socket is closed.
 func (c *Component) receive(s *socket) {
-	var out []flow.Record
+	var out []flowrecord.Record
 	for {
 		in, dropped, err := s.read()
 		if errors.Is(err, net.ErrClosed) {

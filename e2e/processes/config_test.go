@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
-// ports are where the services listen: the peers section of the one file all share.
+// ports are where the services listen: the endpoints section of the one file all share.
 var ports = map[string]int{
 	"flowstore": 7001, "flow": 7002, "telemetry": 7003, "topology": 7004, "paths": 7005,
 	"policy": 7006, "push": 7007, "alpha": 7008, "dashboard": 7009, "vpn": 7010,
@@ -31,7 +31,7 @@ flow:
   listen: ["{{.Host}}:{{.FlowPort}}"]
 alpha:
   nightly_at: ""
-peers:
+endpoints:
 {{- range $name, $port := .Ports}}
   {{$name}}: http://{{$.Host}}:{{$port}}
 {{- end}}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/store"
 )
 
@@ -28,7 +28,7 @@ func BenchmarkStore(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var inserting time.Duration
 	for i := range n / perBatch {
-		records := make([]flow.Record, perBatch)
+		records := make([]flowrecord.Record, perBatch)
 		for j := range records {
 			records[j] = benchRecord(rng)
 		}
@@ -52,14 +52,14 @@ func BenchmarkStore(b *testing.B) {
 	b.ReportMetric(float64(found), "intervals")
 }
 
-func benchRecord(rng *rand.Rand) flow.Record {
+func benchRecord(rng *rand.Rand) flowrecord.Record {
 	addr := func() netip.Addr {
 		var raw [4]byte
 		binary.BigEndian.PutUint32(raw[:], 0x0a000000+rng.Uint32N(1<<18))
 		return netip.AddrFrom4(raw)
 	}
 	start := day0.Truncate(24 * time.Hour).Add(time.Duration(rng.IntN(86_300_000)) * time.Millisecond)
-	r := flow.Record{
+	r := flowrecord.Record{
 		Exporter: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Start: start, End: start.Add(time.Duration(rng.IntN(90_000)) * time.Millisecond),
 		Src: addr(), Dst: addr(), SrcPort: uint16(rng.Uint32()), DstPort: 443, Protocol: 6, Bytes: rng.Uint64N(1e6), Packets: 100, SamplingRate: 1,
 	}

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/bus"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/store"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
@@ -52,10 +52,10 @@ func (c *Component) takeFlows(ctx context.Context, m bus.Message) error {
 	return c.flows.store(ctx, batch, len(batch.records))
 }
 
-func (c *Component) validFlows(m bus.Message, b *flowv1.FlowBatch) []flow.Record {
-	records := make([]flow.Record, 0, len(b.GetRecords()))
+func (c *Component) validFlows(m bus.Message, b *flowv1.FlowBatch) []flowrecord.Record {
+	records := make([]flowrecord.Record, 0, len(b.GetRecords()))
 	for _, p := range b.GetRecords() {
-		r, err := flow.FromProto(p)
+		r, err := flowrecord.FromProto(p)
 		switch {
 		case err != nil:
 			c.drop(m, reasonInvalid, 1)

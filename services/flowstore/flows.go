@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/store"
 )
 
 // flowBatch is one bus message's records.
 type flowBatch struct {
 	id      uuid.UUID
-	records []flow.Record
+	records []flowrecord.Record
 }
 
 // batchKey turns a batch_id into the fixed-size key that rows carry.
@@ -60,7 +60,7 @@ func byDay(batches []flowBatch) map[time.Time][]flowBatch {
 			continue
 		}
 		seen[b.id] = true
-		part := map[time.Time][]flow.Record{}
+		part := map[time.Time][]flowrecord.Record{}
 		for _, r := range b.records {
 			day := r.Start.UTC().Truncate(24 * time.Hour)
 			part[day] = append(part[day], r)
@@ -134,7 +134,7 @@ func flowColumns(batches []flowBatch) store.Batch {
 		n += len(b.records)
 	}
 	ids := make([]uuid.UUID, 0, n)
-	records := make([]*flow.Record, 0, n)
+	records := make([]*flowrecord.Record, 0, n)
 	for _, b := range batches {
 		for i := range b.records {
 			ids, records = append(ids, b.id), append(records, &b.records[i])
@@ -142,27 +142,27 @@ func flowColumns(batches []flowBatch) store.Batch {
 	}
 	return store.Batch{Table: "flows", Columns: []store.Column{
 		{Name: "batch", Type: "UUID", Values: ids},
-		column(records, "exporter", "IPv6", func(r *flow.Record) netip.Addr { return r.Exporter }),
-		column(records, "domain", "UInt32", func(r *flow.Record) uint32 { return r.Domain }),
-		column(records, "start", milliseconds, func(r *flow.Record) time.Time { return r.Start }),
-		column(records, "end", milliseconds, func(r *flow.Record) time.Time { return r.End }),
-		column(records, "src", "IPv6", func(r *flow.Record) netip.Addr { return r.Src }),
-		column(records, "dst", "IPv6", func(r *flow.Record) netip.Addr { return r.Dst }),
-		column(records, "src_port", "UInt16", func(r *flow.Record) uint16 { return r.SrcPort }),
-		column(records, "dst_port", "UInt16", func(r *flow.Record) uint16 { return r.DstPort }),
-		column(records, "protocol", "UInt8", func(r *flow.Record) uint8 { return r.Protocol }),
-		column(records, "tos", "UInt8", func(r *flow.Record) uint8 { return r.TOS }),
-		column(records, "tcp_flags", "UInt16", func(r *flow.Record) uint16 { return r.TCPFlags }),
-		column(records, "in_if", "UInt32", func(r *flow.Record) uint32 { return r.InIf }),
-		column(records, "out_if", "UInt32", func(r *flow.Record) uint32 { return r.OutIf }),
-		column(records, "bytes", "UInt64", func(r *flow.Record) uint64 { return r.Bytes }),
-		column(records, "packets", "UInt64", func(r *flow.Record) uint64 { return r.Packets }),
-		column(records, "sampling_rate", "UInt64", func(r *flow.Record) uint64 { return r.SamplingRate }),
-		column(records, "source", "UInt8", func(r *flow.Record) uint8 { return uint8(r.Source) }),
+		column(records, "exporter", "IPv6", func(r *flowrecord.Record) netip.Addr { return r.Exporter }),
+		column(records, "domain", "UInt32", func(r *flowrecord.Record) uint32 { return r.Domain }),
+		column(records, "start", milliseconds, func(r *flowrecord.Record) time.Time { return r.Start }),
+		column(records, "end", milliseconds, func(r *flowrecord.Record) time.Time { return r.End }),
+		column(records, "src", "IPv6", func(r *flowrecord.Record) netip.Addr { return r.Src }),
+		column(records, "dst", "IPv6", func(r *flowrecord.Record) netip.Addr { return r.Dst }),
+		column(records, "src_port", "UInt16", func(r *flowrecord.Record) uint16 { return r.SrcPort }),
+		column(records, "dst_port", "UInt16", func(r *flowrecord.Record) uint16 { return r.DstPort }),
+		column(records, "protocol", "UInt8", func(r *flowrecord.Record) uint8 { return r.Protocol }),
+		column(records, "tos", "UInt8", func(r *flowrecord.Record) uint8 { return r.TOS }),
+		column(records, "tcp_flags", "UInt16", func(r *flowrecord.Record) uint16 { return r.TCPFlags }),
+		column(records, "in_if", "UInt32", func(r *flowrecord.Record) uint32 { return r.InIf }),
+		column(records, "out_if", "UInt32", func(r *flowrecord.Record) uint32 { return r.OutIf }),
+		column(records, "bytes", "UInt64", func(r *flowrecord.Record) uint64 { return r.Bytes }),
+		column(records, "packets", "UInt64", func(r *flowrecord.Record) uint64 { return r.Packets }),
+		column(records, "sampling_rate", "UInt64", func(r *flowrecord.Record) uint64 { return r.SamplingRate }),
+		column(records, "source", "UInt8", func(r *flowrecord.Record) uint8 { return uint8(r.Source) }),
 	}}
 }
 
-func column[T any](records []*flow.Record, name, kind string, of func(*flow.Record) T) store.Column {
+func column[T any](records []*flowrecord.Record, name, kind string, of func(*flowrecord.Record) T) store.Column {
 	values := make([]T, len(records))
 	for i, r := range records {
 		values[i] = of(r)

@@ -12,7 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
@@ -32,7 +32,7 @@ type oracleSum struct {
 
 // slowIntervals is the rule said plainly: walk over every record and every
 // interval it touches.
-func slowIntervals(records []flow.Record, from, to time.Time, length time.Duration, minBytes uint64) []*flowv1.IntervalsResponse {
+func slowIntervals(records []flowrecord.Record, from, to time.Time, length time.Duration, minBytes uint64) []*flowv1.IntervalsResponse {
 	sums := map[oracleKey]*oracleSum{}
 	for _, r := range records {
 		for slot := r.Start.UnixMilli() / length.Milliseconds(); ; slot++ {
@@ -63,14 +63,14 @@ func slowIntervals(records []flow.Record, from, to time.Time, length time.Durati
 }
 
 // share is what of n, sampling applied, was sent in [begin, end).
-func share(r flow.Record, n uint64, begin, end time.Time) uint64 {
+func share(r flowrecord.Record, n uint64, begin, end time.Time) uint64 {
 	if r.Start.Equal(r.End) {
 		return n * max(r.SamplingRate, 1)
 	}
 	return sentUntil(r, n, end) - sentUntil(r, n, begin)
 }
 
-func sentUntil(r flow.Record, n uint64, t time.Time) uint64 {
+func sentUntil(r flowrecord.Record, n uint64, t time.Time) uint64 {
 	if t.Before(r.Start) {
 		t = r.Start
 	}

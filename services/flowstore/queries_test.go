@@ -16,13 +16,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/store"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 )
 
-func prefixPair(r flow.Record, l lengths) pair {
+func prefixPair(r flowrecord.Record, l lengths) pair {
 	of := func(a netip.Addr) netip.Prefix {
 		bits := l.v6
 		if a.Is4() {
@@ -35,7 +35,7 @@ func prefixPair(r flow.Record, l lengths) pair {
 }
 
 // oneFamily keeps the records whose addresses are both of one family, as real ones are.
-func oneFamily(records []flow.Record) []flow.Record {
+func oneFamily(records []flowrecord.Record) []flowrecord.Record {
 	for i := range records {
 		if records[i].Dst.Is6() {
 			records[i].Src = netip.MustParseAddr("2001:db8:5::1")
@@ -44,7 +44,7 @@ func oneFamily(records []flow.Record) []flow.Record {
 	return records
 }
 
-func slowTop(records []flow.Record, from, to time.Time, l lengths, limit int) []*flowv1.PairBytes {
+func slowTop(records []flowrecord.Record, from, to time.Time, l lengths, limit int) []*flowv1.PairBytes {
 	sums := map[pair]*flowv1.PairBytes{}
 	for _, r := range records {
 		if r.Start.Before(from) || !r.Start.Before(to) {
@@ -270,7 +270,7 @@ func TestCallsBeforeStartAreUnavailable(t *testing.T) {
 
 func TestRetentionFollowsTheConfiguration(t *testing.T) {
 	dir := t.TempDir()
-	old := flow.Record{
+	old := flowrecord.Record{
 		Exporter: netip.MustParseAddr("192.0.2.1"), Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"),
 		Start: time.Now().Add(-72 * time.Hour), End: time.Now().Add(-72 * time.Hour), Bytes: 1,
 	}

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/bus"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/rpc"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -87,7 +87,7 @@ func message(t *testing.T, m proto.Message) bus.Message {
 	return bus.Message{Topic: bus.TopicFlows, Value: raw}
 }
 
-func batch(id string, records ...flow.Record) *flowv1.FlowBatch {
+func batch(id string, records ...flowrecord.Record) *flowv1.FlowBatch {
 	b := &flowv1.FlowBatch{BatchId: id}
 	for i := range records {
 		b.Records = append(b.Records, records[i].ToProto())
@@ -119,8 +119,8 @@ func question(from, to time.Time, length time.Duration, minBytes uint64) *flowv1
 }
 
 // randomRecords are of few flows, so that many meet in one interval.
-func randomRecords(rng *rand.Rand, n int) []flow.Record {
-	records := make([]flow.Record, n)
+func randomRecords(rng *rand.Rand, n int) []flowrecord.Record {
+	records := make([]flowrecord.Record, n)
 	for i := range records {
 		start := day0.Add(time.Duration(rng.IntN(1200_000)) * time.Millisecond)
 		var lasted time.Duration
@@ -132,13 +132,13 @@ func randomRecords(rng *rand.Rand, n int) []flow.Record {
 		default:
 			lasted = time.Duration(rng.IntN(200_000)) * time.Millisecond
 		}
-		records[i] = flow.Record{
+		records[i] = flowrecord.Record{
 			Exporter: netip.AddrFrom4([4]byte{172, 31, 255, byte(11 + rng.IntN(2))}),
 			Start:    start, End: start.Add(lasted),
 			Src: netip.AddrFrom4([4]byte{10, 0, byte(rng.IntN(2)), byte(rng.IntN(2))}), Dst: netip.MustParseAddr("2001:db8::1"),
 			SrcPort: uint16(rng.IntN(2)), DstPort: 5001, Protocol: 6, InIf: 3,
 			Bytes: rng.Uint64N(1 << uint(rng.IntN(40))), Packets: rng.Uint64N(1000),
-			SamplingRate: uint64(rng.IntN(3)) * 50, Source: flow.NetFlowV9,
+			SamplingRate: uint64(rng.IntN(3)) * 50, Source: flowrecord.NetFlowV9,
 		}
 		if i%10 == 0 {
 			records[i].Dst = netip.MustParseAddr("10.9.9.9")
@@ -147,7 +147,7 @@ func randomRecords(rng *rand.Rand, n int) []flow.Record {
 	return records
 }
 
-func batches(records []flow.Record, size int) []*flowv1.FlowBatch {
+func batches(records []flowrecord.Record, size int) []*flowv1.FlowBatch {
 	var all []*flowv1.FlowBatch
 	for i := 0; i < len(records); i += size {
 		all = append(all, batch(fmt.Sprint("batch-", i), records[i:min(i+size, len(records))]...))

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
 
-	"github.com/millrace/millrace/internal/testkit/peers"
+	"github.com/millrace/millrace/internal/testkit/thirdparty"
 	"github.com/millrace/millrace/services/routeragent"
 )
 
@@ -42,7 +42,7 @@ func run(t *testing.T, name string, args ...string) (output string, ok bool) {
 
 func (x *outside) cli(t *testing.T, args ...string) (string, bool) {
 	t.Helper()
-	return run(t, peers.Tool(t, "bin/gnmi_cli"), append(x.cliFlags(), args...)...)
+	return run(t, thirdparty.Tool(t, "bin/gnmi_cli"), append(x.cliFlags(), args...)...)
 }
 
 func (x *outside) cliFlags() []string {
@@ -84,8 +84,8 @@ func TestGNMICLI(t *testing.T) {
 
 // cliStreams leaves a stream open and changes what it is about.
 func (x *outside) cliStreams(t *testing.T) {
-	out := &peers.Output{}
-	cmd := exec.Command(peers.Tool(t, "bin/gnmi_cli"), append(x.cliFlags(), "-query", "/qos/queues", "-query_type", "streaming", "-display_type", "single")...)
+	out := &thirdparty.Output{}
+	cmd := exec.Command(thirdparty.Tool(t, "bin/gnmi_cli"), append(x.cliFlags(), "-query", "/qos/queues", "-query_type", "streaming", "-display_type", "single")...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestGNXITools(t *testing.T) {
 	x := newOutside(t)
 	gnxi := func(name string, args ...string) (string, bool) {
 		flags := []string{"-target_addr", x.addr, "-target_name", "127.0.0.1", "-ca", x.pki.CA, "-cert", x.cert, "-key", x.key}
-		return run(t, peers.Tool(t, "bin/"+name), append(flags, args...)...)
+		return run(t, thirdparty.Tool(t, "bin/"+name), append(flags, args...)...)
 	}
 	if out, ok := gnxi("gnmi_capabilities"); !ok || !strings.Contains(out, "openconfig-network-instance") || !strings.Contains(out, "0.10.0") {
 		t.Errorf("gnmi_capabilities:\n%s", out)
@@ -178,7 +178,7 @@ func TestGNXITools(t *testing.T) {
 }
 
 func TestPyGNMI(t *testing.T) {
-	python := peers.Tool(t, "python/bin/python")
+	python := thirdparty.Tool(t, "python/bin/python")
 	x := newOutside(t)
 	x.stop()
 	x.cfg.Users = usersFile(t, map[string]string{"py": routeragent.RoleOperator})

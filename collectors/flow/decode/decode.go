@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // Decoder decodes the body of a datagram whose header and framing were already
@@ -41,16 +41,16 @@ type Header struct {
 }
 
 // Source names the format.
-func (h Header) Source() flow.Source {
+func (h Header) Source() flowrecord.Source {
 	switch h.Version {
 	case 5:
-		return flow.NetFlowV5
+		return flowrecord.NetFlowV5
 	case 9:
-		return flow.NetFlowV9
+		return flowrecord.NetFlowV9
 	case 10:
-		return flow.IPFIX
+		return flowrecord.IPFIX
 	}
-	return flow.SourceUnspecified
+	return flowrecord.SourceUnspecified
 }
 
 // Message is a decoded datagram. It is meant to be used again: Reset keeps its memory.
@@ -78,7 +78,7 @@ func (m *Message) Reset() {
 // Flow is a record with its times and sampling as the exporter put them.
 type Flow struct {
 	// Record lacks Exporter, Domain, Source and whatever stands below.
-	Record flow.Record
+	Record flowrecord.Record
 	// Relative says that First and Last, milliseconds of exporter uptime, hold
 	// instead of Record.Start and Record.End.
 	Relative    bool

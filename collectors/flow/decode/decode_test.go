@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // decodeAll decodes datagrams of one session and joins their messages.
@@ -102,7 +102,7 @@ func TestNetFlowV5(t *testing.T) {
 		t.Errorf("header -got +want\n%s", d)
 	}
 	got := decodeAll(t, d).Flows[1]
-	wantFlow := Flow{Relative: true, First: 8_000, Last: 9_000, Record: flow.Record{
+	wantFlow := Flow{Relative: true, First: 8_000, Last: 9_000, Record: flowrecord.Record{
 		Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), SrcPort: 40000, DstPort: 443,
 		Protocol: 6, TOS: 0x20, TCPFlags: 0x1b, InIf: 3, OutIf: 4, Bytes: 1501, Packets: 10,
 	}}
@@ -131,26 +131,26 @@ func TestFields(t *testing.T) {
 		data   []byte
 		want   Flow
 	}{
-		{"counters of eight bytes", []field{{1, 8}, {2, 8}}, join(u32(1, 0), u32(0, 9)), Flow{Record: flow.Record{Bytes: 1 << 32, Packets: 9}}},
-		{"counters of three bytes", []field{{1, 3}}, []byte{1, 0, 0}, Flow{Record: flow.Record{Bytes: 65536}}},
-		{"total instead of delta counters", []field{{85, 4}, {86, 4}}, u32(5, 6), Flow{Record: flow.Record{Bytes: 5, Packets: 6}}},
-		{"egress instead of ingress counters", []field{{23, 4}, {24, 4}}, u32(5, 6), Flow{Record: flow.Record{Bytes: 5, Packets: 6}}},
-		{"delta before total", []field{{85, 4}, {1, 4}}, u32(5, 7), Flow{Record: flow.Record{Bytes: 7}}},
-		{"uptimes", []field{{1, 4}, {22, 4}, {21, 4}}, u32(5, 100, 200), Flow{Relative: true, First: 100, Last: 200, Record: flow.Record{Bytes: 5}}},
-		{"seconds", []field{{1, 4}, {150, 4}, {151, 4}}, u32(5, 100, 200), Flow{Record: flow.Record{Bytes: 5, Start: ms(100_000), End: ms(200_000)}}},
-		{"milliseconds", []field{{1, 4}, {152, 8}, {153, 8}}, u32(5, 0, 100, 0, 200), Flow{Record: flow.Record{Bytes: 5, Start: ms(100), End: ms(200)}}},
+		{"counters of eight bytes", []field{{1, 8}, {2, 8}}, join(u32(1, 0), u32(0, 9)), Flow{Record: flowrecord.Record{Bytes: 1 << 32, Packets: 9}}},
+		{"counters of three bytes", []field{{1, 3}}, []byte{1, 0, 0}, Flow{Record: flowrecord.Record{Bytes: 65536}}},
+		{"total instead of delta counters", []field{{85, 4}, {86, 4}}, u32(5, 6), Flow{Record: flowrecord.Record{Bytes: 5, Packets: 6}}},
+		{"egress instead of ingress counters", []field{{23, 4}, {24, 4}}, u32(5, 6), Flow{Record: flowrecord.Record{Bytes: 5, Packets: 6}}},
+		{"delta before total", []field{{85, 4}, {1, 4}}, u32(5, 7), Flow{Record: flowrecord.Record{Bytes: 7}}},
+		{"uptimes", []field{{1, 4}, {22, 4}, {21, 4}}, u32(5, 100, 200), Flow{Relative: true, First: 100, Last: 200, Record: flowrecord.Record{Bytes: 5}}},
+		{"seconds", []field{{1, 4}, {150, 4}, {151, 4}}, u32(5, 100, 200), Flow{Record: flowrecord.Record{Bytes: 5, Start: ms(100_000), End: ms(200_000)}}},
+		{"milliseconds", []field{{1, 4}, {152, 8}, {153, 8}}, u32(5, 0, 100, 0, 200), Flow{Record: flowrecord.Record{Bytes: 5, Start: ms(100), End: ms(200)}}},
 		{"microseconds in NTP format", []field{{1, 4}, {154, 8}, {155, 8}}, u32(5, 2_208_988_801, 1<<31, 2_208_988_802, 0),
-			Flow{Record: flow.Record{Bytes: 5, Start: ms(1500), End: ms(2000)}}},
+			Flow{Record: flowrecord.Record{Bytes: 5, Start: ms(1500), End: ms(2000)}}},
 		{"nanoseconds in NTP format", []field{{1, 4}, {156, 8}, {157, 8}}, u32(5, 2_208_988_801, 1<<30, 2_208_988_802, 0),
-			Flow{Record: flow.Record{Bytes: 5, Start: ms(1250), End: ms(2000)}}},
+			Flow{Record: flowrecord.Record{Bytes: 5, Start: ms(1250), End: ms(2000)}}},
 		{"absolute before relative", []field{{1, 4}, {152, 8}, {153, 8}, {22, 4}, {21, 4}}, u32(5, 0, 100, 0, 200, 1, 2),
-			Flow{First: 1, Last: 2, Record: flow.Record{Bytes: 5, Start: ms(100), End: ms(200)}}},
-		{"interfaces of two bytes", []field{{1, 4}, {10, 2}, {14, 2}}, join(u32(5), u16(3, 4)), Flow{Record: flow.Record{Bytes: 5, InIf: 3, OutIf: 4}}},
-		{"TCP flags of two bytes", []field{{1, 4}, {6, 2}}, join(u32(5), u16(0x11b)), Flow{Record: flow.Record{Bytes: 5, TCPFlags: 0x11b}}},
-		{"ICMP type and code as port", []field{{1, 4}, {4, 1}, {32, 2}}, join(u32(5), []byte{1}, u16(0x0800)), Flow{Record: flow.Record{Bytes: 5, Protocol: 1, DstPort: 2048}}},
-		{"the sampler's id", []field{{1, 4}, {48, 1}}, join(u32(5), []byte{3}), Flow{Selector: 3, Record: flow.Record{Bytes: 5}}},
-		{"a rate in the record", []field{{1, 4}, {34, 4}}, u32(5, 512), Flow{Rate: 512, Record: flow.Record{Bytes: 5}}},
-		{"a number of nine bytes is not read", []field{{1, 4}, {2, 9}}, join(u32(5), make([]byte, 8), []byte{1}), Flow{Record: flow.Record{Bytes: 5}}},
+			Flow{First: 1, Last: 2, Record: flowrecord.Record{Bytes: 5, Start: ms(100), End: ms(200)}}},
+		{"interfaces of two bytes", []field{{1, 4}, {10, 2}, {14, 2}}, join(u32(5), u16(3, 4)), Flow{Record: flowrecord.Record{Bytes: 5, InIf: 3, OutIf: 4}}},
+		{"TCP flags of two bytes", []field{{1, 4}, {6, 2}}, join(u32(5), u16(0x11b)), Flow{Record: flowrecord.Record{Bytes: 5, TCPFlags: 0x11b}}},
+		{"ICMP type and code as port", []field{{1, 4}, {4, 1}, {32, 2}}, join(u32(5), []byte{1}, u16(0x0800)), Flow{Record: flowrecord.Record{Bytes: 5, Protocol: 1, DstPort: 2048}}},
+		{"the sampler's id", []field{{1, 4}, {48, 1}}, join(u32(5), []byte{3}), Flow{Selector: 3, Record: flowrecord.Record{Bytes: 5}}},
+		{"a rate in the record", []field{{1, 4}, {34, 4}}, u32(5, 512), Flow{Rate: 512, Record: flowrecord.Record{Bytes: 5}}},
+		{"a number of nine bytes is not read", []field{{1, 4}, {2, 9}}, join(u32(5), make([]byte, 8), []byte{1}), Flow{Record: flowrecord.Record{Bytes: 5}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := set(256, addrData, c.data)

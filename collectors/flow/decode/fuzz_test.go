@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // FuzzDatagram holds for any datagram, after templates of real exporters: no
@@ -48,7 +48,7 @@ func decodeOne(t *testing.T, d []byte, templates *Templates) {
 		rec := f.Record
 		rec.Exporter = rec.Src
 		rec.Start, rec.End = h.ExportTime, h.ExportTime
-		if _, err := flow.FromProto(rec.ToProto()); err != nil {
+		if _, err := flowrecord.FromProto(rec.ToProto()); err != nil {
 			t.Errorf("flow %+v would not survive the bus: %v", rec, err)
 		}
 	}

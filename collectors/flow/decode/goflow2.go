@@ -10,7 +10,7 @@ import (
 	"github.com/netsampler/goflow2/v2/decoders/netflow"
 	"github.com/netsampler/goflow2/v2/decoders/netflowlegacy"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // GoFlow2 decodes with the goflow2 project's decoders.
@@ -39,7 +39,7 @@ func decodeV5(datagram []byte, m *Message) error {
 		r := &p.Records[i]
 		m.Flows = append(m.Flows, Flow{
 			Relative: true, First: r.First, Last: r.Last,
-			Record: flow.Record{
+			Record: flowrecord.Record{
 				Src: v5Addr(r.SrcAddr), Dst: v5Addr(r.DstAddr), SrcPort: r.SrcPort, DstPort: r.DstPort,
 				Protocol: r.Proto, TOS: r.Tos, TCPFlags: uint16(r.TCPFlags),
 				InIf: uint32(r.Input), OutIf: uint32(r.Output),

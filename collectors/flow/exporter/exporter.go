@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // Reasons for which single records are dropped; decode has those for datagrams.
@@ -78,7 +78,7 @@ type sessionKey struct {
 }
 
 // take brings a datagram into the session and appends its flows to out.
-func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flow.Record) []flow.Record {
+func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
 	s.lastSeen = at
 	place := s.sequence.place(h, datagram)
 	switch place {
@@ -133,7 +133,7 @@ func (s *session) count(h decode.Header, m *decode.Message, place place) {
 }
 
 // complete gives the flows what only the session knows.
-func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *decode.Message, out []flow.Record) []flow.Record {
+func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
 	kept := 0
 	for i := range m.Flows {
 		f := &m.Flows[i]
@@ -163,7 +163,7 @@ func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
 	return cfg.DefaultSamplingRate
 }
 
-func implausible(cfg Configuration, r *flow.Record, at time.Time) decode.Reason {
+func implausible(cfg Configuration, r *flowrecord.Record, at time.Time) decode.Reason {
 	switch {
 	case r.End.Before(r.Start):
 		return ReasonNegative

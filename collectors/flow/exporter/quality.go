@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // Quality is how far an exporter's byte counts can be trusted, by exporter,
@@ -15,7 +15,7 @@ import (
 type Quality struct {
 	Exporter netip.Addr
 	Domain   uint32
-	Source   flow.Source
+	Source   flowrecord.Source
 	// Datagrams and Records were taken.
 	Datagrams, Records uint64
 	// RecordsPerSecond is over the last minute.
@@ -36,7 +36,7 @@ type Quality struct {
 type qualityKey struct {
 	exporter netip.Addr
 	domain   uint32
-	source   flow.Source
+	source   flowrecord.Source
 }
 
 // quality is a Quality while it is counted.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // Table holds the sessions of all exporters. It is safe for concurrent use.
@@ -34,7 +34,7 @@ type Datagram struct {
 }
 
 // Take decodes datagrams that arrived at a time and appends their flows to out.
-func (t *Table) Take(datagrams []Datagram, at time.Time, out []flow.Record) []flow.Record {
+func (t *Table) Take(datagrams []Datagram, at time.Time, out []flowrecord.Record) []flowrecord.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, d := range datagrams {
@@ -44,7 +44,7 @@ func (t *Table) Take(datagrams []Datagram, at time.Time, out []flow.Record) []fl
 	return out
 }
 
-func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []flow.Record) []flow.Record {
+func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []flowrecord.Record) []flowrecord.Record {
 	h, err := decode.ParseHeader(payload)
 	if err != nil {
 		q := t.quality(qualityKey{from.Addr(), h.Domain, h.Source()})
@@ -56,7 +56,7 @@ func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []fl
 	return s.take(t.cfg, t.decoder, payload, h, at, &t.message, out)
 }
 
-func (t *Table) session(key sessionKey, source flow.Source) *session {
+func (t *Table) session(key sessionKey, source flowrecord.Source) *session {
 	if s, ok := t.sessions[key]; ok {
 		return s
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 var (
@@ -36,8 +36,8 @@ func newBench(t *testing.T, change func(*Configuration)) *bench {
 	return &bench{t, NewTable(cfg, decode.GoFlow2{}), epoch}
 }
 
-func (b *bench) take(from netip.AddrPort, datagrams ...[]byte) []flow.Record {
-	var out []flow.Record
+func (b *bench) take(from netip.AddrPort, datagrams ...[]byte) []flowrecord.Record {
+	var out []flowrecord.Record
 	for _, d := range datagrams {
 		out = b.table.Take([]Datagram{{from, d}}, b.now, out)
 	}
@@ -155,9 +155,9 @@ const hour = 3_600_000
 func TestTimesFromUptime(t *testing.T) {
 	b := newBench(t, nil)
 	got := b.take(router, v9(header{seq: 1}, tmpl(9), flows(1, hour)))
-	b.want("records", got, []flow.Record{{
+	b.want("records", got, []flowrecord.Record{{
 		Exporter: router.Addr(), Start: epoch.Add(-2 * time.Second), End: epoch.Add(-time.Second),
-		Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), Bytes: 1500, InIf: 7, Source: flow.NetFlowV9,
+		Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), Bytes: 1500, InIf: 7, Source: flowrecord.NetFlowV9,
 	}})
 }
 
@@ -466,9 +466,9 @@ func FuzzSessions(f *testing.F) {
 	})
 }
 
-func plausible(r flow.Record) error {
+func plausible(r flowrecord.Record) error {
 	p := r.ToProto()
-	if _, err := flow.FromProto(p); err != nil {
+	if _, err := flowrecord.FromProto(p); err != nil {
 		return fmt.Errorf("%+v: %w", r, err)
 	}
 	if r.Start.Before(epoch.Add(-24*time.Hour)) || r.End.After(epoch.Add(10*time.Minute)) {

@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
@@ -18,7 +18,7 @@ const batchRecords = 5000
 // of its records and its place in the file, so that importing the same file
 // again, whatever its name is then, stores nothing twice.
 func Batches(ctx context.Context, path string, opt Options, each func(*flowv1.FlowBatch) error) (skipped uint64, err error) {
-	b := &builder{open: map[netip.Addr][]flow.Record{}, each: each}
+	b := &builder{open: map[netip.Addr][]flowrecord.Record{}, each: each}
 	skipped, err = Read(ctx, path, opt, b.add)
 	if err != nil {
 		return skipped, err
@@ -27,13 +27,13 @@ func Batches(ctx context.Context, path string, opt Options, each func(*flowv1.Fl
 }
 
 type builder struct {
-	open  map[netip.Addr][]flow.Record
+	open  map[netip.Addr][]flowrecord.Record
 	order []netip.Addr // in which exporters appeared
 	count uint64
 	each  func(*flowv1.FlowBatch) error
 }
 
-func (b *builder) add(r flow.Record) error {
+func (b *builder) add(r flowrecord.Record) error {
 	if _, ok := b.open[r.Exporter]; !ok {
 		b.order = append(b.order, r.Exporter)
 	}
@@ -66,7 +66,7 @@ func (b *builder) send(exporter netip.Addr) error {
 	return b.each(batch)
 }
 
-func batchID(count uint64, records []flow.Record) string {
+func batchID(count uint64, records []flowrecord.Record) string {
 	h := sha256.New()
 	buf := binary.BigEndian.AppendUint64(nil, count)
 	for i := range records {
@@ -79,7 +79,7 @@ func batchID(count uint64, records []flow.Record) string {
 
 // appendRecord writes every field at a fixed size; it must not change between
 // releases, or files imported before would be stored again.
-func appendRecord(b []byte, r *flow.Record) []byte {
+func appendRecord(b []byte, r *flowrecord.Record) []byte {
 	for _, a := range []netip.Addr{r.Exporter, r.Src, r.Dst} {
 		raw := a.As16()
 		b = append(b, raw[:]...)

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // Options of reading.
@@ -90,7 +90,7 @@ func complaint(err error, stderr *bytes.Buffer) error {
 
 // Read calls each with every flow of the file, in the file's order, and
 // returns how many records were skipped because they are no flows.
-func Read(ctx context.Context, path string, opt Options, each func(flow.Record) error) (skipped uint64, err error) {
+func Read(ctx context.Context, path string, opt Options, each func(flowrecord.Record) error) (skipped uint64, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, err
 	}
@@ -148,7 +148,7 @@ type entry struct {
 
 const readBuffer = 1 << 20
 
-func decode(r io.Reader, opt Options, each func(flow.Record) error) (skipped uint64, err error) {
+func decode(r io.Reader, opt Options, each func(flowrecord.Record) error) (skipped uint64, err error) {
 	in := bufio.NewReaderSize(r, readBuffer)
 	if empty, err := emptyList(in); err != nil || empty {
 		return 0, err
@@ -189,13 +189,13 @@ func emptyList(in *bufio.Reader) (bool, error) {
 }
 
 // record is false for events, and for flows without bytes or that end before they start.
-func (e *entry) record(opt Options) (flow.Record, bool, error) {
-	r := flow.Record{
+func (e *entry) record(opt Options) (flowrecord.Record, bool, error) {
+	r := flowrecord.Record{
 		Exporter: either(e.Router4, e.Router6, opt.Exporter), Domain: e.Domain,
 		Src: either(e.Src4, e.Src6, netip.Addr{}), Dst: either(e.Dst4, e.Dst6, netip.Addr{}),
 		SrcPort: e.SrcPort, DstPort: e.DstPort, Protocol: e.Proto, TOS: e.SrcTOS, TCPFlags: flags(e.TCPFlags),
 		InIf: e.InputSNMP, OutIf: e.OutputSNMP, Bytes: e.InBytes, Packets: e.InPackets,
-		SamplingRate: opt.SamplingRate, Source: flow.Nfcapd,
+		SamplingRate: opt.SamplingRate, Source: flowrecord.Nfcapd,
 	}
 	if e.Type != "FLOW" || r.Bytes == 0 || !r.Src.IsValid() || !r.Dst.IsValid() {
 		return r, false, nil

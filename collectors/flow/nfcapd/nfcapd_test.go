@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/millrace/millrace/internal/flow"
+	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
@@ -21,10 +21,10 @@ import (
 // ../decode/testdata/softflowd/9-live.
 const sample = "testdata/softflowd-9-live.nfcapd"
 
-func read(t *testing.T, path string, opt Options) []flow.Record {
+func read(t *testing.T, path string, opt Options) []flowrecord.Record {
 	t.Helper()
-	var all []flow.Record
-	if _, err := Read(t.Context(), path, opt, func(r flow.Record) error {
+	var all []flowrecord.Record
+	if _, err := Read(t.Context(), path, opt, func(r flowrecord.Record) error {
 		all = append(all, r)
 		return nil
 	}); err != nil {
@@ -46,10 +46,10 @@ func TestRecordsOfAFile(t *testing.T) {
 	if len(got) != 10 {
 		t.Fatalf("%d records, want 10", len(got))
 	}
-	want := flow.Record{
+	want := flowrecord.Record{
 		Exporter: netip.MustParseAddr("127.0.0.1"), Start: at("2026-11-21T12:37:42.115Z"), End: at("2026-11-21T12:37:45.000Z"),
 		Src: netip.MustParseAddr("10.1.0.1"), Dst: netip.MustParseAddr("10.1.0.2"), SrcPort: 39766, DstPort: 5201,
-		Protocol: 6, TCPFlags: 0x1a, InIf: 7, OutIf: 7, Bytes: 7283213, Packets: 174, SamplingRate: 1, Source: flow.Nfcapd,
+		Protocol: 6, TCPFlags: 0x1a, InIf: 7, OutIf: 7, Bytes: 7283213, Packets: 174, SamplingRate: 1, Source: flowrecord.Nfcapd,
 	}
 	if diff := cmp.Diff(got[2], want, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 		t.Errorf("third record -got +want\n%s", diff)
@@ -107,7 +107,7 @@ func TestEqualBatchesInOneFileHaveDifferentIDs(t *testing.T) {
 	if batchID(0, r) == batchID(1, r) {
 		t.Error("two batches of the same records would be stored once")
 	}
-	changed := []flow.Record{r[0]}
+	changed := []flowrecord.Record{r[0]}
 	changed[0].TOS++
 	if batchID(0, r) == batchID(0, changed) {
 		t.Error("records that differ in TOS have the same id")
@@ -136,7 +136,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := 0
-			_, err := Read(t.Context(), c.path, DefaultOptions(), func(flow.Record) error { n++; return nil })
+			_, err := Read(t.Context(), c.path, DefaultOptions(), func(flowrecord.Record) error { n++; return nil })
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v after %d records, want one with %q", err, n, c.want)
 			}
@@ -177,7 +177,7 @@ func TestOutputOfNfdump(t *testing.T) {
 				opt.Exporter = netip.MustParseAddr(c.exporter)
 			}
 			n := 0
-			skipped, err := decode(strings.NewReader(c.in), opt, func(flow.Record) error { n++; return nil })
+			skipped, err := decode(strings.NewReader(c.in), opt, func(flowrecord.Record) error { n++; return nil })
 			if n != c.records || skipped != c.skipped || (err != nil) != c.fails {
 				t.Errorf("%d records, %d skipped, error %v; want %d, %d, error %v", n, skipped, err, c.records, c.skipped, c.fails)
 			}
@@ -190,9 +190,9 @@ func FuzzOutputOfNfdump(f *testing.F) {
 		`"src6_addr":"2001:db8::1","dst6_addr":"2001:db8::2","ip6_router":"::1","tcp_flags":"...AP.S."}]`))
 	f.Add([]byte("[\nNo matching flows\n]\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		decode(strings.NewReader(string(raw)), DefaultOptions(), func(r flow.Record) error { //nolint:errcheck // must only not crash
+		decode(strings.NewReader(string(raw)), DefaultOptions(), func(r flowrecord.Record) error { //nolint:errcheck // must only not crash
 			p := r.ToProto()
-			if _, err := flow.FromProto(p); err != nil {
+			if _, err := flowrecord.FromProto(p); err != nil {
 				t.Errorf("record %+v would not survive the bus: %v", r, err)
 			}
 			return nil

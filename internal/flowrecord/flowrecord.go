@@ -1,9 +1,9 @@
-// Package flow is a flow record inside Millrace.
+// Package flowrecord is a flow record inside Millrace.
 //
 // In: what collectors/flow decodes from NetFlow v5, v9 and IPFIX or reads from
 // nfcapd files. Out: the record as millrace.flow.v1 on the bus, and back. Next:
 // services/flowstore, which stores records.
-package flow
+package flowrecord
 
 import (
 	"net/netip"

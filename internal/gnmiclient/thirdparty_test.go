@@ -16,8 +16,8 @@ import (
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
-	"github.com/millrace/millrace/internal/testkit/peers"
 	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/thirdparty"
 )
 
 func file(t *testing.T, name, text string) string {
@@ -35,7 +35,7 @@ func TestAgainstGNXITarget(t *testing.T) {
 	ca := pki.New(t)
 	cert, key := ca.Issue(t, "target", "127.0.0.1")
 	config := file(t, "config.json", `{"openconfig-system:system":{"config":{"hostname":"sw1","domain-name":"example.net"}}}`)
-	address := peers.Server(t, "bin/gnmi_target", func(host string, port int) []string {
+	address := thirdparty.Server(t, "bin/gnmi_target", func(host string, port int) []string {
 		return []string{"-bind_address", host + ":" + strconv.Itoa(port), "-config", config, "-ca", ca.CA, "-cert", cert, "-key", key}
 	})
 	d := device.Device{Name: "sw1", Address: address}
@@ -98,7 +98,7 @@ func TestAgainstFakeServer(t *testing.T) {
 		disable_eof: true
 		values: {path: ["counters", "in-octets"] repeat: 3 timestamp: {timestamp: 10 delta_min: 1 delta_max: 1} uint_value: {value: 5 range: {minimum: 5 maximum: 100 delta_min: 1 delta_max: 1}}}
 		values: {repeat: 1 timestamp: {timestamp: 100} sync: 1}`)
-	address := peers.Server(t, "bin/fake_server", func(_ string, port int) []string {
+	address := thirdparty.Server(t, "bin/fake_server", func(_ string, port int) []string {
 		return []string{"-config", config, "-text", "-port", strconv.Itoa(port), "-ca_crt", ca.CA, "-server_crt", cert, "-server_key", key}
 	})
 	c := dial(t, device.Device{Name: "fake", Address: address}, ca.Client(t, "controller"))

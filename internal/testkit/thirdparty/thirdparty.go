@@ -1,9 +1,9 @@
-// Package peers runs gNMI programs of other people in tests; tools/clients pins them.
+// Package thirdparty runs other projects' gNMI programs in tests; tools/clients pins them.
 //
 // In: a program's name and flags.
 // Out: where it is, or a server that runs until the test ends.
 // Next: tests of internal/gnmiclient, services/push and services/routeragent.
-package peers
+package thirdparty
 
 import (
 	"bytes"

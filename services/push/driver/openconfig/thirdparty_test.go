@@ -10,8 +10,8 @@ import (
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
-	"github.com/millrace/millrace/internal/testkit/peers"
 	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/thirdparty"
 	"github.com/millrace/millrace/services/push/driver"
 )
 
@@ -24,7 +24,7 @@ func TestARouterThatWouldKeepEveryChangeIsFoundOut(t *testing.T) {
 	if err := os.WriteFile(config, []byte(`{"openconfig-system:system":{"config":{"hostname":"sw1"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := device.Device{Name: "sw1", Address: peers.Server(t, "bin/gnmi_target", func(host string, port int) []string {
+	d := device.Device{Name: "sw1", Address: thirdparty.Server(t, "bin/gnmi_target", func(host string, port int) []string {
 		return []string{"-bind_address", host + ":" + strconv.Itoa(port), "-config", config, "-ca", ca.CA, "-cert", cert, "-key", key}
 	})}
 	creds := ca.Client(t, "controller")
