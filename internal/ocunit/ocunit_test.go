@@ -14,7 +14,7 @@ func TestUnitsSurviveTheWayToARouterAndBack(t *testing.T) {
 		Queue.Path("te-beta"):                      mustCanonical(t, `{"name":"te-beta","config":{"name":"te-beta","queue-id":0}}`),
 		Classifier.Path("te-edge-4"):               mustCanonical(t, `{"name":"te-edge-4","config":{"name":"te-edge-4","type":"IPV4"}}`),
 		IPv6PrefixSet.Path("te-net-2001:db8::-32"): mustCanonical(t, `{"name":"te-net-2001:db8::-32","config":{"prefix":["2001:db8::/32"]}}`),
-		QueueManagementProfile.Path("te-2q-a"):     mustCanonical(t, `{"name":"te-2q-a","wred":{"te-qos-ext:curves":{"curve":[{"loss-priority":"HIGH"}]}}}`),
+		QueueManagementProfile.Path("te-2q-a"):     mustCanonical(t, `{"name":"te-2q-a","wred":{"te-qos-ext:drop-profiles":{"drop-profile":[{"loss-priority":"HIGH"}]}}}`),
 		Tunnel.Path("te-lsp-7"):                    mustCanonical(t, `{"name":"te-lsp-7","config":{"type":"openconfig-mpls-types:P2P"}}`),
 		QosInterface.Path("ge-0"):                  mustCanonical(t, `{"interface-id":"ge-0","output":{"scheduler-policy":{"config":{"name":"te-2q"}}}}`),
 	}

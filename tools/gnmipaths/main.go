@@ -39,7 +39,7 @@ var features = map[string]string{
 	kernel.FeatureMPLS: "tunnels whose hops are router or interface addresses",
 	kernel.FeatureSRv6: "tunnels whose hops are SRv6 segments",
 	kernel.FeatureRED:  "`queue-management-profile` with `wred/uniform` on an output queue",
-	kernel.FeatureWRED: "`queue-management-profile` with `wred/te-qos-ext:curves` on an output queue",
+	kernel.FeatureWRED: "`queue-management-profile` with `wred/te-qos-ext:drop-profiles` on an output queue",
 }
 
 func main() {

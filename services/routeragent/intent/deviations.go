@@ -39,7 +39,7 @@ func Deviations() []Deviation {
 		{schedulerList + "/two-rate-three-color/config/be", fmt.Sprintf("1 to %d bytes", kernel.MaxBurst)},
 		{schedulerList + "/one-rate-two-color/config/cir", "policers count IP packets without the link layer, as Junos does; shapers count Ethernet frames without FCS"},
 		{"/qos/queue-management-profiles/queue-management-profile/wred/uniform/config/drop", "only true"},
-		{"/qos/queue-management-profiles/queue-management-profile/wred/uniform/config/max-drop-probability-percent", "the fill is that of now, not an average; the share of drops is within 11 points of the curve at 100 %, within one at 30 % and below"},
+		{"/qos/queue-management-profiles/queue-management-profile/wred/uniform/config/max-drop-probability-percent", "the fill is that of now, not an average; the share of drops is within 11 points of the profile at 100 %, within one at 30 % and below"},
 		{"/qos/interfaces/interface/input/classifiers/classifier/config/type", "IPV4 and IPV6; a classifier and a forwarding policy on one interface are refused"},
 		{termList + "/config/id", "a number; terms are looked at in the order of their numbers"},
 		{termList + "/conditions/transport/config/source-port", "TCP, UDP, UDP-Lite and SCTP; no fragment but the first has ports"},

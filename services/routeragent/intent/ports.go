@@ -80,7 +80,7 @@ func (c *compiler) port(e view, line Line, policy schedulerPolicy) (kernel.Port,
 		return port, invalid(e.path, "its scheduler policy has no inputs")
 	}
 	buffers := c.buffers(e)
-	curves, err := c.readCurves(e, policy.shares)
+	profiles, err := c.readDropProfiles(e, policy.shares)
 	if err != nil {
 		return port, err
 	}
@@ -105,7 +105,7 @@ func (c *compiler) port(e view, line Line, policy schedulerPolicy) (kernel.Port,
 			buffer = scale(line.Buffer, s.weight, max(sum, 1))
 		}
 		q.Buffer = uint32(min(max(buffer, minBuffer), maxBuffer))
-		if set := curves[s.queue]; set != nil {
+		if set := profiles[s.queue]; set != nil {
 			set(&q)
 		}
 		port.Queues = append(port.Queues, q)

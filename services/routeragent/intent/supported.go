@@ -24,7 +24,7 @@ var Supported = tree.LeafTable(`
 /qos/buffer-allocation-profiles/buffer-allocation-profile/queues/queue/config: name dedicated-buffer
 /qos/queue-management-profiles/queue-management-profile/config: name
 /qos/queue-management-profiles/queue-management-profile/wred/uniform/config: min-threshold-percent max-threshold-percent max-drop-probability-percent enable-ecn drop
-/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/config: loss-priority min-threshold-percent max-threshold-percent max-drop-probability-percent
+/qos/queue-management-profiles/queue-management-profile/wred/drop-profiles/drop-profile/config: loss-priority min-threshold-percent max-threshold-percent max-drop-probability-percent
 /qos/interfaces/interface/output/queues/queue/config: name queue-management-profile
 /qos/interfaces/interface/config: interface-id
 /qos/interfaces/interface/interface-ref/config: interface

@@ -14,7 +14,7 @@ func (q Queue) kind() string {
 	switch {
 	case q.RED != nil:
 		return "red"
-	case q.WRED != [lossPriorities]*Curve{}:
+	case q.WRED != [lossPriorities]*DropProfile{}:
 		return "gred"
 	}
 	return "bfifo"

@@ -78,10 +78,10 @@ func probeIn(ns netns.NsHandle) (Features, error) {
 	queue := Queue{Class: 1, Rate: 1e8, Quantum: 1514, Buffer: 10000}
 	t := tree{index: index, port: Port{Rate: 1e8, Default: 1, Queues: []Queue{queue}}}
 	f[FeatureHTB] = c.batch(t.create()...)
-	curve := &Curve{Max: 100, Probability: 100}
-	queue.RED = curve
+	profile := &DropProfile{Max: 100, Probability: 100}
+	queue.RED = profile
 	f[FeatureRED] = c.batch(t.leafQdisc(queue)...)
-	queue.RED, queue.WRED[0] = nil, curve
+	queue.RED, queue.WRED[0] = nil, profile
 	f[FeatureWRED] = c.batch(t.leafQdisc(queue)...)
 	f[FeatureBPF] = probeBPF(c, index)
 	return f, nil

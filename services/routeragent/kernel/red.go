@@ -8,9 +8,9 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// Curve is the probability of a drop by the fill of the queue's buffer: none
+// DropProfile is the probability of a drop by the fill of the queue's buffer: none
 // below Min, rising in a line to Probability at Max, certain above; all percent.
-type Curve struct {
+type DropProfile struct {
 	Min, Max, Probability uint8
 	// ECN marks packets that can be marked instead.
 	ECN bool
@@ -27,12 +27,12 @@ const (
 	gredQueueSize  = 52 // struct tc_gred_qopt
 	redSize        = 16 // struct tc_red_qopt
 	// notARate keeps the kernel's own arithmetic within 32 bits.
-	maxCurveBuffer = 1 << 30
+	maxProfileBuffer = 1 << 30
 )
 
 // thresholds are the fills in bytes.
-func (c Curve) thresholds(buffer uint32) (low, high uint32) {
-	b := uint64(min(buffer, maxCurveBuffer))
+func (c DropProfile) thresholds(buffer uint32) (low, high uint32) {
+	b := uint64(min(buffer, maxProfileBuffer))
 	low, high = uint32(b*uint64(c.Min)/100), uint32(b*uint64(c.Max)/100)
 	return low, max(high, low, 1)
 }
@@ -41,11 +41,11 @@ func (c Curve) thresholds(buffer uint32) (low, high uint32) {
 //
 // The kernel spaces drops evenly: with probability p it drops after a number
 // of packets drawn from 1..1/p, which is (1+1/p)/2 in the mean, so it drops
-// 2p/(1+p) of them. p is chosen so that the curve is met exactly at three
-// quarters of the way from Min to Max; the error is largest for a curve up to
+// 2p/(1+p) of them. p is chosen so that the profile is met exactly at three
+// quarters of the way from Min to Max; the error is largest for a profile up to
 // 100 %, +8.7 points at 30-40 % of the way and -11 just below Max, and below one point
-// for curves up to 30 %. docs/reference/routeragent.md shows it measured.
-func (c Curve) maxP() uint32 {
+// for profiles up to 30 %. docs/reference/routeragent.md shows it measured.
+func (c DropProfile) maxP() uint32 {
 	want := float64(c.Probability) / 100
 	return uint32(math.Min(want/(2-0.75*want)*(1<<32), math.MaxUint32))
 }
@@ -64,7 +64,7 @@ func stab() []byte {
 // (Wlog 0): the average is the queue itself, as in paper 002 experiment 4, where
 // the probability of a drop is the fill. A slower average would let a burst
 // through and punish who comes after it.
-func redOptions(c Curve, buffer uint32) []byte {
+func redOptions(c DropProfile, buffer uint32) []byte {
 	opt := make([]byte, redSize)
 	e := binary.NativeEndian
 	low, high := c.thresholds(buffer)
@@ -96,7 +96,7 @@ func redCanonical(options []byte) string {
 }
 
 // gredTable encodes the table of gred: four virtual queues in one real queue.
-// With grio and equal priorities ("WRED mode") every curve sees the fill of the whole queue.
+// With grio and equal priorities ("WRED mode") every profile sees the fill of the whole queue.
 func gredTable(buffer uint32) []byte {
 	opt := make([]byte, 12) // struct tc_gred_sopt
 	e := binary.NativeEndian
@@ -105,8 +105,8 @@ func gredTable(buffer uint32) []byte {
 	return attrs(attr{gredDPs, opt}, attr{gredLimitTag, e.AppendUint32(nil, buffer)})
 }
 
-// gredQueue encodes one virtual queue; without a curve it only drops what does not fit.
-func gredQueue(dp int, c *Curve, buffer uint32) []byte {
+// gredQueue encodes one virtual queue; without a profile it only drops what does not fit.
+func gredQueue(dp int, c *DropProfile, buffer uint32) []byte {
 	opt := make([]byte, gredQueueSize)
 	e := binary.NativeEndian
 	low, high, maxP := gredNumbers(c, buffer)
@@ -120,9 +120,9 @@ func gredQueue(dp int, c *Curve, buffer uint32) []byte {
 
 const gredPriority = 8
 
-func gredNumbers(c *Curve, buffer uint32) (low, high, maxP uint32) {
+func gredNumbers(c *DropProfile, buffer uint32) (low, high, maxP uint32) {
 	if c == nil {
-		never := min(buffer, maxCurveBuffer) * 2
+		never := min(buffer, maxProfileBuffer) * 2
 		return never, never, 1
 	}
 	low, high = c.thresholds(buffer)
@@ -130,9 +130,9 @@ func gredNumbers(c *Curve, buffer uint32) (low, high, maxP uint32) {
 }
 
 // gredWant is gredCanonical of what the tables above say.
-func gredWant(curves [lossPriorities]*Curve, buffer uint32) string {
+func gredWant(profiles [lossPriorities]*DropProfile, buffer uint32) string {
 	out := fmt.Sprintf("limit %d grio 1", buffer)
-	for dp, c := range curves {
+	for dp, c := range profiles {
 		low, high, maxP := gredNumbers(c, buffer)
 		out += fmt.Sprintf("; %d: %d %d %d %d %d", dp, buffer, low, high, gredPriority, maxP)
 	}

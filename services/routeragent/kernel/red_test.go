@@ -53,29 +53,29 @@ func fill(t *testing.T, r *labtest.Router, k *Kernel, upTo float64) []share {
 	return nil
 }
 
-// TestREDDropsAsItsCurveSays measures the share of drops by fill.
-func TestREDDropsAsItsCurveSays(t *testing.T) {
+// TestREDDropsAsItsProfileSays measures the share of drops by fill.
+func TestREDDropsAsItsProfileSays(t *testing.T) {
 	if !labtest.Guest(t) {
 		return
 	}
 	for _, c := range []struct {
-		name  string
-		curve Curve
-		upTo  float64
-		bound float64 // points
+		name    string
+		profile DropProfile
+		upTo    float64
+		bound   float64 // points
 	}{
-		{"linear to 100 % over the whole buffer (paper 002, experiment 4)", Curve{Max: 100, Probability: 100}, 0.9, 0.13},
-		{"nothing below a quarter, 20 % at three quarters", Curve{Min: 25, Max: 75, Probability: 20}, 0.7, 0.04},
+		{"linear to 100 % over the whole buffer (paper 002, experiment 4)", DropProfile{Max: 100, Probability: 100}, 0.9, 0.13},
+		{"nothing below a quarter, 20 % at three quarters", DropProfile{Min: 25, Max: 75, Probability: 20}, 0.7, 0.04},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := labtest.NewRouter(t)
 			k := open(t, r, t.TempDir())
-			if err := converge(k, red(Queue{RED: &c.curve})); err != nil {
+			if err := converge(k, red(Queue{RED: &c.profile})); err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range fill(t, r, k, c.upTo) {
-				want := c.curve.at((s.from + s.to) / 2)
-				t.Logf("fill %.2f to %.2f: dropped %.3f, curve %.3f", s.from, s.to, s.dropped, want)
+				want := c.profile.at((s.from + s.to) / 2)
+				t.Logf("fill %.2f to %.2f: dropped %.3f, profile %.3f", s.from, s.to, s.dropped, want)
 				if math.Abs(s.dropped-want) > c.bound {
 					t.Errorf("at fill %.2f to %.2f dropped %.3f of the packets, want %.3f", s.from, s.to, s.dropped, want)
 				}
@@ -84,8 +84,8 @@ func TestREDDropsAsItsCurveSays(t *testing.T) {
 	}
 }
 
-// at is the curve's probability at a fill.
-func (c Curve) at(fill float64) float64 {
+// at is the profile's probability at a fill.
+func (c DropProfile) at(fill float64) float64 {
 	low, high := float64(c.Min)/100, float64(c.Max)/100
 	switch {
 	case fill < low:
@@ -101,7 +101,7 @@ func TestWREDDropsOnlyWhatAPolicerColoured(t *testing.T) {
 	if !labtest.Guest(t) {
 		return
 	}
-	curve := Curve{Max: 100, Probability: 100}
+	profile := DropProfile{Max: 100, Probability: 100}
 	for _, c := range []struct {
 		name     string
 		coloured bool
@@ -109,7 +109,7 @@ func TestWREDDropsOnlyWhatAPolicerColoured(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := labtest.NewRouter(t)
 			k := open(t, r, t.TempDir())
-			s := red(Queue{WRED: [4]*Curve{3: &curve}})
+			s := red(Queue{WRED: [4]*DropProfile{3: &profile}})
 			p := Policer{Class: 2, Rate: 1e12, Burst: MaxBurst, Exceed: Action{Loss: LossHigh}}
 			if c.coloured {
 				p.Rate, p.Burst = 1, 1
@@ -121,9 +121,9 @@ func TestWREDDropsOnlyWhatAPolicerColoured(t *testing.T) {
 			for _, m := range fill(t, r, k, 0.8) {
 				want := 0.0
 				if c.coloured {
-					want = curve.at((m.from + m.to) / 2)
+					want = profile.at((m.from + m.to) / 2)
 				}
-				t.Logf("fill %.2f to %.2f: dropped %.3f, curve %.3f", m.from, m.to, m.dropped, want)
+				t.Logf("fill %.2f to %.2f: dropped %.3f, profile %.3f", m.from, m.to, m.dropped, want)
 				if math.Abs(m.dropped-want) > 0.13 || !c.coloured && m.dropped > 0 {
 					t.Errorf("at fill %.2f to %.2f dropped %.3f of the packets, want %.3f", m.from, m.to, m.dropped, want)
 				}
@@ -139,15 +139,15 @@ func TestWREDDropsOnlyWhatAPolicerColoured(t *testing.T) {
 	}
 }
 
-func TestChangingACurveKeepsTheQueue(t *testing.T) {
+func TestChangingAProfileKeepsTheQueue(t *testing.T) {
 	if !labtest.Guest(t) {
 		return
 	}
 	r := labtest.NewRouter(t)
 	before := r.Dump()
 	k := open(t, r, t.TempDir())
-	curve := func(p uint8) *Curve { return &Curve{Max: 100, Probability: p} }
-	for _, q := range []Queue{{RED: curve(100)}, {RED: curve(50)}, {WRED: [4]*Curve{3: curve(100)}}, {WRED: [4]*Curve{1: curve(20), 3: curve(50)}}, {}, {RED: &Curve{Min: 10, Max: 90, Probability: 10, ECN: true}}} {
+	profile := func(p uint8) *DropProfile { return &DropProfile{Max: 100, Probability: p} }
+	for _, q := range []Queue{{RED: profile(100)}, {RED: profile(50)}, {WRED: [4]*DropProfile{3: profile(100)}}, {WRED: [4]*DropProfile{1: profile(20), 3: profile(50)}}, {}, {RED: &DropProfile{Min: 10, Max: 90, Probability: 10, ECN: true}}} {
 		if err := converge(k, red(q)); err != nil {
 			t.Fatalf("%+v: %v", q, err)
 		}

@@ -89,9 +89,9 @@ type Queue struct {
 	// Buffer in bytes.
 	Buffer uint32
 	// RED drops packets at random before the buffer is full; nil: when it is full.
-	RED *Curve
-	// WRED has a curve per loss priority, LossLow first, instead of RED; without one a packet is dropped when the buffer is full.
-	WRED [lossPriorities]*Curve
+	RED *DropProfile
+	// WRED has a profile per loss priority, LossLow first, instead of RED; without one a packet is dropped when the buffer is full.
+	WRED [lossPriorities]*DropProfile
 }
 
 // Rule marks packets of a pair of prefixes.

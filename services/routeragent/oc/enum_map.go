@@ -1176,13 +1176,13 @@ func initΛEnumTypes() {
 		"/qos/interfaces/interface/output/classifiers/classifier/type": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigQos_Qos_Interfaces_Interface_Input_Classifiers_Classifier_Config_Type)(0)),
 		},
-		"/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/config/loss-priority": []reflect.Type{
+		"/qos/queue-management-profiles/queue-management-profile/wred/drop-profiles/drop-profile/config/loss-priority": []reflect.Type{
 			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
 		},
-		"/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/loss-priority": []reflect.Type{
+		"/qos/queue-management-profiles/queue-management-profile/wred/drop-profiles/drop-profile/loss-priority": []reflect.Type{
 			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
 		},
-		"/qos/queue-management-profiles/queue-management-profile/wred/curves/curve/state/loss-priority": []reflect.Type{
+		"/qos/queue-management-profiles/queue-management-profile/wred/drop-profiles/drop-profile/state/loss-priority": []reflect.Type{
 			reflect.TypeOf((E_TeQosExt_LossPriority)(0)),
 		},
 		"/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config/excess-sharing": []reflect.Type{

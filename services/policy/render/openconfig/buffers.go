@@ -69,7 +69,7 @@ func wred(q document.Queue) object {
 			"min-threshold-percent": c.Min, "max-threshold-percent": c.Max, "max-drop-probability-percent": c.Probability,
 		}, nil))
 	}
-	return object{"te-qos-ext:curves": object{"curve": curves}}
+	return object{"te-qos-ext:drop-profiles": object{"drop-profile": curves}}
 }
 
 // enum is a word of the policy language as our augment spells it.

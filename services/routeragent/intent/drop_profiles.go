@@ -2,8 +2,8 @@ package intent
 
 import "github.com/millrace/millrace/services/routeragent/kernel"
 
-// readCurves reads the drop curves of a port's queues, by queue.
-func (c *compiler) readCurves(port view, shares []share) (map[string]func(*kernel.Queue), error) {
+// readDropProfiles reads the drop profiles of a port's queues, by queue.
+func (c *compiler) readDropProfiles(port view, shares []share) (map[string]func(*kernel.Queue), error) {
 	out := map[string]func(*kernel.Queue){}
 	known := map[string]bool{}
 	for _, s := range shares {
@@ -30,34 +30,34 @@ func (c *compiler) readCurves(port view, shares []share) (map[string]func(*kerne
 	return out, nil
 }
 
-// readProfile reads RED (one curve for all) or WRED (a curve per loss priority).
+// readProfile reads RED (one profile for all) or WRED (a profile per loss priority).
 func readProfile(profile view) (func(*kernel.Queue), error) {
-	uniform, curves := profile.at("wred", "uniform", "config"), profile.at("wred", "curves", "curve").entries()
+	uniform, profiles := profile.at("wred", "uniform", "config"), profile.at("wred", "drop-profiles", "drop-profile").entries()
 	switch {
-	case uniform.exists() && len(curves) > 0:
-		return nil, invalid(profile.path+"/wred", "has a uniform curve and curves by loss priority; give one or the other")
+	case uniform.exists() && len(profiles) > 0:
+		return nil, invalid(profile.path+"/wred", "has a uniform profile and profiles by loss priority; give one or the other")
 	case uniform.exists():
-		red, err := readUniform(uniform)
+		red, err := readRED(uniform)
 		return func(q *kernel.Queue) { q.RED = &red }, err
-	case len(curves) > 0:
-		return readLossCurves(curves)
+	case len(profiles) > 0:
+		return readWRED(profiles)
 	}
 	return func(*kernel.Queue) {}, nil
 }
 
-func readUniform(v view) (kernel.Curve, error) {
+func readRED(v view) (kernel.DropProfile, error) {
 	if v.text("drop") != "true" {
-		return kernel.Curve{}, unsupported(v.path+"/drop", "is false, which means that packets without ECN are not dropped early; only true is implemented")
+		return kernel.DropProfile{}, unsupported(v.path+"/drop", "is false, which means that packets without ECN are not dropped early; only true is implemented")
 	}
-	red, err := readCurve(v)
+	red, err := readDropProfile(v)
 	red.ECN = v.text("enable-ecn") == "true"
 	return red, err
 }
 
-func readLossCurves(curves []view) (func(*kernel.Queue), error) {
+func readWRED(profiles []view) (func(*kernel.Queue), error) {
 	var wred kernel.Queue
-	for _, v := range curves {
-		one, err := readCurve(v.at("config"))
+	for _, v := range profiles {
+		one, err := readDropProfile(v.at("config"))
 		if err != nil {
 			return nil, err
 		}
@@ -66,19 +66,19 @@ func readLossCurves(curves []view) (func(*kernel.Queue), error) {
 	return func(q *kernel.Queue) { q.WRED = wred.WRED }, nil
 }
 
-func readCurve(v view) (kernel.Curve, error) {
+func readDropProfile(v view) (kernel.DropProfile, error) {
 	low, hasLow := v.number("min-threshold-percent")
 	high, hasHigh := v.number("max-threshold-percent")
 	probability, hasProbability := v.number("max-drop-probability-percent")
 	switch {
 	case !hasLow || !hasHigh || !hasProbability:
-		return kernel.Curve{}, invalid(v.path, "needs min-threshold-percent, max-threshold-percent and max-drop-probability-percent")
+		return kernel.DropProfile{}, invalid(v.path, "needs min-threshold-percent, max-threshold-percent and max-drop-probability-percent")
 	case low > high:
-		return kernel.Curve{}, invalid(v.path+"/min-threshold-percent", "is above max-threshold-percent")
+		return kernel.DropProfile{}, invalid(v.path+"/min-threshold-percent", "is above max-threshold-percent")
 	case high == 0:
-		return kernel.Curve{}, invalid(v.path+"/max-threshold-percent", "is 0, so every packet would be dropped")
+		return kernel.DropProfile{}, invalid(v.path+"/max-threshold-percent", "is 0, so every packet would be dropped")
 	case high > 100 || probability > 100:
-		return kernel.Curve{}, invalid(v.path, "percentages end at 100")
+		return kernel.DropProfile{}, invalid(v.path, "percentages end at 100")
 	}
-	return kernel.Curve{Min: uint8(low), Max: uint8(high), Probability: uint8(probability)}, nil
+	return kernel.DropProfile{Min: uint8(low), Max: uint8(high), Probability: uint8(probability)}, nil
 }
