@@ -104,7 +104,7 @@ func (p *process) openState(ctx context.Context) error {
 			return err
 		}
 		p.state = store
-		p.closers = append(p.closers, func(context.Context) error { return store.Client().Close() })
+		p.closers = append(p.closers, func(context.Context) error { return store.Close() })
 		return nil
 	}
 	embedded := state.NewEmbedded(filepath.Join(p.cfg.DataDir, "etcd"))

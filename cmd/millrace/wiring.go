@@ -12,7 +12,6 @@ import (
 	"github.com/millrace/millrace/docs/reference/papers"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/lifecycle"
-	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
@@ -147,7 +146,7 @@ func buildAlpha(p *process) (lifecycle.Named, *mount, error) {
 	flowClient, flowURL := p.to("flow")
 	pushClient, pushURL := p.to("push")
 	c, err := alpha.New(p.cfg.Alpha, alpha.Dependencies{
-		State: func() *state.Store { return p.state }, Bus: p.bus, Inventory: p.devices, Log: p.log, Registerer: p.metrics,
+		State: p.state, Bus: p.bus, Inventory: p.devices, Log: p.log, Registerer: p.metrics,
 		FlowStore: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL),
 		Collector: flowv1connect.NewFlowCollectorServiceClient(flowClient, flowURL),
 		Changes:   pushv1connect.NewChangeServiceClient(pushClient, pushURL),
@@ -161,7 +160,7 @@ func buildAlpha(p *process) (lifecycle.Named, *mount, error) {
 func buildVPN(p *process) (lifecycle.Named, *mount, error) {
 	pathsClient, pathsURL := p.to("paths")
 	c, err := vpn.New(p.cfg.VPN, vpn.Dependencies{
-		Inventory: p.devices, TLS: p.tls, Store: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
+		Inventory: p.devices, TLS: p.tls, State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
 	})
 	if err != nil {

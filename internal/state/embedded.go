@@ -89,7 +89,7 @@ func (e *Embedded) Start(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return fmt.Errorf("embedded etcd did not become ready: %w", ctx.Err())
 	}
-	e.store = NewStore(v3client.New(e.etcd.Server))
+	e.store = newStore(v3client.New(e.etcd.Server))
 	return nil
 }
 
@@ -187,5 +187,5 @@ func Dial(endpoints []string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
 	}
-	return NewStore(client), nil
+	return newStore(client), nil
 }

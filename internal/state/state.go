@@ -1,9 +1,9 @@
-// Package state keeps what must be exact (alpha pairs, change sets, locks) in
-// etcd: transactions, watches and nothing else.
+// Package state keeps in etcd what must be exact: alpha pairs, change sets, VPN
+// weights and locks. No other package imports the etcd client.
 //
-// In: protobuf messages under keys such as /millrace/changes/<id>.
-// Out: the same, with the revision that a compare-and-set needs.
-// Next: services/alpha, services/push.
+// In: protobuf messages under keys such as changes/<id>.
+// Out: the same messages with the revision that a compare-and-set needs, and locks.
+// Next: services/alpha, services/push, services/vpn.
 package state
 
 import (
@@ -12,33 +12,38 @@ import (
 	"fmt"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
 )
 
 // Sentinels that callers branch on.
 var (
 	ErrNotFound = errors.New("not found")
-	// ErrConflict means somebody else wrote the key since it was read.
+	// ErrConflict means that another writer changed the key since it was read.
 	ErrConflict = errors.New("changed by somebody else since it was read")
 )
 
-// Prefix is the root of every key Millrace writes.
-const Prefix = "/millrace/"
+// root is where every key Millrace writes begins.
+const root = "/millrace/"
 
-// Store is typed access to etcd. Keys are given without Prefix.
-type Store struct{ client *clientv3.Client }
+// Store is typed access to etcd. Keys are given without the root.
+type Store struct {
+	client *clientv3.Client
+	root   string
+}
 
-// NewStore wraps a connected client.
-func NewStore(client *clientv3.Client) *Store { return &Store{client: client} }
+func newStore(client *clientv3.Client) *Store { return &Store{client: client, root: root} }
 
-// Client gives the etcd client for leases, locks and elections.
-func (s *Store) Client() *clientv3.Client { return s.client }
+// Within is a store whose keys all lie below prefix, so that the tests of a package can share one etcd.
+func (s *Store) Within(prefix string) *Store { return &Store{client: s.client, root: s.root + prefix} }
+
+// Close disconnects a store that Dial connected.
+func (s *Store) Close() error { return s.client.Close() }
 
 // Get reads key into m and returns its revision.
 func (s *Store) Get(ctx context.Context, key string, m proto.Message) (int64, error) {
-	r, err := s.client.Get(ctx, Prefix+key)
+	r, err := s.client.Get(ctx, s.root+key)
 	if err != nil {
 		return 0, fmt.Errorf("read %s from etcd: %w", key, err)
 	}
@@ -58,8 +63,8 @@ func (s *Store) Put(ctx context.Context, key string, revision int64, m proto.Mes
 		return 0, fmt.Errorf("encode %s: %w", key, err)
 	}
 	r, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(Prefix+key), "=", revision)).
-		Then(clientv3.OpPut(Prefix+key, string(raw))).
+		If(clientv3.Compare(clientv3.ModRevision(s.root+key), "=", revision)).
+		Then(clientv3.OpPut(s.root+key, string(raw))).
 		Commit()
 	if err != nil {
 		return 0, fmt.Errorf("write %s to etcd: %w", key, err)
@@ -82,14 +87,14 @@ func (s *Store) Apply(ctx context.Context, ops ...Op) error {
 	txn := make([]clientv3.Op, 0, len(ops))
 	for _, op := range ops {
 		if op.Value == nil {
-			txn = append(txn, clientv3.OpDelete(Prefix+op.Key))
+			txn = append(txn, clientv3.OpDelete(s.root+op.Key))
 			continue
 		}
 		raw, err := proto.Marshal(op.Value)
 		if err != nil {
 			return fmt.Errorf("encode %s: %w", op.Key, err)
 		}
-		txn = append(txn, clientv3.OpPut(Prefix+op.Key, string(raw)))
+		txn = append(txn, clientv3.OpPut(s.root+op.Key, string(raw)))
 	}
 	if _, err := s.client.Txn(ctx).Then(txn...).Commit(); err != nil {
 		return fmt.Errorf("write %d keys to etcd: %w", len(ops), err)
@@ -106,17 +111,42 @@ type Entry struct {
 
 // List returns all entries below prefix in key order.
 func (s *Store) List(ctx context.Context, prefix string) ([]Entry, error) {
-	r, err := s.client.Get(ctx, Prefix+prefix, clientv3.WithPrefix())
+	r, err := s.client.Get(ctx, s.root+prefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, fmt.Errorf("list %s in etcd: %w", prefix, err)
 	}
 	out := make([]Entry, 0, len(r.Kvs))
 	for _, kv := range r.Kvs {
-		out = append(out, Entry{
-			Key:      strings.TrimPrefix(string(kv.Key), Prefix),
-			Revision: kv.ModRevision,
-			Value:    kv.Value,
-		})
+		out = append(out, s.entry(kv))
 	}
 	return out, nil
+}
+
+// Last returns the entry below prefix whose key sorts last, or ErrNotFound.
+func (s *Store) Last(ctx context.Context, prefix string) (Entry, error) {
+	r, err := s.client.Get(ctx, s.root+prefix, clientv3.WithLastKey()...)
+	if err != nil {
+		return Entry{}, fmt.Errorf("read the last key of %s in etcd: %w", prefix, err)
+	}
+	if len(r.Kvs) == 0 {
+		return Entry{}, fmt.Errorf("%s: %w", prefix, ErrNotFound)
+	}
+	return s.entry(r.Kvs[0]), nil
+}
+
+// DeleteOthers deletes, in one transaction, every key below prefix except those below keep, which lies below prefix.
+func (s *Store) DeleteOthers(ctx context.Context, prefix, keep string) error {
+	first, kept := s.root+prefix, s.root+keep
+	_, err := s.client.Txn(ctx).Then(
+		clientv3.OpDelete(first, clientv3.WithRange(kept)),
+		clientv3.OpDelete(clientv3.GetPrefixRangeEnd(kept), clientv3.WithRange(clientv3.GetPrefixRangeEnd(first))),
+	).Commit()
+	if err != nil {
+		return fmt.Errorf("delete %s except %s in etcd: %w", prefix, keep, err)
+	}
+	return nil
+}
+
+func (s *Store) entry(kv *mvccpb.KeyValue) Entry {
+	return Entry{Key: strings.TrimPrefix(string(kv.Key), s.root), Revision: kv.ModRevision, Value: kv.Value}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
@@ -60,8 +61,11 @@ func TestStore(t *testing.T) {
 	t.Run("apply writes and deletes at once", func(t *testing.T) { applies(t, s) })
 	t.Run("apply that fails writes nothing", func(t *testing.T) { appliesNothing(t, s) })
 	t.Run("list is in key order and stays below its prefix", func(t *testing.T) { lists(t, s) })
+	t.Run("last is the key that sorts last below its prefix", func(t *testing.T) { last(t, s) })
+	t.Run("delete others keeps what is below one prefix", func(t *testing.T) { deletesOthers(t, s) })
+	t.Run("a store within a prefix sees nothing else", func(t *testing.T) { within(t, s) })
 	t.Run("a value of another type is an error", func(t *testing.T) {
-		if _, err := s.Client().Put(t.Context(), state.Prefix+"broken", "\xff\xff"); err != nil {
+		if _, err := s.Put(t.Context(), "broken", 0, wrapperspb.Bytes([]byte("\xff\xff"))); err != nil { // an Event's first field is text
 			t.Fatal(err)
 		}
 		if _, err := s.Get(t.Context(), "broken", &eventv1.Event{}); err == nil || !strings.Contains(err.Error(), "decode broken") {
@@ -167,6 +171,52 @@ func lists(t *testing.T, s *state.Store) {
 	}
 }
 
+func last(t *testing.T, s *state.Store) {
+	if _, err := s.Last(t.Context(), "last/"); !errors.Is(err, state.ErrNotFound) {
+		t.Errorf("below a prefix nobody used: got %v, want ErrNotFound", err)
+	}
+	for _, k := range []string{"last/09", "last/10", "last/02", "last0"} {
+		if _, err := s.Put(t.Context(), k, 0, value(k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.Last(t.Context(), "last/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &eventv1.Event{}
+	if err := proto.Unmarshal(got.Value, m); err != nil || got.Key != "last/10" || m.GetText() != "last/10" || got.Revision == 0 {
+		t.Errorf("got %v with %q (%v), want last/10 and its revision", got, m.GetText(), err)
+	}
+}
+
+func deletesOthers(t *testing.T, s *state.Store) {
+	for _, k := range []string{"runs", "runs/a/1", "runs/b/1", "runs/b/2", "runs/bb/1", "runs/c/1", "runs0"} {
+		if _, err := s.Put(t.Context(), k, 0, value(k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.DeleteOthers(t.Context(), "runs/", "runs/b/"); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(keys(t, s, "runs"), []string{"runs", "runs/b/1", "runs/b/2", "runs0"}); d != "" {
+		t.Errorf("keys (-got +want):\n%s", d)
+	}
+}
+
+func within(t *testing.T, s *state.Store) {
+	inner := s.Within("test1/")
+	if _, err := inner.Put(t.Context(), "key", 0, value("inner")); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(keys(t, inner, ""), []string{"key"}); d != "" {
+		t.Errorf("keys of the inner store (-got +want):\n%s", d)
+	}
+	if d := cmp.Diff(keys(t, s, "test1/"), []string{"test1/key"}); d != "" {
+		t.Errorf("keys of the outer store (-got +want):\n%s", d)
+	}
+}
+
 // keys also checks that each entry's value is the message that was put.
 func keys(t *testing.T, s *state.Store, prefix string) []string {
 	t.Helper()
@@ -226,7 +276,7 @@ func TestEmbeddedIsReachedByItsSocketAndByNobodyElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Client().Close()
+	defer other.Close()
 	if _, err := other.Put(t.Context(), "from/elsewhere", 0, value("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +298,7 @@ func TestEmbeddedTakesADirectoryTooDeepForASocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Client().Close()
+	defer other.Close()
 	if _, err := other.Put(t.Context(), "key", 0, value("x")); err != nil {
 		t.Error(err)
 	}

@@ -58,7 +58,7 @@ func (c *Component) claim(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	s := &alphav1.Schedule{}
-	revision, err := c.deps.State().Get(ctx, keySchedule, s)
+	revision, err := c.deps.State.Get(ctx, keySchedule, s)
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		return false, err
 	}
@@ -70,7 +70,7 @@ func (c *Component) claim(ctx context.Context) (bool, error) {
 	if newLast.Equal(last) {
 		return due, nil
 	}
-	_, err = c.deps.State().Put(ctx, keySchedule, revision, &alphav1.Schedule{Last: timestamppb.New(newLast)})
+	_, err = c.deps.State.Put(ctx, keySchedule, revision, &alphav1.Schedule{Last: timestamppb.New(newLast)})
 	if errors.Is(err, state.ErrConflict) {
 		return false, nil
 	}

@@ -161,7 +161,7 @@ func newRigOn(t *testing.T, cfg Configuration, store *state.Store) *rig {
 	r.listen(t, b)
 	var err error
 	r.c, err = New(cfg, Dependencies{
-		State: func() *state.Store { return store }, Bus: b,
+		State: store, Bus: b,
 		FlowStore: flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL),
 		Collector: flowv1connect.NewFlowCollectorServiceClient(local.Client(), rpc.LocalURL),
 		Changes:   pushv1connect.NewChangeServiceClient(local.Client(), rpc.LocalURL),

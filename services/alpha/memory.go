@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -109,16 +108,7 @@ func (m memory) delivered(ctx context.Context, r remembered) error {
 	return err
 }
 
-// sweep removes the pairs of all other generations, those of crashed nights too.
+// sweep removes the pairs of all other generations, also those that an interrupted run left.
 func (m memory) sweep(ctx context.Context, keep string) error {
-	root := state.Prefix + keyPairs
-	mine := root + keep + "/"
-	_, err := m.store.Client().Txn(ctx).Then(
-		clientv3.OpDelete(root, clientv3.WithRange(mine)),
-		clientv3.OpDelete(clientv3.GetPrefixRangeEnd(mine), clientv3.WithRange(clientv3.GetPrefixRangeEnd(root))),
-	).Commit()
-	if err != nil {
-		return fmt.Errorf("remove pairs of former nights: %w", err)
-	}
-	return nil
+	return m.store.DeleteOthers(ctx, keyPairs, keyPairs+keep+"/")
 }

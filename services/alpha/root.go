@@ -30,8 +30,7 @@ import (
 
 // Dependencies of the alpha service.
 type Dependencies struct {
-	// State is asked at Start and later, so that it may be (*state.Embedded).Store of one that is started before.
-	State     func() *state.Store
+	State     *state.Store
 	Bus       bus.Bus
 	FlowStore flowv1connect.FlowStoreServiceClient
 	Collector flowv1connect.FlowCollectorServiceClient
@@ -102,4 +101,4 @@ func (c *Component) Handler() (string, http.Handler) {
 	return alphav1connect.NewAlphaServiceHandler(&api{c})
 }
 
-func (c *Component) memory() memory { return memory{c.deps.State()} }
+func (c *Component) memory() memory { return memory{c.deps.State} }

@@ -229,7 +229,7 @@ func TestAChangeSetThatCouldNotBeMadeIsAskedForAgain(t *testing.T) {
 	}
 	r.pushDown = false
 	// As after a crash: another process with the same etcd.
-	after := newRigOn(t, r.c.cfg, r.c.deps.State())
+	after := newRigOn(t, r.c.cfg, r.c.deps.State)
 	after.c.retry(t.Context())
 	after.c.retry(t.Context())
 	if len(after.created) != 1 || after.created[0].GetPairs()[0] != after.list(t)[0].GetId() {
@@ -267,7 +267,7 @@ func TestThousandsOfPairsAreStoredAtOnce(t *testing.T) {
 	r.flow(wr, "10.99.0.1", "172.16.0.1", noon.Add(day), 2e9)
 	r.now = r.now.Add(day)
 	r.nightly(t, night())
-	entries, err := r.c.deps.State().List(t.Context(), keyPairs)
+	entries, err := r.c.deps.State.List(t.Context(), keyPairs)
 	if err != nil {
 		t.Fatal(err)
 	}

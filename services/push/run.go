@@ -110,7 +110,7 @@ func (r *run) underLock(ctx context.Context, part func(context.Context) error) e
 	if err != nil {
 		return err
 	}
-	defer held.release()
+	defer held.Release()
 	defer r.closeAll()
 	if err = part(ctx); err != nil && ctx.Err() == nil {
 		r.back(ctx)

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/client/v3/namespace"
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
@@ -38,8 +36,8 @@ import (
 	"github.com/millrace/millrace/services/push/pushtest"
 )
 
-// etcd is one embedded server for all tests of the package; each test has a namespace in it.
-var etcd *clientv3.Client
+// etcd is one embedded server for all tests of the package; each test has a prefix in it.
+var etcd *state.Store
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -55,7 +53,7 @@ func TestMain(m *testing.M) {
 	if err := server.Start(context.Background()); err != nil {
 		panic(err)
 	}
-	etcd = server.Store().Client()
+	etcd = server.Store()
 	code := m.Run()
 	server.Stop(context.Background()) //nolint:errcheck // the process ends
 	os.RemoveAll(dir)
@@ -195,16 +193,12 @@ func newWorld(t *testing.T, onJunos ...string) *world {
 	return w
 }
 
-// worlds numbers namespaces, for tests that run more than once.
+// worlds numbers prefixes, for tests that run more than once.
 var worlds atomic.Int32
 
 func storeOf(t *testing.T) *state.Store {
 	t.Helper()
-	prefix := fmt.Sprintf("%s/%d/", t.Name(), worlds.Add(1))
-	c := clientv3.NewCtxClient(context.Background())
-	c.KV = namespace.NewKV(etcd.KV, prefix)
-	c.Lease = namespace.NewLease(etcd.Lease, prefix)
-	return state.NewStore(c)
+	return etcd.Within(fmt.Sprintf("%s/%d/", t.Name(), worlds.Add(1)))
 }
 
 func (w *world) start() {

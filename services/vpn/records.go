@@ -2,10 +2,10 @@ package vpn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/state"
@@ -25,16 +25,16 @@ type records struct {
 
 // newest returns nil before the first change.
 func (r records) newest(ctx context.Context) (*vpnv1.Change, error) {
-	got, err := r.store.Client().Get(ctx, state.Prefix+keyChanges, clientv3.WithLastKey()...)
-	if err != nil {
-		return nil, fmt.Errorf("read the weights in force from etcd: %w", err)
-	}
-	if len(got.Kvs) == 0 {
+	last, err := r.store.Last(ctx, keyChanges)
+	if errors.Is(err, state.ErrNotFound) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("read the weights in force: %w", err)
+	}
 	change := &vpnv1.Change{}
-	if err := proto.Unmarshal(got.Kvs[0].Value, change); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", got.Kvs[0].Key, err)
+	if err := proto.Unmarshal(last.Value, change); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", last.Key, err)
 	}
 	return change, nil
 }

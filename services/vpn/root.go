@@ -37,7 +37,7 @@ type Dependencies struct {
 	Inventory *device.Inventory
 	// TLS is the controller's client credentials, such as (*device.Inventory).ClientTLS.
 	TLS        *tls.Config
-	Store      *state.Store
+	State      *state.Store
 	Bus        bus.Bus
 	Paths      pathsv1connect.PathsServiceClient
 	Log        *slog.Logger
@@ -80,7 +80,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}
 	c := &Component{
 		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, "services/vpn", deps.Log),
-		records: records{store: deps.Store, keep: cfg.History}, library: library{cfg.Dir},
+		records: records{store: deps.State, keep: cfg.History}, library: library{cfg.Dir},
 		routes: routes{paths: deps.Paths},
 	}
 	c.metrics = newMetrics(deps.Registerer, c)

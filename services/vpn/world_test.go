@@ -206,7 +206,7 @@ func newWorld(t *testing.T) *world {
 	local := rpc.NewLocal(h)
 	t.Cleanup(func() { _ = local.Close() })
 	w.deps = Dependencies{
-		Inventory: inventory, TLS: &tls.Config{RootCAs: pool(ca), Certificates: []tls.Certificate{cert}}, Store: etcd.Store(), Bus: b,
+		Inventory: inventory, TLS: &tls.Config{RootCAs: pool(ca), Certificates: []tls.Certificate{cert}}, State: etcd.Store(), Bus: b,
 		Paths: pathsv1connect.NewPathsServiceClient(local.Client(), rpc.LocalURL), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	return w

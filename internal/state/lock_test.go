@@ -1,0 +1,109 @@
+package state_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/state"
+)
+
+// long is a lease that does not expire within a test.
+const long = time.Hour
+
+func TestLock(t *testing.T) {
+	s := start(t, t.TempDir()).Store()
+	lock := func(t *testing.T, owner string, keys ...string) *state.Lock {
+		t.Helper()
+		l, err := s.Lock(t.Context(), owner, long, keys...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	t.Run("another owner gets all keys or none, and is told who holds one", func(t *testing.T) {
+		held := lock(t, "c-1", "all/b")
+		_, err := s.Lock(t.Context(), "c-2", long, "all/a", "all/b", "all/c")
+		var holder *state.HeldError
+		if !errors.As(err, &holder) || *holder != (state.HeldError{Key: "all/b", Owner: "c-1"}) {
+			t.Errorf("got %v, want a HeldError of all/b by c-1", err)
+		}
+		held.Release()
+		if got := lockedKeys(t, s, "all/"); len(got) != 0 {
+			t.Errorf("%v is locked by nobody's change set", got)
+		}
+		lock(t, "c-2", "all/a", "all/b", "all/c").Release()
+	})
+	t.Run("the same owner takes over what a dead process left, and the old lease cannot free it", func(t *testing.T) {
+		dead := lock(t, "c-1", "over/a")
+		successor := lock(t, "c-1", "over/a")
+		dead.Release() // as the expiry of its lease
+		if d := cmp.Diff(lockedKeys(t, s, "over/"), []string{"over/a"}); d != "" {
+			t.Errorf("locked (-got +want):\n%s", d)
+		}
+		successor.Release()
+	})
+	t.Run("release works after the context has ended", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, err := s.Lock(ctx, "c-1", long, "ended/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		l.Release()
+		lock(t, "c-2", "ended/a").Release()
+	})
+}
+
+// TestALockOutlivesItsTTLButNotItsHolder compares two leases of one second: one whose holder lives, and one whose
+// holder dies, granted after it.
+func TestALockOutlivesItsTTLButNotItsHolder(t *testing.T) {
+	s := start(t, t.TempDir()).Store()
+	hold := func(key string) (die context.CancelFunc) {
+		ctx, die := context.WithCancel(t.Context())
+		if _, err := s.Lock(ctx, "c-1", time.Second, key); err != nil {
+			t.Fatal(err)
+		}
+		return die
+	}
+	alive := hold("alive")
+	hold("dead")()
+	free(t, s, "dead")
+	if _, err := s.Lock(t.Context(), "c-2", long, "alive"); !errors.As(err, new(*state.HeldError)) {
+		t.Errorf("a living holder's lock after its first TTL: got %v, want a HeldError", err)
+	}
+	alive()
+	free(t, s, "alive")
+}
+
+// free waits until the key can be locked.
+func free(t *testing.T, s *state.Store, key string) {
+	t.Helper()
+	for {
+		l, err := s.Lock(t.Context(), "c-2", long, key)
+		if err == nil {
+			l.Release()
+			return
+		}
+		if !errors.As(err, new(*state.HeldError)) {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func lockedKeys(t *testing.T, s *state.Store, prefix string) []string {
+	t.Helper()
+	entries, err := s.List(t.Context(), prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Key)
+	}
+	return out
+}
