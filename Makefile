@@ -83,7 +83,7 @@ check: setup ## Generated code is current, formatted and vetted
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf lint
 	@$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- $(GENERATED) || { echo "check: generated code is not what is committed; commit the output of 'make generate'" >&2; exit 1; }
-	@test -z "$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal services tools | tee /dev/stderr)" || { echo "check: run gofmt -w on these" >&2; exit 1; }
+	@test -z "$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal lab papers scenario services tools | tee /dev/stderr)" || { echo "check: run gofmt -w on these" >&2; exit 1; }
 	@PATH="$(GO_DIR):$$PATH" go vet ./...
 
 .PHONY: test-web
@@ -91,7 +91,7 @@ test-web: $(STAMPS)/web
 	@cd $(WEB) && export PATH="$(GO_DIR):$(NODE_DIR):$$PATH" && for t in typecheck lint test e2e; do npm run --silent $$t; done
 
 # The lab's tests and the PE agent's measure delay and rates on real kernels, so nothing else runs beside them.
-ALONE := -e /e2e/ -e '/services/peagent$$'
+ALONE := -e /e2e/ -e '/lab$$' -e /lab/ -e '/services/peagent$$'
 
 .PHONY: test
 test: build $(STAMPS)/kafka $(STAMPS)/clients check test-web ## Run every test
@@ -101,7 +101,7 @@ test: build $(STAMPS)/kafka $(STAMPS)/clients check test-web ## Run every test
 # What is not met stands in the page it writes; the machine should do nothing else meanwhile.
 .PHONY: vpn
 vpn: build ## Run paper 001's VPN scenarios on virtual routers; writes docs/reference/vpn-results.md
-	@bin/millrace lab vpn --runs 3 --results docs/reference/vpn-results.md
+	@bin/millrace lab vpn --runs 3 --figures scenario/files --results docs/reference/vpn-results.md
 
 .PHONY: papers
 papers: build ## Run every experiment of the five papers in the twin; writes docs/reference/papers.md
@@ -110,7 +110,7 @@ papers: build ## Run every experiment of the five papers in the twin; writes doc
 # The machine should do nothing else meanwhile: what is measured are delays and rates.
 .PHONY: e2e
 e2e: build ## Run every scenario on virtual routers; writes docs/reference/lab-results.md and out/e2e
-	@bin/millrace lab run --all --only hntes-exp,geant-,fp-,classifier-,multipath- --json-folder out/e2e --results docs/reference/lab-results.md
+	@bin/millrace lab run --all --only hntes-exp,geant-,fp-,classifier-,multipath- --json-folder out/e2e --figures scenario/files --results docs/reference/lab-results.md
 
 .PHONY: image
 image: build ## Lay out the container image in out/image; build it where buildah is installed

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/lab"
+	"github.com/millrace/millrace/lab"
 )
 
 func labCommand() *cobra.Command {

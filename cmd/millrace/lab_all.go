@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/hntes"
-	"github.com/millrace/millrace/e2e/lab"
-	"github.com/millrace/millrace/e2e/qos"
-	"github.com/millrace/millrace/e2e/scenario"
+	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/hntes"
+	"github.com/millrace/millrace/lab/experiments/qos"
+	"github.com/millrace/millrace/scenario"
 )
 
 // allFlags are those of `lab run --all`.
@@ -22,12 +22,14 @@ type allFlags struct {
 	only    []string
 	folder  string
 	results string
+	figures string
 }
 
 func (a *allFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.all, "all", false, "run every shipped scenario that needs no control plane")
 	cmd.Flags().StringSliceVar(&a.only, "only", nil, "with --all: run only scenarios whose name begins so; of the others what they measured last is judged again")
 	cmd.Flags().StringVar(&a.folder, "json-folder", "out/e2e", "with --all: where each scenario's result is kept")
+	cmd.Flags().StringVar(&a.figures, "figures", "", "with --all: renew each scenario's measured.json below this folder, such as "+scenario.Folder+" of a checkout")
 	cmd.Flags().StringVar(&a.results, "results", "", "with --all: write the table of all results to this Markdown file")
 }
 
@@ -67,7 +69,7 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 		if result == nil {
 			continue
 		}
-		if err := keepMeasured(s, result); err != nil {
+		if err := keepMeasured(a.figures, s, result); err != nil {
 			return err
 		}
 		results = append(results, result)
@@ -119,13 +121,9 @@ func (a *allFlags) write(cmd *cobra.Command, results []*qos.Result) error {
 
 // shippedScenarios are those the lab runs by itself, in the order of their names.
 func shippedScenarios() ([]*scenario.Scenario, error) {
-	files, err := filepath.Glob("e2e/scenarios/*/scenario.yaml")
-	if err != nil || len(files) == 0 {
-		return nil, errors.Join(errors.New("no scenarios in e2e/scenarios; run this in a checkout"), err)
-	}
 	var all []*scenario.Scenario
-	for _, file := range files {
-		s, err := scenario.Load(file)
+	for _, name := range scenario.Names() {
+		s, err := scenario.Load(name)
 		if err != nil {
 			return nil, err
 		}

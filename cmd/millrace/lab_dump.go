@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/lab"
+	"github.com/millrace/millrace/lab"
 )
 
 func labDumpCommand() *cobra.Command {

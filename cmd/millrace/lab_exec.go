@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/lab"
+	"github.com/millrace/millrace/lab"
 )
 
 func labExecCommand() *cobra.Command {
@@ -95,7 +95,7 @@ func labStatusCommand() *cobra.Command {
 				}
 				nodes := map[string]string{}
 				for _, n := range l.Scenario.Nodes() {
-					nodes[n] = lab.ManagementAddress(l.Scenario, n).String()
+					nodes[n] = l.Scenario.ManagementAddress(n).String()
 				}
 				list = append(list, status{s, nodes, daemons})
 			}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/hntes"
-	"github.com/millrace/millrace/e2e/lab"
-	"github.com/millrace/millrace/e2e/scenario"
+	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/hntes"
+	"github.com/millrace/millrace/scenario"
 )
 
 // loopFlags are those of `lab run` that concern scenarios with the control plane in them.

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/millrace/millrace/e2e/i2vfc"
-	"github.com/millrace/millrace/e2e/qos"
-	"github.com/millrace/millrace/e2e/scenario"
-	"github.com/millrace/millrace/e2e/scenarios"
+	"github.com/millrace/millrace/lab/experiments/i2vfc"
+	"github.com/millrace/millrace/lab/experiments/qos"
+	"github.com/millrace/millrace/scenario"
 )
 
 // quoted are the statistics of applications that pages quote beside those that expectations name.
@@ -21,20 +20,23 @@ var quoted = []string{"goodput_mbps", "loss_percent", "rtt_mean_ms", "rtt_sd_ms"
 
 // keepMeasured renews the measured.json of a scenario whose figures the product quotes; others have none. A run that
 // missed an expectation does not replace one that met them all.
-func keepMeasured(s *scenario.Scenario, r *qos.Result) error {
-	file := filepath.Join("e2e", "scenarios", r.Scenario, "measured.json")
+func keepMeasured(folder string, s *scenario.Scenario, r *qos.Result) error {
+	if folder == "" {
+		return nil
+	}
+	file := filepath.Join(folder, r.Scenario, "measured.json")
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	var held scenarios.Measured
+	var held scenario.Measured
 	if err == nil && len(raw) > 0 {
 		err = json.Unmarshal(raw, &held)
 	}
 	if err != nil {
 		return fmt.Errorf("read the kept measurements of %s: %w", r.Scenario, err)
 	}
-	m := scenarios.Measured{Scenario: r.Scenario, Started: r.Started, Metrics: map[string]float64{}}
+	m := scenario.Measured{Scenario: r.Scenario, Started: r.Started, Metrics: map[string]float64{}}
 	for _, v := range r.Verdicts {
 		if v.Unmet() {
 			m.Unmet = append(m.Unmet, v.Name)
@@ -59,12 +61,15 @@ func keepMeasured(s *scenario.Scenario, r *qos.Result) error {
 }
 
 // keepMedians renews the measured.json of one of paper 001's scenarios.
-func keepMedians(r *i2vfc.Report) error {
-	m := scenarios.Measured{Scenario: r.Scenario, Started: r.Started, Metrics: r.Metrics()}
+func keepMedians(folder string, r *i2vfc.Report) error {
+	if folder == "" {
+		return nil
+	}
+	m := scenario.Measured{Scenario: r.Scenario, Started: r.Started, Metrics: r.Metrics()}
 	for _, v := range r.Verdicts {
 		if v.Unmet() {
 			m.Unmet = append(m.Unmet, v.Name)
 		}
 	}
-	return keep(filepath.Join("e2e", "scenarios", r.Scenario, "measured.json"), r.Scenario, m)
+	return keep(filepath.Join(folder, r.Scenario, "measured.json"), r.Scenario, m)
 }

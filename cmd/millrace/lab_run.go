@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/hntes"
-	"github.com/millrace/millrace/e2e/lab"
-	"github.com/millrace/millrace/e2e/qos"
-	"github.com/millrace/millrace/e2e/scenario"
+	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/hntes"
+	"github.com/millrace/millrace/lab/experiments/qos"
+	"github.com/millrace/millrace/scenario"
 )
 
 func labRunCommand() *cobra.Command {

@@ -4,15 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/lab"
-	"github.com/millrace/millrace/e2e/scenario"
+	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/scenario"
 )
 
 // labFlags are shared by the commands that boot a lab.
@@ -30,21 +29,11 @@ func (f *labFlags) up(cmd *cobra.Command, path string) (*lab.Lab, error) {
 	if err != nil {
 		return nil, coded{err, exitUsage}
 	}
-	s, err := loadScenario(path)
+	s, err := scenario.Load(path)
 	if err != nil {
 		return nil, coded{err, exitUsage}
 	}
 	return lab.Up(cmd.Context(), s, lab.Options{Name: f.name, Backend: backend, Output: f.output, Progress: progress(cmd)})
-}
-
-// loadScenario takes a file, a folder, or the name of a shipped scenario.
-func loadScenario(path string) (*scenario.Scenario, error) {
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		if shipped := filepath.Join("e2e", "scenarios", path); filepath.Base(path) == path {
-			path = shipped
-		}
-	}
-	return scenario.Load(path)
 }
 
 // progress prints what happens now, with the seconds since the start.

@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/i2vfc"
-	"github.com/millrace/millrace/e2e/lab"
+	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/i2vfc"
+	"github.com/millrace/millrace/scenario"
 )
 
 // vpnRun are the flags of `lab vpn`.
@@ -22,6 +23,7 @@ type vpnRun struct {
 	results  string
 	backend  string
 	mode     string
+	figures  string
 }
 
 func labVPNCommand() *cobra.Command {
@@ -42,6 +44,7 @@ measured last. Without a scenario, all four run (about 40 minutes). Exit status
 	cmd.Flags().BoolVar(&f.once, "once", false, "also run, once each, the paper's other settings of a and b")
 	cmd.Flags().StringSliceVar(&f.variants, "variant", nil, "only these variants of a scenario, such as B3-30")
 	cmd.Flags().StringVar(&f.folder, "json-folder", "out/e2e", "where each scenario's result is kept")
+	cmd.Flags().StringVar(&f.figures, "figures", "", "renew each scenario's measured.json below this folder, such as "+scenario.Folder+" of a checkout")
 	cmd.Flags().StringVar(&f.results, "results", "", "write the tables of all kept results to this Markdown file")
 	cmd.Flags().StringVar(&f.backend, "backend", "uml", "uml or native")
 	cmd.Flags().StringVar(&f.mode, "mode", "auto", "how agents enforce rates: edt, htb or auto")
@@ -127,7 +130,7 @@ func (f *vpnRun) print(cmd *cobra.Command, all []*i2vfc.Report) error {
 			return fmt.Errorf("write results: %w", err)
 		}
 		for _, r := range all {
-			if err := keepMedians(r); err != nil {
+			if err := keepMedians(f.figures, r); err != nil {
 				return err
 			}
 		}

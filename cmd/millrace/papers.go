@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/papers"
+	"github.com/millrace/millrace/papers"
 )
 
 func papersCommand() *cobra.Command {

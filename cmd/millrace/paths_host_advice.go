@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/scenarios"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/paths/hostadvice"
 )
 
@@ -20,7 +20,7 @@ const sprayed = "multipath-packet-level"
 type hostAdvice struct {
 	Destination string `json:"destination"`
 	hostadvice.Advice
-	Measured scenarios.Measured `json:"measured"`
+	Measured scenario.Measured `json:"measured"`
 }
 
 func pathsHostAdviceCommand() *cobra.Command {
@@ -45,7 +45,7 @@ func pathsHostAdviceCommand() *cobra.Command {
 			if err != nil {
 				return coded{err, exitUsage}
 			}
-			measured, err := scenarios.MeasuredIn(sprayed)
+			measured, err := scenario.MeasuredIn(sprayed)
 			if err != nil {
 				return err
 			}

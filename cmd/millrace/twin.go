@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/scenario"
-	"github.com/millrace/millrace/e2e/twin"
+	"github.com/millrace/millrace/scenario"
+	"github.com/millrace/millrace/services/twin/predict"
 )
 
 func twinCommand() *cobra.Command {
@@ -30,12 +30,16 @@ func policyFlag(cmd *cobra.Command, replace *map[string]string) {
 
 // loadWith loads a scenario with policies replaced.
 func loadWith(path string, replace map[string]string) (*scenario.Scenario, error) {
-	s, err := loadScenario(path)
+	s, err := scenario.Load(path)
 	if err != nil {
 		return nil, coded{err, exitUsage}
 	}
 	for _, name := range slices.Sorted(maps.Keys(replace)) {
-		if err := s.UsePolicy(name, replace[name]); err != nil {
+		text, err := os.ReadFile(replace[name])
+		if err != nil {
+			return nil, coded{fmt.Errorf("read policy: %w", err), exitUsage}
+		}
+		if err := s.UsePolicy(name, scenario.PolicyFile{Name: replace[name], Text: text}); err != nil {
 			return nil, coded{err, exitUsage}
 		}
 	}
@@ -43,7 +47,7 @@ func loadWith(path string, replace map[string]string) (*scenario.Scenario, error
 }
 
 func twinRunCommand() *cobra.Command {
-	var o twin.Options
+	var o predict.Options
 	var page string
 	var replace map[string]string
 	cmd := &cobra.Command{
@@ -53,7 +57,7 @@ func twinRunCommand() *cobra.Command {
 the same applications, the same expectations. What cannot be simulated is refused
 with file and line. Ctrl-C prints what is known so far. Exit status 3 says that
 the run was complete and an expectation was not met.`,
-		Example: "  millrace twin run hntes-exp2\n  millrace twin run e2e/scenarios/geant-lbe-credit --json\n  millrace twin run hntes-exp2 --plot out.html\n  millrace twin run geant-lbe-whatif --policy changed=my-copy.yaml",
+		Example: "  millrace twin run hntes-exp2\n  millrace twin run scenario/files/geant-lbe-credit --json\n  millrace twin run hntes-exp2 --plot out.html\n  millrace twin run geant-lbe-whatif --policy changed=my-copy.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := loadWith(args[0], replace)
@@ -61,7 +65,7 @@ the run was complete and an expectation was not met.`,
 				return err
 			}
 			o.Progress = progress(cmd)
-			r, err := twin.Run(cmd.Context(), s, o)
+			r, err := predict.Run(cmd.Context(), s, o)
 			if err != nil {
 				return coded{err, exitUsage}
 			}
@@ -93,7 +97,7 @@ the run was complete and an expectation was not met.`,
 	return cmd
 }
 
-func printTwin(cmd *cobra.Command, r *twin.Result) error {
+func printTwin(cmd *cobra.Command, r *predict.Result) error {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 4, 2, ' ', 0)
 	for _, phase := range slices.Sorted(maps.Keys(r.Skipped)) {
 		fmt.Fprintf(w, "phase %s left out: it requires %s\n", phase, r.Skipped[phase])

@@ -10,13 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/millrace/millrace/e2e/scenario"
-	"github.com/millrace/millrace/e2e/scenarios"
-	"github.com/millrace/millrace/e2e/twin"
+	"github.com/millrace/millrace/scenario"
+	"github.com/millrace/millrace/services/twin/predict"
 )
 
 func twinCompareCommand() *cobra.Command {
-	var o twin.Options
+	var o predict.Options
 	var page, measured string
 	var replace map[string]string
 	cmd := &cobra.Command{
@@ -33,9 +32,9 @@ Differences beyond the stated bounds are reported and do not fail the command.`,
 				return coded{errors.New("--measured and --policy are of one scenario: name it"), exitUsage}
 			}
 			if !asked {
-				names = scenarios.Kept()
+				names = scenario.Kept()
 			}
-			var all []twin.Compared
+			var all []predict.Compared
 			for _, name := range names {
 				s, err := loadWith(name, replace)
 				if err != nil {
@@ -45,7 +44,7 @@ Differences beyond the stated bounds are reported and do not fail the command.`,
 				if err != nil {
 					return coded{err, exitUsage}
 				}
-				c, err := twin.Compare(cmd.Context(), s, kept, o)
+				c, err := predict.Compare(cmd.Context(), s, kept, o)
 				if err != nil {
 					return err
 				}
@@ -55,7 +54,7 @@ Differences beyond the stated bounds are reported and do not fail the command.`,
 				all = append(all, c)
 			}
 			if page != "" {
-				if err := os.WriteFile(page, []byte(twin.ComparePage(all)), 0o644); err != nil {
+				if err := os.WriteFile(page, []byte(predict.ComparePage(all)), 0o644); err != nil {
 					return fmt.Errorf("write the page: %w", err)
 				}
 			}
@@ -74,9 +73,9 @@ Differences beyond the stated bounds are reported and do not fail the command.`,
 }
 
 // measuredOf is what the lab measured of a scenario: what is kept, or a file of its own.
-func measuredOf(s *scenario.Scenario, file string) (m scenarios.Measured, err error) {
+func measuredOf(s *scenario.Scenario, file string) (m scenario.Measured, err error) {
 	if file == "" {
-		if m, err = scenarios.MeasuredIn(s.Name); err != nil {
+		if m, err = scenario.MeasuredIn(s.Name); err != nil {
 			return m, fmt.Errorf("%w; `millrace lab run --all` keeps them, and --measured takes what `millrace lab run --json` printed", err)
 		}
 		return m, nil
@@ -94,7 +93,7 @@ func measuredOf(s *scenario.Scenario, file string) (m scenarios.Measured, err er
 	return m, nil
 }
 
-func printCompared(out io.Writer, all []twin.Compared) error {
+func printCompared(out io.Writer, all []predict.Compared) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, c := range all {
 		fmt.Fprintf(w, "%s\tlab\ttwin\tbound\t%d of %d within\n", c.Scenario, len(c.Rows)-c.Outside(), len(c.Rows))

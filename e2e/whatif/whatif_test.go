@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/e2e/twin"
+	"github.com/millrace/millrace/services/twin/predict"
 )
 
 const (
@@ -60,7 +60,7 @@ func TestTheDocumentedWhatIf(t *testing.T) {
 		if strings.Contains(line, "millrace lab run") && os.Getenv("MILLRACE_WHATIF_LAB") == "" {
 			labs++
 			_, to, _ := strings.Cut(line, ">")
-			line = "cp e2e/scenarios/geant-lbe-whatif/measured.json " + to
+			line = "cp scenario/files/geant-lbe-whatif/measured.json " + to
 		}
 		t.Log(line)
 		last = line
@@ -71,7 +71,7 @@ func TestTheDocumentedWhatIf(t *testing.T) {
 	if labs > 1 || !strings.Contains(last, "twin compare") {
 		t.Fatalf("the last step is %q", last)
 	}
-	var compared []twin.Compared
+	var compared []predict.Compared
 	if err := json.Unmarshal([]byte(run(last+" --json")), &compared); err != nil {
 		t.Fatal(err)
 	}

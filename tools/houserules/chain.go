@@ -14,7 +14,7 @@ const (
 	chainEnd   = "services/push"
 )
 
-var folderName = regexp.MustCompile(`(?:^|[^a-z/])((?:cmd|collectors|services|internal|e2e|policies|tools)(?:/[a-z0-9]+)+)`)
+var folderName = regexp.MustCompile(`(?:^|[^a-z/])((?:cmd|collectors|services|internal|scenario|lab|e2e|policies|tools)(?:/[a-z0-9]+)+)`)
 
 // chain follows the Next lines of package comments from the collector to the push.
 func chain(t *Tree) []string {

@@ -9,11 +9,11 @@ import (
 // disappear here too, so that a rename does not take the rule off.
 var pureFolders = []string{
 	"collectors/flow/decode",
-	"e2e/scenario",
 	"internal/ocunit",
 	"internal/topo",
 	"internal/units",
 	"internal/vpnshare",
+	"scenario",
 	"services/alpha/detect",
 	"services/paths/compute",
 	"services/policy/compile",
@@ -25,7 +25,7 @@ var pureFolders = []string{
 
 // pureEdges are files of pure packages that may touch the world, each for a reason.
 var pureEdges = map[string]string{
-	"e2e/scenario/load.go": "opens the scenario file for convenience; all the rest takes bytes",
+	"scenario/load.go": "opens the scenario file for convenience; all the rest takes bytes",
 }
 
 // impure are imports through which the world comes in. net/netip is only arithmetic.

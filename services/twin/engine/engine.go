@@ -7,7 +7,7 @@
 // two. A network built twice from one seed runs the same to the last packet.
 //
 // In: ports, routes, flows. Out: what every flow, port and queue counted.
-// Next: e2e/twin, which builds one from a scenario, and e2e/papers.
+// Next: services/twin/predict, which builds one from a scenario, and papers.
 package engine
 
 import (

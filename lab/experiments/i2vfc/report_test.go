@@ -1,0 +1,42 @@
+package i2vfc
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/scenario"
+)
+
+func TestReportsAreJudgedByMedians(t *testing.T) {
+	r := &Report{Scenario: "s"}
+	for _, f := range []float64{0.99, 0.7, 0.96} {
+		r.add("a0.1-b0.1", Figures{Inter: f, Total: 30})
+	}
+	r.add("without", Figures{Inter: 0.8, Total: 33})
+	r.Judge(&scenario.Scenario{Expectations: []scenario.Expectation{
+		{Name: "fair", Metric: "external/a0.1-b0.1/inter_f", Op: ">", Value: 0.95},
+		{Name: "fairer than without", Metric: "external/a0.1-b0.1/inter_f", Op: ">", Of: "external/without/inter_f", Factor: 1},
+		{Name: "not run", Metric: "external/a1-b0.1/inter_f", Op: ">", Value: 0.95},
+	}})
+	if !r.Pass || math.Abs(r.Verdicts[0].Got-0.96) > 1e-9 || r.Verdicts[2].Skipped == "" {
+		t.Errorf("%+v", r.Verdicts)
+	}
+	page := Markdown([]*Report{r})
+	for _, want := range []string{"| fair | 0.96 | > 0.95 |  | met |  |", "| not run | – |", "| a0.1-b0.1 | 3 |  | 0.960 (0.700–0.990) |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
+
+func TestCellsThatWereNotRunKeepTheirRuns(t *testing.T) {
+	earlier, now := &Report{}, &Report{}
+	earlier.add("without", Figures{Inter: 0.5})
+	earlier.add("a0.1-b0.1", Figures{Inter: 0.6})
+	now.add("without", Figures{Inter: 0.7})
+	now.Join(earlier)
+	if len(now.Cells) != 2 || now.Cells[0].Runs[0].Inter != 0.7 || now.Cells[1].Runs[0].Inter != 0.6 {
+		t.Errorf("%+v", now.Cells)
+	}
+}

@@ -1,0 +1,119 @@
+package qos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/scenario"
+)
+
+// counters reads what routers count about ports, queues and policers, over
+// gNMI, as any collector would. Names are the second and third part of metrics.
+func (r *run) counters(ctx context.Context) (scenario.Metrics, error) {
+	m := scenario.Metrics{}
+	for name, one := range r.routers {
+		if err := one.read(ctx, "/qos/interfaces", func(raw []byte) error { return queueCounters(m, name, raw) }); err != nil {
+			return nil, err
+		}
+		if err := one.read(ctx, "/interfaces", func(raw []byte) error { return portCounters(m, name, raw) }); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// read gets state; a path without data is no error.
+func (o *router) read(ctx context.Context, path string, into func([]byte) error) error {
+	raw, err := o.client.GetJSON(ctx, gnmi.GetRequest_STATE, path)
+	if errors.Is(err, gnmiclient.ErrNoValue) || status.Code(err) == codes.NotFound {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read counters of %s: %w", o.name, err)
+	}
+	text, err := ocunit.Canonical(raw)
+	if err == nil {
+		err = into([]byte(text))
+	}
+	if err != nil {
+		return fmt.Errorf("read counters of %s: %s: %w", o.name, path, err)
+	}
+	return nil
+}
+
+// leaves are a state container's leaves; counters are strings in RFC 7951.
+type leaves map[string]any
+
+// into adds every leaf that is a number; te- is the prefix of names on routers, not of ours.
+func (l leaves) into(m scenario.Metrics, name string) {
+	for leaf, value := range l {
+		if n, err := strconv.ParseFloat(fmt.Sprint(value), 64); err == nil {
+			m[name+"/"+strings.ReplaceAll(leaf, "-", "_")] = n
+		}
+	}
+}
+
+func queueCounters(m scenario.Metrics, router string, raw []byte) error {
+	var v struct {
+		Interface []struct {
+			ID     string `json:"interface-id"`
+			Output struct {
+				Queues struct {
+					Queue []struct {
+						Name  string
+						State leaves
+					}
+				}
+			}
+			Input struct {
+				Policy struct {
+					Schedulers struct {
+						Scheduler []struct {
+							Sequence any // a number, or its text where it was a list key
+							State    leaves
+						}
+					}
+				} `json:"scheduler-policy"`
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err
+	}
+	for _, i := range v.Interface {
+		at := router + ":" + i.ID + ":"
+		for _, q := range i.Output.Queues.Queue {
+			q.State.into(m, at+strings.TrimPrefix(q.Name, ocunit.OwnedPrefix))
+		}
+		for _, s := range i.Input.Policy.Schedulers.Scheduler {
+			s.State.into(m, fmt.Sprintf("%spolicer-%v", at, s.Sequence))
+		}
+	}
+	return nil
+}
+
+func portCounters(m scenario.Metrics, router string, raw []byte) error {
+	var v struct {
+		Interface []struct {
+			Name  string
+			State struct{ Counters leaves }
+		}
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err
+	}
+	for _, i := range v.Interface {
+		i.State.Counters.into(m, router+":"+i.Name)
+	}
+	return nil
+}

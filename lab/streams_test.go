@@ -1,0 +1,105 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/ipv4"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/scenario"
+)
+
+// The program is run as the guest runs it, both ends over the loopback.
+func TestStreamsCountEveryPacket(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := json.Marshal(streamJob{
+		Sources: []streamSource{
+			{Name: "slow", Target: "127.0.0.1:45501", Packets: 100, Size: 200, DSCP: 46, Stop: 1500 * time.Millisecond},
+			{Name: "fast", Target: "127.0.0.1:45502", Packets: 4000, Size: 1000, DSCP: 8, Tick: time.Millisecond, Start: 200 * time.Millisecond, Stop: time.Second},
+		},
+		Sinks: []streamSink{{Name: "slow", Port: 45501, Stop: 1500 * time.Millisecond}, {Name: "fast", Port: 45502, Stop: time.Second}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start, _ := json.Marshal(time.Now().Add(100 * time.Millisecond))
+	cmd := exec.Command(self, "lab", "guest", "streams")
+	cmd.Stdin = bytes.NewReader(append(job, start...))
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	var report streamReport
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct{ packets, size, dscp int }{"slow": {150, 200, 46}, "fast": {3200, 1000, 8}} {
+		s, r := report.Sent[name], report.Received[name]
+		if s.Sent != want.packets || r.Received != want.packets || r.Bytes != uint64(want.packets*want.size) {
+			t.Errorf("%s: sent %d, received %d packets of %d bytes; want %d", name, s.Sent, r.Received, r.Bytes, want.packets)
+		}
+		if diff := cmp.Diff(map[int]int{want.dscp: want.packets}, r.DSCP); diff != "" {
+			t.Errorf("%s: DSCP (-want +got):\n%s", name, diff)
+		}
+		if r.Reordered != 0 || r.Duplicates != 0 || r.Delay.N != want.packets || r.Delay.Min < 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+func TestASinkTellsLossReorderingAndDuplicatesApart(t *testing.T) {
+	r := &receivedStream{highest: -1, DSCP: map[int]int{}}
+	b := newBatch(100, time.Now())
+	for _, sequence := range []int{0, 1, 3, 2, 2, 6} { // 4 and 5 are lost
+		m := b.fill(sequence, 1)
+		r.take(&ipv4.Message{Buffers: m[0].Buffers, N: 100}, time.Now())
+	}
+	r.take(&ipv4.Message{Buffers: [][]byte{make([]byte, 8)}, N: 8}, time.Now())
+	if r.Received != 5 || r.Reordered != 1 || r.Duplicates != 1 || r.Bytes != 500 {
+		t.Errorf("%+v", r)
+	}
+	u := joinStream(scenario.Application{Stop: time.Second, Packet: 100}, &sentStream{Sent: 7, Seconds: []int{7}}, r)
+	if u.Lost != 2 || u.FrameOctets != 5*142 || u.Intervals[0].Sent != 7 || u.Intervals[0].Received != 5 {
+		t.Errorf("%+v", u)
+	}
+}
+
+func TestWindowsTakePartOfAPhase(t *testing.T) {
+	at := time.Unix(1000, 0)
+	second := func(n int, mbps float64, sent, received int) Interval {
+		return Interval{Start: float64(n), End: float64(n + 1), Bytes: uint64(mbps * 1e6 / 8), Sent: sent, Received: received,
+			DelaySum: 2 * float64(received), DelayMin: 1, DelayMax: float64(n + 3)}
+	}
+	p := &PhaseResult{Phase: "p", Start: at, Applications: []ApplicationResult{
+		{Name: "ping", Ping: &PingSeries{Sent: 3, Received: 3, Echoes: []Echo{{At: at.Add(time.Second), RTT: 1}, {At: at.Add(2 * time.Second), RTT: 5}, {At: at.Add(4 * time.Second), RTT: 9}}}},
+		// It began a little late, as programs do.
+		{Name: "t1", Group: "both", Start: at.Add(1100 * time.Millisecond), TCP: &TCPSeries{Intervals: []Interval{second(0, 10, 0, 0), second(1, 20, 0, 0), second(2, 30, 0, 0)}}},
+		{Name: "t2", Group: "both", Start: at, TCP: &TCPSeries{Intervals: []Interval{second(0, 90, 0, 0), second(1, 10, 0, 0), second(2, 20, 0, 0), second(3, 90, 0, 0)}}},
+		{Name: "u", Start: at, UDP: &UDPSeries{Intervals: []Interval{second(0, 8, 100, 100), second(1, 8, 100, 50)}}},
+	}}
+	s := &scenario.Scenario{Expectations: []scenario.Expectation{
+		{Metric: "p/ping/rtt_mean_ms@2s-5s"}, {Metric: "p/t1/goodput_mbps@2s-4s"}, {Metric: "p/both/jain@1s-3s"},
+		{Metric: "p/u/loss_percent@1s-2s"}, {Metric: "p/u/delay_spread_ms@0s-2s", Of: "p/both/goodput_mbps@1s-3s"}, {Metric: "p/u/lost@7s-8s"},
+	}}
+	m := scenario.Metrics{}
+	AddWindows(m, s, p)
+	want := scenario.Metrics{
+		"p/ping/rtt_mean_ms@2s-5s": 7, "p/t1/goodput_mbps@2s-4s": 25, "p/both/jain@1s-3s": 1,
+		"p/u/loss_percent@1s-2s": 50, "p/u/delay_spread_ms@0s-2s": 3, "p/both/goodput_mbps@1s-3s": 30,
+	}
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

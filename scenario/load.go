@@ -1,0 +1,72 @@
+package scenario
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+//go:embed files
+var embedded embed.FS
+
+// Folder is where the shipped scenarios are in a checkout, in which `lab run --all` keeps new figures.
+const Folder = "scenario/files"
+
+// shipped has one folder for each shipped scenario.
+func shipped() fs.FS {
+	sub, err := fs.Sub(embedded, "files")
+	if err != nil {
+		panic(err) // the name stands five lines above
+	}
+	return sub
+}
+
+// Names lists the shipped scenarios in order.
+func Names() []string {
+	entries, _ := fs.ReadDir(shipped(), ".") // an embedded folder can be read
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// Load reads a scenario from a file, from a folder that holds scenario.yaml, or by the name of a shipped one. A file
+// or folder of that name comes first.
+func Load(name string) (*Scenario, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && path.Base(name) == name && isShipped(name):
+		folder, err := fs.Sub(shipped(), name)
+		if err != nil {
+			return nil, fmt.Errorf("open scenario %s: %w", name, err)
+		}
+		return load(folder, "scenario.yaml", path.Join(Folder, name, "scenario.yaml"))
+	case err != nil:
+		return nil, fmt.Errorf("read scenario: %w; give a file, a folder with scenario.yaml, or one of the shipped: %v", err, Names())
+	case info.IsDir():
+		name = filepath.Join(name, "scenario.yaml")
+	}
+	return load(os.DirFS(filepath.Dir(name)), filepath.Base(name), name)
+}
+
+func isShipped(name string) bool {
+	_, err := fs.Stat(shipped(), path.Join(name, "scenario.yaml"))
+	return err == nil
+}
+
+func load(folder fs.FS, file, shown string) (*Scenario, error) {
+	raw, err := fs.ReadFile(folder, file)
+	if err != nil {
+		return nil, fmt.Errorf("read scenario: %w", err)
+	}
+	s, err := Parse(shown, raw)
+	if s != nil {
+		s.Files = folder
+	}
+	return s, err
+}

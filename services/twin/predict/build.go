@@ -1,0 +1,171 @@
+package predict
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/millrace/millrace/scenario"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/twin/discipline"
+	"github.com/millrace/millrace/services/twin/engine"
+)
+
+// frame is what the lab's schedulers and buffers count beside the IP packet: the Ethernet header.
+const frame = 14
+
+// builder makes a network of a scenario and the plans its routers hold.
+type builder struct {
+	s     *scenario.Scenario
+	net   *engine.Net
+	plans map[string]compile.RouterPlan
+	ports map[scenario.Endpoint]int
+	// policers by router, interface and place in the plan, made when a flow first passes them.
+	policers map[string]policed
+	// costs are OSPF's where a phase has changed a link's; past are counters of queues that a change has replaced.
+	costs map[scenario.Endpoint]int
+	past  map[string]discipline.Counters
+	err   error
+}
+
+// policed is one policer in the network.
+type policed struct {
+	number int
+	config discipline.PolicerConfig
+}
+
+func newBuilder(s *scenario.Scenario, held []compile.RouterPlan, seed uint64) *builder {
+	b := &builder{
+		s: s, net: engine.New(seed), ports: map[scenario.Endpoint]int{}, policers: map[string]policed{},
+		costs: map[scenario.Endpoint]int{}, past: map[string]discipline.Counters{},
+	}
+	b.hold(held)
+	for _, l := range s.Links {
+		b.link(l.A, l)
+		b.link(l.B, l)
+	}
+	return b
+}
+
+func (b *builder) hold(plans []compile.RouterPlan) {
+	b.plans = map[string]compile.RouterPlan{}
+	for _, p := range plans {
+		b.plans[p.Router] = p
+	}
+}
+
+func (b *builder) keep(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// link makes the port of one end.
+func (b *builder) link(e scenario.Endpoint, l scenario.Link) {
+	c := engine.PortConfig{
+		Name: e.String(), Rate: float64(l.Rate), Delay: engine.Time(l.Delay.Nanoseconds()) * 1000, Loss: l.Loss, Overhead: frame,
+	}
+	if _, router := b.s.Router(e.Node); router {
+		c.LimitBytes = int64(l.Buffer)
+	}
+	c.Queues, _ = b.queuesOf(e, l)
+	n, err := b.net.AddPort(c)
+	b.keep(err)
+	b.ports[e] = n
+}
+
+// queuesOf a port by the plan its router holds, and the number of the default one; nil: one first-in first-out queue.
+func (b *builder) queuesOf(e scenario.Endpoint, l scenario.Link) (*discipline.Config, int) {
+	plan, ok := b.plans[e.Node]
+	if !ok || !slices.ContainsFunc(plan.Ports, func(p compile.Port) bool { return p.Interface == e.Interface }) {
+		return nil, 0
+	}
+	return queues(plan, float64(l.Rate)), defaultQueue(plan)
+}
+
+// queues says a plan in the simulator's words.
+func queues(plan compile.RouterPlan, rate float64) *discipline.Config {
+	c := &discipline.Config{}
+	if plan.Scheduling.Excess == document.ExcessEqual {
+		c.Excess = discipline.Equal
+	}
+	buffer := rate / 8 * float64(plan.BufferTime) / 1e9
+	for _, q := range plan.Queues {
+		d := discipline.Queue{
+			Name: q.Name, Weight: float64(q.Weight) / 100, Max: float64(q.MaxRate) / 100,
+			Priority: uint8(q.Priority), Limit: max(int64(buffer*float64(q.Buffer)/100), 2*9216),
+		}
+		if plan.Scheduling.Partition == document.Strict {
+			d.Max = d.Weight
+		}
+		if q.RED != nil {
+			d.Curves[discipline.Green] = curve(*q.RED)
+		}
+		for _, w := range q.WRED {
+			d.Curves[colour(w.LossPriority)] = curve(w)
+		}
+		c.Queues = append(c.Queues, d)
+	}
+	return c
+}
+
+func curve(c document.Curve) *discipline.Curve {
+	return &discipline.Curve{Min: float64(c.Min) / 100, Max: float64(c.Max) / 100, Probability: float64(c.Probability) / 100}
+}
+
+// colour: packets without a loss priority act as low.
+func colour(l document.LossPriority) uint8 {
+	if l == document.LossLow {
+		return discipline.Green
+	}
+	return uint8(l)
+}
+
+func queueIndex(plan compile.RouterPlan, name string) int {
+	return max(slices.IndexFunc(plan.Queues, func(q document.Queue) bool { return q.Name == name }), 0)
+}
+
+func defaultQueue(plan compile.RouterPlan) int {
+	return max(slices.IndexFunc(plan.Queues, func(q document.Queue) bool { return q.Default }), 0)
+}
+
+// policer is the number of one policer on one interface.
+func (b *builder) policer(plan compile.RouterPlan, p compile.Policer, on string) int {
+	key := policerName(plan, p, on)
+	c := discipline.PolicerConfig{
+		Rate: float64(p.Rate), Burst: float64(p.Burst), Peak: float64(p.PeakRate), PeakBurst: float64(p.PeakBurst), Queue: -1,
+		Exceed: action(plan, p.Exceed), Violate: action(plan, p.Violate),
+	}
+	if held, made := b.policers[key]; made && held.config == c {
+		return held.number
+	}
+	n, err := b.net.AddPolicer(c)
+	b.keep(err)
+	b.policers[key] = policed{n, c}
+	return n
+}
+
+// policerName is what the lab calls a policer's counters: its place among those of the interface of arrival.
+func policerName(plan compile.RouterPlan, p compile.Policer, on string) string {
+	place := 0
+	for _, o := range plan.Policers {
+		if slices.Contains(o.Interfaces, on) {
+			place++
+		}
+		if o.Name == p.Name {
+			break
+		}
+	}
+	return fmt.Sprintf("%s:%s:policer-%d", plan.Router, on, place)
+}
+
+func action(plan compile.RouterPlan, a document.Action) discipline.Action {
+	out := discipline.Action{Drop: a.Drop, Queue: -1, DSCP: -1, Colour: colour(a.LossPriority)}
+	if a.Queue != "" {
+		out.Queue = int8(queueIndex(plan, a.Queue))
+	}
+	if a.Mark != nil {
+		out.DSCP = int8(*a.Mark)
+	}
+	return out
+}

@@ -1,0 +1,40 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/millrace/millrace/scenario"
+	"github.com/millrace/millrace/services/policy/compile"
+)
+
+// simulable says what of a plan the simulator would leave out: better no answer than one to another question. What a
+// plan can say at all is listed, field by field, in plan_test.go.
+func simulable(s *scenario.Scenario, plan compile.RouterPlan) error {
+	var all []error
+	add := func(format string, args ...any) {
+		all = append(all, fmt.Errorf("router %s: "+format, append([]any{plan.Router}, args...)...))
+	}
+	for _, q := range plan.Queues {
+		if q.RED != nil && q.RED.ECN {
+			add("queue %s marks instead of dropping: the twin's TCP has no ECN; take ecn: off the curve to see it drop", q.Name)
+		}
+	}
+	for i, p := range plan.Policers {
+		for _, other := range plan.Policers[:i] {
+			both := slices.IndexFunc(p.Interfaces, func(name string) bool { return slices.Contains(other.Interfaces, name) })
+			if p.Queue == other.Queue && both >= 0 {
+				add("policers %s and %s both limit queue %s on %s: the twin has one for each queue of an interface", other.Name, p.Name, p.Queue, p.Interfaces[both])
+			}
+		}
+	}
+	for _, l := range plan.LSPs {
+		for _, hop := range l.Hops {
+			if !slices.ContainsFunc(s.Routers, func(r scenario.Router) bool { return r.Loopback() == hop }) {
+				add("LSP %s goes by %s, which is no router of the scenario", l.Name, hop)
+			}
+		}
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,216 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"math"
+	"net/netip"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/policies"
+	"github.com/millrace/millrace/scenario"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/twin/discipline"
+)
+
+// constructs is all that a plan can say, and what becomes of it here.
+var constructs = map[string]string{
+	"Router": "whose plan it is", "Policy": "for people", "Reasons": "for people",
+	"BufferTime":           "queues: the limit is a share of the buffer at the port's rate",
+	"Scheduling.Excess":    "queues: Config.Excess",
+	"Scheduling.Partition": "queues: strict makes the weight the ceiling",
+	"Queues.Name":          "queues: its name", "Queues.ID": "the number of hardware's queue: the twin has no hardware",
+	"Queues.Weight": "queues: Weight", "Queues.Buffer": "queues: Limit", "Queues.Priority": "queues: Priority", "Queues.MaxRate": "queues: Max",
+	"Queues.Default":          "where packets of no rule wait",
+	"Queues.RED.LossPriority": "no part of RED",
+	"Queues.RED.Min":          "queues: the green curve", "Queues.RED.Max": "queues: the green curve", "Queues.RED.Probability": "queues: the green curve",
+	"Queues.RED.ECN":           "refused",
+	"Queues.WRED.LossPriority": "queues: the colour", "Queues.WRED.Min": "queues: its curve", "Queues.WRED.Max": "queues: its curve",
+	"Queues.WRED.Probability": "queues: its curve", "Queues.WRED.ECN": "no part of WRED: the document's check says so",
+	"Ports.Interface": "which ports have queues", "Ports.Speed": "the scenario's rate, from which it was compiled",
+	"LSPs.Name": "what rules call it", "LSPs.Destination": "the last of Hops", "LSPs.Hops": "the way; refused where no router is at it", "LSPs.Reason": "for people",
+	"Filters.Name": "for people", "Filters.Interfaces": "where packets are looked at",
+	"Filters.Rules.Sequence": "the order of the list", "Filters.Rules.Pair": "for people", "Filters.Rules.Class": "for people",
+	"Filters.Rules.Match.Src": "matches", "Filters.Rules.Match.Dst": "matches", "Filters.Rules.Match.DSCPs": "matches", "Filters.Rules.Match.Protocol": "matches",
+	"Filters.Rules.Match.SrcPort.First": "matches", "Filters.Rules.Match.SrcPort.Last": "matches",
+	"Filters.Rules.Match.DstPort.First": "matches", "Filters.Rules.Match.DstPort.Last": "matches",
+	"Filters.Rules.Queue": "where the packet waits", "Filters.Rules.LSP": "its way", "Filters.Rules.Mark": "Hop.Mark",
+	"Policers.Policer.Name": "for people", "Policers.Policer.Queue": "which flows pass it; refused where two share a queue and an interface",
+	"Policers.Policer.At": "compiled to Interfaces", "Policers.Interfaces": "where",
+	"Policers.Policer.Rate": "policer", "Policers.Policer.Burst": "policer", "Policers.Policer.PeakRate": "policer", "Policers.Policer.PeakBurst": "policer",
+	"Policers.Policer.Exceed.Drop": "action", "Policers.Policer.Exceed.Mark": "action", "Policers.Policer.Exceed.LossPriority": "action", "Policers.Policer.Exceed.Queue": "action",
+	"Policers.Policer.Violate.Drop": "action", "Policers.Policer.Violate.Mark": "action", "Policers.Policer.Violate.LossPriority": "action", "Policers.Policer.Violate.Queue": "action",
+}
+
+// leaves lists the fields of a plan's types down to what is no struct of the product's.
+func leaves(t reflect.Type, path string, out map[string]bool) {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || !strings.Contains(t.PkgPath(), "/services/policy/") {
+		out[path] = true
+		return
+	}
+	for i := range t.NumField() {
+		name := t.Field(i).Name
+		if path != "" {
+			name = path + "." + name
+		}
+		leaves(t.Field(i).Type, name, out)
+	}
+}
+
+// A construct that is new to plans has to be simulated or refused before this passes.
+func TestWhatAPlanCanSayIsSimulatedOrRefused(t *testing.T) {
+	got := map[string]bool{}
+	leaves(reflect.TypeFor[compile.RouterPlan](), "", got)
+	known := map[string]bool{}
+	for name := range constructs {
+		known[name] = true
+	}
+	if diff := cmp.Diff(known, got); diff != "" {
+		t.Errorf("constructs of a plan (-listed here +in the types):\n%s", diff)
+	}
+}
+
+// roundabout is three routers with a longer way round, so that every shipped policy has something to do.
+const roundabout = `name: roundabout
+routers:
+  - {name: R1, agent: true}
+  - {name: R2, agent: true}
+  - {name: R3, agent: true}
+hosts:
+  - {name: H1, address: 10.1.1.2/24, gateway: 10.1.1.1}
+  - {name: H2, address: 10.2.1.2/24, gateway: 10.2.1.1}
+links:
+  - {a: "R1:ge-0", b: "R2:ge-0", rate: 100Mbit/s, delay: 1ms, cost: 10}
+  - {a: "R1:ge-1", b: "R3:ge-0", rate: 100Mbit/s, delay: 1ms, cost: 10}
+  - {a: "R3:ge-1", b: "R2:ge-1", rate: 100Mbit/s, delay: 1ms, cost: 10}
+  - {a: "H1:eth0", b: "R1:ge-2", rate: 100Mbit/s}
+  - {a: "H2:eth0", b: "R2:ge-2", rate: 100Mbit/s}
+pairs:
+  - {name: all, from: H1, to: H2}
+phases:
+  - name: one
+    policy: {use: POLICY}
+    applications:
+      - {name: bulk, kind: tcp, from: H1, to: H2, port: 5001, stop: 2s}
+      - {name: less, kind: udp, from: H1, to: H2, port: 5002, rate: 20Mbit/s, packet: 1000B, dscp: 8, stop: 2s}
+`
+
+// The seven shipped policies, each compiled for it: the ports of the simulator hold what the plans say.
+func TestShippedPoliciesAreSimulatedAsTheyArePlanned(t *testing.T) {
+	names, err := fs.Glob(policies.Files, "*.yaml")
+	if err != nil || len(names) != 7 {
+		t.Fatalf("%d shipped policies (%v), want 7", len(names), err)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			s := parsed(t, strings.TrimSuffix(name, ".yaml"))
+			held, err := plans(s, s.Phases[0].Policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := newBuilder(s, held, 1)
+			apps := b.applications(s.Phases[0])
+			if b.err != nil {
+				t.Fatal(b.err)
+			}
+			scheduled := 0
+			for _, p := range held {
+				for _, port := range p.Ports {
+					scheduled++
+					number := b.ports[scenario.Endpoint{Node: p.Router, Interface: port.Interface}]
+					_, sched := b.net.Port(number)
+					if sched == nil {
+						t.Fatalf("%s:%s has no queues", p.Router, port.Interface)
+					}
+					asPlanned(t, p, sched.Config)
+				}
+			}
+			if scheduled == 0 || len(apps) != 2 {
+				t.Fatalf("%d ports scheduled, %d applications", scheduled, len(apps))
+			}
+			if r, err := Run(context.Background(), s, Options{Seed: 1}); err != nil || r.Ended.Arrived == 0 {
+				t.Errorf("ran to %+v, error %v", r, err)
+			}
+		})
+	}
+}
+
+func parsed(t *testing.T, policy string) *scenario.Scenario {
+	s, err := scenario.Parse(filepath.Join(t.TempDir(), "scenario.yaml"), []byte(strings.Replace(roundabout, "POLICY", policy, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// asPlanned holds a port against its plan, in words of its own.
+func asPlanned(t *testing.T, plan compile.RouterPlan, got discipline.Config) {
+	t.Helper()
+	buffer := 100e6 / 8 * float64(plan.BufferTime) / 1e9
+	for i, q := range plan.Queues {
+		g := got.Queues[i]
+		most := float64(q.MaxRate) / 100
+		if plan.Scheduling.Partition == document.Strict {
+			most = float64(q.Weight) / 100
+		}
+		room := int64(buffer * float64(q.Buffer) / 100)
+		if g.Name != q.Name || math.Abs(g.Weight*100-float64(q.Weight)) > 1e-9 || g.Max != most || g.Priority != uint8(q.Priority) || g.Limit < room {
+			t.Errorf("%s: queue %+v of a plan that says %+v", plan.Router, g, q)
+		}
+		curves := len(q.WRED)
+		if q.RED != nil {
+			curves++
+		}
+		if n := len(slices.DeleteFunc(slices.Clone(g.Curves[:]), func(c *discipline.Curve) bool { return c == nil })); n != curves {
+			t.Errorf("%s: queue %s has %d curves, the plan %d", plan.Router, q.Name, n, curves)
+		}
+	}
+	if (got.Excess == discipline.Equal) != (plan.Scheduling.Excess == document.ExcessEqual) {
+		t.Errorf("%s: excess %v, the plan says %v", plan.Router, got.Excess, plan.Scheduling.Excess)
+	}
+}
+
+func TestPlansThatAreRefusedSayWhy(t *testing.T) {
+	s := parsed(t, "hntes-wred")
+	held, err := plans(s, s.Phases[0].Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(held, func(p compile.RouterPlan) bool { return len(p.LSPs) > 0 && len(p.Policers) > 0 })
+	if at < 0 {
+		t.Fatal("no plan with an LSP and a policer")
+	}
+	for _, c := range []struct {
+		name   string
+		change func(p *compile.RouterPlan)
+		want   string
+	}{
+		{"ECN", func(p *compile.RouterPlan) { p.Queues[0].RED = &document.Curve{Max: 100, Probability: 10, ECN: true} }, "no ECN"},
+		{"two policers in one place", func(p *compile.RouterPlan) {
+			more := p.Policers[0]
+			more.Name = "another"
+			p.Policers = append(p.Policers, more)
+		}, "both limit queue"},
+		{"an LSP into the void", func(p *compile.RouterPlan) { p.LSPs[0].Hops = []netip.Addr{netip.MustParseAddr("192.0.2.1")} }, "192.0.2.1, which is no router"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := held[at]
+			p.Queues, p.Policers, p.LSPs = slices.Clone(p.Queues), slices.Clone(p.Policers), slices.Clone(p.LSPs)
+			c.change(&p)
+			if err := simulable(s, p); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), p.Router) {
+				t.Errorf("got %v, want it to name router %s and say %q", err, p.Router, c.want)
+			}
+		})
+	}
+}
