@@ -3,20 +3,20 @@ package qos
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/scenario"
-	compiled "github.com/millrace/millrace/scenario/plan"
-	"github.com/millrace/millrace/services/policy/render/openconfig"
+	"github.com/millrace/millrace/scenario/plan"
+	"github.com/millrace/millrace/services/policy"
+	"github.com/millrace/millrace/services/policy/compile"
 )
-
-// plan is what each router shall hold: units by path, by router. A router that
-// is not in it shall hold nothing.
-type plan map[string]map[string]string
 
 // compile makes the plans of every policy the scenario names.
 func (r *run) compile() error {
-	r.plans = map[*scenario.PolicyUse]plan{}
+	r.plans = map[*scenario.PolicyUse]*policyv1.PlanResponse{}
 	for i := range r.scenario.Phases {
 		p := &r.scenario.Phases[i]
 		uses := []*scenario.PolicyUse{p.Policy}
@@ -38,34 +38,23 @@ func (r *run) compile() error {
 }
 
 // makePlan is pure but for reading the policy's file.
-func makePlan(s *scenario.Scenario, use *scenario.PolicyUse) (plan, error) {
+func makePlan(s *scenario.Scenario, use *scenario.PolicyUse) (*policyv1.PlanResponse, error) {
 	switch {
 	case use.Use == scenario.NoPolicy:
-		return plan{}, nil
+		return &policyv1.PlanResponse{}, nil
 	case strings.HasSuffix(use.Use, ".json"):
 		return verbatim(s, use)
 	}
-	plans, err := compiled.Routers(s, use)
+	plans, err := plan.Routers(s, use)
 	if err != nil {
 		return nil, err
 	}
-	out := plan{}
-	for _, routerPlan := range plans {
-		list, err := openconfig.Units(routerPlan)
-		if err != nil {
-			return nil, err
-		}
-		out[routerPlan.Router] = map[string]string{}
-		for _, u := range list {
-			out[routerPlan.Router][u.Path] = u.JSON
-		}
-	}
-	return out, nil
+	return policy.Response(compile.Result{Plans: plans}, "", "")
 }
 
 // verbatim takes a file of OpenConfig as an operator or a test suite of others
 // would send it (RFC 7951), for every router of `on`.
-func verbatim(s *scenario.Scenario, use *scenario.PolicyUse) (plan, error) {
+func verbatim(s *scenario.Scenario, use *scenario.PolicyUse) (*policyv1.PlanResponse, error) {
 	file, err := s.Policy(use.Use)
 	if err != nil {
 		return nil, fmt.Errorf("read OpenConfig: %w", err)
@@ -74,12 +63,16 @@ func verbatim(s *scenario.Scenario, use *scenario.PolicyUse) (plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", use.Use, err)
 	}
-	out := plan{}
-	for _, name := range use.On {
-		out[name] = units
-	}
-	if len(out) == 0 {
+	if len(use.On) == 0 {
 		return nil, errors.New("say with on: which routers get it")
+	}
+	out := &policyv1.PlanResponse{}
+	for _, name := range use.On {
+		router := &policyv1.RouterPlan{Router: name, Reasons: []string{"the scenario sends " + use.Use}}
+		for _, path := range slices.Sorted(maps.Keys(units)) {
+			router.Units = append(router.Units, &policyv1.ConfigUnit{Path: path, Json: units[path]})
+		}
+		out.Plans = append(out.Plans, router)
 	}
 	return out, nil
 }

@@ -21,32 +21,33 @@ import (
 // gNMI, as any collector would. Names are the second and third part of metrics.
 func (r *run) counters(ctx context.Context) (scenario.Metrics, error) {
 	m := scenario.Metrics{}
-	for name, one := range r.routers {
-		if err := one.read(ctx, "/qos/interfaces", func(raw []byte) error { return queueCounters(m, name, raw) }); err != nil {
+	for name, client := range r.routers {
+		read := func(path string, into func([]byte) error) error { return readState(ctx, client, name, path, into) }
+		if err := read("/qos/interfaces", func(raw []byte) error { return queueCounters(m, name, raw) }); err != nil {
 			return nil, err
 		}
-		if err := one.read(ctx, "/interfaces", func(raw []byte) error { return portCounters(m, name, raw) }); err != nil {
+		if err := read("/interfaces", func(raw []byte) error { return portCounters(m, name, raw) }); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
 }
 
-// read gets state; a path without data is no error.
-func (o *router) read(ctx context.Context, path string, into func([]byte) error) error {
-	raw, err := o.client.GetJSON(ctx, gnmi.GetRequest_STATE, path)
+// readState gets state; a path without data is no error.
+func readState(ctx context.Context, client *gnmiclient.Client, router, path string, into func([]byte) error) error {
+	raw, err := client.GetJSON(ctx, gnmi.GetRequest_STATE, path)
 	if errors.Is(err, gnmiclient.ErrNoValue) || status.Code(err) == codes.NotFound {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read counters of %s: %w", o.name, err)
+		return fmt.Errorf("read counters of %s: %w", router, err)
 	}
 	text, err := ocunit.Canonical(raw)
 	if err == nil {
 		err = into([]byte(text))
 	}
 	if err != nil {
-		return fmt.Errorf("read counters of %s: %s: %w", o.name, path, err)
+		return fmt.Errorf("read counters of %s: %s: %w", router, path, err)
 	}
 	return nil
 }

@@ -1,11 +1,10 @@
 // Package qos runs a scenario's phases with the policy each of them names in
 // force on the virtual routers, and judges what hosts and routers measured.
 //
-// Between the policy file and the kernels stand the product's own parts, called
-// as functions: the compiler, the OpenConfig renderer, the driver that commits,
-// verifies and confirms over mutual TLS; and the routers' real agents. The
-// control plane's services and bus are left out: they find pairs and paths,
-// which a scenario here states.
+// Between the policy file and the kernels stand the product's own parts: the
+// compiler, the OpenConfig renderer, the push service with its change sets, and
+// the routers' real agents. Pairs and paths come from the scenario's file
+// instead of from services/alpha and services/paths.
 //
 // In: a scenario with phases that say `policy:`, or none that do. Out: a Result
 // with every measurement and verdict. Next: `millrace lab run`, which prints it.
@@ -17,7 +16,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/millrace/millrace/internal/gnmiclient"
 	"github.com/millrace/millrace/lab"
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -62,10 +63,10 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *Result, 
 	}
 	defer func() { err = errors.Join(err, r.lab.Down()) }()
 	r.result.Backend = r.lab.Backend
+	defer func() { err = errors.Join(err, r.disconnect(ctx)) }()
 	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
-	defer r.disconnect()
 	for _, p := range s.Phases {
 		if p.Requires != "" {
 			r.result.Skipped[p.Name] = p.Requires
@@ -84,9 +85,10 @@ type run struct {
 	scenario *scenario.Scenario
 	lab      *lab.Lab
 	say      func(string)
-	routers  map[string]*router
-	// plans are the units of every router, by where the policy is named.
-	plans   map[*scenario.PolicyUse]plan
+	routers  map[string]*gnmiclient.Client
+	plane    *plane
+	// plans are one for each router, by where the policy is named.
+	plans   map[*scenario.PolicyUse]*policyv1.PlanResponse
 	metrics scenario.Metrics
 	result  *Result
 }
@@ -95,7 +97,7 @@ type run struct {
 func (r *run) phase(ctx context.Context, p scenario.Phase) error {
 	r.say("phase " + p.Name)
 	if p.Policy != nil {
-		if err := r.push(ctx, p.Name, p.Policy); err != nil {
+		if err := r.enforce(ctx, p.Name, p.Policy); err != nil {
 			return err
 		}
 	}
@@ -165,7 +167,7 @@ func (r *run) changes(ctx context.Context, p scenario.Phase, started <-chan time
 			return ctx.Err()
 		}
 		if c.Policy.Use != "" {
-			if err := r.push(ctx, p.Name, &c.Policy); err != nil {
+			if err := r.enforce(ctx, p.Name, &c.Policy); err != nil {
 				return err
 			}
 		}
