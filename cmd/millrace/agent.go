@@ -32,7 +32,10 @@ func agentCommand() *cobra.Command {
 				level = slog.LevelDebug
 			}
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-			agent := routeragent.New(cfg, routeragent.Dependencies{Log: log, Metrics: prometheus.DefaultRegisterer})
+			agent, err := routeragent.New(cfg, routeragent.Dependencies{Log: log, Registerer: prometheus.DefaultRegisterer})
+			if err != nil {
+				return err
+			}
 			if err := agent.Start(cmd.Context()); err != nil {
 				return fmt.Errorf("start router agent: %w", err)
 			}

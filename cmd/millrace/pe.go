@@ -48,7 +48,10 @@ func peCommand() *cobra.Command {
 			metrics := prometheus.NewRegistry()
 			metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-			agent := peagent.New(cfg, peagent.Dependencies{Log: log, Metrics: metrics})
+			agent, err := peagent.New(cfg, peagent.Dependencies{Log: log, Registerer: metrics, Gatherer: metrics})
+			if err != nil {
+				return err
+			}
 			if err := agent.Start(cmd.Context()); err != nil {
 				return fmt.Errorf("start PE agent: %w", err)
 			}

@@ -87,12 +87,18 @@ func (p *process) assemble() error {
 }
 
 func buildFlowstore(p *process) (lifecycle.Named, *mount, error) {
-	c := flowstore.New(p.cfg.Flowstore, flowstore.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	c, err := flowstore.New(p.cfg.Flowstore, flowstore.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	if err != nil {
+		return lifecycle.Named{}, nil, err
+	}
 	return hosted("flowstore", c)
 }
 
 func buildFlow(p *process) (lifecycle.Named, *mount, error) {
-	c := flow.New(p.cfg.Flow, flow.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	c, err := flow.New(p.cfg.Flow, flow.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	if err != nil {
+		return lifecycle.Named{}, nil, err
+	}
 	return hosted("flow", c)
 }
 
@@ -113,7 +119,10 @@ func buildTopology(p *process) (lifecycle.Named, *mount, error) {
 }
 
 func buildPaths(p *process) (lifecycle.Named, *mount, error) {
-	c := paths.New(p.cfg.Paths, paths.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	c, err := paths.New(p.cfg.Paths, paths.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
+	if err != nil {
+		return lifecycle.Named{}, nil, err
+	}
 	return hosted("paths", c)
 }
 

@@ -17,11 +17,10 @@ import (
 
 // batcher gathers records per exporter, the bus's key, and publishes them.
 type batcher struct {
-	bus      bus.Bus
-	log      *slog.Logger
-	metrics  *metrics
-	records  int
-	interval time.Duration
+	bus     bus.Bus
+	log     *slog.Logger
+	metrics *metrics
+	records int
 
 	mu   sync.Mutex
 	open map[netip.Addr][]flowrecord.Record
@@ -40,7 +39,7 @@ const publishQueue = 64
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	return &batcher{
-		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords, interval: cfg.BatchInterval,
+		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords,
 		open: map[netip.Addr][]flowrecord.Record{}, full: make(chan []flowrecord.Record, publishQueue), instance: rand.Text(),
 	}
 }
@@ -76,20 +75,6 @@ func (b *batcher) flush() {
 	for _, batch := range open {
 		if len(batch) > 0 {
 			b.full <- batch
-		}
-	}
-}
-
-// flushRegularly runs until ctx ends.
-func (b *batcher) flushRegularly(ctx context.Context) {
-	tick := time.NewTicker(b.interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			b.flush()
-		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -39,7 +39,8 @@ func DefaultConfiguration() Configuration {
 // maxBatchRecords is also what Import takes at most in one message.
 const maxBatchRecords = 10_000
 
-func (c Configuration) check() error {
+// Validate says what to write instead of a value that makes no sense.
+func (c Configuration) Validate() error {
 	for _, l := range c.Listen {
 		if _, err := netip.ParseAddrPort(l); err != nil {
 			return fmt.Errorf("listen address %q: want an IP address and a port, such as 127.0.0.1:2055 or [::1]:2055", l)

@@ -8,7 +8,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/flowrecord"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
@@ -43,26 +43,24 @@ type Component struct {
 	sockets []*socket
 	drops   atomic.Uint64 // datagrams the kernel had no room for
 
-	cancel    context.CancelFunc // of the regular flush
-	abort     context.CancelFunc // of publishing
-	readers   sync.WaitGroup
-	flusher   sync.WaitGroup
+	loops     lifecycle.Loops // the sockets' readers and the regular flush
 	publisher sync.WaitGroup
+	abort     context.CancelFunc // of publishing; nil while stopped
 }
 
-// New is inert.
-func New(cfg Configuration, deps Dependencies) *Component {
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
 	c := &Component{cfg: cfg, deps: deps, table: exporter.NewTable(cfg.Exporters, decode.GoFlow2{})}
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
-	return c
+	return c, nil
 }
 
 // Start listens on all addresses.
 func (c *Component) Start(ctx context.Context) error {
-	if err := c.cfg.check(); err != nil {
-		return fmt.Errorf("configuration of the flow collector: %w", err)
-	}
 	for _, address := range c.cfg.Listen {
 		s, err := listen(ctx, address, c.cfg.ReceiveBuffer)
 		if err != nil {
@@ -71,14 +69,13 @@ func (c *Component) Start(ctx context.Context) error {
 		c.sockets = append(c.sockets, s)
 		c.deps.Log.Info("listening for flows", "address", s.address().String(), "receive_buffer_bytes", s.receiveBuffer())
 	}
-	background := context.WithoutCancel(ctx)
-	flush, cancel := context.WithCancel(background)
-	publish, abort := context.WithCancel(background)
-	c.cancel, c.abort = cancel, abort
+	publish, abort := context.WithCancel(context.WithoutCancel(ctx))
+	c.abort = abort
 	c.publisher.Go(func() { c.batcher.publish(publish) })
-	c.flusher.Go(func() { c.batcher.flushRegularly(flush) })
+	c.loops.Start(ctx)
+	c.loops.Every(c.cfg.BatchInterval, func(context.Context) { c.batcher.flush() })
 	for _, s := range c.sockets {
-		c.readers.Go(func() { c.receive(s) })
+		c.loops.Go(func(context.Context) { c.receive(s) })
 	}
 	return nil
 }
@@ -114,21 +111,20 @@ func (c *Component) Listening() []netip.AddrPort {
 // Published is the number of records from datagrams that the bus took.
 func (c *Component) Published() uint64 { return c.batcher.published.Load() }
 
-// Stop stops listening and publishes what was received before.
+// Stop stops listening and publishes what was received before, as far as ctx allows.
 func (c *Component) Stop(ctx context.Context) error {
-	if c.cancel == nil {
+	if c.abort == nil {
 		return nil
 	}
 	defer context.AfterFunc(ctx, c.abort)()
 	err := c.closeSockets()
-	c.readers.Wait()
-	c.cancel()
-	c.flusher.Wait()
+	// The end of ctx aborts publishing, which lets the loops end. They must, because the channel they fill is closed next.
+	err = errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))
 	c.batcher.flush()
 	close(c.batcher.full)
 	c.publisher.Wait()
 	c.abort()
-	c.cancel = nil
+	c.abort = nil
 	return err
 }
 

@@ -51,7 +51,11 @@ func newRig(t *testing.T, change func(*Configuration)) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	r.comp = New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: r.reg})
+	var err error
+	r.comp, err = New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: r.reg})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := r.comp.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +334,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 			c.change(&cfg)
 			b := bus.NewMemory()
 			defer b.Close()
-			err := New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}).Start(t.Context())
+			_, err := New(cfg, Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}

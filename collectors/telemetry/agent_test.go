@@ -92,11 +92,14 @@ func agentWith(t *testing.T, file string) (*device.Inventory, string) {
 		t.Fatal(err)
 	}
 	router := labtest.NewRouter(t)
-	agent := routeragent.New(routeragent.Configuration{
+	agent, err := routeragent.New(routeragent.Configuration{
 		Name: "wr", DataDir: t.TempDir(), FRRInstance: "none",
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: authority.CA},
 		Interfaces: map[string]routeragent.Interface{"ge-a": {Speed: 100e6, Buffer: 1250000}, "ge-b": {Speed: 100e6, Buffer: 1250000}},
 	}, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &router.NS, Listener: l})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := agent.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -74,11 +74,14 @@ func agent(t *testing.T) *device.Inventory {
 		t.Fatal(err)
 	}
 	router := labtest.NewRouter(t)
-	a := routeragent.New(routeragent.Configuration{
+	a, err := routeragent.New(routeragent.Configuration{
 		Name: "wr", DataDir: t.TempDir(),
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: authority.CA},
 		Interfaces: map[string]routeragent.Interface{"ge-a": {Speed: 100e6, Buffer: 1250000}, "ge-b": {Speed: 100e6, Buffer: 1250000}},
 	}, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &router.NS, Listener: l})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := a.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

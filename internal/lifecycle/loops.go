@@ -18,6 +18,9 @@ func (l *Loops) Start(ctx context.Context) {
 	l.running, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 }
 
+// Context lives from Start to Stop, for what runs elsewhere, such as a bus subscription.
+func (l *Loops) Context() context.Context { return l.running }
+
 // Go runs do until Stop.
 func (l *Loops) Go(do func(context.Context)) { l.wg.Go(func() { do(l.running) }) }
 

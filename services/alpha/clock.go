@@ -20,7 +20,6 @@ const (
 
 // watchClock starts nights and brings pending change sets to services/push.
 func (c *Component) watchClock(ctx context.Context) {
-	defer close(c.done)
 	timer := time.NewTicker(tick)
 	defer timer.Stop()
 	ticks := 0

@@ -37,7 +37,10 @@ func TestANightOverTheRealFlowStore(t *testing.T) {
 	defer b.Close()
 	cfg := flowstore.DefaultConfiguration(t.TempDir())
 	cfg.Retention = 0
-	store := flowstore.New(cfg, flowstore.Dependencies{Bus: b, Log: slog.New(slog.DiscardHandler)})
+	store, err := flowstore.New(cfg, flowstore.Dependencies{Bus: b, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := store.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -52,8 +53,7 @@ type Component struct {
 	at      *timeOfDay
 	// night allows one run at a time; reading pairs does not need it.
 	night sync.Mutex
-	stop  context.CancelFunc
-	done  chan struct{}
+	loops lifecycle.Loops
 }
 
 // New checks the configuration and is otherwise inert.
@@ -76,25 +76,13 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 
 // Start begins to watch the clock and to ask for change sets left pending.
 func (c *Component) Start(ctx context.Context) error {
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c.stop, c.done = stop, make(chan struct{})
-	go c.watchClock(run)
+	c.loops.Start(ctx)
+	c.loops.Go(c.watchClock)
 	return nil
 }
 
 // Stop interrupts a run under way; nothing of it is stored then.
-func (c *Component) Stop(ctx context.Context) error {
-	if c.stop == nil {
-		return nil
-	}
-	c.stop()
-	select {
-	case <-c.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {

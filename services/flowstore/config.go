@@ -35,7 +35,8 @@ func DefaultConfiguration(dir string) Configuration {
 	}
 }
 
-func (c Configuration) check() error {
+// Validate says what to write instead of a value that makes no sense.
+func (c Configuration) Validate() error {
 	switch {
 	case c.Retention < 0 || c.TelemetryRetention < 0:
 		return errors.New("a retention is negative; 0 keeps data for ever")

@@ -189,7 +189,10 @@ func FuzzBusMessages(f *testing.F) {
 	}
 	f.Add(raw)
 	f.Add([]byte{0xff})
-	c := New(DefaultConfiguration(f.TempDir()), Dependencies{Log: discard})
+	c, err := New(DefaultConfiguration(f.TempDir()), Dependencies{Log: discard})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		b := &flowv1.FlowBatch{}
 		if proto.Unmarshal(raw, b) != nil {

@@ -2,23 +2,24 @@
 // answers questions about them. It is the only reader and writer of its tables.
 //
 // In: FlowBatch from collectors/flow, CounterBatch from collectors/telemetry and
-// SampleBatch from services/vpn, over the bus. Out: fixed intervals (the first step of alpha-flow detection,
-// paper 002 section II), last-seen times, rankings, counter series. Next:
-// services/alpha and services/dashboard.
+// SampleBatch from services/vpn, over the bus. Out: sums per fixed interval (the
+// first step of alpha-flow detection, paper 002 section II), last-seen times,
+// rankings, counter series. Next: services/alpha and services/dashboard.
 package flowstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/store"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
@@ -43,13 +44,15 @@ type Component struct {
 	busy      busy
 	drain     time.Duration
 
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	loops lifecycle.Loops
 }
 
-// New is inert.
-func New(cfg Configuration, deps Dependencies) *Component {
-	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), drain: drainTimeout}
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), drain: drainTimeout}, nil
 }
 
 // group is the bus consumer group of every replica of this service.
@@ -57,9 +60,6 @@ const group = "flowstore"
 
 // Start opens the database, migrates it and subscribes to the bus.
 func (c *Component) Start(ctx context.Context) error {
-	if err := c.cfg.check(); err != nil {
-		return fmt.Errorf("configuration of the flow store: %w", err)
-	}
 	db, err := store.Open(ctx, c.cfg.Store)
 	if err != nil {
 		return err
@@ -72,12 +72,14 @@ func (c *Component) Start(ctx context.Context) error {
 	c.flows = newCommitter(c.cfg, (&flowWriter{db, c.metrics}).insert)
 	c.telemetry = newCommitter(c.cfg, (&telemetryWriter{db, c.metrics}).insert)
 	c.vpn = newCommitter(c.cfg, (&vpnWriter{db, c.metrics}).insert)
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c.cancel = cancel
-	c.wg.Go(func() { c.flows.run(run) })
-	c.wg.Go(func() { c.telemetry.run(run) })
-	c.wg.Go(func() { c.vpn.run(run) })
-	return c.subscribe(run)
+	c.loops.Start(ctx)
+	c.loops.Go(c.flows.run)
+	c.loops.Go(c.telemetry.run)
+	c.loops.Go(c.vpn.run)
+	if err := c.subscribe(c.loops.Context()); err != nil {
+		return errors.Join(err, c.close())
+	}
+	return nil
 }
 
 func (c *Component) prepare(ctx context.Context, db store.DB) error {
@@ -120,17 +122,20 @@ const drainTimeout = 10 * time.Second
 // Stop stores what is already on the bus and closes the database. Its
 // producers are to be stopped before it.
 func (c *Component) Stop(ctx context.Context) error {
-	db := c.db.Load()
-	if db == nil {
+	if c.db.Load() == nil {
 		return nil
 	}
 	drain, cancel := context.WithTimeout(ctx, c.drain)
 	defer cancel()
 	c.busy.drain(drain)
-	c.cancel()
-	c.wg.Wait()
-	c.db.Store(nil)
-	return (*db).Close()
+	return c.close()
+}
+
+// close waits for inserts under way: the database must not be closed under them.
+func (c *Component) close() error {
+	stopped := c.loops.Stop(context.Background())
+	db := *c.db.Swap(nil)
+	return errors.Join(stopped, db.Close())
 }
 
 // Handler serves FlowStoreService.

@@ -47,7 +47,10 @@ func testConfiguration(dir string) Configuration {
 func newRig(t *testing.T, cfg Configuration) *rig {
 	t.Helper()
 	b := bus.NewMemory()
-	c := New(cfg, Dependencies{Bus: b, Log: discard})
+	c, err := New(cfg, Dependencies{Bus: b, Log: discard})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

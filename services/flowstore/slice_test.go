@@ -19,7 +19,10 @@ func TestSoftflowdOverUDPToIntervals(t *testing.T) {
 	cfg := collector.DefaultConfiguration()
 	cfg.Listen = []string{"127.0.0.1:0"}
 	cfg.BatchInterval = 20 * time.Millisecond
-	c := collector.New(cfg, collector.Dependencies{Bus: r.bus, Log: discard})
+	c, err := collector.New(cfg, collector.Dependencies{Bus: r.bus, Log: discard})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

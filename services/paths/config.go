@@ -4,5 +4,8 @@ package paths
 // comes over the bus, constraints come with each request.
 type Configuration struct{}
 
+// Validate has nothing to refuse.
+func (c Configuration) Validate() error { return nil }
+
 // DefaultConfiguration is what runs without a file.
 func DefaultConfiguration() Configuration { return Configuration{} }

@@ -11,6 +11,7 @@ package paths
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/topo"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
@@ -38,7 +40,7 @@ type Component struct {
 	cfg     Configuration
 	deps    Dependencies
 	metrics *metrics
-	stop    context.CancelFunc
+	loops   lifecycle.Loops
 
 	// mu guards areas; graph and merged are replaced as one in view.
 	mu    sync.Mutex
@@ -52,34 +54,30 @@ type view struct {
 	merged topo.Snapshot
 }
 
-// New is inert.
-func New(cfg Configuration, deps Dependencies) *Component {
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
 	c := &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), areas: map[string]topo.Snapshot{}}
 	c.view.Store(&view{graph: topo.NewGraph()})
-	return c
+	return c, nil
 }
 
 // Start begins to follow the topology. The topic is compacted, so the current
 // snapshot of every area comes first.
 func (c *Component) Start(ctx context.Context) error {
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c.stop = stop
+	c.loops.Start(ctx)
 	// Every instance needs every snapshot, from the first: a group of its own, new at each start.
 	group := "services/paths/" + rand.Text()
-	if err := c.deps.Bus.Subscribe(run, bus.TopicTopology, group, c.take); err != nil {
-		stop()
-		return fmt.Errorf("subscribe to the topology: %w", err)
+	if err := c.deps.Bus.Subscribe(c.loops.Context(), bus.TopicTopology, group, c.take); err != nil {
+		return errors.Join(fmt.Errorf("subscribe to the topology: %w", err), c.loops.Stop(ctx))
 	}
 	return nil
 }
 
 // Stop ends the subscription.
-func (c *Component) Stop(context.Context) error {
-	if c.stop != nil {
-		c.stop()
-	}
-	return nil
-}
+func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {

@@ -59,7 +59,10 @@ func start(t *testing.T, snapshots ...topo.Snapshot) (pathsv1connect.PathsServic
 			t.Fatal(err)
 		}
 	}
-	c := New(DefaultConfiguration(), Dependencies{Bus: b, Log: slog.New(slog.DiscardHandler)})
+	c, err := New(DefaultConfiguration(), Dependencies{Bus: b, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

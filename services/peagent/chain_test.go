@@ -92,10 +92,10 @@ func (n *network) runAgents(ends [][2]int, weights []float64, change func(*Confi
 			}
 		}
 		change(&c)
-		if err := c.Validate(); err != nil {
+		a, err := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(n.T.Output(), nil))})
+		if err != nil {
 			n.T.Fatal(err)
 		}
-		a := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(n.T.Output(), nil))})
 		n.Within(fmt.Sprint("pe", pe), func() error { return a.Start(n.T.Context()) })
 		n.T.Cleanup(func() { _ = a.Stop(n.T.Context()) })
 		all = append(all, a)

@@ -30,7 +30,7 @@ func BenchmarkControlLoop(b *testing.B) {
 	for i := range 1000 { // with customers at 101 PEs each
 		cfg.VPNs = append(cfg.VPNs, VPN{Name: fmt.Sprint("vpn", i), ID: uint32(i + 1)})
 	}
-	a := New(cfg, Dependencies{})
+	a := newAgent(cfg, Dependencies{})
 	var err error
 	if a.dp, err = datapath.Open(datapath.Options{Flows: flows, Prefixes: flows, MarkMask: cfg.MarkMask}); err != nil {
 		b.Fatal(err)

@@ -50,10 +50,10 @@ func (n *network) start(pe int, change func(*Configuration)) *Agent {
 	if change != nil {
 		change(&cfg)
 	}
-	if err := cfg.Validate(); err != nil {
+	a, err := New(cfg, Dependencies{Log: slog.New(slog.NewTextHandler(n.T.Output(), nil))})
+	if err != nil {
 		n.T.Fatal(err)
 	}
-	a := New(cfg, Dependencies{Log: slog.New(slog.NewTextHandler(n.T.Output(), nil))})
 	n.Within(fmt.Sprint("pe", pe), func() error { return a.Start(n.T.Context()) })
 	n.T.Cleanup(func() { _ = a.Stop(n.T.Context()) })
 	return a

@@ -22,7 +22,7 @@ func TestNotesOfPeersMakeOneDomain(t *testing.T) {
 	}
 	cfg := DefaultConfiguration()
 	cfg.PE = netip.MustParseAddr("10.255.0.1")
-	a := New(cfg, Dependencies{})
+	a := newAgent(cfg, Dependencies{})
 	a.keys = keys
 	a.own = law.Reference{Flows: 2, Inverse: 4, Seen: 1, Gap: 100, Used: 30, Weight: 3}
 	peer := netip.MustParseAddr("10.255.0.2")

@@ -103,7 +103,10 @@ type agentReport struct {
 
 func beginAgent(c Configuration) (func(string) any, error) {
 	began := time.Now()
-	a := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))})
+	a, err := New(c, Dependencies{Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))})
+	if err != nil {
+		return nil, err
+	}
 	if err := a.Start(context.Background()); err != nil {
 		return nil, err
 	}

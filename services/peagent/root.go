@@ -1,3 +1,14 @@
+// Package peagent is the I2VFC agent of a provider edge (paper 001): it shares
+// the core fairly among VPNs without the core's help.
+//
+// The kernel forwards, counts and paces (services/peagent/bpf); the agent sends
+// management packets, runs the control law on what they bring back and sets the
+// rates. When it ends, traffic goes on, at the last rates for FailOpen and then
+// unshaped; the next agent takes over.
+//
+// In: counters and answers from services/peagent/datapath, routes from FRR,
+// weights from a policy file or the API. Out: rates, and VpnService for
+// `millrace vpn`. Next: services/peagent/bpf, which paces packets in the kernel.
 package peagent
 
 import (
@@ -24,8 +35,10 @@ import (
 // Dependencies of the agent.
 type Dependencies struct {
 	Log *slog.Logger
-	// Metrics is where the agent registers and what it serves; nil serves none.
-	Metrics *prometheus.Registry
+	// Registerer is where the agent's metrics are registered; nil: nowhere.
+	Registerer prometheus.Registerer
+	// Gatherer is what /metrics shows; nil leaves /metrics out.
+	Gatherer prometheus.Gatherer
 }
 
 // Agent controls the VPN flows that enter the network at this PE.
@@ -34,7 +47,9 @@ type Agent struct {
 	law     law.Parameters
 	log     *slog.Logger
 	metrics *metrics
-	gather  *prometheus.Registry
+	// registerer takes the collector of flows, which runs from Start on.
+	registerer prometheus.Registerer
+	gather     prometheus.Gatherer
 
 	mode       datapath.Mode
 	dp         *datapath.Datapath
@@ -70,20 +85,28 @@ type Agent struct {
 	running               sync.WaitGroup
 }
 
-// New makes an agent that does nothing yet.
-func New(cfg Configuration, d Dependencies) *Agent {
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, d Dependencies) (*Agent, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return newAgent(cfg, d), nil
+}
+
+// newAgent takes any configuration, for tests of a part.
+func newAgent(cfg Configuration, d Dependencies) *Agent {
 	a := &Agent{
-		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Metrics, reg: newRegistry(len(cfg.VPNs), cfg.Flows),
+		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Gatherer, reg: newRegistry(len(cfg.VPNs), cfg.Flows),
 		notes: map[netip.Addr]peerNote{}, silent: map[[4]byte]uint64{}, policy: vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	var r prometheus.Registerer
-	if d.Metrics != nil {
-		r = d.Metrics
+	a.registerer = d.Registerer
+	if a.registerer == nil {
+		a.registerer = prometheus.NewRegistry()
 	}
-	a.metrics = newMetrics(r)
+	a.metrics = newMetrics(a.registerer)
 	return a
 }
 

@@ -60,7 +60,7 @@ func (a *Agent) serve(ctx context.Context) error {
 	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(installer{a}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	if a.gather != nil && (a.cfg.Listen != "" || a.cfg.Control.Listen != "") {
-		a.gather.MustRegister(newCollector(a))
+		a.registerer.MustRegister(newCollector(a))
 		mux.Handle("GET /metrics", promhttp.HandlerFor(a.gather, promhttp.HandlerOpts{}))
 	}
 	if a.cfg.Listen != "" {

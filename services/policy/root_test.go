@@ -79,7 +79,10 @@ func start(t *testing.T, cfg Configuration, pairs ...*alphav1.Pair) policyv1conn
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { local.Close(); b.Close() })
 	log := slog.New(slog.DiscardHandler)
-	graph := paths.New(paths.DefaultConfiguration(), paths.Dependencies{Bus: b, Log: log})
+	graph, err := paths.New(paths.DefaultConfiguration(), paths.Dependencies{Bus: b, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := New(cfg, Dependencies{
 		Inventory: inv, Log: log,
 		Alpha: alphav1connect.NewAlphaServiceClient(local.Client(), rpc.LocalURL),

@@ -51,9 +51,12 @@ func (r *realRouter) start() {
 		r.t.Fatal(err)
 	}
 	r.addr = l.Addr().String()
-	r.agent = routeragent.New(r.cfg, routeragent.Dependencies{
+	r.agent, err = routeragent.New(r.cfg, routeragent.Dependencies{
 		Log: slog.New(slog.DiscardHandler), Namespace: &r.kernel.NS, Listener: l, LSPs: r.lsps,
 	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	if err := r.agent.Start(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package routeragent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,29 +85,33 @@ func Load(file string) (Configuration, error) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
-	return cfg, cfg.check(file)
+	if err := cfg.Validate(); err != nil {
+		return cfg, fmt.Errorf("agent configuration %s: %w", file, err)
+	}
+	return cfg, nil
 }
 
-func (c Configuration) check(file string) error {
+// Validate says what to write instead of a value that makes no sense.
+func (c Configuration) Validate() error {
 	switch {
 	case c.Name == "":
-		return fmt.Errorf("agent configuration %s: name is missing; write the router's name in the inventory", file)
+		return errors.New("name is missing; write the router's name in the inventory")
 	case c.TLS.Cert == "" || c.TLS.Key == "" || c.TLS.CA == "":
-		return fmt.Errorf("agent configuration %s: tls needs cert, key and ca; there is no plaintext mode", file)
+		return errors.New("tls needs cert, key and ca; there is no plaintext mode")
 	}
 	switch c.TLS.ClientCertificates {
 	case "", CertificatesRequired:
 	case CertificatesOptional:
 		if c.Users == "" {
-			return fmt.Errorf("agent configuration %s: tls.client_certificates is optional and there is no users file: nobody could log in; name one in users", file)
+			return errors.New("tls.client_certificates is optional and there is no users file: nobody could log in; name one in users")
 		}
 	default:
-		return fmt.Errorf("agent configuration %s: tls.client_certificates is %q; write required or optional", file, c.TLS.ClientCertificates)
+		return fmt.Errorf("tls.client_certificates is %q; write required or optional", c.TLS.ClientCertificates)
 	}
 	for _, roles := range []map[string]string{c.Roles, c.UnitRoles} {
 		for name, role := range roles {
 			if err := checkRole(role); err != nil {
-				return fmt.Errorf("agent configuration %s: %s: %w", file, name, err)
+				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 	}

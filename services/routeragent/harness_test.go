@@ -65,7 +65,10 @@ func (x *target) start() {
 		x.Fatal(err)
 	}
 	x.addr = l.Addr().String()
-	x.agent = routeragent.New(x.cfg, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps})
+	x.agent, err = routeragent.New(x.cfg, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps})
+	if err != nil {
+		x.Fatal(err)
+	}
 	if err := x.agent.Start(x.Context()); err != nil {
 		x.Fatal(err)
 	}

@@ -54,7 +54,10 @@ func child(arg string) error {
 	if err != nil {
 		return err
 	}
-	a := routeragent.New(cfg, routeragent.Dependencies{Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Namespace: &ns, Listener: l})
+	a, err := routeragent.New(cfg, routeragent.Dependencies{Log: slog.New(slog.NewTextHandler(os.Stderr, nil)), Namespace: &ns, Listener: l})
+	if err != nil {
+		return err
+	}
 	if err := a.Start(context.Background()); err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ import (
 // Dependencies of an Agent.
 type Dependencies struct {
 	Log *slog.Logger
-	// Metrics is where counters are registered; nil for nowhere.
-	Metrics prometheus.Registerer
+	// Registerer is where counters are registered; nil: nowhere.
+	Registerer prometheus.Registerer
 	// Namespace to work in; nil is the process's own.
 	Namespace *netns.NsHandle
 	// Listener replaces Configuration.Listen.
@@ -65,9 +65,12 @@ type Agent struct {
 	wg      sync.WaitGroup
 }
 
-// New is inert.
-func New(cfg Configuration, deps Dependencies) *Agent {
-	return &Agent{cfg: cfg, deps: deps, wake: service.NewSignal()}
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Agent, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Agent{cfg: cfg, deps: deps, wake: service.NewSignal()}, nil
 }
 
 // Start takes over what an earlier agent left, then serves.
@@ -124,7 +127,7 @@ func (a *Agent) open() error {
 		a.engine.LSPs = router
 	}
 	a.store = apply.NewStore(apply.Configuration{Dir: a.cfg.DataDir, Lines: a.line, Interfaces: a.interfaceNames}, a.engine)
-	a.metrics = newMetrics(a.deps.Metrics, func() bool { return a.store.Drift() != nil })
+	a.metrics = newMetrics(a.deps.Registerer, func() bool { return a.store.Drift() != nil })
 	return nil
 }
 

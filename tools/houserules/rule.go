@@ -28,6 +28,11 @@ func Rules() []Rule {
 			walls,
 		},
 		{
+			"every component has the same contract",
+			"who knows how one component is configured, made, started and stopped knows it of all of them",
+			components,
+		},
+		{
 			"pure cores have no clock, network, file or goroutine",
 			"what decides must give the same answer for the same input, or no test, replay or what-if of it means anything",
 			pure,

@@ -128,7 +128,10 @@ func serve(ctx context.Context, address string, buffer int) error {
 	cfg.ReceiveBuffer = buffer
 	b := bus.NewMemory()
 	defer b.Close()
-	c := flow.New(cfg, flow.Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := flow.New(cfg, flow.Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		return err
+	}
 	if err := c.Start(ctx); err != nil {
 		return err
 	}
@@ -136,6 +139,6 @@ func serve(ctx context.Context, address string, buffer int) error {
 	if err := c.Stop(context.Background()); err != nil {
 		return err
 	}
-	_, err := fmt.Printf("published %d\n", c.Published())
+	_, err = fmt.Printf("published %d\n", c.Published())
 	return err
 }

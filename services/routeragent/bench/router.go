@@ -74,10 +74,13 @@ func newTarget(b *bed) (*target, error) {
 		return nil, err
 	}
 	line := routeragent.Interface{Speed: 100e6, Buffer: 1250000}
-	agent := routeragent.New(routeragent.Configuration{
+	agent, err := routeragent.New(routeragent.Configuration{
 		Name: "r1", DataDir: b.TempDir(), FRRInstance: "none", TLS: routeragent.TLS{Cert: cert, Key: key, CA: keys.CA},
 		Interfaces: map[string]routeragent.Interface{"ge-a": line, "ge-b": line},
 	}, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l})
+	if err != nil {
+		return nil, err
+	}
 	if err := agent.Start(b.Context()); err != nil {
 		return nil, err
 	}
