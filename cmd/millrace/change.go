@@ -14,6 +14,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/internal/changestate"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
@@ -180,7 +181,7 @@ func waitFlag(cmd *cobra.Command, noWait *bool) {
 // followEvery is how often a change set on its way is looked at.
 const followEvery = 300 * time.Millisecond
 
-// followChange prints each step as it happens until the change set rests; a rest other than want is exit code 3.
+// followChange prints each step as it happens until the service has no more to do; a state other than want is exit code 3.
 func followChange(cmd *cobra.Command, c *pushv1.ChangeSet, noWait bool, want pushv1.State) error {
 	if noWait {
 		return reportChange(cmd, c, c.GetState())
@@ -189,7 +190,7 @@ func followChange(cmd *cobra.Command, c *pushv1.ChangeSet, noWait bool, want pus
 	devices := map[string]string{}
 	for {
 		steps = changeProgress(cmd.ErrOrStderr(), c, steps, devices)
-		if resting(c.GetState()) {
+		if !changestate.IsRunning(c.GetState()) {
 			return reportChange(cmd, c, want)
 		}
 		if err := sleep(cmd.Context(), followEvery); err != nil {
@@ -212,19 +213,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func resting(s pushv1.State) bool {
-	switch s {
-	case pushv1.State_STATE_APPLYING, pushv1.State_STATE_APPLIED, pushv1.State_STATE_ROLLING_BACK, pushv1.State_STATE_DRAFT:
-		return false
-	}
-	return true
-}
-
 // changeProgress prints what is new since the last look.
 func changeProgress(out io.Writer, c *pushv1.ChangeSet, steps int, devices map[string]string) int {
 	for _, d := range c.GetDevices() {
 		now := deviceLine(d)
-		if devices[d.GetDevice()] != now && !resting(c.GetState()) {
+		if devices[d.GetDevice()] != now && changestate.IsRunning(c.GetState()) {
 			fmt.Fprintf(out, "  %s\n", now)
 		}
 		devices[d.GetDevice()] = now

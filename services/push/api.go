@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/changestate"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
@@ -124,9 +125,9 @@ func signed(by string) error {
 // errWrongState is wrapped by every refusal of a step.
 var errWrongState = errors.New("not possible now")
 
-// require refuses a step from any other state.
-func require(cs *pushv1.ChangeSet, want pushv1.State, next string) error {
-	if cs.GetState() == want {
+// require refuses an action in a state that does not allow it.
+func require(cs *pushv1.ChangeSet, action changestate.Action, next string) error {
+	if changestate.Allows(cs.GetState(), action) {
 		return nil
 	}
 	return fmt.Errorf("change set %s is %s: %w; %s", cs.GetId(), strings.ReplaceAll(stateWord(cs.GetState()), "-", " "), errWrongState, next)
@@ -134,7 +135,7 @@ func require(cs *pushv1.ChangeSet, want pushv1.State, next string) error {
 
 func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*pushv1.ChangeSet, error) {
 	return c.update(ctx, req.GetId(), func(cs *pushv1.ChangeSet) error {
-		if err := require(cs, pushv1.State_STATE_PLANNED, "only a planned one can be approved"); err != nil {
+		if err := require(cs, changestate.Approve, "only a planned one can be approved"); err != nil {
 			return err
 		}
 		step(cs, move{pushv1.State_STATE_APPROVED, req.GetBy(), req.GetNote()})
@@ -145,7 +146,7 @@ func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*p
 // apply marks the change set and lets it run: whoever makes the mark runs it, once.
 func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet, error) {
 	cs, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
-		if err := require(cs, pushv1.State_STATE_APPROVED, "approve it first, or ask for a new one"); err != nil {
+		if err := require(cs, changestate.Apply, "approve it first, or ask for a new one"); err != nil {
 			return err
 		}
 		step(cs, move{to: pushv1.State_STATE_APPLYING, by: by})
@@ -162,7 +163,7 @@ func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (
 		return nil, err
 	}
 	cs, err := c.update(ctx, req.GetId(), func(cs *pushv1.ChangeSet) error {
-		if err := require(cs, pushv1.State_STATE_VERIFIED, "only one that is in force can be rolled back"); err != nil {
+		if err := require(cs, changestate.Rollback, "only one that is in force can be rolled back"); err != nil {
 			return err
 		}
 		step(cs, move{pushv1.State_STATE_ROLLING_BACK, req.GetBy(), req.GetNote()})
