@@ -104,7 +104,7 @@ export const scenarios = [
       ]) {
         await withPage({ width, height }, async (page) => {
           await open(page, `${url}/?v=1&change=cs-0042`);
-          await until("a load", page.locator(".map .lane.high").first().waitFor({ state: "attached" }));
+          await until("a load", page.locator(".map .direction.high").first().waitFor({ state: "attached" }));
           const found = await overlaps(page, ".map .router, .map .edge-label, .map .hot");
           check(`${width}x${height}: ${found.join("; ")}`, found.length === 0);
           const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
@@ -141,10 +141,10 @@ export const scenarios = [
         await until("the live stream", state.getByText("live").waitFor());
         await server.stop();
         await until("the page to notice", state.getByText("disconnected").waitFor());
-        await until("old data marked as old", page.getByText("Shown as of").first().waitFor());
+        await until("old data marked as old", page.getByText("Last loaded").first().waitFor());
         const again = await serve(["--listen", new URL(server.url).host]);
         await until("the stream to come back", state.getByText("live").waitFor());
-        await until("the data to come back", page.getByText("Shown as of").first().waitFor({ state: "detached" }));
+        await until("the data to come back", page.getByText("Last loaded").first().waitFor({ state: "detached" }));
         await again.stop();
       });
     },
@@ -188,7 +188,10 @@ export const scenarios = [
           "the uncontrolled flow",
           page.locator('[data-testid="vpn-flow"][data-phase="unanswered"]').getByText("uncontrolled").waitFor(),
         );
-        await until("the PE that is away", page.locator('[data-testid="pe-cr"][data-state="no answer"]').waitFor());
+        await until(
+          "the PE that is unreachable",
+          page.locator('[data-testid="pe-cr"][data-state="unreachable"]').waitFor(),
+        );
         await until(
           "who changed what",
           page.getByTestId("vpn-change").first().getByText("red pays for more").waitFor(),
@@ -237,7 +240,7 @@ export const scenarios = [
         await page.getByRole("button", { name: "throughput of VPN 5" }).click();
         await until("why", page.getByTestId("score-why").getByText("VPN 5 starts last").waitFor());
         await page.getByRole("button", { name: "004", exact: true }).click();
-        await until("nothing outside there", page.getByText("No row is like that.").waitFor());
+        await until("nothing outside there", page.getByText("No row matches.").waitFor());
         await page.getByRole("link", { name: "Network" }).click();
         await until("the map", page.getByTestId("topology").waitFor());
       });
@@ -270,7 +273,7 @@ export const scenarios = [
           "No routers yet.",
           "No alpha pairs yet.",
           "No change sets yet.",
-          "No exporter has sent anything yet.",
+          "No exporter has sent flow records yet.",
         ]) {
           await until(text, page.getByText(text).waitFor());
         }
@@ -283,7 +286,7 @@ export const scenarios = [
     play: async ({ url }) => {
       await withPage(laptop, async (page) => {
         await open(page, url);
-        await until("the mark", page.locator('[data-testid="router-cr"][data-state="dark"]').waitFor());
+        await until("the mark", page.locator('[data-testid="router-cr"][data-state="unreachable"]').waitFor());
         await until("the reason", page.locator(".legend").getByText("connection refused").waitFor());
       });
     },

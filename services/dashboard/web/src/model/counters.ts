@@ -75,15 +75,16 @@ export function counterName(path: string): CounterName | undefined {
 }
 
 /** Every counter known, by device and path; the oldest reading each may need is kept. */
-export type CounterBook = ReadonlyMap<string, readonly Sample[]>;
+export type CounterSeries = ReadonlyMap<string, readonly Sample[]>;
 
-export const bookKey = (device: string, name: CounterName) => `${device} ${name.port} ${name.queue ?? ""} ${name.leaf}`;
+export const seriesKey = (device: string, name: CounterName) =>
+  `${device} ${name.port} ${name.queue ?? ""} ${name.leaf}`;
 
 /** Queues of a port, in the order of their names. */
-export function queuesOf(book: CounterBook, device: string, port: string): string[] {
+export function queuesOf(series: CounterSeries, device: string, port: string): string[] {
   const start = `${device} ${port} `;
   const names = new Set<string>();
-  for (const key of book.keys()) {
+  for (const key of series.keys()) {
     const [queue, leaf] = key.startsWith(start) ? key.slice(start.length).split(" ") : [];
     if (queue && leaf === "octets") names.add(queue);
   }
@@ -91,8 +92,8 @@ export function queuesOf(book: CounterBook, device: string, port: string): strin
 }
 
 /** Time of the newest reading of all, to ask only for what is newer. */
-export function newestOf(book: CounterBook): Millis | undefined {
+export function newestOf(series: CounterSeries): Millis | undefined {
   let newest = 0;
-  for (const samples of book.values()) newest = Math.max(newest, samples.at(-1)?.time ?? 0);
+  for (const samples of series.values()) newest = Math.max(newest, samples.at(-1)?.time ?? 0);
   return newest > 0 ? millis(newest) : undefined;
 }

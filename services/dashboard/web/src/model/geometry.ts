@@ -1,4 +1,4 @@
-// Lines between boxes: where lanes and LSPs of the map run.
+// Lines between boxes: where links and LSPs run on the map.
 import type { Point } from "./layout";
 
 export interface Size {
@@ -11,7 +11,7 @@ export interface Line {
   to: Point;
 }
 
-/** Unit vector to the right of the way from a to b (y grows downwards). */
+/** Unit vector to the right of the line from a to b (y grows downwards). */
 export function rightOf(a: Point, b: Point): Point {
   const d = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   return { x: -(b.y - a.y) / d, y: (b.x - a.x) / d };
@@ -27,7 +27,7 @@ function exit(at: Point, d: Point, centre: Point, box: Size): number {
 }
 
 /** The part between two boxes of the line that runs `offset` to the right of their centres. */
-export function lane(a: Point, b: Point, box: Size, offset: number): Line {
+export function lineBeside(a: Point, b: Point, box: Size, offset: number): Line {
   const right = rightOf(a, b);
   const [p, q] = [moved(a, right, offset), moved(b, right, offset)];
   const d = { x: q.x - p.x, y: q.y - p.y };
@@ -41,7 +41,7 @@ export const middle = (l: Line): Point => ({ x: (l.from.x + l.to.x) / 2, y: (l.f
 
 /** Legs of a path, each beside its link; they meet under the boxes they pass. */
 export function pathBeside(points: readonly Point[], box: Size, offset: number): string {
-  const legs = points.slice(1).map((q, i) => lane(points[i] as Point, q, box, offset));
+  const legs = points.slice(1).map((q, i) => lineBeside(points[i] as Point, q, box, offset));
   return legs
     .map((leg, i) => {
       const at = points[i] as Point;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { labelBeside, lane, sparkline, withoutOverlap } from "./geometry";
-import { layout } from "./layout";
+import { labelBeside, lineBeside, sparkline, withoutOverlap } from "./geometry";
+import { layout, sameShape } from "./layout";
 import { network } from "./testing";
 import { buildGraph } from "./topology";
 import { millis } from "./units";
@@ -51,14 +51,23 @@ describe("layout", () => {
 describe("geometry", () => {
   const size = { width: 100, height: 40 };
 
-  test("a lane runs between the boxes' borders, to the right of its direction", () => {
-    expect(lane({ x: 0, y: 0 }, { x: 300, y: 0 }, size, 5)).toEqual({ from: { x: 50, y: 5 }, to: { x: 250, y: 5 } });
-    expect(lane({ x: 300, y: 0 }, { x: 0, y: 0 }, size, 5)).toEqual({ from: { x: 250, y: -5 }, to: { x: 50, y: -5 } });
-    expect(lane({ x: 0, y: 0 }, { x: 0, y: 200 }, size, 5)).toEqual({ from: { x: -5, y: 20 }, to: { x: -5, y: 180 } });
+  test("a direction runs between the boxes' borders, to the right of its direction", () => {
+    expect(lineBeside({ x: 0, y: 0 }, { x: 300, y: 0 }, size, 5)).toEqual({
+      from: { x: 50, y: 5 },
+      to: { x: 250, y: 5 },
+    });
+    expect(lineBeside({ x: 300, y: 0 }, { x: 0, y: 0 }, size, 5)).toEqual({
+      from: { x: 250, y: -5 },
+      to: { x: 50, y: -5 },
+    });
+    expect(lineBeside({ x: 0, y: 0 }, { x: 0, y: 200 }, size, 5)).toEqual({
+      from: { x: -5, y: 20 },
+      to: { x: -5, y: 180 },
+    });
   });
 
   test("boxes that overlap still get a line", () => {
-    const got = lane({ x: 0, y: 0 }, { x: 30, y: 0 }, size, 0);
+    const got = lineBeside({ x: 0, y: 0 }, { x: 30, y: 0 }, size, 0);
     expect(got).toEqual({ from: { x: 0, y: 0 }, to: { x: 30, y: 0 } });
   });
 
@@ -95,4 +104,11 @@ describe("geometry", () => {
     expect(d).toBe("M0.0 10.5M20.0 0.5L30.0 0.5");
     expect(sparkline([0.5], { width: 30, height: 11 }, 1)).toBe("");
   });
+});
+
+test("a shape is the same as long as routers and links are, whatever the loads", () => {
+  const graph = (text: string) => buildGraph(network(text), [], new Map(), millis(0));
+  expect(sameShape(graph("A-B B-C"), graph("A-B:7 B-C"))).toBe(true);
+  expect(sameShape(graph("A-B B-C"), graph("A-B A-C"))).toBe(false);
+  expect(sameShape(graph("A-B B-C"), graph("A-B"))).toBe(false);
 });

@@ -1,6 +1,5 @@
-// Where routers stand on the map. The same network always looks the same:
-// positions depend on names and links alone, never on chance or on loads.
-import type { Graph } from "./topology";
+// Positions of routers on the map. The same network always looks the same:
+// positions depend on routers and links alone, never on chance or on loads.
 
 export interface Point {
   x: number;
@@ -16,15 +15,27 @@ export interface Box {
 
 const rounds = 300;
 
+/** The parts of a graph that positions depend on. */
+export interface Shape {
+  routers: readonly { id: string }[];
+  edges: readonly { a: string; b: string }[];
+}
+
+export const sameShape = (x: Shape, y: Shape) =>
+  same(x.routers, y.routers, (p, q) => p.id === q.id) && same(x.edges, y.edges, (p, q) => p.a === q.a && p.b === q.b);
+
+const same = <T>(x: readonly T[], y: readonly T[], equal: (p: T, q: T) => boolean) =>
+  x.length === y.length && x.every((p, i) => equal(p, y[i] as T));
+
 /** Positions by router id, filling the box. */
-export function layout(graph: Graph, box: Box): Map<string, Point> {
-  const ids = graph.routers.map((r) => r.id);
+export function layout(shape: Shape, box: Box): Map<string, Point> {
+  const ids = shape.routers.map((r) => r.id);
   const points = circle(ids.length);
-  if (ids.length > 3) relax(points, indexEdges(graph, ids));
+  if (ids.length > 3) relax(points, indexEdges(shape, ids));
   return new Map(stretch(points, box).map((p, i) => [ids[i] as string, p]));
 }
 
-/** Even places on a circle, the first on top; two stand side by side. */
+/** Evenly around a circle, the first on top; two stand side by side. */
 function circle(n: number): Point[] {
   const turn = n === 2 ? Math.PI : -Math.PI / 2;
   return Array.from({ length: n }, (_, i) => {
@@ -33,10 +44,10 @@ function circle(n: number): Point[] {
   });
 }
 
-function indexEdges(graph: Graph, ids: readonly string[]): [number, number][] {
+function indexEdges(shape: Shape, ids: readonly string[]): [number, number][] {
   const index = new Map(ids.map((id, i) => [id, i]));
   const pairs: [number, number][] = [];
-  for (const e of graph.edges) {
+  for (const e of shape.edges) {
     const a = index.get(e.a);
     const b = index.get(e.b);
     if (a !== undefined && b !== undefined && a !== b) pairs.push([a, b]);

@@ -87,7 +87,7 @@ function slowest(graph: ReturnType<typeof graphOf>, from: string, to: string, se
   if (from === to) return 0;
   let best = Infinity;
   for (const e of graph.edges) {
-    for (const l of e.lanes) {
+    for (const l of e.directions) {
       if (!e.up || l.from !== from || seen.includes(l.to)) continue;
       best = Math.min(best, l.metric + slowest(graph, l.to, to, [...seen, from]));
     }
@@ -112,8 +112,8 @@ test("shortestPath costs what trying every path finds", () => {
     const to = loopback(graph.routers.length - 1);
     const path = shortestPath(graph, from, to);
     const cost = path?.slice(1).reduce((sum, id, i) => {
-      const lanes = graph.edges.filter((e) => e.up).flatMap((e) => e.lanes);
-      return sum + Math.min(...lanes.filter((l) => l.from === path[i] && l.to === id).map((l) => l.metric));
+      const directions = graph.edges.filter((e) => e.up).flatMap((e) => e.directions);
+      return sum + Math.min(...directions.filter((l) => l.from === path[i] && l.to === id).map((l) => l.metric));
     }, 0);
     expect(cost ?? Infinity, words.join(" ")).toBe(slowest(graph, from, to));
   }

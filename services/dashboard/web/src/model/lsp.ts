@@ -8,11 +8,11 @@ export interface LspOverlay {
   name: string;
   router: string;
   change: string;
-  /** active: routers forward over it. planned: they would, once approved. */
+  /** active: routers forward over it. planned: they will once the change set is approved. */
   status: "active" | "planned";
   /** Router ids from head to tail. */
   path: string[];
-  /** The topology has no way along these hops: the LSP cannot be up. */
+  /** The topology has no path along these hops, so that the LSP cannot be up. */
   broken: boolean;
   pairs: string[];
   queue: string;
@@ -29,8 +29,8 @@ const newestFirst = (changes: readonly ChangeSet[]) =>
   );
 
 /**
- * A plan is all that a router holds on behalf of Millrace, so the newest one
- * applied to a router replaces those before it, also where it holds no LSP.
+ * A plan is all config of Millrace on a router, so that the newest one applied
+ * replaces those before it, also where it has no LSP.
  */
 function plansInForce(changes: readonly ChangeSet[]): [string, RouterPlan][] {
   const plans = new Map<string, [string, RouterPlan]>();
@@ -97,12 +97,12 @@ export function shortestPath(graph: Graph, from: string, to: string): string[] |
     open.delete(here);
     for (const edge of graph.edges) {
       if (!edge.up) continue;
-      for (const lane of edge.lanes) {
-        const total = (cost.get(here) ?? 0) + lane.metric;
-        if (lane.from !== here || total >= (cost.get(lane.to) ?? Infinity)) continue;
-        cost.set(lane.to, total);
-        previous.set(lane.to, here);
-        open.add(lane.to);
+      for (const direction of edge.directions) {
+        const total = (cost.get(here) ?? 0) + direction.metric;
+        if (direction.from !== here || total >= (cost.get(direction.to) ?? Infinity)) continue;
+        cost.set(direction.to, total);
+        previous.set(direction.to, here);
+        open.add(direction.to);
       }
     }
   }

@@ -65,7 +65,7 @@ test("rows are read with what they need, and what they do not is left alone", ()
     ["never run", "not measured", "±10 % or ±2", "", "–"],
   ]);
   expect(rows[1]?.lab).toEqual({ value: 0.5, hint: "i2vfc, 1:10" });
-  expect(rows[3]?.flag).toBe("axis without unit");
+  expect(rows[3]?.caveat).toBe("axis without unit");
 });
 
 test("only plots beside the results are shown", () => {

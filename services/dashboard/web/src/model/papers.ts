@@ -1,5 +1,5 @@
-// The scoreboard of `millrace papers`, read tolerantly: what a newer run writes
-// beside what is known here is left alone.
+// The scoreboard of `millrace papers`. Fields that this page does not know are
+// ignored, so that it also reads the results of a newer version.
 
 export type Outcome = "within" | "outside" | "not measured";
 
@@ -8,7 +8,7 @@ export const outcomes: readonly Outcome[] = ["within", "outside", "not measured"
 export interface ScoreRow {
   experiment: string;
   key: string;
-  /** Where the paper has it, and what it is. */
+  /** Table or figure of the paper, and the quantity. */
   item: string;
   what: string;
   unit: string;
@@ -19,10 +19,12 @@ export interface ScoreRow {
   error: number | undefined;
   tolerance: string;
   outcome: Outcome;
-  /** Why the tolerance, what is wrong with the number itself, why it did not come out. */
-  why: string;
-  flag: string;
-  note: string;
+  /** Why the tolerance is what it is. */
+  rationale: string;
+  /** What is wrong or missing with the paper's number itself. */
+  caveat: string;
+  /** Why the results differ. */
+  explanation: string;
 }
 
 export interface ScoreExperiment {
@@ -89,9 +91,9 @@ function readRow(experiment: string, v: Fields): ScoreRow {
     error: missing || op !== "" ? undefined : number(v.error),
     tolerance: toleranceText(op, number(v.relative) ?? 0, number(v.absolute) ?? 0),
     outcome: missing ? "not measured" : v.within === true ? "within" : "outside",
-    why: text(v.why),
-    flag: text(v.flag),
-    note: text(v.note),
+    rationale: text(v.why),
+    caveat: text(v.flag),
+    explanation: text(v.note),
   };
 }
 

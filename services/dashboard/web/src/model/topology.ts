@@ -2,18 +2,18 @@
 // their loads, made from the link-state snapshot, telemetry streams and counters.
 import type { Device } from "../gen/millrace/telemetry/v1/telemetry_pb";
 import type { Link, Node, TopologySnapshot } from "../gen/millrace/topology/v1/topology_pb";
-import { bookKey, type CounterBook, currentRate, queuesOf, rates } from "./counters";
+import { type CounterSeries, currentRate, queuesOf, rates, seriesKey } from "./counters";
 import { type BitsPerSecond, bitsPerSecond, type Millis, type Share, share } from "./units";
 
-/** dark: its telemetry stream is down, so nothing is known of it. foreign: not in the inventory. */
-export type RouterState = "up" | "dark" | "foreign";
+/** unreachable: managed, but without telemetry or not in the link-state database. unmanaged: not in the inventory. */
+export type RouterState = "up" | "unreachable" | "unmanaged";
 
 export interface Router {
   /** OSPF router id, or the name where the link-state database has none. */
   id: string;
   name: string;
   state: RouterState;
-  /** Why it is dark. */
+  /** Why it is unreachable. */
   error: string;
   loopback: string;
   sidLabel: number;
@@ -25,8 +25,8 @@ export interface QueueLoad {
   rate: BitsPerSecond | undefined;
 }
 
-/** One direction of a link. */
-export interface Lane {
+/** One direction of a link, from the router that sends. */
+export interface Direction {
   id: string;
   from: string;
   to: string;
@@ -40,12 +40,12 @@ export interface Lane {
   queues: QueueLoad[];
 }
 
-/** An adjacency: one lane, or two that go opposite ways. A single lane carries nothing (OSPF uses no one-way link). */
+/** An adjacency with both its directions. With one alone it is down: OSPF uses no unidirectional link. */
 export interface Edge {
   id: string;
   a: string;
   b: string;
-  lanes: Lane[];
+  directions: Direction[];
   up: boolean;
 }
 
@@ -64,19 +64,22 @@ export function loadLevel(load: Share | undefined): LoadLevel {
 export function buildGraph(
   snapshot: TopologySnapshot | undefined,
   devices: readonly Device[],
-  book: CounterBook,
+  series: CounterSeries,
   now: Millis,
 ): Graph {
+  const links = snapshot?.links ?? [];
+  const directions = links.map((l) => directionOf(l, snapshot?.nodes ?? [], series, now));
+  return { routers: routersOf(snapshot, devices), edges: pairDirections(links, directions) };
+}
+
+/** The routers of the link-state database and those of the inventory, by name. */
+export function routersOf(snapshot: TopologySnapshot | undefined, devices: readonly Device[]): Router[] {
   const byName = new Map(devices.map((d) => [d.name, d]));
   const nodes = snapshot?.nodes ?? [];
-  const routers = nodes.map((n) => routerOf(n, byName.get(n.name)));
   const seen = new Set(nodes.map((n) => n.name));
-  for (const d of devices) {
-    if (!seen.has(d.name)) routers.push(lostRouter(d));
-  }
-  routers.sort((x, y) => x.name.localeCompare(y.name, "en", { numeric: true }));
-  const lanes = (snapshot?.links ?? []).map((l) => laneOf(l, nodes, book, now));
-  return { routers, edges: pairLanes(snapshot?.links ?? [], lanes) };
+  const missing = devices.filter((d) => !seen.has(d.name));
+  const routers = [...nodes.map((n) => routerOf(n, byName.get(n.name))), ...missing.map(missingRouter)];
+  return routers.sort((x, y) => x.name.localeCompare(y.name, "en", { numeric: true }));
 }
 
 function routerOf(n: Node, device: Device | undefined): Router {
@@ -86,33 +89,33 @@ function routerOf(n: Node, device: Device | undefined): Router {
     sidLabel: n.sidLabel,
     prefixes: n.prefixes,
   };
-  if (!n.name) return { ...common, name: n.routerId, state: "foreign", error: "" };
+  if (!n.name) return { ...common, name: n.routerId, state: "unmanaged", error: "" };
   if (device && !device.connected)
-    return { ...common, name: n.name, state: "dark", error: device.error || "telemetry stream is down" };
+    return { ...common, name: n.name, state: "unreachable", error: device.error || "telemetry stream is down" };
   return { ...common, name: n.name, state: "up", error: "" };
 }
 
-/** A managed router that the link-state database does not hold (any more). */
-function lostRouter(d: Device): Router {
+/** A managed router that is not in the link-state database. */
+function missingRouter(d: Device): Router {
   const error = d.connected ? "not in the link-state database" : d.error || "telemetry stream is down";
-  return { id: d.name, name: d.name, state: "dark", error, loopback: "", sidLabel: 0, prefixes: [] };
+  return { id: d.name, name: d.name, state: "unreachable", error, loopback: "", sidLabel: 0, prefixes: [] };
 }
 
 /** 10.255.0.1/32 and 10.255.0.1 are the same loopback. */
 export const plainAddress = (prefix: string) => prefix.replace(/\/(32|128)$/, "");
 
-function laneOf(l: Link, nodes: readonly Node[], book: CounterBook, now: Millis): Lane {
+function directionOf(l: Link, nodes: readonly Node[], series: CounterSeries, now: Millis): Direction {
   const local = nodes.find((n) => n.routerId === l.localRouterId);
   const device = local?.name ?? "";
   const speed = local?.interfaces.find((i) => i.name === l.localInterface)?.speed ?? 0n;
   const capacity = bitsPerSecond(Number(l.maxBandwidth || speed));
   const of = (rate: BitsPerSecond | undefined) =>
     rate === undefined || capacity === 0 ? undefined : share(rate / capacity);
-  const samples = book.get(bookKey(device, { port: l.localInterface, leaf: "octets" })) ?? [];
+  const samples = series.get(seriesKey(device, { port: l.localInterface, leaf: "octets" })) ?? [];
   const rate = currentRate(samples, now);
-  const queues = queuesOf(book, device, l.localInterface).map((queue) => ({
+  const queues = queuesOf(series, device, l.localInterface).map((queue) => ({
     name: queue,
-    rate: currentRate(book.get(bookKey(device, { port: l.localInterface, queue, leaf: "octets" })) ?? [], now),
+    rate: currentRate(series.get(seriesKey(device, { port: l.localInterface, queue, leaf: "octets" })) ?? [], now),
   }));
   return {
     id: l.id,
@@ -128,8 +131,8 @@ function laneOf(l: Link, nodes: readonly Node[], book: CounterBook, now: Millis)
   };
 }
 
-/** Joins the two directions of each adjacency by their addresses. */
-function pairLanes(links: readonly Link[], lanes: readonly Lane[]): Edge[] {
+/** Pairs the two directions of each adjacency by their addresses. */
+function pairDirections(links: readonly Link[], directions: readonly Direction[]): Edge[] {
   const used = new Set<number>();
   const edges: Edge[] = [];
   links.forEach((l, i) => {
@@ -137,9 +140,9 @@ function pairLanes(links: readonly Link[], lanes: readonly Lane[]): Edge[] {
     used.add(i);
     const back = links.findIndex((m, j) => !used.has(j) && opposite(l, m));
     if (back >= 0) used.add(back);
-    const lane = lanes[i] as Lane;
-    const both = back >= 0 ? [lane, lanes[back] as Lane] : [lane];
-    edges.push({ id: l.id, a: lane.from, b: lane.to, lanes: both, up: both.length === 2 });
+    const direction = directions[i] as Direction;
+    const both = back >= 0 ? [direction, directions[back] as Direction] : [direction];
+    edges.push({ id: l.id, a: direction.from, b: direction.to, directions: both, up: both.length === 2 });
   });
   return edges;
 }
@@ -149,19 +152,19 @@ function opposite(l: Link, m: Link): boolean {
   return !l.remoteAddress || !m.localAddress || l.remoteAddress === m.localAddress;
 }
 
-/** Lanes the IGP would use, busiest first. */
-export function busiest(graph: Graph): Lane[] {
+/** All link directions, highest load first. */
+export function busiest(graph: Graph): Direction[] {
   return graph.edges
-    .flatMap((e) => e.lanes)
+    .flatMap((e) => e.directions)
     .sort((x, y) => (y.load ?? -1) - (x.load ?? -1) || x.id.localeCompare(y.id));
 }
 
-/** One line for people who cannot see the map. */
+/** The map in one line, for screen readers. */
 export function describeGraph(graph: Graph): string {
-  const dark = graph.routers.filter((r) => r.state === "dark");
+  const unreachable = graph.routers.filter((r) => r.state === "unreachable");
   const down = graph.edges.filter((e) => !e.up);
   const parts = [`${graph.routers.length} routers, ${graph.edges.length} links`];
-  if (dark.length) parts.push(`no telemetry from ${dark.map((r) => r.name).join(", ")}`);
+  if (unreachable.length) parts.push(`unreachable: ${unreachable.map((r) => r.name).join(", ")}`);
   if (down.length) parts.push(`${down.length} links down`);
   return `${parts.join("; ")}.`;
 }

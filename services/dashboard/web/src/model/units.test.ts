@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { bitsPerSecond, formatAgo, formatBytes, formatRate, formatShare, formatSpan, millis, share } from "./units";
+import {
+  bitsPerSecond,
+  formatAgo,
+  formatBytes,
+  formatRate,
+  formatShare,
+  formatSpan,
+  formatUntil,
+  millis,
+  share,
+} from "./units";
 
 test.each([
   [0, "0 bit/s"],
@@ -34,4 +44,9 @@ test.each([
 test("ages keep one unit", () => {
   expect(formatAgo(millis(0), millis(3_700_000))).toBe("1 h ago");
   expect(formatAgo(millis(0), millis(900))).toBe("now");
+});
+
+test("times to come keep one unit too", () => {
+  expect(formatUntil(millis(3_700_000), millis(0))).toBe("in 1 h");
+  expect(formatUntil(millis(0), millis(1))).toBe("now");
 });

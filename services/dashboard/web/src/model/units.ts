@@ -56,8 +56,13 @@ export function formatSpan(ms: number): string {
   return rest > 0 && next ? `${whole} ${name} ${rest} ${next[0]}` : `${whole} ${name}`;
 }
 
+/** A length of time in its leading unit. */
+const coarse = (ms: number) => formatSpan(ms).replace(/^(\d+ \w+) .*/, "$1");
+
 /** How long ago, coarse enough not to flicker. */
 export function formatAgo(then: Millis, now: Millis): string {
-  const ms = now - then;
-  return ms < 5000 ? "now" : `${formatSpan(ms).replace(/^(\d+ \w+) .*/, "$1")} ago`;
+  return now - then < 5000 ? "now" : `${coarse(now - then)} ago`;
 }
+
+/** How long until then. */
+export const formatUntil = (then: Millis, now: Millis) => (then > now ? `in ${coarse(then - now)}` : "now");

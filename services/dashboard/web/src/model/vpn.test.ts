@@ -6,7 +6,7 @@ import { type Flow, FlowSchema, PeSchema, WeightsResponseSchema } from "../gen/m
 import {
   addSeries,
   drawn,
-  emptyVpnBook,
+  emptyVpnSeries,
   flowKey,
   found,
   mostLines,
@@ -45,34 +45,37 @@ const flow = (vpn: string, throughput: number, part: Partial<Flow> = {}) =>
   create(FlowSchema, { vpn, ingress: "a", egress: "b", throughput, phase: "avoiding", ...part } as Flow);
 
 test("answers that overlap are one history, in the order of time", () => {
-  let book = addSeries(emptyVpnBook, answer({ "red a b": { 2: 20, 1: 10 } }, { 1: 0.9, 2: 0.8 }));
-  book = addSeries(book, answer({ "red a b": { 2: 21, 3: 30 }, "blue a b": { 3: 5 } }, { 3: 1 }));
-  expect(book.flows.get("red a b")?.map((r) => [r.time - t0, r.throughput, r.share])).toEqual([
+  let series = addSeries(emptyVpnSeries, answer({ "red a b": { 2: 20, 1: 10 } }, { 1: 0.9, 2: 0.8 }));
+  series = addSeries(series, answer({ "red a b": { 2: 21, 3: 30 }, "blue a b": { 3: 5 } }, { 3: 1 }));
+  expect(series.flows.get("red a b")?.map((r) => [r.time - t0, r.throughput, r.share])).toEqual([
     [1000, 10, 5],
     [2000, 21, 10.5],
     [3000, 30, 15],
   ]);
-  expect(book.fairness.map((r) => r.fairness)).toEqual([0.9, 0.8, 1]);
-  expect(newestOf(book)).toBe(t0 + 3000);
-  expect(newestOf(emptyVpnBook)).toBeUndefined();
+  expect(series.fairness.map((r) => r.fairness)).toEqual([0.9, 0.8, 1]);
+  expect(newestOf(series)).toBe(t0 + 3000);
+  expect(newestOf(emptyVpnSeries)).toBeUndefined();
 });
 
 test("what is older than the window is forgotten", () => {
-  const book = addSeries(
-    addSeries(emptyVpnBook, answer({ "red a b": { 0: 1 } })),
+  const series = addSeries(
+    addSeries(emptyVpnSeries, answer({ "red a b": { 0: 1 } })),
     answer({ "red a b": { [vpnSpan / 1000 + 1]: 2 } }),
   );
-  expect(book.flows.get("red a b")?.map((r) => r.throughput)).toEqual([2]);
+  expect(series.flows.get("red a b")?.map((r) => r.throughput)).toEqual([2]);
 });
 
 test("drawn are those that send most, in an order that stands still", () => {
   const many = Array.from({ length: 12 }, (_, i) => flow(`vpn${i + 1}`, 100 - i));
-  const book = addSeries(emptyVpnBook, answer(Object.fromEntries(many.map((f) => [flowKey(f), { 1: f.throughput }]))));
+  const series = addSeries(
+    emptyVpnSeries,
+    answer(Object.fromEntries(many.map((f) => [flowKey(f), { 1: f.throughput }]))),
+  );
   const names = (list: Flow[]) => list.map((f) => f.vpn);
-  expect(names(drawn(many, book, undefined))).toEqual(many.slice(0, mostLines).map((f) => f.vpn));
-  expect(names(drawn([...many].reverse(), book, undefined))).toEqual(many.slice(0, mostLines).map((f) => f.vpn));
-  expect(names(drawn(many, book, "vpn12"))).toEqual(["vpn12"]);
-  expect(drawn(many, emptyVpnBook, undefined)).toEqual([]);
+  expect(names(drawn(many, series, undefined))).toEqual(many.slice(0, mostLines).map((f) => f.vpn));
+  expect(names(drawn([...many].reverse(), series, undefined))).toEqual(many.slice(0, mostLines).map((f) => f.vpn));
+  expect(names(drawn(many, series, "vpn12"))).toEqual(["vpn12"]);
+  expect(drawn(many, emptyVpnSeries, undefined)).toEqual([]);
 });
 
 test("a search finds VPNs, PEs and states", () => {
@@ -89,11 +92,11 @@ test("a search finds VPNs, PEs and states", () => {
 });
 
 test.each([
-  ["no answer", { connected: false, current: true }, true],
-  ["has it", { connected: true, current: true }, true],
-  ["being told", { connected: true }, true],
+  ["unreachable", { connected: false, current: true }, true],
+  ["up to date", { connected: true, current: true }, true],
+  ["updating", { connected: true }, true],
   ["refused", { connected: true, error: "disk full" }, true],
-  ["answers", { connected: true }, false],
+  ["connected", { connected: true }, false],
 ])("a PE %s", (want, pe, inForce) => {
   expect(peState(create(PeSchema, pe), inForce).text).toBe(want);
 });

@@ -1,15 +1,15 @@
-// VPN flows over time, as the page keeps and names them.
+// VPN flows over time, and the states of flows and PEs in words.
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { VpnSeriesResponse } from "../gen/millrace/flow/v1/flow_pb";
 import type { Flow, Pe, Weight, WeightsResponse } from "../gen/millrace/vpn/v1/vpn_pb";
 import type { Tone } from "./changes";
 import { type Millis, millis } from "./units";
 
-/** How far back the page shows. */
+/** How far back the charts go. */
 export const vpnSpan = 300_000;
-/** How many lines can be told apart. */
+/** How many lines a reader can tell apart. */
 export const mostLines = 8;
-/** How many flows the page asks for; of more, those that send most. */
+/** How many flows the page loads; of more, those with the highest rates. */
 export const mostRows = 500;
 
 /** One VPN flow at one time; rates in bit/s. */
@@ -26,13 +26,13 @@ export interface FairnessReading {
   active: number;
 }
 
-export interface VpnBook {
+export interface VpnSeries {
   /** By flowKey. */
   flows: ReadonlyMap<string, readonly VpnReading[]>;
   fairness: readonly FairnessReading[];
 }
 
-export const emptyVpnBook: VpnBook = { flows: new Map(), fairness: [] };
+export const emptyVpnSeries: VpnSeries = { flows: new Map(), fairness: [] };
 
 interface FlowName {
   vpn: string;
@@ -52,8 +52,8 @@ export function merge<T extends { time: Millis }>(known: readonly T[], fresh: re
   return newest ? all.filter((r) => r.time >= newest.time - vpnSpan) : [];
 }
 
-export function addSeries(book: VpnBook, answer: VpnSeriesResponse): VpnBook {
-  const flows = new Map(book.flows);
+export function addSeries(series: VpnSeries, answer: VpnSeriesResponse): VpnSeries {
+  const flows = new Map(series.flows);
   for (const s of answer.flows) {
     const fresh = s.points.flatMap((p) =>
       p.time ? [{ time: millis(timestampMs(p.time)), throughput: p.throughput, share: p.fairShare }] : [],
@@ -63,27 +63,27 @@ export function addSeries(book: VpnBook, answer: VpnSeriesResponse): VpnBook {
   const fresh = answer.fairness.flatMap((p) =>
     p.time ? [{ time: millis(timestampMs(p.time)), fairness: p.fairness, jain: p.jain, active: p.active }] : [],
   );
-  return { flows, fairness: merge(book.fairness, fresh) };
+  return { flows, fairness: merge(series.fairness, fresh) };
 }
 
-/** Time of the newest reading of all, to ask only for what is newer. */
-export function newestOf(book: VpnBook): Millis | undefined {
-  return book.fairness.at(-1)?.time;
+/** Time of the newest reading; later requests begin there. */
+export function newestOf(series: VpnSeries): Millis | undefined {
+  return series.fairness.at(-1)?.time;
 }
 
 /**
- * The flows to draw: those of the selected VPN, else those that send most now,
- * in an order that does not change with what they send.
+ * The flows to draw: those of the selected VPN, else those with the highest
+ * rates, in an order that does not depend on the rates.
  */
-export function drawn(flows: readonly Flow[], book: VpnBook, selected: string | undefined): Flow[] {
-  const known = flows.filter((f) => book.flows.has(flowKey(f)) && (!selected || f.vpn === selected));
+export function drawn(flows: readonly Flow[], series: VpnSeries, selected: string | undefined): Flow[] {
+  const known = flows.filter((f) => series.flows.has(flowKey(f)) && (!selected || f.vpn === selected));
   const most = [...known].sort((a, b) => b.throughput - a.throughput || compare(a, b)).slice(0, mostLines);
   return most.sort(compare);
 }
 
 const compare = (a: Flow, b: Flow) => flowKey(a).localeCompare(flowKey(b), "en", { numeric: true });
 
-/** Rows of the table that hold all words of a search. */
+/** Flows that match all words of a search. */
 export function found(flows: readonly Flow[], search: string): Flow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return flows
@@ -96,17 +96,17 @@ export function found(flows: readonly Flow[], search: string): Flow[] {
 
 export const pairText = (f: Flow) => `${f.ingressPe || f.ingress} → ${f.egressPe || f.egress}`;
 
-/** The far PE does not answer: nothing shapes the flow. */
+/** The remote PE sends no feedback, so that the flow is not shaped. */
 export const uncontrolled = (f: Flow) => f.phase === "unanswered";
 
 export const phaseText = (f: Flow) => (uncontrolled(f) ? "uncontrolled" : f.phase);
 
-/** How far a PE is, in a word. */
+/** Whether a PE is reachable and has the weights in force. */
 export function peState(p: Pe, inForce: boolean): { text: string; tone: Tone } {
-  if (!p.connected) return { text: "no answer", tone: "bad" };
-  if (!inForce) return { text: "answers", tone: "good" };
-  if (p.current) return { text: "has it", tone: "good" };
-  return p.error ? { text: "refused", tone: "bad" } : { text: "being told", tone: "busy" };
+  if (!p.connected) return { text: "unreachable", tone: "bad" };
+  if (!inForce) return { text: "connected", tone: "good" };
+  if (p.current) return { text: "up to date", tone: "good" };
+  return p.error ? { text: "refused", tone: "bad" } : { text: "updating", tone: "busy" };
 }
 
 /** A weight, short enough for a table. */

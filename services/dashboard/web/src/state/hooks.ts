@@ -1,4 +1,5 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { buildGraph, type Graph } from "../model/topology";
 import { type Millis, millis } from "../model/units";
 import { formatUrlState, parseUrlState, type UrlState } from "../model/urlState";
 import type { Stream } from "./eventStream";
@@ -17,7 +18,7 @@ export function useResource<T>(resource: Resource<T>): Known<T> {
   return useSyncExternalStore(resource.subscribe, resource.get);
 }
 
-/** A resource that is asked for only while somebody looks at it. */
+/** A resource that is polled only while a component shows it. */
 export function useLive<T>(resource: Resource<T>): Known<T> {
   useEffect(() => resource.start(), [resource]);
   return useResource(resource);
@@ -28,14 +29,33 @@ export function useStream(): Stream {
   return useSyncExternalStore(events.subscribe, events.get);
 }
 
-/** The time, moving once a second. */
-export function useNow(): Millis {
-  const [now, setNow] = useState(() => millis(Date.now()));
-  useEffect(() => {
-    const timer = setInterval(() => setNow(millis(Date.now())), 1000);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
+/** Something derived from the time; the component renders again only when it changes. */
+export function useTime<T extends string | number>(derive: (now: Millis) => T): T {
+  const { clock } = useStore();
+  return useSyncExternalStore(clock.subscribe, () => derive(clock.now()));
+}
+
+/** How exactly the map knows the time: it decides only when a load is too old to show. */
+const graphStep = 5000;
+
+export function useGraph(): Graph {
+  const { network } = useStore();
+  const topology = useResource(network.topology).data;
+  const devices = useResource(network.devices).data;
+  const counters = useResource(network.counters).data;
+  const now = useTime((t) => millis(t - (t % graphStep)));
+  return useMemo(
+    () => buildGraph(topology, devices ?? [], counters ?? new Map(), now),
+    [topology, devices, counters, now],
+  );
+}
+
+/** The value of an earlier render as long as an equal one is given, so that what depends on it is not computed again. */
+export function useEqual<T>(value: T, equal: (a: T, b: T) => boolean): T {
+  const [kept, keep] = useState(value);
+  if (kept === value || equal(kept, value)) return kept;
+  keep(value);
+  return value;
 }
 
 const onUrl = (listener: () => void) => {
@@ -43,7 +63,7 @@ const onUrl = (listener: () => void) => {
   return () => window.removeEventListener("popstate", listener);
 };
 
-/** What is selected lives in the address bar alone, so that back, reload and sent links just work. */
+/** The selection is kept in the address alone, so that back, reload and sent links work. */
 export function useUrlState(): [UrlState, (part: Partial<UrlState>) => void] {
   const search = useSyncExternalStore(onUrl, () => location.search);
   const state = useMemo(() => parseUrlState(search), [search]);

@@ -89,3 +89,32 @@ test("after stop nothing is asked or told any more", async () => {
   await vi.advanceTimersByTimeAsync(5000);
   expect([s.asked.length, r.get().error]).toEqual([1, undefined]);
 });
+
+test("of two users, the first to leave does not stop the other's polling", async () => {
+  const s = server();
+  const r = new Resource(s.load, () => 1000);
+  const first = r.start();
+  const second = r.start();
+  expect(s.asked.length).toBe(1);
+  first();
+  s.last().resolve("one");
+  await settle();
+  await vi.advanceTimersByTimeAsync(1000);
+  expect([r.polling, r.get().data, s.asked.length]).toEqual([true, "one", 2]);
+  second();
+  s.last().resolve("two");
+  await vi.advanceTimersByTimeAsync(5000);
+  expect([r.polling, s.asked.length]).toEqual([false, 2]);
+});
+
+test("a user that leaves twice counts once", async () => {
+  const s = server();
+  const r = new Resource(s.load, () => 1000);
+  const first = r.start();
+  const second = r.start();
+  first();
+  first();
+  expect(r.polling).toBe(true);
+  second();
+  expect(r.polling).toBe(false);
+});

@@ -1,9 +1,9 @@
 import { errorText } from "../api/errors";
 
-/** What is known of something on the server, and how well. */
+/** The last good answer of the server, and whether newer ones failed. */
 export interface Known<T> {
   data: T | undefined;
-  /** Why the last attempt failed; the data is then that of the last good one. */
+  /** Why the last request failed; the data is then that of the last good one. */
   error: string | undefined;
   /** Time of the last good answer, ms since the epoch. */
   at: number | undefined;
@@ -12,28 +12,30 @@ export interface Known<T> {
 type Timer = ReturnType<typeof setTimeout>;
 
 /**
- * Asks the server again and again, and remembers the last good answer. Nothing
- * is asked while the page is hidden.
+ * Polls the server while it has at least one user, and keeps the last good
+ * answer. A hidden page sends no requests.
  */
 export class Resource<T> {
   #known: Known<T> = { data: undefined, error: undefined, at: undefined };
   #listeners = new Set<() => void>();
   #timer: Timer | undefined;
-  #running = false;
+  #users = 0;
+  /** Ends the requests of this round of polling. */
+  #abort = new AbortController();
+  #inFlight = false;
   #again = false;
-  #stopped = true;
 
   constructor(
     private readonly load: (signal: AbortSignal) => Promise<T>,
-    /** Milliseconds until the next question, told from the last answer. */
+    /** Milliseconds until the next request, given the last answer. */
     private readonly every: (data: T | undefined) => number,
   ) {}
 
   get = () => this.#known;
 
-  /** Whether it asks by itself. */
-  get running(): boolean {
-    return !this.#stopped;
+  /** Whether it sends requests without being called. */
+  get polling(): boolean {
+    return this.#users > 0;
   }
 
   subscribe = (listener: () => void) => {
@@ -41,51 +43,57 @@ export class Resource<T> {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Starts asking; what it returns stops it. */
+  /** Adds a user, and returns what removes it. Polling begins with the first user and ends with the last. */
   start(): () => void {
-    this.#stopped = false;
-    const abort = new AbortController();
-    this.#signal = abort.signal;
-    void this.refresh();
+    if (this.#users++ === 0) this.#begin();
+    let using = true;
     return () => {
-      this.#stopped = true;
-      clearTimeout(this.#timer);
-      abort.abort();
+      if (!using) return;
+      using = false;
+      if (--this.#users === 0) this.#end();
     };
   }
 
-  #signal = new AbortController().signal;
+  #begin() {
+    this.#abort = new AbortController();
+    void this.refresh();
+  }
 
-  /** Asks now; a question under way is followed by another, so that the answer is newer than the call. */
+  #end() {
+    clearTimeout(this.#timer);
+    this.#abort.abort();
+  }
+
+  /** Sends a request now; one in flight is followed by another, so that the answer is newer than the call. */
   async refresh(): Promise<void> {
-    if (this.#running) {
+    if (this.#inFlight) {
       this.#again = true;
       return;
     }
     clearTimeout(this.#timer);
-    this.#running = true;
+    this.#inFlight = true;
     do {
       this.#again = false;
-      await this.#ask();
-    } while (this.#again && !this.#stopped);
-    this.#running = false;
+      await this.#request();
+    } while (this.#again && this.polling);
+    this.#inFlight = false;
     this.#schedule();
   }
 
-  async #ask() {
+  async #request() {
     if (typeof document !== "undefined" && document.hidden) return;
-    const started = this.#signal;
+    const { signal } = this.#abort;
     try {
-      const data = await this.load(AbortSignal.any([started, AbortSignal.timeout(15_000)]));
+      const data = await this.load(AbortSignal.any([signal, AbortSignal.timeout(15_000)]));
       this.#set({ data, error: undefined, at: Date.now() });
     } catch (reason) {
-      // Who stopped it, and perhaps started it again since, is not told of the question that was broken off.
-      if (!started.aborted) this.#set({ ...this.#known, error: errorText(reason) });
+      // The error of a request that was aborted on purpose is no news.
+      if (!signal.aborted) this.#set({ ...this.#known, error: errorText(reason) });
     }
   }
 
   #schedule() {
-    if (!this.#stopped) this.#timer = setTimeout(() => void this.refresh(), this.every(this.#known.data));
+    if (this.polling) this.#timer = setTimeout(() => void this.refresh(), this.every(this.#known.data));
   }
 
   #set(known: Known<T>) {
@@ -93,3 +101,9 @@ export class Resource<T> {
     for (const listener of this.#listeners) listener();
   }
 }
+
+/** A polling interval that does not depend on the answer. */
+export const always = (ms: number) => () => ms;
+
+/** What does not depend on the data of a resource. */
+export type Polled = Pick<Resource<never>, "start" | "polling" | "refresh">;

@@ -3,12 +3,12 @@ import type { Api } from "../api/clients";
 import type { TelemetrySeries } from "../gen/millrace/flow/v1/flow_pb";
 import {
   appendSamples,
-  bookKey,
-  type CounterBook,
+  type CounterSeries,
   counterName,
   historySpan,
   newestOf,
   type Sample,
+  seriesKey,
 } from "../model/counters";
 import { millis } from "../model/units";
 
@@ -20,37 +20,37 @@ const late = 15_000;
 
 /** Keeps the counters of all routers, and asks only for what is newer than what it has. */
 export class CounterReader {
-  #book: CounterBook = new Map();
+  #series: CounterSeries = new Map();
 
   constructor(private readonly api: Pick<Api["store"], "telemetry">) {}
 
-  async read(signal: AbortSignal): Promise<CounterBook> {
+  async read(signal: AbortSignal): Promise<CounterSeries> {
     const now = Date.now();
-    const newest = newestOf(this.#book);
+    const newest = newestOf(this.#series);
     const from = newest === undefined ? now - historySpan : newest - late;
     // Clocks of routers and of this browser differ: what is a little ahead of us counts too.
     const window = { from: timestampFromMs(from), to: timestampFromMs(now + 60_000) };
     const answers = await Promise.all(
       prefixes.map((pathPrefix) => this.api.telemetry({ pathPrefix, ...window }, { signal })),
     );
-    this.#book = merged(
-      this.#book,
+    this.#series = merged(
+      this.#series,
       answers.flatMap((a) => a.series),
     );
-    return this.#book;
+    return this.#series;
   }
 }
 
-function merged(book: CounterBook, series: readonly TelemetrySeries[]): CounterBook {
-  const out = new Map(book);
-  for (const s of series) {
+function merged(known: CounterSeries, fresh: readonly TelemetrySeries[]): CounterSeries {
+  const out = new Map(known);
+  for (const s of fresh) {
     const name = counterName(s.path);
     if (!name) continue;
-    const key = bookKey(s.device, name);
-    const fresh: Sample[] = s.points.flatMap((p) =>
+    const key = seriesKey(s.device, name);
+    const samples: Sample[] = s.points.flatMap((p) =>
       p.time ? [{ time: millis(timestampMs(p.time)), octets: p.value }] : [],
     );
-    out.set(key, appendSamples(out.get(key) ?? [], fresh));
+    out.set(key, appendSamples(out.get(key) ?? [], samples));
   }
   return out;
 }

@@ -1,40 +1,31 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+// VPN flows, their fairness and their weights; polled only while their page is open.
 import type { Api } from "../api/clients";
-import { addSeries, emptyVpnBook, mostLines, newestOf, type VpnBook, vpnSpan } from "../model/vpn";
+import type { Change, FlowsResponse, WeightsResponse } from "../gen/millrace/vpn/v1/vpn_pb";
+import { mostRows, type VpnSeries } from "../model/vpn";
+import { always, Resource } from "./resource";
+import { VpnReader } from "./vpnReader";
 
-/** Samples do not arrive in the order of their times; some of the last seconds may still be on their way. */
-const late = 5000;
+export interface VpnStore {
+  flows: Resource<FlowsResponse>;
+  /** Rates and fairness of the last minutes. */
+  series: Resource<VpnSeries>;
+  weights: Resource<WeightsResponse>;
+  /** Changes of the weights, newest first. */
+  history: Resource<Change[]>;
+  /** Limits the series to one VPN. */
+  select: (vpn: string | undefined) => void;
+}
 
-/** Keeps VPN flows over time, and asks only for what is newer than what it has. */
-export class VpnReader {
-  #book: VpnBook = emptyVpnBook;
-  #vpn = "";
-
-  constructor(private readonly api: Pick<Api["store"], "vpnSeries">) {}
-
-  /** Another selection begins with another history: what was not drawn was not asked for. */
-  select(vpn: string | undefined): boolean {
-    if ((vpn ?? "") === this.#vpn) return false;
-    this.#vpn = vpn ?? "";
-    this.#book = { ...emptyVpnBook, fairness: this.#book.fairness };
-    return true;
-  }
-
-  async read(signal: AbortSignal): Promise<VpnBook> {
-    const now = Date.now();
-    const vpn = this.#vpn;
-    const newest = this.#book.flows.size === 0 ? undefined : newestOf(this.#book);
-    const answer = await this.api.vpnSeries(
-      {
-        vpn,
-        limit: mostLines,
-        from: timestampFromMs(newest === undefined ? now - vpnSpan : newest - late),
-        // The clock of the control plane may be a little ahead of this browser's.
-        to: timestampFromMs(now + 60_000),
-      },
-      { signal },
-    );
-    if (vpn === this.#vpn) this.#book = addSeries(this.#book, answer);
-    return this.#book;
-  }
+export function createVpn(api: Pick<Api, "store" | "vpn">): VpnStore {
+  const reader = new VpnReader(api.store);
+  const series = new Resource((signal) => reader.read(signal), always(1000));
+  return {
+    series,
+    flows: new Resource((signal) => api.vpn.flows({ limit: mostRows }, { signal }), always(1000)),
+    weights: new Resource((signal) => api.vpn.weights({}, { signal }), always(3000)),
+    history: new Resource(async (signal) => (await api.vpn.history({ limit: 50 }, { signal })).changes, always(10_000)),
+    select: (vpn) => {
+      if (reader.select(vpn) && series.polling) void series.refresh();
+    },
+  };
 }

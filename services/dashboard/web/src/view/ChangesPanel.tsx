@@ -1,21 +1,19 @@
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { awaiting, stateLabel, stateName } from "../model/changes";
-import type { Millis } from "../model/units";
 import { useResource, useStore } from "../state/hooks";
 import { ChangeDetail } from "./ChangeDetail";
 import { Badge, Empty, Panel } from "./Panel";
 import { Ago } from "./time";
 
 interface Props {
-  now: Millis;
   selected: string | undefined;
   onSelect: (id: string | undefined) => void;
   onPair: (id: string) => void;
 }
 
-export function ChangesPanel({ now, selected, onSelect, onPair }: Props) {
+export function ChangesPanel({ selected, onSelect, onPair }: Props) {
   const store = useStore();
-  const changes = useResource(store.changes);
+  const changes = useResource(store.changes.list);
   const list = changes.data ?? [];
   const open = list.find((c) => c.id === selected);
   const waiting = awaiting(list).length;
@@ -25,7 +23,6 @@ export function ChangesPanel({ now, selected, onSelect, onPair }: Props) {
       className={selected ? "changes open" : "changes"}
       testId="changes"
       source={changes}
-      now={now}
       aside={
         waiting > 0 ? (
           <Badge tone="waiting">{waiting} awaiting approval</Badge>
@@ -36,7 +33,7 @@ export function ChangesPanel({ now, selected, onSelect, onPair }: Props) {
     >
       {list.length === 0 ? (
         <Empty title="No change sets yet.">
-          <code>millrace alpha nightly</code> asks for one when the pairs change; nothing reaches a router before you
+          <code>millrace alpha nightly</code> requests one when the alpha pairs change. No router is changed before you
           approve it.
         </Empty>
       ) : (
@@ -45,7 +42,6 @@ export function ChangesPanel({ now, selected, onSelect, onPair }: Props) {
             <ChangeRow
               key={c.id}
               change={c}
-              now={now}
               selected={c.id === selected}
               onSelect={() => onSelect(c.id === selected ? undefined : c.id)}
             />
@@ -55,7 +51,7 @@ export function ChangesPanel({ now, selected, onSelect, onPair }: Props) {
       {open && <ChangeDetail key={open.id} change={open} onPair={onPair} onClose={() => onSelect(undefined)} />}
       {selected && !open && changes.data && (
         <p className="problem" role="status">
-          There is no change set {selected} among the newest {list.length}.{" "}
+          Change set {selected} is not among the newest {list.length}.{" "}
           <button type="button" className="link" onClick={() => onSelect(undefined)}>
             Show the list
           </button>
@@ -67,12 +63,11 @@ export function ChangesPanel({ now, selected, onSelect, onPair }: Props) {
 
 interface RowProps {
   change: ChangeSet;
-  now: Millis;
   selected: boolean;
   onSelect: () => void;
 }
 
-function ChangeRow({ change, now, selected, onSelect }: RowProps) {
+function ChangeRow({ change, selected, onSelect }: RowProps) {
   const label = stateLabel(change.state);
   return (
     <li>
@@ -92,7 +87,7 @@ function ChangeRow({ change, now, selected, onSelect }: RowProps) {
           {change.reason && ` · ${change.reason}`}
         </span>
         <span className="when dim">
-          <Ago at={change.created} now={now} />
+          <Ago at={change.created} />
         </span>
       </button>
     </li>

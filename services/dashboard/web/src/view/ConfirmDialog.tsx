@@ -1,24 +1,16 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
-import type { Action } from "../model/changes";
-import { parseDiff } from "../model/diff";
+import { type Action, actionEffects, actionTitles, diffSizes } from "../model/changes";
 import { useStore } from "../state/hooks";
-import { actionTitles } from "./ChangeDetail";
 
 interface Props {
   action: Action;
   change: ChangeSet;
-  /** Called when the operator is done with it; with an error the service gave after the dialog had closed. */
+  /** Called when the dialog ends; with the service's error if that came after the dialog had closed. */
   onDone: (error?: string) => void;
 }
 
 const nameKey = "millrace.operator";
-
-const explanations: Record<Action, string> = {
-  approve: "The routers are changed at once, with commit-confirm: a router that loses contact goes back by itself.",
-  apply: "The routers are changed at once, with commit-confirm: a router that loses contact goes back by itself.",
-  rollback: "Every router gets back what it held before this change set.",
-};
 
 export function ConfirmDialog({ action, change, onDone }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -30,7 +22,7 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
   const [error, setError] = useState<string>();
   const before = useRef(change.state);
   useEffect(() => dialog.current?.showModal(), []);
-  // The call may last as long as the change does; once its state moves, the detail shows more than we can.
+  // The call may last as long as the change; once the state moves, the page behind the dialog shows the progress.
   const moved = busy && change.state !== before.current;
 
   async function submit(e: FormEvent) {
@@ -38,7 +30,7 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
     localStorage.setItem(nameKey, by.trim());
     setBusy(true);
     setError(undefined);
-    const failure = await store.act(action, change.id, { by: by.trim(), note: note.trim() });
+    const failure = await store.changes.act(action, change.id, { by: by.trim(), note: note.trim() });
     setBusy(false);
     if (failure && dialog.current?.open) setError(failure);
     else onDone(failure);
@@ -55,7 +47,7 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
           {actionTitles[action]}: {change.title || change.id}?
         </h3>
         <p>{summary(change)}</p>
-        <p className="dim">{explanations[action]}</p>
+        <p className="dim">{actionEffects[action]}</p>
         <label>
           Your name
           <input
@@ -95,9 +87,9 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
   );
 }
 
+/** The extent of the change in one line; after a rollback the diff is the reverse. */
 function summary(change: ChangeSet): string {
-  const touched = change.devices.filter((d) => d.diff !== "" || d.units.length > 0);
-  const lines = touched.map((d) => parseDiff(d.diff));
-  const sum = (f: (d: (typeof lines)[number]) => number) => lines.reduce((n, d) => n + f(d), 0);
-  return `${touched.length} routers: ${touched.map((d) => d.device).join(", ")}. ${sum((d) => d.added)} lines added, ${sum((d) => d.removed)} removed.`;
+  const sizes = diffSizes(change);
+  const sum = (part: "added" | "removed") => sizes.reduce((n, d) => n + d[part], 0);
+  return `${sizes.length} routers: ${sizes.map((d) => d.device).join(", ")}. ${sum("added")} lines added, ${sum("removed")} removed.`;
 }

@@ -1,18 +1,20 @@
 import { useState } from "react";
 import type { DeviceChange } from "../gen/millrace/push/v1/push_pb";
-import { checkFailed, deviceLabel, planSentences } from "../model/changes";
+import { deviceLabel } from "../model/changes";
 import { parseDiff } from "../model/diff";
+import { checkFailed, planSentences } from "../model/plan";
 import { nameOfAddress } from "../model/topology";
 import { useResource, useStore } from "../state/hooks";
+import { DiffCounts } from "./DiffCounts";
 import { DiffView } from "./DiffView";
 import { Badge } from "./Panel";
-import { Clock } from "./time";
+import { TimeOfDay } from "./time";
 
-/** One router's part of a change set: what it means, what it changes, how it went. */
+/** One router's part of a change set: the plan in words, its checks, its diff. */
 export function DeviceDetail({ device, open: first }: { device: DeviceChange; open: boolean }) {
   const [open, setOpen] = useState(first);
   const label = deviceLabel(device.state);
-  const snapshot = useResource(useStore().topology).data;
+  const snapshot = useResource(useStore().network.topology).data;
   const diff = parseDiff(device.diff);
   return (
     <details
@@ -24,9 +26,7 @@ export function DeviceDetail({ device, open: first }: { device: DeviceChange; op
       <summary>
         <strong>{device.device}</strong>
         <span className="dim grow">{device.plan?.reasons.join("; ")}</span>
-        <span className="counts">
-          <span className="add">+{diff.added}</span> <span className="del">−{diff.removed}</span>
-        </span>
+        <DiffCounts added={diff.added} removed={diff.removed} />
         <Badge tone={label.tone}>{label.text}</Badge>
       </summary>
       {device.error && <p className="problem">{device.error}</p>}
@@ -48,15 +48,15 @@ export function DeviceDetail({ device, open: first }: { device: DeviceChange; op
       )}
       {device.applied && (
         <p className="dim times">
-          applied <Clock at={device.applied} />
+          applied <TimeOfDay at={device.applied} />
           {device.confirmed ? (
             <>
-              , confirmed <Clock at={device.confirmed} />
+              , confirmed <TimeOfDay at={device.confirmed} />
             </>
           ) : (
             device.rollbackAt && (
               <>
-                , goes back by itself at <Clock at={device.rollbackAt} /> unless confirmed
+                , rolls back automatically at <TimeOfDay at={device.rollbackAt} /> unless confirmed
               </>
             )
           )}

@@ -1,18 +1,19 @@
 import { useState } from "react";
 import { type Diff, type DiffSection, type LineKind, openAtFirst, splitTitle } from "../model/diff";
+import { DiffCounts } from "./DiffCounts";
 
 const signs: Record<LineKind, string> = { add: "+", del: "−", context: " " };
 
-/** A diff to read: one block per configuration path, the long ones folded at first. */
+/** A diff with one block per config entry; long ones are folded at first. */
 export function DiffView({ diff }: { diff: Diff }) {
   const [folds, setFolds] = useState(() => openAtFirst(diff.sections));
-  if (diff.sections.length === 0) return <p className="dim no-diff">The router holds this already.</p>;
+  if (diff.sections.length === 0) return <p className="dim no-diff">No change: the running config matches the plan.</p>;
   const all = folds.every((open) => open);
   return (
     <div className="diff" data-testid="diff">
       <p className="diff-head">
         <span className="dim">
-          {diff.sections.length} {diff.sections.length === 1 ? "entry" : "entries"} of configuration
+          {diff.sections.length} config {diff.sections.length === 1 ? "entry" : "entries"}
         </span>
         <button type="button" className="link" onClick={() => setFolds(folds.map(() => !all))}>
           {all ? "Fold all" : "Unfold all"}
@@ -20,7 +21,7 @@ export function DiffView({ diff }: { diff: Diff }) {
       </p>
       {diff.sections.map((s, i) => (
         <Section
-          // biome-ignore lint/suspicious/noArrayIndexKey: sections of one diff never move, so their place names them
+          // biome-ignore lint/suspicious/noArrayIndexKey: sections of one diff never move, so their position identifies them
           key={i}
           section={s}
           open={folds[i] ?? true}
@@ -47,15 +48,12 @@ function Section({ section, open, onToggle }: SectionProps) {
           {folder}
           <b>{entry}</b>
         </span>
-        <span className="counts">
-          {count("add") > 0 && <span className="add">+{count("add")}</span>}{" "}
-          {count("del") > 0 && <span className="del">−{count("del")}</span>}
-        </span>
+        <DiffCounts added={count("add")} removed={count("del")} />
       </summary>
       {open && (
         <pre>
           {section.lines.map((l, j) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: nor do lines move
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines never move
             <span key={j} className={l.kind}>
               <span className="sign">{signs[l.kind]}</span>
               <span className="line">{l.text || " "}</span>

@@ -1,6 +1,6 @@
 import { type Size, sparkline } from "../model/geometry";
 import type { Point } from "../model/layout";
-import { type Edge, type Graph, type Lane, loadLevel } from "../model/topology";
+import { type Direction, type Edge, type Graph, loadLevel } from "../model/topology";
 import { formatRate, formatShare } from "../model/units";
 
 const row = 17;
@@ -13,19 +13,19 @@ const gap = 8;
 /** Of a character of the label's font, on the wide side. */
 const charWidth = 6.9;
 
-const names = (l: Lane, graph: Graph) => {
+const names = (l: Direction, graph: Graph) => {
   const name = (id: string) => graph.routers.find((r) => r.id === id)?.name ?? id;
   return `${name(l.from)} → ${name(l.to)}`;
 };
 
 const nameWidth = (edge: Edge, graph: Graph) =>
-  Math.max(...edge.lanes.map((l) => names(l, graph).length)) * charWidth + gap;
+  Math.max(...edge.directions.map((l) => names(l, graph).length)) * charWidth + gap;
 
 /** Room that the label of a link takes. */
 export function labelSize(edge: Edge, graph: Graph): Size {
   return {
     width: nameWidth(edge, graph) + chart.width + rateWidth + shareWidth + 2 * pad,
-    height: row * edge.lanes.length + 6,
+    height: row * edge.directions.length + 6,
   };
 }
 
@@ -42,7 +42,7 @@ export function EdgeLabel({ edge, graph, at, size }: Props) {
   return (
     <g className="edge-label" transform={`translate(${at.x - size.width / 2} ${at.y - size.height / 2})`}>
       <rect width={size.width} height={size.height} rx="5" />
-      {edge.lanes.map((l, i) => (
+      {edge.directions.map((l, i) => (
         <g key={l.id} transform={`translate(${pad} ${3 + row * i})`} className={loadLevel(l.load)}>
           <text y="12.5">{names(l, graph)}</text>
           <g className={`spark ${loadLevel(l.load)}`} transform={`translate(${width} 3)`}>

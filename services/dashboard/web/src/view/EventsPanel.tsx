@@ -1,12 +1,11 @@
 import { severityText, severityTone } from "../model/events";
-import { formatSpan, type Millis } from "../model/units";
-import { useStream } from "../state/hooks";
+import { formatSpan } from "../model/units";
+import { useStream, useTime } from "../state/hooks";
 import { Badge, Empty, Panel } from "./Panel";
-import { Clock } from "./time";
+import { TimeOfDay } from "./time";
 
-export function EventsPanel({ now }: { now: Millis }) {
+export function EventsPanel() {
   const stream = useStream();
-  const wait = stream.retryAt === undefined ? 0 : Math.max(0, stream.retryAt - now);
   return (
     <Panel
       title="Events"
@@ -20,16 +19,16 @@ export function EventsPanel({ now }: { now: Millis }) {
     >
       {!stream.connected && stream.error && (
         <p className="problem" role="status">
-          Not connected: {stream.error}. {wait > 0 ? `Trying again in ${formatSpan(wait)}.` : "Trying again now."}
+          Not connected: {stream.error}. <Retry at={stream.retryAt ?? 0} />
         </p>
       )}
       {stream.events.length === 0 ? (
-        <Empty title="Nothing happened yet.">What services find, plan and push appears here as it happens.</Empty>
+        <Empty title="No events yet.">Events of all services appear here as they happen.</Empty>
       ) : (
         <ol role="log" aria-label="Events, newest first">
           {stream.events.map((e) => (
             <li key={e.id} className={severityTone(e.severity)} data-testid="event">
-              <Clock at={e.time} />
+              <TimeOfDay at={e.time} />
               <span className="dot" title={severityText(e.severity)} />
               <span className="text">
                 {e.text}
@@ -44,4 +43,9 @@ export function EventsPanel({ now }: { now: Millis }) {
       )}
     </Panel>
   );
+}
+
+function Retry({ at }: { at: number }) {
+  const text = useTime((now) => (at > now ? `Next attempt in ${formatSpan(at - now)}.` : "Connecting."));
+  return <>{text}</>;
 }

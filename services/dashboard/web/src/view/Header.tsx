@@ -1,12 +1,12 @@
+import { useMemo } from "react";
 import { awaiting } from "../model/changes";
-import { concerns } from "../model/quality";
-import type { Graph } from "../model/topology";
+import { concerns } from "../model/exporters";
+import { routersOf } from "../model/topology";
 import { formatUrlState, type Page } from "../model/urlState";
 import { useResource, useStore, useStream } from "../state/hooks";
 
 interface Props {
-  graph: Graph;
-  /** Selected change set: it needs no button to get to it. */
+  /** The change set that is open; it needs no button. */
   selected: string | undefined;
   page: Page | undefined;
   onPage: (page: Page | undefined) => void;
@@ -19,16 +19,19 @@ const pages: readonly [Page | undefined, string][] = [
   ["papers", "Papers"],
 ];
 
-/** The state of everything in one line. */
-export function Header({ graph, selected, page, onPage, onChange }: Props) {
+/** Pages, the state of the network in one line, and what awaits approval. */
+export function Header({ selected, page, onPage, onChange }: Props) {
   const store = useStore();
   const stream = useStream();
-  const pairs = useResource(store.pairs).data;
-  const waiting = awaiting(useResource(store.changes).data ?? []);
-  const exporters = useResource(store.quality).data?.exporters;
-  const managed = graph.routers.filter((r) => r.state !== "foreign");
+  const pairs = useResource(store.network.pairs).data;
+  const waiting = awaiting(useResource(store.changes.list).data ?? []);
+  const exporters = useResource(store.network.quality).data?.exporters;
+  const topology = useResource(store.network.topology).data;
+  const devices = useResource(store.network.devices).data;
+  const routers = useMemo(() => routersOf(topology, devices ?? []), [topology, devices]);
+  const managed = routers.filter((r) => r.state !== "unmanaged");
   const up = managed.filter((r) => r.state === "up");
-  const doubtful = exporters?.filter((q) => concerns(q).length > 0) ?? [];
+  const unhealthy = exporters?.filter((q) => concerns(q).length > 0) ?? [];
   const first = waiting.find((c) => c.id !== selected);
   return (
     <header className="top">
@@ -46,7 +49,7 @@ export function Header({ graph, selected, page, onPage, onChange }: Props) {
             href={formatUrlState({ view: "map", ...(id && { page: id }) }) || "/"}
             aria-current={page === id ? "page" : undefined}
             onClick={(e) => {
-              if (e.metaKey || e.ctrlKey || e.shiftKey || e.button !== 0) return; // a tab of its own
+              if (e.metaKey || e.ctrlKey || e.shiftKey || e.button !== 0) return; // opens another tab
               e.preventDefault();
               onPage(id);
             }}
@@ -56,13 +59,18 @@ export function Header({ graph, selected, page, onPage, onChange }: Props) {
         ))}
       </nav>
       <ul aria-label="Summary">
-        <Fact label="routers" value={`${up.length}/${managed.length}`} bad={up.length < managed.length} />
+        <Fact
+          label="routers"
+          value={`${up.length}/${managed.length}`}
+          bad={up.length < managed.length}
+          hint="reachable / managed"
+        />
         <Fact label="alpha pairs" value={pairs ? String(pairs.length) : "–"} />
         <Fact
           label="exporters"
-          value={exporters ? `${exporters.length - doubtful.length}/${exporters.length}` : "–"}
-          bad={doubtful.length > 0}
-          hint="good / all"
+          value={exporters ? `${exporters.length - unhealthy.length}/${exporters.length}` : "–"}
+          bad={unhealthy.length > 0}
+          hint="healthy / all"
         />
       </ul>
       {first && (

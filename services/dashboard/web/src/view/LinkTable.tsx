@@ -1,4 +1,4 @@
-import { busiest, type Graph, type Lane, loadLevel } from "../model/topology";
+import { busiest, type Direction, type Graph, loadLevel } from "../model/topology";
 import { formatRate, formatShare } from "../model/units";
 import { Sparkline } from "./Sparkline";
 
@@ -41,7 +41,7 @@ export function LinkTable({ graph }: { graph: Graph }) {
   );
 }
 
-function queueText(l: Lane): string {
+function queueText(l: Direction): string {
   const known = l.queues.filter((q) => q.rate !== undefined);
   return known.map((q) => `${q.name} ${q.rate === undefined ? "" : formatRate(q.rate)}`).join(", ") || "–";
 }

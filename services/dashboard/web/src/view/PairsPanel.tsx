@@ -1,22 +1,21 @@
 import { Fragment } from "react";
 import type { Evidence, Pair } from "../gen/millrace/alpha/v1/alpha_pb";
+import { samplingText } from "../model/exporters";
 import { evidenceOf, overThreshold, protocolText, strongest } from "../model/pairs";
-import { samplingText } from "../model/quality";
 import { nameOfAddress } from "../model/topology";
-import { formatBytes, formatCount, formatShare, formatSpan, type Millis, share } from "../model/units";
-import { useResource, useStore } from "../state/hooks";
+import { formatBytes, formatCount, formatShare, formatSpan, formatUntil, millis, share } from "../model/units";
+import { useResource, useStore, useTime } from "../state/hooks";
 import { Empty, Panel } from "./Panel";
-import { Ago, Clock } from "./time";
+import { Ago, TimeOfDay } from "./time";
 
 interface Props {
-  now: Millis;
   selected: string | undefined;
   onSelect: (id: string | undefined) => void;
 }
 
-export function PairsPanel({ now, selected, onSelect }: Props) {
+export function PairsPanel({ selected, onSelect }: Props) {
   const store = useStore();
-  const pairs = useResource(store.pairs);
+  const pairs = useResource(store.network.pairs);
   const list = pairs.data ?? [];
   const open = list.some((p) => p.id === selected);
   return (
@@ -25,12 +24,11 @@ export function PairsPanel({ now, selected, onSelect }: Props) {
       className={open ? "pairs open" : "pairs"}
       testId="pairs"
       source={pairs}
-      now={now}
       aside={<span className="dim">{list.length} in force</span>}
     >
       {list.length === 0 ? (
         <Empty title="No alpha pairs yet.">
-          <code>millrace alpha nightly</code> finds them in the stored flows.
+          <code>millrace alpha nightly</code> detects them in the stored flows.
         </Empty>
       ) : (
         <table>
@@ -38,7 +36,7 @@ export function PairsPanel({ now, selected, onSelect }: Props) {
             <tr>
               <th>Source → destination</th>
               <th>Ingress</th>
-              <th className="num">Most in one interval</th>
+              <th className="num">Peak interval</th>
               <th className="num">Flows</th>
               <th className="num">Last alpha</th>
               <th className="num">Ages out</th>
@@ -49,7 +47,6 @@ export function PairsPanel({ now, selected, onSelect }: Props) {
               <PairRow
                 key={p.id}
                 pair={p}
-                now={now}
                 open={p.id === selected}
                 onToggle={() => onSelect(p.id === selected ? undefined : p.id)}
               />
@@ -61,8 +58,8 @@ export function PairsPanel({ now, selected, onSelect }: Props) {
   );
 }
 
-function PairRow({ pair, now, open, onToggle }: { pair: Pair; now: Millis; open: boolean; onToggle: () => void }) {
-  const { topology } = useStore();
+function PairRow({ pair, open, onToggle }: { pair: Pair; open: boolean; onToggle: () => void }) {
+  const { topology } = useStore().network;
   const snapshot = useResource(topology).data;
   const top = strongest(pair);
   const times = top && overThreshold(top);
@@ -81,10 +78,10 @@ function PairRow({ pair, now, open, onToggle }: { pair: Pair; now: Millis; open:
         </td>
         <td className="num">{pair.evidence.length}</td>
         <td className="num">
-          <Ago at={pair.lastAlpha} now={now} />
+          <Ago at={pair.lastAlpha} />
         </td>
         <td className="num">
-          <AgesOut pair={pair} now={now} />
+          <AgesOut pair={pair} />
         </td>
       </tr>
       {open && (
@@ -98,10 +95,10 @@ function PairRow({ pair, now, open, onToggle }: { pair: Pair; now: Millis; open:
   );
 }
 
-function AgesOut({ pair, now }: { pair: Pair; now: Millis }) {
-  if (!pair.agesOut) return <span className="dim">–</span>;
-  const left = Number(pair.agesOut.seconds) * 1000 - now;
-  return <span>{left > 0 ? `in ${formatSpan(left).replace(/^(\d+ \w+) .*/, "$1")}` : "now"}</span>;
+function AgesOut({ pair }: { pair: Pair }) {
+  const end = pair.agesOut ? Number(pair.agesOut.seconds) * 1000 : undefined;
+  const text = useTime((now) => (end === undefined ? "–" : formatUntil(millis(end), now)));
+  return <span className={end === undefined ? "dim" : ""}>{text}</span>;
 }
 
 function EvidenceTable({ pair }: { pair: Pair }) {
@@ -110,8 +107,8 @@ function EvidenceTable({ pair }: { pair: Pair }) {
   return (
     <div className="evidence" data-testid="evidence">
       <p className="dim">
-        {pair.id} · first seen <Clock at={pair.firstSeen} />, any flow last seen <Clock at={pair.lastSeen} />, ages out{" "}
-        <Clock at={pair.agesOut} />
+        {pair.id} · first seen <TimeOfDay at={pair.firstSeen} />, any flow last seen <TimeOfDay at={pair.lastSeen} />,
+        ages out <TimeOfDay at={pair.agesOut} />
       </p>
       <table>
         <thead>
@@ -119,7 +116,7 @@ function EvidenceTable({ pair }: { pair: Pair }) {
             <th>Interval{length && ` (${length})`}</th>
             <th>Flow</th>
             <th className="num">Bytes</th>
-            <th className="num">over H</th>
+            <th className="num">Threshold H</th>
             <th className="num">Sampling</th>
           </tr>
         </thead>
@@ -127,7 +124,7 @@ function EvidenceTable({ pair }: { pair: Pair }) {
           {evidenceOf(pair).map((e) => (
             <tr key={`${e.intervalStart?.seconds} ${flowText(e)}`}>
               <td>
-                <Clock at={e.intervalStart} />
+                <TimeOfDay at={e.intervalStart} />
               </td>
               <td>{flowText(e)}</td>
               <td className="num" title={`${formatCount(e.bytes)} bytes in ${formatCount(e.packets)} packets`}>

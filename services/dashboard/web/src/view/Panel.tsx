@@ -1,21 +1,21 @@
 import { type ReactNode, useId } from "react";
 import type { Tone } from "../model/changes";
-import { formatAgo, type Millis, millis } from "../model/units";
+import { millis } from "../model/units";
 import type { Known } from "../state/resource";
+import { AgoMillis } from "./time";
 
 interface Props {
   title: string;
   className?: string;
   /** Short facts or controls at the right of the title. */
   aside?: ReactNode;
-  /** What the panel's content was made from; its errors are shown above the content. */
+  /** Where the panel's content comes from; its errors are shown above the content. */
   source?: Known<unknown>;
-  now?: Millis;
   testId?: string;
   children: ReactNode;
 }
 
-export function Panel({ title, className = "", aside, source, now, testId, children }: Props) {
+export function Panel({ title, className = "", aside, source, testId, children }: Props) {
   const id = useId();
   return (
     <section className={`panel ${className}`} aria-labelledby={id} data-testid={testId}>
@@ -25,7 +25,13 @@ export function Panel({ title, className = "", aside, source, now, testId, child
       </header>
       {source?.error && (
         <p className="problem" role="status">
-          Cannot load: {source.error}.{source.at && now ? ` Shown as of ${formatAgo(millis(source.at), now)}.` : ""}
+          Cannot load: {source.error}.
+          {source.at !== undefined && (
+            <>
+              {" "}
+              Last loaded <AgoMillis at={millis(source.at)} />.
+            </>
+          )}
         </p>
       )}
       <div className="body">{children}</div>
@@ -33,7 +39,7 @@ export function Panel({ title, className = "", aside, source, now, testId, child
   );
 }
 
-/** What to do next where there is nothing to show yet. */
+/** Stands where there is nothing to show yet, and says what to do next. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
   return (
     <div className="empty">

@@ -1,6 +1,7 @@
 import { type PointerEvent, useRef, useState } from "react";
 import { linePath, niceMax, type Reading, readingAt, ticks } from "../model/chart";
 import { type Millis, millis } from "../model/units";
+import { useTime } from "../state/hooks";
 import { useSize } from "./useSize";
 
 export interface ChartLine {
@@ -15,13 +16,12 @@ export interface ChartLine {
 interface Props {
   label: string;
   lines: readonly ChartLine[];
-  now: Millis;
   /** How far back it shows, ms. */
   span: number;
   /** Top of the axis; without it a round number above all values. */
   max?: number;
   format: (v: number) => string;
-  /** Told where the pointer is, undefined when it left. */
+  /** Called with the time under the pointer, undefined when it leaves. */
   onPoint?: (at: Millis | undefined) => void;
 }
 
@@ -30,9 +30,10 @@ const margin = { left: 78, right: 10, top: 8, bottom: 20 };
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 /** Values over the last minutes. */
-export function TimeChart({ label, lines, now, span, max, format, onPoint }: Props) {
+export function TimeChart({ label, lines, span, max, format, onPoint }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const size = useSize(frame);
+  const now = useTime((t) => t);
   const [pointed, setPointed] = useState<Millis>();
   const plot = { width: size.width - margin.left - margin.right, height: size.height - margin.top - margin.bottom };
   const from = millis(now - span);

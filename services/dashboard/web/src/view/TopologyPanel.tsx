@@ -1,26 +1,31 @@
 import { useMemo } from "react";
-import type { LspOverlay } from "../model/lsp";
+import { awaiting } from "../model/changes";
+import { type LspOverlay, overlays } from "../model/lsp";
 import { describeGraph, type Graph } from "../model/topology";
-import type { Millis } from "../model/units";
 import type { MapView } from "../model/urlState";
-import { useResource, useStore } from "../state/hooks";
+import { useGraph, useResource, useStore } from "../state/hooks";
 import { LinkTable } from "./LinkTable";
 import { Empty, Panel } from "./Panel";
 import { TopologyMap } from "./TopologyMap";
 
 interface Props {
-  graph: Graph;
-  overlays: LspOverlay[];
-  now: Millis;
+  /** The change set whose LSPs are previewed; without one, the newest that awaits approval. */
+  selected: string | undefined;
   view: MapView;
   onView: (view: MapView) => void;
   onChange: (id: string) => void;
 }
 
-export function TopologyPanel({ graph, overlays, now, view, onView, onChange }: Props) {
+export function TopologyPanel({ selected, view, onView, onChange }: Props) {
   const store = useStore();
-  const topology = useResource(store.topology);
-  const dark = useMemo(() => graph.routers.filter((r) => r.state === "dark"), [graph]);
+  const topology = useResource(store.network.topology);
+  const changes = useResource(store.changes.list).data;
+  const graph = useGraph();
+  const lsps = useMemo(
+    () => overlays(changes ?? [], graph, selected ?? awaiting(changes ?? [])[0]?.id),
+    [changes, graph, selected],
+  );
+  const unreachable = graph.routers.filter((r) => r.state === "unreachable");
   const source = topology.data?.source;
   return (
     <Panel
@@ -28,7 +33,6 @@ export function TopologyPanel({ graph, overlays, now, view, onView, onChange }: 
       className="topology"
       testId="topology"
       source={topology}
-      now={now}
       aside={
         <>
           {source && <span className="dim">link state from {source}</span>}
@@ -45,22 +49,22 @@ export function TopologyPanel({ graph, overlays, now, view, onView, onChange }: 
     >
       {graph.routers.length === 0 ? (
         <Empty title="No routers yet.">
-          Name them in the inventory and start their agents; the map appears once one of them answers with its
-          link-state database.
+          Add them to the inventory and start their agents. The map appears once one of them reports its link-state
+          database.
         </Empty>
       ) : view === "map" ? (
-        <TopologyMap graph={graph} overlays={overlays} label={describeGraph(graph)} />
+        <TopologyMap graph={graph} overlays={lsps} label={describeGraph(graph)} />
       ) : (
         <LinkTable graph={graph} />
       )}
-      {(dark.length > 0 || overlays.length > 0) && (
+      {(unreachable.length > 0 || lsps.length > 0) && (
         <ul className="legend" aria-label="LSPs and problems">
-          {dark.map((r) => (
+          {unreachable.map((r) => (
             <li key={r.id} className="bad">
               <strong>{r.name}</strong> {r.error}
             </li>
           ))}
-          {overlays.map((l) => (
+          {lsps.map((l) => (
             <LspLine key={`${l.status} ${l.router} ${l.name}`} lsp={l} graph={graph} onChange={onChange} />
           ))}
         </ul>
@@ -82,7 +86,7 @@ function LspLine({ lsp, graph, onChange }: { lsp: LspOverlay; graph: Graph; onCh
         {lsp.pairs.length} {lsp.pairs.length === 1 ? "pair" : "pairs"}
         {lsp.queue && `, queue ${lsp.queue}`}
       </span>
-      {lsp.broken && <span className="badge bad">no way along its hops</span>}
+      {lsp.broken && <span className="badge bad">no path along its hops</span>}
       <button type="button" className="link" onClick={() => onChange(lsp.change)}>
         {lsp.status === "planned" ? `planned in ${lsp.change}` : lsp.change}
       </button>

@@ -1,14 +1,14 @@
 import { useState } from "react";
 import type { Millis } from "../model/units";
-import { emptyVpnBook, vpnSpan } from "../model/vpn";
-import { useResource, useStore } from "../state/hooks";
+import { emptyVpnSeries, vpnSpan } from "../model/vpn";
+import { useLive, useStore } from "../state/hooks";
 import { Empty, Panel } from "./Panel";
 import { shown, TimeChart } from "./TimeChart";
 
-export function VpnFairnessPanel({ now }: { now: Millis }) {
+export function VpnFairnessPanel() {
   const store = useStore();
-  const series = useResource(store.vpnSeries);
-  const { fairness } = series.data ?? emptyVpnBook;
+  const series = useLive(store.vpn.series);
+  const { fairness } = series.data ?? emptyVpnSeries;
   const [at, setAt] = useState<Millis>();
   const here = shown(fairness, at);
   const line = (part: "fairness" | "jain") => fairness.map((r) => ({ time: r.time, value: r[part] }));
@@ -17,11 +17,12 @@ export function VpnFairnessPanel({ now }: { now: Millis }) {
       title="Fairness"
       className="fairness"
       testId="vpn-fairness"
-      now={now}
       aside={here && <span className="dim">{here.active} active flows</span>}
     >
       {fairness.length === 0 ? (
-        <Empty title="Nothing to measure yet.">1 is fair; 1/N is one flow of N with everything.</Empty>
+        <Empty title="No VPN flows to compare yet.">
+          1: all flows have their fair share. 1/N: one of N flows has all.
+        </Empty>
       ) : (
         <>
           <TimeChart
@@ -30,15 +31,14 @@ export function VpnFairnessPanel({ now }: { now: Millis }) {
               { id: "jain", label: "Jain", tone: "s1", readings: line("jain") },
               { id: "F", label: "F", tone: "s0", readings: line("fairness") },
             ]}
-            now={now}
             span={vpnSpan}
             max={1}
             format={(v) => v.toFixed(1)}
             onPoint={setAt}
           />
           <ul className="keys">
-            <Key tone="s0" name="F" value={here?.fairness} what="weighted: throughput over fair share" />
-            <Key tone="s1" name="Jain" value={here?.jain} what="without weights" />
+            <Key tone="s0" name="F" value={here?.fairness} what="weighted: throughput / fair share" />
+            <Key tone="s1" name="Jain" value={here?.jain} what="unweighted" />
           </ul>
         </>
       )}

@@ -1,22 +1,21 @@
 import { useState } from "react";
 import type { Flow } from "../gen/millrace/vpn/v1/vpn_pb";
-import { bitsPerSecond, formatBytes, formatCount, formatRate, type Millis } from "../model/units";
+import { bitsPerSecond, formatBytes, formatCount, formatRate } from "../model/units";
 import { flowKey, found, pairText, phaseText, uncontrolled, weightText } from "../model/vpn";
-import { useResource, useStore } from "../state/hooks";
+import { useLive, useStore } from "../state/hooks";
 import { Badge, Empty, Panel } from "./Panel";
 
 interface Props {
-  now: Millis;
   selected: string | undefined;
   onSelect: (vpn: string | undefined) => void;
 }
 
-export function VpnFlowsPanel({ now, selected, onSelect }: Props) {
-  const answer = useResource(useStore().vpnFlows);
+export function VpnFlowsPanel({ selected, onSelect }: Props) {
+  const answer = useLive(useStore().vpn.flows);
   const [search, setSearch] = useState("");
   const all = answer.data?.flows ?? [];
   const rows = found(all, search);
-  const loose = answer.data?.uncontrolled ?? 0;
+  const unshaped = answer.data?.uncontrolled ?? 0;
   const total = answer.data?.total ?? 0;
   return (
     <Panel
@@ -24,13 +23,12 @@ export function VpnFlowsPanel({ now, selected, onSelect }: Props) {
       className="flows"
       testId="vpn-flows"
       source={answer}
-      now={now}
       aside={
         <>
-          {loose > 0 && <Badge tone="bad">{loose} uncontrolled</Badge>}
+          {unshaped > 0 && <Badge tone="bad">{unshaped} uncontrolled</Badge>}
           <span className="dim">
             {total > all.length
-              ? `the ${formatCount(all.length)} of ${formatCount(total)} that send most`
+              ? `top ${formatCount(all.length)} of ${formatCount(total)} by rate`
               : formatCount(rows.length)}
           </span>
           <input
@@ -83,7 +81,7 @@ export function VpnFlowsPanel({ now, selected, onSelect }: Props) {
 }
 
 function FlowRow({ flow: f, selected, onSelect }: { flow: Flow; selected: boolean; onSelect: () => void }) {
-  const loose = uncontrolled(f);
+  const unshaped = uncontrolled(f);
   return (
     <tr className={selected ? "selected" : ""} data-testid="vpn-flow" data-phase={f.phase}>
       <td>
@@ -97,16 +95,16 @@ function FlowRow({ flow: f, selected, onSelect }: { flow: Flow; selected: boolea
         {formatRate(bitsPerSecond(f.throughput))}
       </td>
       <td className="num">{f.fairShare > 0 ? formatRate(bitsPerSecond(f.fairShare)) : "–"}</td>
-      <td className="num">{loose ? "–" : `${f.window.toFixed(1)} pkt`}</td>
-      <td className="num">{loose ? "–" : `${(f.rttSeconds * 1000).toFixed(1)} ms`}</td>
+      <td className="num">{unshaped ? "–" : `${f.window.toFixed(1)} pkt`}</td>
+      <td className="num">{unshaped ? "–" : `${(f.rttSeconds * 1000).toFixed(1)} ms`}</td>
       <td className="num" title={`${f.lossEvents} loss events, ${f.timeouts} time-outs, b ${f.b.toFixed(3)}`}>
-        {loose ? "–" : f.loss === 0 ? "0" : f.loss.toExponential(1)}
+        {unshaped ? "–" : f.loss === 0 ? "0" : f.loss.toExponential(1)}
       </td>
       <td className="num">{formatBytes(f.queue)}</td>
       <td className="num">{formatCount(f.drops)}</td>
       <td>
-        {loose ? (
-          <span title="The far PE does not answer management packets: nothing shapes this flow.">
+        {unshaped ? (
+          <span title="The remote PE sends no feedback: this flow is not shaped.">
             <Badge tone="bad">{phaseText(f)}</Badge>
           </span>
         ) : (

@@ -1,35 +1,33 @@
 import { useState } from "react";
 import type { Flow } from "../gen/millrace/vpn/v1/vpn_pb";
 import { bitsPerSecond, formatRate, type Millis } from "../model/units";
-import { drawn, emptyVpnBook, flowKey, mostLines, pairText, type VpnReading, vpnSpan } from "../model/vpn";
-import { useResource, useStore } from "../state/hooks";
+import { drawn, emptyVpnSeries, flowKey, mostLines, pairText, type VpnReading, vpnSpan } from "../model/vpn";
+import { useLive, useStore } from "../state/hooks";
 import { Empty, Panel } from "./Panel";
 import { type ChartLine, shown, TimeChart } from "./TimeChart";
 
 interface Props {
-  now: Millis;
   selected: string | undefined;
   onSelect: (vpn: string | undefined) => void;
 }
 
 const rate = (v: number) => formatRate(bitsPerSecond(v));
 
-export function VpnRatesPanel({ now, selected, onSelect }: Props) {
+export function VpnRatesPanel({ selected, onSelect }: Props) {
   const store = useStore();
-  const series = useResource(store.vpnSeries);
-  const book = series.data ?? emptyVpnBook;
-  const all = useResource(store.vpnFlows).data?.flows ?? [];
-  const flows = drawn(all, book, selected);
+  const answer = useLive(store.vpn.series);
+  const series = answer.data ?? emptyVpnSeries;
+  const all = useLive(store.vpn.flows).data?.flows ?? [];
+  const flows = drawn(all, series, selected);
   const [at, setAt] = useState<Millis>();
-  const readings = (f: Flow) => book.flows.get(flowKey(f)) ?? [];
+  const readings = (f: Flow) => series.flows.get(flowKey(f)) ?? [];
   const lines = flows.flatMap((f, i) => chartLines(f, readings(f), `s${i}`));
   return (
     <Panel
       title="Rates against fair share"
       className="rates"
       testId="vpn-rates"
-      source={series}
-      now={now}
+      source={answer}
       aside={
         selected ? (
           <button type="button" className="link" onClick={() => onSelect(undefined)}>
@@ -37,19 +35,18 @@ export function VpnRatesPanel({ now, selected, onSelect }: Props) {
           </button>
         ) : (
           <span className="dim">
-            {all.length > mostLines ? `the ${flows.length} that send most` : "fair share dashed"}
+            {all.length > mostLines ? `top ${flows.length} by rate, fair share dashed` : "fair share dashed"}
           </span>
         )
       }
     >
       {lines.length === 0 ? (
         <Empty title="No VPN flow was measured in the last 5 minutes.">
-          Give the devices of the inventory that are PEs <code>pe: HOST:PORT</code>, and start <code>millrace pe</code>{" "}
-          on them.
+          Set <code>pe: HOST:PORT</code> on the PEs in the inventory and start <code>millrace pe</code> on each.
         </Empty>
       ) : (
         <>
-          <TimeChart label={describe(flows)} lines={lines} now={now} span={vpnSpan} format={rate} onPoint={setAt} />
+          <TimeChart label={describe(flows)} lines={lines} span={vpnSpan} format={rate} onPoint={setAt} />
           <ul className="keys" aria-label="VPN flows, rate of fair share">
             {flows.map((f, i) => (
               <FlowKey key={flowKey(f)} flow={f} tone={`s${i}`} reading={shown(readings(f), at)} />
@@ -88,7 +85,7 @@ function chartLines(f: Flow, readings: readonly VpnReading[], tone: string): Cha
   ];
 }
 
-/** For those who do not see the chart. */
+/** The chart in words, for screen readers. */
 const describe = (flows: readonly Flow[]) =>
   `Rates of the last 5 minutes. Now: ${flows
     .map((f) => `${f.vpn} ${pairText(f)} ${rate(f.throughput)}, fair share ${rate(f.fairShare)}`)

@@ -1,15 +1,14 @@
 import type { Change, Pe, WeightsResponse } from "../gen/millrace/vpn/v1/vpn_pb";
-import type { Millis } from "../model/units";
 import { peState, weightConcerns, weightList, weightText } from "../model/vpn";
-import { useResource, useStore } from "../state/hooks";
+import { useLive, useStore } from "../state/hooks";
 import { Badge, Empty, Panel } from "./Panel";
-import { Ago, Clock } from "./time";
+import { Ago, TimeOfDay } from "./time";
 
-/** Which weights are in force, which PE has them, and how they came about. */
-export function VpnWeightsPanel({ now }: { now: Millis }) {
+/** The weights in force, the PEs that have them, and their changes. */
+export function VpnWeightsPanel() {
   const store = useStore();
-  const weights = useResource(store.vpnWeights);
-  const history = useResource(store.vpnHistory).data ?? [];
+  const weights = useLive(store.vpn.weights);
+  const history = useLive(store.vpn.history).data ?? [];
   const w = weights.data;
   return (
     <Panel
@@ -17,11 +16,10 @@ export function VpnWeightsPanel({ now }: { now: Millis }) {
       className="weights"
       testId="vpn-weights"
       source={weights}
-      now={now}
       aside={w?.change && <span className="dim">version {String(w.version?.number)}</span>}
     >
       {w && <InForce weights={w} />}
-      {w && <PeTable weights={w} now={now} />}
+      {w && <PeTable weights={w} />}
       {history.length > 0 && (
         <ol className="weight-changes" aria-label="Changes of weights, newest first">
           {history.map((c) => (
@@ -37,7 +35,7 @@ function InForce({ weights: w }: { weights: WeightsResponse }) {
   if (!w.change)
     return (
       <Empty title="The control plane has set no weights.">
-        PEs keep those of their own. Set <code>vpn.dir</code> to a folder of policies, or use{" "}
+        PEs use their local ones. Set <code>vpn.dir</code> to a folder of policies, or use{" "}
         <code>millrace vpn weights</code>.
       </Empty>
     );
@@ -57,7 +55,7 @@ function InForce({ weights: w }: { weights: WeightsResponse }) {
   );
 }
 
-function PeTable({ weights: w, now }: { weights: WeightsResponse; now: Millis }) {
+function PeTable({ weights: w }: { weights: WeightsResponse }) {
   if (w.pes.length === 0) return null;
   return (
     <table>
@@ -66,29 +64,29 @@ function PeTable({ weights: w, now }: { weights: WeightsResponse; now: Millis })
           <th>PE</th>
           <th className="num">Version</th>
           <th className="num">Flows</th>
-          <th className="num">Heard</th>
+          <th className="num">Last update</th>
           <th>State</th>
         </tr>
       </thead>
       <tbody>
         {w.pes.map((p) => (
-          <PeRow key={p.name} pe={p} inForce={w.change !== undefined} now={now} />
+          <PeRow key={p.name} pe={p} inForce={w.change !== undefined} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function PeRow({ pe, inForce, now }: { pe: Pe; inForce: boolean; now: Millis }) {
+function PeRow({ pe, inForce }: { pe: Pe; inForce: boolean }) {
   const { text, tone } = peState(pe, inForce);
   const version = pe.version?.number ?? 0n;
   return (
     <tr data-testid={`pe-${pe.name}`} data-state={text}>
       <td title={`${pe.address}${pe.mode && `, mode ${pe.mode}`}`}>{pe.name}</td>
-      <td className="num">{version > 0n ? String(version) : "own"}</td>
+      <td className="num">{version > 0n ? String(version) : "local"}</td>
       <td className="num">{pe.flows}</td>
       <td className="num">
-        <Ago at={pe.lastUpdate} now={now} />
+        <Ago at={pe.lastUpdate} />
       </td>
       <td title={pe.error}>
         <Badge tone={tone}>{text}</Badge>
@@ -101,8 +99,8 @@ function ChangeItem({ change: c }: { change: Change }) {
   return (
     <li data-testid="vpn-change">
       <p>
-        <strong>{String(c.version?.number)}</strong> <Clock at={c.time} /> <span>{c.by}</span>
-        {c.restored > 0n && <span className="dim"> back to {String(c.restored)}</span>}
+        <strong>{String(c.version?.number)}</strong> <TimeOfDay at={c.time} /> <span>{c.by}</span>
+        {c.restored > 0n && <span className="dim"> rolled back to {String(c.restored)}</span>}
       </p>
       <p className="dim">{c.reason}</p>
       {c.diff.map((d) => (

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Api } from "../api/clients";
 import { VpnSeriesResponseSchema } from "../gen/millrace/flow/v1/flow_pb";
 import { vpnSpan } from "../model/vpn";
-import { VpnReader } from "./vpn";
+import { VpnReader } from "./vpnReader";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_800_000_000_000 }));
 afterEach(() => void vi.useRealTimers());
@@ -35,11 +35,11 @@ test("only what is newer is asked for, and all of it again after another selecti
   await r.read(signal);
   expect(r.select("blue")).toBe(true);
   expect(r.select("blue")).toBe(false);
-  const book = await r.read(signal);
+  const series = await r.read(signal);
   expect(s.asked).toEqual([
     { vpn: "", back: vpnSpan },
     { vpn: "", back: 6000 },
     { vpn: "blue", back: vpnSpan },
   ]);
-  expect([...book.flows.keys()]).toEqual(["blue a b"]);
+  expect([...series.flows.keys()]).toEqual(["blue a b"]);
 });

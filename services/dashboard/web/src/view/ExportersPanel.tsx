@@ -1,23 +1,22 @@
-import { concerns, needsTemplates, samplingText, sourceText } from "../model/quality";
+import { concerns, needsTemplates, samplingText, sourceText } from "../model/exporters";
 import { nameOfAddress } from "../model/topology";
-import { formatCount, formatShare, type Millis, share } from "../model/units";
+import { formatCount, formatShare, share } from "../model/units";
 import { useResource, useStore } from "../state/hooks";
 import { Badge, Empty, Panel } from "./Panel";
 import { Ago } from "./time";
 
-export function QualityPanel({ now }: { now: Millis }) {
+export function ExportersPanel() {
   const store = useStore();
-  const quality = useResource(store.quality);
-  const snapshot = useResource(store.topology).data;
+  const quality = useResource(store.network.quality);
+  const snapshot = useResource(store.network.topology).data;
   const list = quality.data?.exporters ?? [];
   const drops = quality.data?.socketDrops ?? 0n;
   return (
     <Panel
-      title="Exporter data quality"
-      className="quality"
-      testId="quality"
+      title="Exporter health"
+      className="exporters"
+      testId="exporters"
       source={quality}
-      now={now}
       aside={
         drops > 0n ? (
           <Badge tone="bad">{formatCount(drops)} socket drops</Badge>
@@ -27,7 +26,7 @@ export function QualityPanel({ now }: { now: Millis }) {
       }
     >
       {list.length === 0 ? (
-        <Empty title="No exporter has sent anything yet.">
+        <Empty title="No exporter has sent flow records yet.">
           Point NetFlow v5, v9 or IPFIX at the collector, or read files with <code>millrace flows import</code>.
         </Empty>
       ) : (
@@ -41,7 +40,7 @@ export function QualityPanel({ now }: { now: Millis }) {
               <th className="num">Templates</th>
               <th className="num">Sampling</th>
               <th className="num">Last</th>
-              <th>Verdict</th>
+              <th>Health</th>
             </tr>
           </thead>
           <tbody>
@@ -60,7 +59,7 @@ export function QualityPanel({ now }: { now: Millis }) {
                   <td className="num">{needsTemplates(q.source) ? q.templates : "–"}</td>
                   <td className="num">{samplingText(q.samplingRate)}</td>
                   <td className="num">
-                    <Ago at={q.lastSeen} now={now} />
+                    <Ago at={q.lastSeen} />
                   </td>
                   <td title={bad.join("\n")}>
                     {bad.length === 0 ? (

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { EvidenceSchema, PairSchema } from "../gen/millrace/alpha/v1/alpha_pb";
 import { type ExporterQuality, ExporterQualitySchema, Source } from "../gen/millrace/flow/v1/flow_pb";
+import { concerns, samplingText } from "./exporters";
 import { evidenceOf, overThreshold, protocolText, strongest } from "./pairs";
-import { concerns, samplingText } from "./quality";
 
 const good = { source: Source.NETFLOW_V9, templates: 3, samplingRate: 1n, lossRatio: 0 };
 const exporter = (part: Partial<ExporterQuality>) =>

@@ -1,0 +1,48 @@
+// Change sets and what an operator does with them.
+import type { Api } from "../api/clients";
+import { errorText } from "../api/errors";
+import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
+import { type Action, isRunning } from "../model/changes";
+import { Resource } from "./resource";
+
+/** Who acts, and why; the change set's history keeps both. */
+export interface Decision {
+  by: string;
+  note: string;
+}
+
+export interface ChangeStore {
+  /** Newest first, each with its plans and diffs. */
+  list: Resource<ChangeSet[]>;
+  /** Takes the action; returns in one line why it failed. */
+  act: (action: Action, id: string, decision: Decision) => Promise<string | undefined>;
+}
+
+const listed = 50;
+
+export function createChanges(api: Pick<Api, "changes">): ChangeStore {
+  const list = new Resource(
+    (signal) => load(api, signal),
+    (changes) => (changes?.some((c) => isRunning(c.state)) ? 700 : 3000),
+  );
+  const act: ChangeStore["act"] = async (action, id, { by, note }) => {
+    try {
+      if (action === "approve") await api.changes.approve({ id, by, note, apply: true });
+      else if (action === "apply") await api.changes.apply({ id, by });
+      else await api.changes.rollback({ id, by, note });
+      return undefined;
+    } catch (reason) {
+      return errorText(reason);
+    } finally {
+      void list.refresh();
+    }
+  };
+  return { list, act };
+}
+
+async function load(api: Pick<Api, "changes">, signal: AbortSignal): Promise<ChangeSet[]> {
+  const { changes } = await api.changes.list({ limit: listed }, { signal });
+  return changes.sort(
+    (a, b) => Number((b.created?.seconds ?? 0n) - (a.created?.seconds ?? 0n)) || b.id.localeCompare(a.id),
+  );
+}

@@ -1,0 +1,43 @@
+import type { Size } from "../model/geometry";
+import type { Point } from "../model/layout";
+import type { Router } from "../model/topology";
+
+interface Props {
+  router: Router;
+  at: Point;
+  box: Size;
+  /** Whether there is room for the address below the name. */
+  address: boolean;
+}
+
+export function RouterBox({ router, at, box, address }: Props) {
+  const second = router.state === "unreachable" ? "unreachable" : router.loopback;
+  return (
+    <g
+      className={`router ${router.state}`}
+      transform={`translate(${at.x - box.width / 2} ${at.y - box.height / 2})`}
+      data-testid={`router-${router.name}`}
+      data-state={router.state}
+    >
+      <title>{routerText(router)}</title>
+      <rect width={box.width} height={box.height} rx="7" />
+      <text className="name" x={box.width / 2} y={address ? 19 : 16}>
+        {router.name}
+      </text>
+      {address && (
+        <text className="address" x={box.width / 2} y="34">
+          {second}
+        </text>
+      )}
+    </g>
+  );
+}
+
+function routerText(r: Router): string {
+  const lines = [`${r.name} ${r.loopback}`];
+  if (r.sidLabel) lines.push(`node SID label ${r.sidLabel}`);
+  if (r.prefixes.length) lines.push(`originates ${r.prefixes.join(", ")}`);
+  if (r.state === "unmanaged") lines.push("unmanaged: not in the inventory");
+  if (r.error) lines.push(r.error);
+  return lines.join("\n");
+}
