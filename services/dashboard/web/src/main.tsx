@@ -7,6 +7,8 @@ import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/map.css";
 import "./styles/change.css";
+import "./styles/diff.css";
+import "./styles/dialog.css";
 import "./styles/vpn.css";
 import "./styles/papers.css";
 import { App } from "./view/App";
