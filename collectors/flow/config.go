@@ -53,6 +53,8 @@ func (c Configuration) Validate() error {
 		return errors.New("batch interval must be positive")
 	case c.Exporters.MaxSessions < 1:
 		return errors.New("max sessions must be at least 1")
+	case c.Exporters.TemplateLifetime <= 0:
+		return errors.New("template lifetime must be positive: at least three times the exporters' template refresh timeout")
 	case c.Exporters.MaxAge <= 0 || c.Exporters.MaxAhead <= 0:
 		return errors.New("max age and max ahead must be positive")
 	}

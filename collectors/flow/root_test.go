@@ -326,6 +326,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		{"a host name to listen on", func(c *Configuration) { c.Listen = []string{"router:2055"} }, "want an IP address and a port"},
 		{"batches too large for Kafka", func(c *Configuration) { c.BatchRecords = 1e6 }, "batch records"},
 		{"no interval", func(c *Configuration) { c.BatchInterval = 0 }, "interval"},
+		{"no template lifetime", func(c *Configuration) { c.Exporters.TemplateLifetime = 0 }, "three times"},
 		{"no sessions", func(c *Configuration) { c.Exporters.MaxSessions = 0 }, "sessions"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

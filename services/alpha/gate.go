@@ -29,7 +29,7 @@ func (g Gate) judge(quality []*flowv1.ExporterQuality) map[netip.Addr]string {
 func (g Gate) reason(q *flowv1.ExporterQuality) string {
 	switch {
 	case needsTemplates(q.GetSource()) && q.GetTemplates() == 0:
-		return "no template has arrived, so its records cannot be read; wait for the exporter to send templates again, or restart it"
+		return "the collector holds no valid template of it, so its records cannot be decoded; wait until the exporter sends its templates again, or restart it"
 	case q.GetLossRatio() > g.MaxLoss:
 		return fmt.Sprintf("%.2f %% of its export is missing, the limit is %.2f %%; look for drops on the way and at the collector's socket",
 			100*q.GetLossRatio(), 100*g.MaxLoss)

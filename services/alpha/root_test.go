@@ -163,7 +163,7 @@ func TestTheGate(t *testing.T) {
 		"unknown sampling where that is allowed": {
 			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.SamplingRate = 0 })}, gate: Gate{MaxLoss: 0.01, AllowUnknownSampling: true}},
 		"no templates": {
-			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.Templates = 0 })}, reason: "no template has arrived"},
+			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.Templates = 0 })}, reason: "no valid template"},
 		"NetFlow v5 has none": {
 			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.Templates, q.Source = 0, flowv1.Source_SOURCE_NETFLOW_V5 })}},
 		"loss above the limit": {

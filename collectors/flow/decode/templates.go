@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"time"
+
 	"github.com/netsampler/goflow2/v2/decoders/netflow"
 )
 
@@ -22,8 +24,39 @@ type templateKey struct {
 // Templates holds the templates of one transport session: RFC 7011 section 8
 // has ids unique per session and observation domain. The zero value is empty.
 type Templates struct {
-	known   map[templateKey]any
+	known map[templateKey]received
+	// now is when the datagram arrived that is being decoded.
+	now time.Time
+	// oldest is not after any template's last arrival, so that most datagrams need not look at all templates.
+	oldest  time.Time
 	refused int // since the count was last taken
+}
+
+// received is a template and when it arrived last.
+type received struct {
+	template any
+	at       time.Time
+}
+
+// Expire makes at the arrival time of the templates that are decoded next, and
+// forgets those that last arrived more than lifetime before (RFC 7011 section
+// 8.4, RFC 3954 section 9). It returns how many.
+func (t *Templates) Expire(at time.Time, lifetime time.Duration) (expired int) {
+	t.now = at
+	if at.Sub(t.oldest) <= lifetime {
+		return 0
+	}
+	t.oldest = at
+	for key, r := range t.known {
+		switch {
+		case at.Sub(r.at) > lifetime:
+			delete(t.known, key)
+			expired++
+		case r.at.Before(t.oldest):
+			t.oldest = r.at
+		}
+	}
+	return expired
 }
 
 // Len is the number of templates known.
@@ -50,9 +83,12 @@ func (t *Templates) store(key templateKey, template any) {
 		t.refused++
 	default:
 		if t.known == nil {
-			t.known = map[templateKey]any{}
+			t.known = map[templateKey]received{}
 		}
-		t.known[key] = template
+		t.known[key] = received{template, t.now}
+		if t.now.Before(t.oldest) { // the clock was set back
+			t.oldest = t.now
+		}
 	}
 }
 
@@ -96,8 +132,8 @@ func (t goflow2Templates) AddTemplate(version uint16, domain uint32, id uint16, 
 
 // GetTemplate implements netflow.NetFlowTemplateSystem.
 func (t goflow2Templates) GetTemplate(version uint16, domain uint32, id uint16) (interface{}, error) {
-	if template, ok := t.known[templateKey{version, domain, id}]; ok {
-		return template, nil
+	if r, ok := t.known[templateKey{version, domain, id}]; ok {
+		return r.template, nil
 	}
 	return nil, netflow.ErrorTemplateNotFound
 }

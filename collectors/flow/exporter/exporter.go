@@ -36,6 +36,8 @@ const (
 	EventLate           = "late"             // a datagram came after its successors
 	EventSequenceJump   = "sequence_jump"    // a gap too large to be loss
 	EventEvicted        = "session_evicted"  // an idle session made room for another
+	// EventTemplateExpired is a template that was not sent again within its lifetime.
+	EventTemplateExpired = "template_expired"
 )
 
 // Configuration of all exporters.
@@ -49,13 +51,16 @@ type Configuration struct {
 	MaxAge time.Duration `yaml:"max_age"`
 	// MaxAhead is how far in the future a flow may end, for clocks that run ahead.
 	MaxAhead time.Duration `yaml:"max_ahead"`
+	// TemplateLifetime is how long a template is used after it was last received: at least three times the exporters'
+	// template refresh timeout (RFC 7011 section 8.4). Default 90 min, for the 30 min that Cisco IOS takes by default.
+	TemplateLifetime time.Duration `yaml:"template_lifetime"`
 	// MaxSessions bounds the exporters' sockets tracked at once; the longest idle gives way.
 	MaxSessions int `yaml:"max_sessions"`
 }
 
 // DefaultConfiguration suits exporters with clocks set by NTP.
 func DefaultConfiguration() Configuration {
-	return Configuration{MaxAge: 24 * time.Hour, MaxAhead: 10 * time.Minute, MaxSessions: 1024}
+	return Configuration{MaxAge: 24 * time.Hour, MaxAhead: 10 * time.Minute, TemplateLifetime: 90 * time.Minute, MaxSessions: 1024}
 }
 
 // session is one exporter socket and observation domain. Templates and
@@ -90,6 +95,7 @@ func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h
 	case late:
 		s.quality.event(EventLate)
 	}
+	s.quality.events(EventTemplateExpired, s.templates.Expire(at, cfg.TemplateLifetime))
 	m.Reset()
 	if err := dec.Decode(datagram, h, &s.templates, m); err != nil {
 		s.quality.refuse(err)

@@ -63,7 +63,13 @@ func (q *quality) drop(reason decode.Reason, n int) {
 	}
 }
 
-func (q *quality) event(name string) { q.Events[name]++ }
+func (q *quality) event(name string) { q.events(name, 1) }
+
+func (q *quality) events(name string, n int) {
+	if n > 0 {
+		q.Events[name] += uint64(n)
+	}
+}
 
 // refuse counts a datagram that did not decode.
 func (q *quality) refuse(err error) {
