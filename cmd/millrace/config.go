@@ -5,23 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 
 	"github.com/goccy/go-yaml"
-
-	"github.com/millrace/millrace/collectors/flow"
-	"github.com/millrace/millrace/collectors/telemetry"
-	"github.com/millrace/millrace/collectors/topology"
-	"github.com/millrace/millrace/services/alpha"
-	"github.com/millrace/millrace/services/dashboard"
-	"github.com/millrace/millrace/services/flowstore"
-	"github.com/millrace/millrace/services/paths"
-	"github.com/millrace/millrace/services/policy"
-	"github.com/millrace/millrace/services/push"
-	"github.com/millrace/millrace/services/vpn"
 )
 
-// config is the one file of the control plane. Each section is named after the
-// folder that reads it; an unknown key is an error.
+// config is the one file of the control plane. Beside these keys it has one
+// section for each service, named after the folder that reads it; an unknown
+// key is an error.
 type config struct {
 	// DataDir holds the embedded etcd and the embedded ClickHouse engine. Default /var/lib/millrace.
 	DataDir string `yaml:"data_dir"`
@@ -34,16 +26,8 @@ type config struct {
 	// Endpoints are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`).
 	Endpoints map[string]string `yaml:"endpoints"`
 
-	Flow      flow.Configuration      `yaml:"flow"`
-	Telemetry telemetry.Configuration `yaml:"telemetry"`
-	Topology  topology.Configuration  `yaml:"topology"`
-	Flowstore flowstore.Configuration `yaml:"flowstore"`
-	Alpha     alpha.Configuration     `yaml:"alpha"`
-	Paths     paths.Configuration     `yaml:"paths"`
-	Policy    policy.Configuration    `yaml:"policy"`
-	Push      push.Configuration      `yaml:"push"`
-	VPN       vpn.Configuration       `yaml:"vpn"`
-	Dashboard dashboard.Configuration `yaml:"dashboard"`
+	// document is the whole file: these keys, then a field for each row of services.
+	document reflect.Value
 }
 
 type etcdConfig struct {
@@ -56,21 +40,41 @@ type kafkaConfig struct {
 	Brokers []string `yaml:"brokers"`
 }
 
-func defaultConfig(dataDir string) config {
-	return config{
-		DataDir:   dataDir,
-		Inventory: "inventory.yaml",
-		Flow:      flow.DefaultConfiguration(),
-		Telemetry: telemetry.DefaultConfiguration(),
-		Topology:  topology.DefaultConfiguration(),
-		Flowstore: flowstore.DefaultConfiguration(filepath.Join(dataDir, "clickhouse")),
-		Alpha:     alpha.DefaultConfiguration(),
-		Paths:     paths.DefaultConfiguration(),
-		Policy:    policy.DefaultConfiguration(),
-		Push:      push.DefaultConfiguration(),
-		VPN:       vpn.DefaultConfiguration(),
-		Dashboard: dashboard.DefaultConfiguration(),
+// commonField holds config's own keys in the document.
+const commonField = "Common"
+
+// defaultConfig is what runs without a file. The file's type is made of the
+// table of services, so that a service has its section by having its row.
+func defaultConfig(dataDir string) *config {
+	common := config{DataDir: dataDir, Inventory: "inventory.yaml"}
+	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}
+	values := []reflect.Value{reflect.ValueOf(common)}
+	for _, s := range services() {
+		settings := reflect.ValueOf(s.settings(dataDir))
+		fields = append(fields, reflect.StructField{
+			Name: fieldOf(s.name), Type: settings.Type(), Tag: reflect.StructTag(fmt.Sprintf(`yaml:"%s"`, s.name)),
+		})
+		values = append(values, settings)
 	}
+	document := reflect.New(reflect.StructOf(fields))
+	for i, v := range values {
+		document.Elem().Field(i).Set(v)
+	}
+	return read(document)
+}
+
+func fieldOf(service string) string { return strings.ToUpper(service[:1]) + service[1:] }
+
+// read is the config of a filled document.
+func read(document reflect.Value) *config {
+	c := document.Elem().FieldByName(commonField).Interface().(config)
+	c.document = document
+	return &c
+}
+
+// settings are a service's section.
+func (c *config) settings(service string) any {
+	return c.document.Elem().FieldByName(fieldOf(service)).Interface()
 }
 
 const defaultDataDir = "/var/lib/millrace"
@@ -91,15 +95,24 @@ func loadConfig(path string) (*config, error) {
 	if err := yaml.Unmarshal(raw, &first); err != nil {
 		return nil, fmt.Errorf("configuration %s: %s", path, yaml.FormatError(err, false, true))
 	}
-	cfg := defaultConfig(first.DataDir)
-	if err := yaml.UnmarshalWithOptions(raw, &cfg, yaml.Strict()); err != nil {
+	document := defaultConfig(first.DataDir).document
+	if err := yaml.UnmarshalWithOptions(raw, document.Interface(), yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("configuration %s: %s", path, yaml.FormatError(err, false, true))
 	}
+	for _, s := range services() {
+		section := document.Elem().FieldByName(fieldOf(s.name)).Addr().Interface()
+		if r, ok := section.(interface{ RelativeTo(folder string) }); ok {
+			r.RelativeTo(filepath.Dir(path))
+		}
+		if v, ok := section.(interface{ Validate() error }); ok {
+			if err := v.Validate(); err != nil {
+				return nil, fmt.Errorf("configuration %s: %s: %w", path, s.name, err)
+			}
+		}
+	}
+	cfg := read(document)
 	if !filepath.IsAbs(cfg.Inventory) {
 		cfg.Inventory = filepath.Join(filepath.Dir(path), cfg.Inventory)
 	}
-	if cfg.VPN.Dir != "" && !filepath.IsAbs(cfg.VPN.Dir) {
-		cfg.VPN.Dir = filepath.Join(filepath.Dir(path), cfg.VPN.Dir)
-	}
-	return &cfg, nil
+	return cfg, nil
 }

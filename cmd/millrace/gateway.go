@@ -9,50 +9,26 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
 
-	"github.com/millrace/millrace/internal/lifecycle"
-	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 	"github.com/millrace/millrace/services/dashboard"
 )
 
-// apis are the API paths of services, which the gateway proxies.
-var apis = map[string]string{
-	"flow":      flowv1connect.FlowCollectorServiceName,
-	"flowstore": flowv1connect.FlowStoreServiceName,
-	"telemetry": telemetryv1connect.TelemetryCollectorServiceName,
-	"topology":  topologyv1connect.TopologyCollectorServiceName,
-	"paths":     pathsv1connect.PathsServiceName,
-	"policy":    policyv1connect.PolicyServiceName,
-	"push":      pushv1connect.ChangeServiceName,
-	"alpha":     alphav1connect.AlphaServiceName,
-	"vpn":       vpnv1connect.VpnServiceName,
-}
-
 // gateway lists every API the dashboard's port answers.
 func (p *process) gateway() ([]dashboard.Mount, error) {
-	var out []dashboard.Mount
-	for _, m := range p.mounts {
-		out = append(out, dashboard.Mount{Path: m.path, Handler: m.handler})
-	}
-	for name, api := range apis {
-		if p.hosted[name] || p.cfg.Endpoints[name] == "" {
+	out := slices.Clone(p.mounts)
+	for _, s := range services() {
+		if s.api == "" || p.hosted[s.name] || p.cfg.Endpoints[s.name] == "" {
 			continue
 		}
-		target, err := url.Parse(p.cfg.Endpoints[name])
+		target, err := url.Parse(p.cfg.Endpoints[s.name])
 		if err != nil {
-			return nil, fmt.Errorf("endpoints.%s: %w", name, err)
+			return nil, fmt.Errorf("endpoints.%s: %w", s.name, err)
 		}
-		out = append(out, dashboard.Mount{Path: "/" + api + "/", Handler: p.proxy(name, target)})
+		out = append(out, dashboard.Mount{Path: "/" + s.api + "/", Handler: p.proxy(s.name, target)})
 	}
 	return out, nil
 }
@@ -80,17 +56,6 @@ func (p *process) proxy(name string, target *url.URL) http.Handler {
 			_ = broken.Write(w, r, err) // whoever asked may have left
 		},
 	}
-}
-
-// component is what every service's package offers.
-type component interface {
-	lifecycle.Component
-	Handler() (string, http.Handler)
-}
-
-func hosted(name string, c component) (lifecycle.Named, *mount, error) {
-	path, handler := c.Handler()
-	return lifecycle.Named{Name: name, Component: c}, &mount{path, handler}, nil
 }
 
 // apiServer serves the API of one service that runs in a process of its own.

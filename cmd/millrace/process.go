@@ -20,6 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/services/dashboard"
 )
 
 // process is what one `millrace up` or `millrace serve NAME` runs: the engines
@@ -34,16 +35,11 @@ type process struct {
 	tls      *tls.Config
 	hosted   map[string]bool
 	mux      *http.ServeMux
-	mounts   []mount
+	mounts   []dashboard.Mount
 	local    *rpc.Local
 	closers  []func(context.Context) error
 	group    *lifecycle.Group
 	listener net.Listener
-}
-
-type mount struct {
-	path    string
-	handler http.Handler
 }
 
 // newProcess opens the engines; run ends what it opened.
@@ -88,14 +84,9 @@ func (p *process) openBus(context.Context) error {
 	return nil
 }
 
-// keepsState tells which services write to etcd.
-func keepsState(service string) bool {
-	return service == "alpha" || service == "push" || service == "vpn"
-}
-
 // openState starts or reaches etcd, where a hosted service keeps state there.
 func (p *process) openState(ctx context.Context) error {
-	if !slices.ContainsFunc(serviceNames(), func(name string) bool { return p.hosted[name] && keepsState(name) }) {
+	if !slices.ContainsFunc(services(), func(s service) bool { return p.hosted[s.name] && s.state }) {
 		return nil
 	}
 	if len(p.cfg.Etcd.Endpoints) > 0 {

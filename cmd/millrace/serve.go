@@ -53,7 +53,7 @@ func serveListener(cfg *config, name string) (net.Listener, error) {
 	if len(cfg.Kafka.Brokers) == 0 {
 		return nil, fmt.Errorf("services in processes of their own share a bus: set kafka.brokers, or run `millrace up`")
 	}
-	if keepsState(name) && len(cfg.Etcd.Endpoints) == 0 {
+	if serviceNamed(name).state && len(cfg.Etcd.Endpoints) == 0 {
 		return nil, fmt.Errorf("%s keeps its state where its replacement finds it: set etcd.endpoints, or run `millrace up`", name)
 	}
 	base, err := url.Parse(cfg.Endpoints[name])

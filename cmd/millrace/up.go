@@ -35,7 +35,7 @@ clusters. The dashboard and all APIs share one port, on the loopback by default.
 				return coded{err, exitUsage}
 			}
 			if dump {
-				return dumpConfig(cmd, *cfg)
+				return dumpConfig(cmd, cfg)
 			}
 			if check {
 				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is complete and every setting is known")
@@ -70,8 +70,8 @@ func inherited(fd int) (net.Listener, error) {
 	return dashboard.InheritedListener(uintptr(fd))
 }
 
-func dumpConfig(cmd *cobra.Command, cfg config) error {
-	raw, err := yaml.Marshal(cfg)
+func dumpConfig(cmd *cobra.Command, cfg *config) error {
+	raw, err := yaml.Marshal(cfg.document.Interface())
 	if err != nil {
 		return fmt.Errorf("encode configuration: %w", err)
 	}

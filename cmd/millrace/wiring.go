@@ -29,53 +29,26 @@ import (
 	"github.com/millrace/millrace/services/vpn"
 )
 
-// services lists what can be hosted, in the order in which `millrace up` starts
-// it: each after those whose answers it needs from its first moment. needs are
-// the services it calls.
-var services = []struct {
-	name  string
-	needs []string
-	build func(*process) (lifecycle.Named, *mount, error)
-}{
-	{"flowstore", nil, buildFlowstore},
-	{"flow", nil, buildFlow},
-	{"telemetry", nil, buildTelemetry},
-	{"paths", nil, buildPaths},
-	{"topology", nil, buildTopology},
-	{"policy", []string{"alpha", "paths"}, buildPolicy},
-	{"push", []string{"policy"}, buildPush},
-	{"vpn", []string{"paths"}, buildVPN},
-	{"alpha", []string{"flowstore", "flow", "push"}, buildAlpha},
-	{"dashboard", nil, buildDashboard},
-}
-
-func serviceNames() []string {
-	names := make([]string, len(services))
-	for i, s := range services {
-		names[i] = s.name
-	}
-	return names
-}
-
 // assemble builds the hosted services; nothing runs yet.
 func (p *process) assemble() error {
 	var parts []lifecycle.Named
-	for _, s := range services {
+	for _, s := range services() {
 		if !p.hosted[s.name] {
 			continue
 		}
 		if err := p.checkEndpoints(s.name, s.needs...); err != nil {
 			return err
 		}
-		part, m, err := s.build(p)
+		c, err := s.build(p, p.cfg.settings(s.name))
 		if err != nil {
 			return fmt.Errorf("configure %s: %w", s.name, err)
 		}
-		if m != nil {
-			p.mux.Handle(m.path, m.handler)
-			p.mounts = append(p.mounts, *m)
+		if a, serves := c.(interface{ Handler() (string, http.Handler) }); serves && s.api != "" {
+			path, handler := a.Handler()
+			p.mux.Handle(path, handler)
+			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler})
 		}
-		parts = append(parts, part)
+		parts = append(parts, lifecycle.Named{Name: s.name, Component: c})
 	}
 	if !p.hosted["dashboard"] { // which serves these itself
 		p.mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
@@ -86,107 +59,76 @@ func (p *process) assemble() error {
 	return nil
 }
 
-func buildFlowstore(p *process) (lifecycle.Named, *mount, error) {
-	c, err := flowstore.New(p.cfg.Flowstore, flowstore.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
-	if err != nil {
-		return lifecycle.Named{}, nil, err
-	}
-	return hosted("flowstore", c)
+func buildFlowstore(p *process, cfg flowstore.Configuration) (lifecycle.Component, error) {
+	return flowstore.New(cfg, flowstore.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
-func buildFlow(p *process) (lifecycle.Named, *mount, error) {
-	c, err := flow.New(p.cfg.Flow, flow.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
-	if err != nil {
-		return lifecycle.Named{}, nil, err
-	}
-	return hosted("flow", c)
+func buildFlow(p *process, cfg flow.Configuration) (lifecycle.Component, error) {
+	return flow.New(cfg, flow.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
-func buildTelemetry(p *process) (lifecycle.Named, *mount, error) {
-	c, err := telemetry.New(p.cfg.Telemetry, telemetry.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
-	if err != nil {
-		return lifecycle.Named{}, nil, err
-	}
-	return hosted("telemetry", c)
+func buildTelemetry(p *process, cfg telemetry.Configuration) (lifecycle.Component, error) {
+	return telemetry.New(cfg, telemetry.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
-func buildTopology(p *process) (lifecycle.Named, *mount, error) {
-	c, err := topology.New(p.cfg.Topology, topology.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
-	if err != nil {
-		return lifecycle.Named{}, nil, err
-	}
-	return hosted("topology", c)
+func buildTopology(p *process, cfg topology.Configuration) (lifecycle.Component, error) {
+	return topology.New(cfg, topology.Dependencies{Inventory: p.devices, TLS: p.tls, Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
-func buildPaths(p *process) (lifecycle.Named, *mount, error) {
-	c, err := paths.New(p.cfg.Paths, paths.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
-	if err != nil {
-		return lifecycle.Named{}, nil, err
-	}
-	return hosted("paths", c)
+func buildPaths(p *process, cfg paths.Configuration) (lifecycle.Component, error) {
+	return paths.New(cfg, paths.Dependencies{Bus: p.bus, Log: p.log, Registerer: p.metrics})
 }
 
-func buildPolicy(p *process) (lifecycle.Named, *mount, error) {
+func buildPolicy(p *process, cfg policy.Configuration) (lifecycle.Component, error) {
 	alphaClient, alphaURL := p.to("alpha")
 	pathsClient, pathsURL := p.to("paths")
-	c := policy.New(p.cfg.Policy, policy.Dependencies{
+	return policy.New(cfg, policy.Dependencies{
 		Inventory: p.devices, Log: p.log, Registerer: p.metrics,
 		Alpha: alphav1connect.NewAlphaServiceClient(alphaClient, alphaURL),
 		Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
-	})
-	return hosted("policy", c)
+	}), nil
 }
 
-func buildPush(p *process) (lifecycle.Named, *mount, error) {
+func buildPush(p *process, cfg push.Configuration) (lifecycle.Component, error) {
 	policyClient, policyURL := p.to("policy")
-	c := push.New(p.cfg.Push, push.Dependencies{
+	return push.New(cfg, push.Dependencies{
 		Inventory: p.devices, Store: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Policy: policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
 		Routers: driver.ByOS{
 			device.OSMillrace: openconfig.Opener{Credentials: p.tls},
 			device.OSJunos:    junos.Opener{Credentials: p.tls, Profile: junos.Junos244},
 		},
-	})
-	return hosted("push", c)
+	}), nil
 }
 
-func buildAlpha(p *process) (lifecycle.Named, *mount, error) {
+func buildAlpha(p *process, cfg alpha.Configuration) (lifecycle.Component, error) {
 	storeClient, storeURL := p.to("flowstore")
 	flowClient, flowURL := p.to("flow")
 	pushClient, pushURL := p.to("push")
-	c, err := alpha.New(p.cfg.Alpha, alpha.Dependencies{
+	return alpha.New(cfg, alpha.Dependencies{
 		State: p.state, Bus: p.bus, Inventory: p.devices, Log: p.log, Registerer: p.metrics,
 		FlowStore: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL),
 		Collector: flowv1connect.NewFlowCollectorServiceClient(flowClient, flowURL),
 		Changes:   pushv1connect.NewChangeServiceClient(pushClient, pushURL),
 	})
-	if err != nil {
-		return lifecycle.Named{}, nil, err
-	}
-	return hosted("alpha", c)
 }
 
-func buildVPN(p *process) (lifecycle.Named, *mount, error) {
+func buildVPN(p *process, cfg vpn.Configuration) (lifecycle.Component, error) {
 	pathsClient, pathsURL := p.to("paths")
-	c, err := vpn.New(p.cfg.VPN, vpn.Dependencies{
+	return vpn.New(cfg, vpn.Dependencies{
 		Inventory: p.devices, TLS: p.tls, State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
 	})
-	if err != nil {
-		return lifecycle.Named{}, nil, err
-	}
-	return hosted("vpn", c)
 }
 
 // buildDashboard comes last: it serves the APIs of everything built before it,
 // and proxies to their endpoints the APIs of services that run elsewhere.
-func buildDashboard(p *process) (lifecycle.Named, *mount, error) {
+func buildDashboard(p *process, cfg dashboard.Configuration) (lifecycle.Component, error) {
 	mounts, err := p.gateway()
 	if err != nil {
-		return lifecycle.Named{}, nil, err
+		return nil, err
 	}
-	c, err := dashboard.New(p.cfg.Dashboard, dashboard.Dependencies{
+	return dashboard.New(cfg, dashboard.Dependencies{
 		Handlers: mounts, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})
-	return lifecycle.Named{Name: "dashboard", Component: c}, nil, err
 }

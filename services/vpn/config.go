@@ -3,6 +3,7 @@ package vpn
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 )
 
@@ -22,6 +23,13 @@ type Configuration struct {
 	Routes time.Duration `yaml:"routes"`
 	// History is how many changes are kept. Default 1000.
 	History int `yaml:"history"`
+}
+
+// RelativeTo resolves the folder of policies against that of the configuration file.
+func (c *Configuration) RelativeTo(folder string) {
+	if c.Dir != "" && !filepath.IsAbs(c.Dir) {
+		c.Dir = filepath.Join(folder, c.Dir)
+	}
 }
 
 // DefaultConfiguration follows no policy.

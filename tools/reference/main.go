@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -13,22 +14,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 )
-
-// sections are the configuration file's sections and the folders whose Configuration they hold.
-var sections = []struct{ key, folder string }{
-	{"flow", "collectors/flow"},
-	{"telemetry", "collectors/telemetry"},
-	{"topology", "collectors/topology"},
-	{"flowstore", "services/flowstore"},
-	{"alpha", "services/alpha"},
-	{"paths", "services/paths"},
-	{"policy", "services/policy"},
-	{"push", "services/push"},
-	{"vpn", "services/vpn"},
-	{"dashboard", "services/dashboard"},
-}
 
 // elsewhere are the folders of structs that a Configuration takes from another package.
 var elsewhere = map[string]string{
@@ -56,12 +44,39 @@ func write(w io.Writer) error {
 	if err := section(w, "", "cmd/millrace", "config"); err != nil {
 		return err
 	}
-	for _, s := range sections {
-		if err := section(w, s.key, s.folder, "Configuration"); err != nil {
+	folders, err := components()
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if err := section(w, filepath.Base(folder), folder, "Configuration"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// onRouters are agents, which have a file of their own each; docs/reference/{routeragent,peagent}.md.
+var onRouters = []string{"services/peagent", "services/routeragent"}
+
+// components are the folders with a section in the file, in the order of the data path.
+func components() ([]string, error) {
+	var out []string
+	for _, pattern := range []string{"collectors/*/config.go", "services/*/config.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			if folder := filepath.Dir(file); !slices.Contains(onRouters, folder) {
+				out = append(out, folder)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no components; run this in the root of the repository")
+	}
+	return out, nil
 }
 
 // section prints the table of one struct.
