@@ -51,7 +51,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}
 	c := &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
-		events: events.NewPublisher(deps.Bus, "collectors/telemetry", deps.Log),
+		events: events.NewPublisher(deps.Bus, deps.Log),
 	}
 	for _, d := range deps.Inventory.Devices {
 		c.watchers = append(c.watchers, newWatcher(c, d))

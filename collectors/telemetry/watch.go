@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/millrace/millrace/internal/events"
 	"sync"
 	"time"
 
@@ -133,7 +134,7 @@ func (w *watcher) got(ctx context.Context) {
 	w.mu.Unlock()
 	if news {
 		w.c.metrics.connected.WithLabelValues(w.device.Name).Set(1)
-		w.c.events.Info(ctx, "telemetry-up", w.device.Name, fmt.Sprintf("Counters of %s come in.", w.device.Name))
+		w.c.events.Publish(ctx, events.TelemetryUp, w.device.Name, fmt.Sprintf("Counters of %s come in.", w.device.Name))
 	}
 }
 
@@ -146,7 +147,7 @@ func (w *watcher) lost(ctx context.Context, err error) {
 	w.c.metrics.connected.WithLabelValues(w.device.Name).Set(0)
 	w.c.metrics.failures.WithLabelValues(w.device.Name).Inc()
 	if news {
-		w.c.events.Warn(ctx, "telemetry-down", w.device.Name, fmt.Sprintf("No counters of %s: %v. Trying again.", w.device.Name, err))
+		w.c.events.Publish(ctx, events.TelemetryDown, w.device.Name, fmt.Sprintf("No counters of %s: %v. Trying again.", w.device.Name, err))
 	}
 }
 

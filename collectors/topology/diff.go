@@ -3,14 +3,14 @@ package topology
 import (
 	"fmt"
 
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/topo"
 )
 
 // news is one change worth an event.
 type news struct {
-	bad           bool
-	code, subject string
-	text          string
+	kind          events.Kind
+	subject, text string
 }
 
 // diff says what became of routers and links. Only links that both ends
@@ -22,7 +22,7 @@ func diff(before, after topo.Snapshot) []news {
 		was := old.Node(n.ID)
 		switch up, wasUp := linked(now, n), was != nil && linked(old, was); {
 		case up && !wasUp:
-			out = append(out, news{false, "router-up", n.Label(), fmt.Sprintf("Router %s has joined area %s.", n.Label(), after.Area)})
+			out = append(out, news{events.RouterUp, n.Label(), fmt.Sprintf("Router %s has joined area %s.", n.Label(), after.Area)})
 		case !up && wasUp:
 			out = append(out, routerDown(n, after.Area))
 		}
@@ -40,7 +40,7 @@ func diff(before, after topo.Snapshot) []news {
 func linked(g *topo.Graph, n *topo.Node) bool { return len(g.Out(n.ID)) > 0 || len(g.Nodes()) == 1 }
 
 func routerDown(n *topo.Node, area string) news {
-	return news{true, "router-down", n.Label(), fmt.Sprintf("Router %s has no adjacency left in area %s.", n.Label(), area)}
+	return news{events.RouterDown, n.Label(), fmt.Sprintf("Router %s has no adjacency left in area %s.", n.Label(), area)}
 }
 
 // links tells which links of one graph are not in the other, once per pair of directions.
@@ -50,11 +50,11 @@ func links(in, notIn *topo.Graph, down bool) []news {
 		if notIn.Link(l.ID) != nil || l.To.Less(l.From) {
 			continue
 		}
-		code, verb := "link-up", "up"
+		kind, verb := events.LinkUp, "up"
 		if down {
-			code, verb = "link-down", "down"
+			kind, verb = events.LinkDown, "down"
 		}
-		out = append(out, news{down, code, l.ID, fmt.Sprintf("Link %s to %s (%s) is %s.",
+		out = append(out, news{kind, l.ID, fmt.Sprintf("Link %s to %s (%s) is %s.",
 			in.Node(l.From).Label(), in.Node(l.To).Label(), l.LocalAddress, verb)})
 	}
 	return out

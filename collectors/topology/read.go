@@ -102,11 +102,7 @@ func (c *Component) publish(ctx context.Context, s topo.Snapshot) error {
 	c.metrics.nodes.WithLabelValues(s.Area).Set(float64(len(s.Nodes)))
 	c.metrics.links.WithLabelValues(s.Area).Set(float64(len(s.Links)))
 	for _, n := range diff(last, s) {
-		if n.bad {
-			c.events.Warn(ctx, n.code, n.subject, n.text)
-		} else {
-			c.events.Info(ctx, n.code, n.subject, n.text)
-		}
+		c.events.Publish(ctx, n.kind, n.subject, n.text)
 	}
 	return nil
 }

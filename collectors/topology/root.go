@@ -59,7 +59,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}
 	c := &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), published: map[string]topo.Snapshot{},
-		events: events.NewPublisher(deps.Bus, "collectors/topology", deps.Log),
+		events: events.NewPublisher(deps.Bus, deps.Log),
 	}
 	for _, d := range deps.Inventory.Devices {
 		c.routers = append(c.routers, newRouter(c, d))

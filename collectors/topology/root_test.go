@@ -253,9 +253,9 @@ func TestNewsBetweenTwoSnapshots(t *testing.T) {
 	} {
 		var got []string
 		for _, n := range diff(tc.before, tc.after) {
-			got = append(got, n.code+" "+n.subject)
-			if n.bad != strings.HasSuffix(n.code, "-down") {
-				t.Errorf("%s: %s is bad: %v", name, n.code, n.bad)
+			got = append(got, n.kind.Code()+" "+n.subject)
+			if bad := n.kind.Severity() != eventv1.Severity_SEVERITY_INFO; bad != strings.HasSuffix(n.kind.Code(), "-down") {
+				t.Errorf("%s: severity of %s is %s", name, n.kind.Code(), n.kind.Severity())
 			}
 		}
 		if diff := cmp.Diff(got, tc.want); diff != "" {

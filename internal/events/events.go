@@ -1,7 +1,8 @@
 // Package events publishes what an operator should see happen.
 //
-// In: source, code, subject and one sentence.
-// Out: a millrace.event.v1.Event on the bus and the same line in the log.
+// In: a kind of event from the one table of kinds, a subject and one sentence.
+// Out: a millrace.event.v1.Event on the bus and the same line in the log;
+// docs/reference/events.md, which tools/events writes from the table.
 // Next: services/dashboard.
 package events
 
@@ -17,49 +18,32 @@ import (
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
-// Publisher says things on behalf of one service.
+// Publisher publishes events of one process.
 type Publisher struct {
-	bus    bus.Bus
-	source string
-	log    *slog.Logger
+	bus bus.Bus
+	log *slog.Logger
 }
 
-// NewPublisher names the service by its folder, such as "services/alpha".
-func NewPublisher(b bus.Bus, source string, log *slog.Logger) *Publisher {
-	return &Publisher{bus: b, source: source, log: log}
-}
+// NewPublisher publishes on b and writes the same to log.
+func NewPublisher(b bus.Bus, log *slog.Logger) *Publisher { return &Publisher{bus: b, log: log} }
 
-// Info publishes something that went as it should. A bus that does not take an
-// event is logged and otherwise ignored: saying what happened must not stop it.
-func (p *Publisher) Info(ctx context.Context, code, subject, text string) {
-	p.log.InfoContext(ctx, text, "code", code, "subject", subject)
-	p.publish(ctx, eventv1.Severity_SEVERITY_INFO, code, subject, text)
-}
+var levels = map[eventv1.Severity]slog.Level{info: slog.LevelInfo, warning: slog.LevelWarn, failure: slog.LevelError}
 
-// Warn publishes something an operator should look at.
-func (p *Publisher) Warn(ctx context.Context, code, subject, text string) {
-	p.log.WarnContext(ctx, text, "code", code, "subject", subject)
-	p.publish(ctx, eventv1.Severity_SEVERITY_WARNING, code, subject, text)
-}
-
-// Error publishes something that did not happen as asked.
-func (p *Publisher) Error(ctx context.Context, code, subject, text string) {
-	p.log.ErrorContext(ctx, text, "code", code, "subject", subject)
-	p.publish(ctx, eventv1.Severity_SEVERITY_ERROR, code, subject, text)
-}
-
-// publishTimeout is how long a bus without room may hold up whoever says something.
-const publishTimeout = 2 * time.Second
-
-// publish outlives ctx: that a request was broken off is worth saying too.
-func (p *Publisher) publish(ctx context.Context, s eventv1.Severity, code, subject, text string) {
+// Publish publishes one event about a subject. A bus that does not take it is
+// logged and otherwise ignored: publishing what happened must not stop it.
+func (p *Publisher) Publish(ctx context.Context, kind Kind, subject, text string) {
+	p.log.Log(ctx, levels[kind.severity], text, "code", kind.code, "subject", subject)
 	e := &eventv1.Event{
-		Id: rand.Text(), Time: timestamppb.Now(), Source: p.source,
-		Severity: s, Code: code, Subject: subject, Text: text,
+		Id: rand.Text(), Time: timestamppb.Now(), Source: kind.source,
+		Severity: kind.severity, Code: kind.code, Subject: subject, Text: text,
 	}
+	// A request that was broken off is published too.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
 	if err := p.bus.Publish(bounded, bus.TopicEvents, subject, e); err != nil {
-		p.log.WarnContext(ctx, "event not published", "code", code, "error", err)
+		p.log.WarnContext(ctx, "event not published", "code", kind.code, "error", err)
 	}
 }
+
+// publishTimeout is how long a bus without room may hold up the publisher.
+const publishTimeout = 2 * time.Second

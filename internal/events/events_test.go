@@ -17,15 +17,15 @@ import (
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
-func TestSaysItOnTheBusAndInTheLog(t *testing.T) {
+func TestPublishesOnTheBusAndInTheLog(t *testing.T) {
 	for _, c := range []struct {
 		level    string
 		severity eventv1.Severity
-		say      func(*Publisher, context.Context, string, string, string)
+		kind     Kind
 	}{
-		{"INFO", eventv1.Severity_SEVERITY_INFO, (*Publisher).Info},
-		{"WARN", eventv1.Severity_SEVERITY_WARNING, (*Publisher).Warn},
-		{"ERROR", eventv1.Severity_SEVERITY_ERROR, (*Publisher).Error},
+		{"INFO", eventv1.Severity_SEVERITY_INFO, PairFound},
+		{"WARN", eventv1.Severity_SEVERITY_WARNING, ExporterRefused},
+		{"ERROR", eventv1.Severity_SEVERITY_ERROR, NightlyFailed},
 	} {
 		t.Run(c.level, func(t *testing.T) {
 			b := bus.NewMemory()
@@ -36,24 +36,24 @@ func TestSaysItOnTheBusAndInTheLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log bytes.Buffer
-			p := NewPublisher(b, "services/alpha", slog.New(slog.NewTextHandler(&log, nil)))
+			p := NewPublisher(b, slog.New(slog.NewTextHandler(&log, nil)))
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // whoever says it may have been broken off: it is said all the same
-			c.say(p, ctx, "pair-found", "pair-1", "a pair was found")
+			cancel() // a request that was broken off
+			p.Publish(ctx, c.kind, "pair-1", "a pair was found")
 
 			m := <-got
 			e := &eventv1.Event{}
 			if err := proto.Unmarshal(m.Value, e); err != nil {
 				t.Fatal(err)
 			}
-			want := &eventv1.Event{Source: "services/alpha", Severity: c.severity, Code: "pair-found", Subject: "pair-1", Text: "a pair was found"}
+			want := &eventv1.Event{Source: "services/alpha", Severity: c.severity, Code: c.kind.Code(), Subject: "pair-1", Text: "a pair was found"}
 			if d := cmp.Diff(e, want, protocmp.Transform(), protocmp.IgnoreFields(&eventv1.Event{}, "id", "time")); d != "" {
 				t.Errorf("event (-got +want):\n%s", d)
 			}
 			if m.Key != "pair-1" || e.GetId() == "" || !e.GetTime().IsValid() {
 				t.Errorf("got key %q, id %q, time %v; want the subject, an id and a time", m.Key, e.GetId(), e.GetTime())
 			}
-			if !strings.Contains(log.String(), `level=`+c.level+` msg="a pair was found" code=pair-found subject=pair-1`) {
+			if !strings.Contains(log.String(), `level=`+c.level+` msg="a pair was found" code=`+c.kind.Code()+` subject=pair-1`) {
 				t.Errorf("log: %s", log.String())
 			}
 		})
@@ -72,9 +72,9 @@ func TestEachEventHasItsOwnID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPublisher(b, "services/alpha", slog.New(slog.DiscardHandler))
+	p := NewPublisher(b, slog.New(slog.DiscardHandler))
 	for range 2 {
-		p.Info(t.Context(), "code", "subject", "text")
+		p.Publish(t.Context(), PairFound, "subject", "text")
 	}
 	if a, b := <-ids, <-ids; a == b {
 		t.Errorf("two events with id %s", a)
@@ -87,7 +87,7 @@ func TestABusThatIsClosedStopsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	NewPublisher(b, "services/push", slog.New(slog.NewTextHandler(&log, nil))).Info(t.Context(), "code", "subject", "text")
+	NewPublisher(b, slog.New(slog.NewTextHandler(&log, nil))).Publish(t.Context(), PairFound, "subject", "text")
 	if !strings.Contains(log.String(), "event not published") || !strings.Contains(log.String(), bus.ErrClosed.Error()) {
 		t.Errorf("log: %s", log.String())
 	}
@@ -111,7 +111,7 @@ func TestABusWithoutRoomStopsNobodyForLong(t *testing.T) {
 		cancel()
 	}
 	var log bytes.Buffer
-	NewPublisher(b, "services/push", slog.New(slog.NewTextHandler(&log, nil))).Info(t.Context(), "code", "subject", "text")
+	NewPublisher(b, slog.New(slog.NewTextHandler(&log, nil))).Publish(t.Context(), PairFound, "subject", "text")
 	if !strings.Contains(log.String(), "event not published") {
 		t.Errorf("log: %s", log.String())
 	}

@@ -3,6 +3,7 @@ package alpha
 import (
 	"context"
 	"errors"
+	"github.com/millrace/millrace/internal/events"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -46,7 +47,7 @@ func (c *Component) runIfDue(ctx context.Context) {
 		return
 	}
 	if _, err := c.run(ctx, &alphav1.NightlyRequest{}); err != nil && ctx.Err() == nil {
-		c.events.Error(ctx, "night-failed", "nightly", "The nightly run failed: "+err.Error()+". Repeat it with `millrace alpha nightly`.")
+		c.events.Publish(ctx, events.NightlyFailed, "nightly", "The nightly run failed: "+err.Error()+". Repeat it with `millrace alpha nightly`.")
 	}
 }
 

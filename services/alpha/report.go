@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"github.com/millrace/millrace/internal/events"
 	"maps"
 	"net/netip"
 	"slices"
@@ -49,18 +50,18 @@ func (c *Component) strangers(r detect.Result) []string {
 // tell publishes the night's news.
 func (c *Component) tell(ctx context.Context, o order, out *alphav1.NightlyResponse) {
 	for _, p := range out.GetAdded() {
-		c.events.Info(ctx, "pair-found", p.GetId(), fmt.Sprintf("%s to %s is alpha: %s.", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence())))
+		c.events.Publish(ctx, events.PairFound, p.GetId(), fmt.Sprintf("%s to %s is alpha: %s.", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence())))
 	}
 	for _, p := range out.GetAgedOut() {
-		c.events.Info(ctx, "pair-aged-out", p.GetId(), fmt.Sprintf("%s to %s is forgotten: no flow of it for %s.", p.GetSrc(), p.GetDst(), span(o.rule.AgeAfter)))
+		c.events.Publish(ctx, events.PairAgedOut, p.GetId(), fmt.Sprintf("%s to %s is forgotten: no flow of it for %s.", p.GetSrc(), p.GetDst(), span(o.rule.AgeAfter)))
 	}
 	for _, r := range out.GetRefused() {
-		c.events.Warn(ctx, "exporter-refused", r.GetExporter(), fmt.Sprintf("Pairs of exporter %s stay as they are: %s.", r.GetExporter(), r.GetReason()))
+		c.events.Publish(ctx, events.ExporterRefused, r.GetExporter(), fmt.Sprintf("Pairs of exporter %s stay as they are: %s.", r.GetExporter(), r.GetReason()))
 	}
 	for _, w := range out.GetWarnings() {
-		c.events.Warn(ctx, "exporter-unknown", "nightly", w+".")
+		c.events.Publish(ctx, events.ExporterUnknown, "nightly", w+".")
 	}
-	c.events.Info(ctx, "night-done", "nightly", fmt.Sprintf("Flows from %s to %s: %d pairs added, %d refreshed, %d aged out.",
+	c.events.Publish(ctx, events.NightlyDone, "nightly", fmt.Sprintf("Flows from %s to %s: %d pairs added, %d refreshed, %d aged out.",
 		stamp(o.from), stamp(o.to), len(out.GetAdded()), len(out.GetRefreshed()), len(out.GetAgedOut())))
 }
 

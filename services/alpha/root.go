@@ -70,7 +70,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}
 	return &Component{
 		cfg: cfg, deps: deps, at: at, metrics: newMetrics(deps.Registerer),
-		events: events.NewPublisher(deps.Bus, "services/alpha", deps.Log),
+		events: events.NewPublisher(deps.Bus, deps.Log),
 	}, nil
 }
 

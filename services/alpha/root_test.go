@@ -61,7 +61,7 @@ func TestANightFindsStoresAndAsks(t *testing.T) {
 		t.Errorf("change asked for (-got +want):\n%s", diff)
 	}
 	r.heard(t, "pair-found")
-	r.heard(t, "night-done")
+	r.heard(t, "nightly-done")
 }
 
 func TestTheSameNightAgainAsksForNothing(t *testing.T) {

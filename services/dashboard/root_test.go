@@ -67,8 +67,8 @@ func start(t *testing.T, ln net.Listener) *rig {
 	return r
 }
 
-func (r *rig) say(t *testing.T, code string) {
-	events.NewPublisher(r.bus, "services/test", slog.New(slog.DiscardHandler)).Info(t.Context(), code, "subject", "text")
+func (r *rig) say(t *testing.T, text string) {
+	events.NewPublisher(r.bus, slog.New(slog.DiscardHandler)).Publish(t.Context(), events.PairFound, "subject", text)
 }
 
 func http2Client() *http.Client {
@@ -159,7 +159,7 @@ func next(t *testing.T, s *connect.ServerStreamForClient[eventv1.WatchResponse])
 	if !s.Receive() {
 		t.Fatal("stream ended:", s.Err())
 	}
-	return s.Msg().GetEvent().GetCode()
+	return s.Msg().GetEvent().GetText()
 }
 
 func TestWatchStartsWithRecentEventsAndGoesOn(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/millrace/millrace/internal/events"
 	"slices"
 	"strings"
 
@@ -73,14 +74,7 @@ func (c *Component) announce(ctx context.Context, cs *pushv1.ChangeSet) {
 	if last.GetNote() != "" {
 		text += ": " + last.GetNote()
 	}
-	switch cs.GetState() {
-	case pushv1.State_STATE_FAILED:
-		c.events.Error(ctx, "change-"+word, cs.GetId(), text)
-	case pushv1.State_STATE_ROLLED_BACK:
-		c.events.Warn(ctx, "change-"+word, cs.GetId(), text)
-	default:
-		c.events.Info(ctx, "change-"+word, cs.GetId(), text)
-	}
+	c.events.Publish(ctx, events.ChangeSet(cs.GetState()), cs.GetId(), text)
 }
 
 // stateWord is "rolled-back" for STATE_ROLLED_BACK.

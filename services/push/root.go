@@ -58,7 +58,7 @@ type Component struct {
 func New(cfg Configuration, deps Dependencies) *Component {
 	return &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
-		events:   events.NewPublisher(deps.Bus, "services/push", deps.Log),
+		events:   events.NewPublisher(deps.Bus, deps.Log),
 		contents: &contents{store: deps.Store, recent: map[string]*pushv1.DeviceChange{}},
 	}
 }

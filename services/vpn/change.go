@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"github.com/millrace/millrace/internal/events"
 	"maps"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (c *Component) change(ctx context.Context, dry bool, wanted func(now *vpnv1
 			return nil, err
 		}
 		c.metrics.changes.Inc()
-		c.events.Info(ctx, "vpn-weights-changed", fmt.Sprintf("version %d", next.GetVersion().GetNumber()),
+		c.events.Publish(ctx, events.VPNWeightsChanged, fmt.Sprintf("version %d", next.GetVersion().GetNumber()),
 			fmt.Sprintf("%s changed VPN weights (version %d): %s. Reason: %s.", next.GetBy(), next.GetVersion().GetNumber(), differenceText(next.GetDiff()), next.GetReason()))
 		c.adopt(next)
 		return next, nil

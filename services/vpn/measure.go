@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/millrace/millrace/internal/events"
 	"net/netip"
 	"slices"
 	"strings"
@@ -173,10 +174,10 @@ func (c *Component) trouble(ctx context.Context, err error) {
 	case text == before:
 	case text != "":
 		c.metrics.broken.Set(1)
-		c.events.Error(ctx, "vpn-policy-broken", "policy", fmt.Sprintf("The VPN policy is not followed, the last weights stay: %s.", text))
+		c.events.Publish(ctx, events.VPNPolicyInvalid, "policy", fmt.Sprintf("The VPN policy is not followed, the last weights stay: %s.", text))
 	default:
 		c.metrics.broken.Set(0)
-		c.events.Info(ctx, "vpn-policy-mended", "policy", "The VPN policy is followed again.")
+		c.events.Publish(ctx, events.VPNPolicyValid, "policy", "The VPN policy is followed again.")
 	}
 }
 
@@ -205,12 +206,12 @@ func (c *Component) progress(ctx context.Context) {
 	switch {
 	case !news:
 	case len(missing) == 0:
-		c.events.Info(ctx, "vpn-weights-installed", version, fmt.Sprintf("All %d PEs have VPN weights of %s.", len(c.pes), version))
+		c.events.Publish(ctx, events.VPNWeightsInstalled, version, fmt.Sprintf("All %d PEs have VPN weights of %s.", len(c.pes), version))
 	default:
-		c.events.Warn(ctx, "vpn-weights-incomplete", version, fmt.Sprintf("%d of %d PEs do not have VPN weights of %s: %s. They are told as soon as they answer.",
+		c.events.Publish(ctx, events.VPNWeightsIncomplete, version, fmt.Sprintf("%d of %d PEs do not have VPN weights of %s: %s. They are told as soon as they answer.",
 			len(missing), len(c.pes), version, strings.Join(missing, ", ")))
 	}
 	if unknown := c.unknown(weightsOf(now)); news && len(unknown) > 0 {
-		c.events.Warn(ctx, "vpn-unknown-name", version, fmt.Sprintf("No PE has a VPN called %s; %s gives weights to it.", strings.Join(unknown, ", "), version))
+		c.events.Publish(ctx, events.VPNNameUnknown, version, fmt.Sprintf("No PE has a VPN called %s; %s gives weights to it.", strings.Join(unknown, ", "), version))
 	}
 }

@@ -87,7 +87,7 @@ millrace_services_vpn_flow_controlled{egress="10.255.0.2",ingress="10.255.0.1",v
 			t.Errorf("%s was counted %g times in %g visits", reason, n, visits)
 		}
 	}
-	w.tells("vpn-pe-nonsense", "pe2 reports flows that cannot be")
+	w.tells("vpn-pe-invalid", "pe2 reports flows that cannot be")
 }
 
 // TestWhatFlowsShare: by the topology, else by the policy's links one way, else by where they enter.

@@ -3,6 +3,7 @@ package vpn
 import (
 	"context"
 	"fmt"
+	"github.com/millrace/millrace/internal/events"
 	"net"
 	"net/http"
 	"sync"
@@ -119,7 +120,7 @@ func (p *pe) install(ctx context.Context, want *vpnv1.Change, has *vpnv1.Version
 	}
 	p.c.metrics.installs.WithLabelValues(p.device.Name).Inc()
 	if again {
-		p.c.events.Warn(ctx, "vpn-weights-foreign", p.device.Name,
+		p.c.events.Publish(ctx, events.VPNWeightsReinstalled, p.device.Name,
 			fmt.Sprintf("%s no longer had VPN weights of version %d: somebody changed them there, or it forgot them. They are installed again.", p.device.Name, want.GetVersion().GetNumber()))
 	}
 	return r.Msg.GetVersion(), nil
@@ -136,10 +137,10 @@ func (p *pe) answered(ctx context.Context, r *vpnv1.FlowsResponse, flows []*vpnv
 	p.mu.Unlock()
 	p.c.metrics.connected.WithLabelValues(p.device.Name).Set(1)
 	if news {
-		p.c.events.Info(ctx, "vpn-pe-up", p.device.Name, fmt.Sprintf("The PE agent of %s answers: %d VPNs, %d VPN flows.", p.device.Name, len(r.GetVpns()), len(flows)))
+		p.c.events.Publish(ctx, events.VPNAgentUp, p.device.Name, fmt.Sprintf("The PE agent of %s answers: %d VPNs, %d VPN flows.", p.device.Name, len(r.GetVpns()), len(flows)))
 	}
 	if news && len(refused) > 0 {
-		p.c.events.Warn(ctx, "vpn-pe-nonsense", p.device.Name, fmt.Sprintf("The PE agent of %s reports flows that cannot be: %v. They are left out.", p.device.Name, refused))
+		p.c.events.Publish(ctx, events.VPNAgentInvalid, p.device.Name, fmt.Sprintf("The PE agent of %s reports flows that cannot be: %v. They are left out.", p.device.Name, refused))
 	}
 }
 
@@ -152,7 +153,7 @@ func (p *pe) lost(ctx context.Context, want *vpnv1.Change, err error) {
 	p.c.metrics.connected.WithLabelValues(p.device.Name).Set(0)
 	p.c.metrics.failures.WithLabelValues(p.device.Name).Inc()
 	if news {
-		p.c.events.Warn(ctx, "vpn-pe-down", p.device.Name, fmt.Sprintf("The PE agent of %s at %s does not answer: %v. Asking on; its weights stay what they are.", p.device.Name, p.device.PE, err))
+		p.c.events.Publish(ctx, events.VPNAgentDown, p.device.Name, fmt.Sprintf("The PE agent of %s at %s does not answer: %v. Asking on; its weights stay what they are.", p.device.Name, p.device.PE, err))
 	}
 }
 

@@ -79,7 +79,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{
-		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, "services/vpn", deps.Log),
+		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log),
 		records: records{store: deps.State, keep: cfg.History}, library: library{cfg.Dir},
 		routes: routes{paths: deps.Paths},
 	}

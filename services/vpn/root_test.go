@@ -168,7 +168,7 @@ func TestSomebodyElsesWeightsAreReplaced(t *testing.T) {
 	s := w.start(w.following("shares"))
 	s.all(1)
 	w.agents[0].change(func(a *agent) { a.has = nil })
-	w.tells("vpn-weights-foreign", "pe1 no longer had VPN weights of version 1")
+	w.tells("vpn-weights-reinstalled", "pe1 no longer had VPN weights of version 1")
 	s.all(1)
 	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
 	w.agents[0].mu.Lock()
@@ -185,19 +185,19 @@ func TestABrokenPolicyLeavesWhatIsInForce(t *testing.T) {
 	s := w.start(w.following("shares"))
 	s.all(1)
 	w.policy("shares.yaml", strings.Replace(first, "weight: 2", "weight: 0", 1))
-	w.tells("vpn-policy-broken", "weight 0 of VPN blue")
+	w.tells("vpn-policy-invalid", "weight 0 of VPN blue")
 	if p := s.weights().GetPolicies(); len(p) != 1 || !strings.Contains(p[0].GetError(), "weight 0 of VPN blue") {
 		t.Errorf("%v", p)
 	}
 	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
 	w.policy("shares.yaml", strings.Replace(first, "name: red", "name: rad", 1))
 	s.all(2)
-	w.tells("vpn-policy-mended", "followed again")
+	w.tells("vpn-policy-valid", "followed again")
 	w.tells("vpn-unknown-name", "No PE has a VPN called rad")
 	if d := cmp.Diff(s.weights().GetUnknown(), []string{"rad"}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
-	if n := len(w.said.of("vpn-policy-broken")); n != 1 {
+	if n := len(w.said.of("vpn-policy-invalid")); n != 1 {
 		t.Errorf("told %d times that the policy is broken", n)
 	}
 }
@@ -209,12 +209,12 @@ func TestOneOfSeveralPolicies(t *testing.T) {
 	w.policy("equal.yaml", "policy: equal\ncriterion: equal\nvpns: [{name: red, weight: 3}, {name: blue}]\n")
 	w.policy("twin.yaml", "policy: equal\nvpns: []\n")
 	s := w.start(w.following(""))
-	w.tells("vpn-policy-broken", "say which with vpn.policy")
+	w.tells("vpn-policy-invalid", "say which with vpn.policy")
 	r, err := s.ApplyPolicy(t.Context(), connect.NewRequest(&vpnv1.ApplyPolicyRequest{Policy: "equal", By: "anna", Reason: "all the same"}))
 	if err != nil || r.Msg.GetChange().GetCriterion() != "equal" {
 		t.Fatalf("%v, %v", r, err)
 	}
-	w.tells("vpn-policy-mended", "")
+	w.tells("vpn-policy-valid", "")
 	s.all(1)
 	w.wantWeights(map[string]float64{"red": 1, "blue": 1})
 	r, err = s.ApplyPolicy(t.Context(), connect.NewRequest(&vpnv1.ApplyPolicyRequest{Policy: "shares", By: "anna", Reason: "no"}))
@@ -278,7 +278,7 @@ func TestMaxMinFollowsTheTopology(t *testing.T) {
 	w.agents[0].change(func(a *agent) { a.flows = []*vpnv1.Flow{flow("red", 1, 2, 1, 0), flow("blue", 1, 2, 1, 0)} })
 	w.agents[1].change(func(a *agent) { a.flows = []*vpnv1.Flow{flow("red", 2, 1, 1, 0)} })
 	s := w.start(w.following("mm"))
-	w.tells("vpn-policy-broken", "max-min fairness needs links")
+	w.tells("vpn-policy-invalid", "max-min fairness needs links")
 	set := func(there, back uint64) {
 		w.paths.mu.Lock()
 		defer w.paths.mu.Unlock()

@@ -1,0 +1,117 @@
+package events
+
+import (
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// Kind is one kind of event. Only this package makes kinds, so that docs/reference/events.md lists them all.
+type Kind struct {
+	code, source  string
+	severity      eventv1.Severity
+	title, remedy string
+}
+
+// Code is what an operator searches for, such as pair-found.
+func (k Kind) Code() string { return k.code }
+
+// Source is the folder of the service that publishes it.
+func (k Kind) Source() string { return k.source }
+
+// Severity says how urgent it is.
+func (k Kind) Severity() eventv1.Severity { return k.severity }
+
+// Title says what has happened.
+func (k Kind) Title() string { return k.title }
+
+// Remedy says what to do.
+func (k Kind) Remedy() string { return k.remedy }
+
+const (
+	info    = eventv1.Severity_SEVERITY_INFO
+	warning = eventv1.Severity_SEVERITY_WARNING
+	failure = eventv1.Severity_SEVERITY_ERROR
+	nothing = "Nothing."
+)
+
+var all []Kind
+
+// All are the kinds in the order of the data path.
+func All() []Kind { return all }
+
+func define(source string, severity eventv1.Severity, code, title, remedy string) Kind {
+	k := Kind{code, source, severity, title, remedy}
+	all = append(all, k)
+	return k
+}
+
+// Kinds of the collectors.
+var (
+	TelemetryUp   = define("collectors/telemetry", info, "telemetry-up", "Counters of a router arrive.", nothing)
+	TelemetryDown = define("collectors/telemetry", warning, "telemetry-down", "No counters of a router arrive.",
+		"Check that the router's agent runs and that address and certificates in the inventory are right; the text says why. The collector reconnects by itself.")
+	RouterReachable   = define("collectors/topology", info, "router-reachable", "A router's agent answers.", nothing)
+	RouterUnreachable = define("collectors/topology", warning, "router-unreachable", "A router's agent does not answer.",
+		"Check the agent and the way to it; the text says why. The last topology stays in use, and the collector retries by itself.")
+	RouterUp   = define("collectors/topology", info, "router-up", "A router has an adjacency in the link-state database.", nothing)
+	RouterDown = define("collectors/topology", warning, "router-down", "A router has no adjacency left in the link-state database.",
+		"Check the router, its links and its OSPF.")
+	LinkUp   = define("collectors/topology", info, "link-up", "Both ends of a link advertise it.", nothing)
+	LinkDown = define("collectors/topology", warning, "link-down", "One end of a link no longer advertises it.",
+		"Check the link. Paths pinned to it forward nothing until the next change set moves them.")
+)
+
+// Kinds of the alpha service.
+var (
+	PairFound = define("services/alpha", info, "pair-found", "A prefix pair carried an alpha flow.",
+		"Nothing: the change set of the same nightly run redirects it. `millrace alpha explain PAIR` shows the evidence.")
+	PairAgedOut     = define("services/alpha", info, "pair-aged-out", "A pair without any flow for `alpha.rule.age_after` is removed.", nothing)
+	ExporterRefused = define("services/alpha", warning, "exporter-refused", "The collection-quality gate refuses an exporter's flows; its pairs stay as they are.",
+		"The text says what to mend: templates, loss or the sampling rate. `millrace flows quality` shows the exporter's health.")
+	ExporterUnknown = define("services/alpha", warning, "exporter-unknown", "Flows come from an address that belongs to no device of the inventory.",
+		"Add the address to `exporters` of its device, or stop the export.")
+	NightlyDone   = define("services/alpha", info, "nightly-done", "The nightly run has ended.", nothing)
+	NightlyFailed = define("services/alpha", failure, "nightly-failed", "The nightly run failed; the pairs stay as they are.",
+		"Mend what the text says, then repeat it with `millrace alpha nightly`.")
+)
+
+// changes has a kind for each state of a change set.
+var changes = map[pushv1.State]Kind{
+	pushv1.State_STATE_DRAFT: define("services/push", info, "change-draft", "A change set was asked for and is being planned.", nothing),
+	pushv1.State_STATE_EMPTY: define("services/push", info, "change-empty", "The routers already have what a change set would configure.", nothing),
+	pushv1.State_STATE_PLANNED: define("services/push", info, "change-planned", "A change set is planned and waits for approval.",
+		"Read its diff in the dashboard or with `millrace change diff ID`, then approve it."),
+	pushv1.State_STATE_APPROVED: define("services/push", info, "change-approved", "A change set is approved.",
+		"Apply it with `millrace change apply ID`, unless the approval applied it as well."),
+	pushv1.State_STATE_APPLYING:     define("services/push", info, "change-applying", "Routers get a change set, each with commit confirmed.", nothing),
+	pushv1.State_STATE_APPLIED:      define("services/push", info, "change-applied", "All routers have a change set and are being verified.", nothing),
+	pushv1.State_STATE_VERIFIED:     define("services/push", info, "change-verified", "All routers show the state that a change set asks for and are confirmed.", nothing),
+	pushv1.State_STATE_ROLLING_BACK: define("services/push", info, "change-rolling-back", "A change set is being rolled back.", nothing),
+	pushv1.State_STATE_ROLLED_BACK: define("services/push", warning, "change-rolled-back", "A change set is rolled back on all routers.",
+		"Unless an operator asked for it, the text says which router failed and why. Mend that and create the change set again."),
+	pushv1.State_STATE_FAILED: define("services/push", failure, "change-failed", "A change set failed.",
+		"The text names the routers and what they have now. Mend that and create the change set again."),
+}
+
+// ChangeSet is the kind that tells of a change set's new state.
+func ChangeSet(s pushv1.State) Kind { return changes[s] }
+
+// Kinds of the VPN service.
+var (
+	VPNAgentUp   = define("services/vpn", info, "vpn-pe-up", "A PE's agent answers.", nothing)
+	VPNAgentDown = define("services/vpn", warning, "vpn-pe-down", "A PE's agent does not answer.",
+		"Check the agent and the way to it; the text says why. It keeps its weights, and the service retries by itself.")
+	VPNAgentInvalid = define("services/vpn", warning, "vpn-pe-invalid", "A PE's agent reports impossible flows, which are ignored.",
+		"Check that the agent has the release of the control plane.")
+	VPNWeightsChanged    = define("services/vpn", info, "vpn-weights-changed", "The VPNs' weights have a new version.", nothing)
+	VPNWeightsInstalled  = define("services/vpn", info, "vpn-weights-installed", "All PEs have the weights in force.", nothing)
+	VPNWeightsIncomplete = define("services/vpn", warning, "vpn-weights-incomplete", "Some PEs do not have the weights in force.",
+		"Check the PEs that the text names. They get the weights when they answer.")
+	VPNWeightsReinstalled = define("services/vpn", warning, "vpn-weights-reinstalled", "A PE no longer had the weights in force and got them again.",
+		"Find out who changed weights on the PE (`millrace vpn weights --server`), or why its agent lost its state file.")
+	VPNPolicyInvalid = define("services/vpn", failure, "vpn-policy-invalid", "The VPN policy cannot be used; the last weights stay in force.",
+		"Mend the policy file as the text says; it is read again every `vpn.interval`.")
+	VPNPolicyValid = define("services/vpn", info, "vpn-policy-valid", "The VPN policy can be used again.", nothing)
+	VPNNameUnknown = define("services/vpn", warning, "vpn-unknown-name", "The weights name a VPN that no PE has.",
+		"Correct the name in the policy, or configure the VPN on its PEs.")
+)
