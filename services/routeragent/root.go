@@ -126,7 +126,7 @@ func (a *Agent) open() error {
 	if router := a.frr(); router != nil && a.engine.LSPs == nil {
 		a.engine.LSPs = router
 	}
-	a.store = apply.NewStore(apply.Configuration{Dir: a.cfg.DataDir, Lines: a.line, Interfaces: a.interfaceNames}, a.engine)
+	a.store = apply.NewStore(apply.Configuration{Dir: a.cfg.DataDir, Hardware: a.hardware, Interfaces: a.interfaceNames}, a.engine)
 	a.metrics = newMetrics(a.deps.Registerer, func() bool { return a.store.Drift() != nil })
 	return nil
 }
@@ -139,7 +139,7 @@ func (a *Agent) frr() *frr.Router {
 }
 
 func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
-	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Line: a.line, Log: a.deps.Log,
+	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Hardware: a.hardware, Log: a.deps.Log,
 		Plan: func() intent.Plan { _, p := a.store.Running(); return p }, Agent: a.self})
 	a.server = grpc.NewServer(creds, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(a.observe, a.authorize), grpc.ChainStreamInterceptor(a.observeStream, a.authorizeStream))
 	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Log: a.deps.Log}))

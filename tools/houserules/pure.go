@@ -12,6 +12,7 @@ var pureFolders = []string{
 	"internal/ocunit",
 	"internal/topo",
 	"internal/units",
+	"internal/shares",
 	"internal/vpnshare",
 	"scenario",
 	"services/alpha/detect",

@@ -67,7 +67,7 @@ func (s *Store) Confirm(id string) error {
 		return err
 	}
 	config, plan := s.Running()
-	if err := s.journal.save(record{Config: config, Numbers: plan.Numbers}); err != nil {
+	if err := s.journal.save(record{Config: config, IDs: plan.IDs}); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -98,7 +98,7 @@ func (s *Store) Extend(id string, d time.Duration) error {
 	defer s.mu.Unlock()
 	p := *s.pending
 	p.Deadline = time.Now().Add(d)
-	if err := s.journal.save(record{Config: config, Numbers: plan.Numbers, Pending: &p}); err != nil {
+	if err := s.journal.save(record{Config: config, IDs: plan.IDs, Pending: &p}); err != nil {
 		return err
 	}
 	s.setPending(&p)
@@ -110,14 +110,14 @@ func (s *Store) rollback(ctx context.Context) error {
 	s.mu.Lock()
 	p, running := *s.pending, s.plan
 	s.mu.Unlock()
-	plan, err := s.compiler.Compile(p.Config, s.cfg.Lines, p.Numbers)
+	plan, err := s.compiler.Compile(p.Config, s.cfg.Hardware, p.IDs)
 	if err != nil {
 		return err
 	}
 	if err := s.converge(ctx, plan, running); err != nil {
 		return err
 	}
-	if err := s.journal.save(record{Config: p.Config, Numbers: plan.Numbers}); err != nil {
+	if err := s.journal.save(record{Config: p.Config, IDs: plan.IDs}); err != nil {
 		return err
 	}
 	s.swap(p.Config, plan, nil)

@@ -30,13 +30,13 @@ import (
 type journal struct {
 	dir string
 	// parts are the nodes that are on disk already. A node never changes once it is running.
-	parts   map[*tree.Node]string
-	numbers numbersPart
+	parts map[*tree.Node]string
+	ids   idsPart
 }
 
-type numbersPart struct {
-	file    string
-	numbers intent.Numbers
+type idsPart struct {
+	file string
+	ids  intent.IDs
 }
 
 const (
@@ -46,8 +46,8 @@ const (
 
 // snapshot is a configuration on disk.
 type snapshot struct {
-	Parts   []string `json:"parts"`
-	Numbers string   `json:"numbers_part"`
+	Parts []string `json:"parts"`
+	IDs   string   `json:"numbers_part"`
 }
 
 // list is the journal proper.
@@ -65,7 +65,7 @@ type pendingList struct {
 // record is the journal in memory.
 type record struct {
 	Config  *tree.Node
-	Numbers intent.Numbers
+	IDs     intent.IDs
 	Pending *pending
 }
 
@@ -74,8 +74,8 @@ type pending struct {
 	ID       string
 	Deadline time.Time
 	// Config and Numbers are what a rollback returns to.
-	Config  *tree.Node
-	Numbers intent.Numbers
+	Config *tree.Node
+	IDs    intent.IDs
 }
 
 func newJournal(dir string) *journal {
@@ -96,14 +96,14 @@ func (j *journal) read() (record, error) {
 	if err := json.Unmarshal(raw, &l); err != nil {
 		return r, fmt.Errorf("read journal %s: %w", filepath.Join(j.dir, journalName), err)
 	}
-	if l.Numbers == "" {
+	if l.IDs == "" {
 		return readFirstForm(raw)
 	}
-	if r.Config, r.Numbers, err = j.load(l.snapshot); err != nil || l.Pending == nil {
+	if r.Config, r.IDs, err = j.load(l.snapshot); err != nil || l.Pending == nil {
 		return r, err
 	}
 	r.Pending = &pending{ID: l.Pending.ID, Deadline: l.Pending.Deadline}
-	r.Pending.Config, r.Pending.Numbers, err = j.load(l.Pending.Previous)
+	r.Pending.Config, r.Pending.IDs, err = j.load(l.Pending.Previous)
 	return r, err
 }
 
@@ -111,12 +111,12 @@ func (j *journal) read() (record, error) {
 func readFirstForm(raw []byte) (record, error) {
 	type whole struct {
 		Config  json.RawMessage `json:"config"`
-		Numbers intent.Numbers  `json:"numbers"`
+		IDs     intent.IDs      `json:"numbers"`
 		Pending *struct {
 			ID       string          `json:"id"`
 			Deadline time.Time       `json:"deadline"`
 			Config   json.RawMessage `json:"previous_config"`
-			Numbers  intent.Numbers  `json:"previous_numbers"`
+			IDs      intent.IDs      `json:"previous_numbers"`
 		} `json:"pending"`
 	}
 	var w whole
@@ -127,40 +127,40 @@ func readFirstForm(raw []byte) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("read journal: %w", err)
 	}
-	r := record{Config: config, Numbers: w.Numbers}
+	r := record{Config: config, IDs: w.IDs}
 	if w.Pending == nil {
 		return r, nil
 	}
-	r.Pending = &pending{ID: w.Pending.ID, Deadline: w.Pending.Deadline, Numbers: w.Pending.Numbers}
+	r.Pending = &pending{ID: w.Pending.ID, Deadline: w.Pending.Deadline, IDs: w.Pending.IDs}
 	r.Pending.Config, err = tree.FromJSON(w.Pending.Config)
 	return r, err
 }
 
-func (j *journal) load(s snapshot) (*tree.Node, intent.Numbers, error) {
-	config, numbers := tree.New(), intent.Numbers{}
-	raw, err := os.ReadFile(filepath.Join(j.dir, s.Numbers))
+func (j *journal) load(s snapshot) (*tree.Node, intent.IDs, error) {
+	config, ids := tree.New(), intent.IDs{}
+	raw, err := os.ReadFile(filepath.Join(j.dir, s.IDs))
 	if err == nil {
-		err = json.Unmarshal(raw, &numbers)
+		err = json.Unmarshal(raw, &ids)
 	}
 	if err != nil {
-		return nil, numbers, fmt.Errorf("read journal: %w", err)
+		return nil, ids, fmt.Errorf("read journal: %w", err)
 	}
 	for _, file := range s.Parts {
 		raw, err := os.ReadFile(filepath.Join(j.dir, file))
 		if err != nil {
-			return nil, numbers, fmt.Errorf("read journal: %w", err)
+			return nil, ids, fmt.Errorf("read journal: %w", err)
 		}
 		part, err := tree.FromJSON(raw)
 		if err != nil {
-			return nil, numbers, fmt.Errorf("read journal %s: %w", file, err)
+			return nil, ids, fmt.Errorf("read journal %s: %w", file, err)
 		}
 		config.Merge(part)
 	}
-	return config, numbers, nil
+	return config, ids, nil
 }
 
 // store puts a configuration on disk, as far as it is not there; nothing refers to it yet.
-func (j *journal) store(config *tree.Node, numbers intent.Numbers) (snapshot, error) {
+func (j *journal) store(config *tree.Node, ids intent.IDs) (snapshot, error) {
 	var s snapshot
 	for _, name := range slices.Sorted(maps.Keys(config.Members)) {
 		file, err := j.part(config.Members[name])
@@ -169,8 +169,8 @@ func (j *journal) store(config *tree.Node, numbers intent.Numbers) (snapshot, er
 		}
 		s.Parts = append(s.Parts, file)
 	}
-	if j.numbers.file == "" || !sameNumbers(j.numbers.numbers, numbers) {
-		raw, err := json.Marshal(numbers)
+	if j.ids.file == "" || !sameIDs(j.ids.ids, ids) {
+		raw, err := json.Marshal(ids)
 		if err != nil {
 			return s, err
 		}
@@ -178,14 +178,14 @@ func (j *journal) store(config *tree.Node, numbers intent.Numbers) (snapshot, er
 		if err != nil {
 			return s, err
 		}
-		j.numbers = numbersPart{file, numbers}
+		j.ids = idsPart{file, ids}
 	}
-	s.Numbers = j.numbers.file
+	s.IDs = j.ids.file
 	return s, nil
 }
 
-func sameNumbers(a, b intent.Numbers) bool {
-	return maps.Equal(a.Classes, b.Classes) && maps.Equal(a.Paths, b.Paths) && maps.Equal(a.Hits, b.Hits)
+func sameIDs(a, b intent.IDs) bool {
+	return maps.Equal(a.Classes, b.Classes) && maps.Equal(a.Paths, b.Paths) && maps.Equal(a.Counters, b.Counters)
 }
 
 // part is the file of one container at the top.
@@ -218,17 +218,17 @@ func (j *journal) write(raw []byte) (string, error) {
 // commit makes a configuration the recorded one, and forgets parts that nothing refers to any more.
 func (j *journal) commit(s snapshot, p *pending) error {
 	l := list{snapshot: s}
-	keep := map[string]bool{s.Numbers: true}
+	keep := map[string]bool{s.IDs: true}
 	for _, part := range s.Parts {
 		keep[part] = true
 	}
 	if p != nil {
-		previous, err := j.store(p.Config, p.Numbers)
+		previous, err := j.store(p.Config, p.IDs)
 		if err != nil {
 			return err
 		}
 		l.Pending = &pendingList{ID: p.ID, Deadline: p.Deadline, Previous: previous}
-		keep[previous.Numbers] = true
+		keep[previous.IDs] = true
 		for _, part := range previous.Parts {
 			keep[part] = true
 		}
@@ -256,14 +256,14 @@ func (j *journal) sweep(keep map[string]bool) {
 			_ = os.Remove(filepath.Join(j.dir, f.Name()))
 		}
 	}
-	if !keep[j.numbers.file] {
-		j.numbers = numbersPart{}
+	if !keep[j.ids.file] {
+		j.ids = idsPart{}
 	}
 }
 
 // save is store and commit.
 func (j *journal) save(r record) error {
-	s, err := j.store(r.Config, r.Numbers)
+	s, err := j.store(r.Config, r.IDs)
 	if err != nil {
 		return err
 	}

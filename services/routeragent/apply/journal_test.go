@@ -37,9 +37,9 @@ func plainRecord(r record) map[string]any {
 		raw, _ := n.AppendJSON(nil, tree.All)
 		return string(raw)
 	}
-	out := map[string]any{"config": text(r.Config), "numbers": r.Numbers}
+	out := map[string]any{"config": text(r.Config), "numbers": r.IDs}
 	if p := r.Pending; p != nil {
-		out["pending"] = []any{p.ID, p.Deadline.Unix(), text(p.Config), p.Numbers}
+		out["pending"] = []any{p.ID, p.Deadline.Unix(), text(p.Config), p.IDs}
 	}
 	return out
 }
@@ -72,40 +72,40 @@ func save(t *testing.T, j *journal, r record) {
 }
 
 var (
-	oneNumber = intent.Numbers{Classes: map[string]int{"a": 1}}
-	twoNumber = intent.Numbers{Classes: map[string]int{"a": 1, "b": 2}}
+	oneID  = intent.IDs{Classes: map[string]int{"a": 1}}
+	twoIDs = intent.IDs{Classes: map[string]int{"a": 1, "b": 2}}
 )
 
 func TestTheJournalGivesBackWhatWasSaved(t *testing.T) {
 	dir := t.TempDir()
 	reread(t, dir, record{Config: tree.New()})
 	j := newJournal(dir)
-	first := record{Config: with(t, "a"), Numbers: oneNumber}
+	first := record{Config: with(t, "a"), IDs: oneID}
 	save(t, j, first)
 	reread(t, dir, first)
-	trial := record{Config: with(t, "b"), Numbers: twoNumber, Pending: &pending{ID: "x", Deadline: time.Unix(1e9, 0), Config: first.Config, Numbers: oneNumber}}
+	trial := record{Config: with(t, "b"), IDs: twoIDs, Pending: &pending{ID: "x", Deadline: time.Unix(1e9, 0), Config: first.Config, IDs: oneID}}
 	save(t, j, trial)
 	reread(t, dir, trial)
 	trial.Pending = nil
 	save(t, j, trial)
 	reread(t, dir, trial)
-	if n := len(parts(t, dir)); n != 3 { // defined-sets, qos, numbers
+	if n := len(parts(t, dir)); n != 3 { // defined-sets, qos, ids
 		t.Errorf("%d parts left, want 3", n)
 	}
-	save(t, j, record{Config: tree.New(), Numbers: oneNumber})
-	reread(t, dir, record{Config: tree.New(), Numbers: oneNumber})
+	save(t, j, record{Config: tree.New(), IDs: oneID})
+	reread(t, dir, record{Config: tree.New(), IDs: oneID})
 }
 
 func TestAChangeWritesItsPartOnly(t *testing.T) {
 	dir := t.TempDir()
 	j := newJournal(dir)
-	save(t, j, record{Config: with(t, "a"), Numbers: oneNumber})
+	save(t, j, record{Config: with(t, "a"), IDs: oneID})
 	for _, f := range parts(t, dir) { // what is not written again stays old
 		if err := os.Chtimes(f, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	next := record{Config: with(t, "b"), Numbers: oneNumber}
+	next := record{Config: with(t, "b"), IDs: oneID}
 	save(t, j, next)
 	reread(t, dir, next)
 	written := 0
@@ -122,9 +122,9 @@ func TestAChangeWritesItsPartOnly(t *testing.T) {
 func TestACrashBeforeTheListLeavesTheOldConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	j := newJournal(dir)
-	old := record{Config: with(t, "a"), Numbers: oneNumber}
+	old := record{Config: with(t, "a"), IDs: oneID}
 	save(t, j, old)
-	if _, err := j.store(with(t, "b"), twoNumber); err != nil {
+	if _, err := j.store(with(t, "b"), twoIDs); err != nil {
 		t.Fatal(err)
 	}
 	reread(t, dir, old)
@@ -143,5 +143,5 @@ func TestAJournalOfTheFirstReleaseIsRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, journalName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reread(t, dir, record{Config: tree.New(), Numbers: oneNumber, Pending: &pending{ID: "x", Deadline: time.Unix(1e9, 0), Config: configuration(t, qos), Numbers: twoNumber}})
+	reread(t, dir, record{Config: tree.New(), IDs: oneID, Pending: &pending{ID: "x", Deadline: time.Unix(1e9, 0), Config: configuration(t, qos), IDs: twoIDs}})
 }

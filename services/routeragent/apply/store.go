@@ -16,7 +16,7 @@ type Configuration struct {
 	// Dir holds the journal.
 	Dir string
 	// Lines tells rate and buffer of interfaces.
-	Lines intent.Lines
+	Hardware intent.Hardware
 	// Interfaces lists the names a configuration may refer to.
 	Interfaces func() []string
 }
@@ -69,15 +69,15 @@ func (s *Store) Recover(ctx context.Context) error {
 	}
 	if r.Pending != nil {
 		s.engine.Log.Warn("commit was never confirmed; returning to the configuration before it", "commit", r.Pending.ID)
-		r = record{Config: r.Pending.Config, Numbers: r.Pending.Numbers}
+		r = record{Config: r.Pending.Config, IDs: r.Pending.IDs}
 	}
-	plan, err := s.reach(ctx, r.Config, r.Numbers)
+	plan, err := s.reach(ctx, r.Config, r.IDs)
 	if err != nil {
 		// The configuration stands; the router does not hold it yet: FRR may still be starting, an interface be missing. Reconcile tries again.
 		s.engine.Log.Error("router does not hold its configuration", "error", err)
 	}
 	s.setDrift(err)
-	if err := s.journal.save(record{Config: r.Config, Numbers: plan.Numbers}); err != nil {
+	if err := s.journal.save(record{Config: r.Config, IDs: plan.IDs}); err != nil {
 		return err
 	}
 	s.swap(r.Config, plan, nil)
@@ -86,10 +86,10 @@ func (s *Store) Recover(ctx context.Context) error {
 
 // reach compiles a configuration that was valid once and converges to it. The
 // plan it returns with an error is the best there is to know of it.
-func (s *Store) reach(ctx context.Context, config *tree.Node, numbers intent.Numbers) (intent.Plan, error) {
-	plan, err := s.compiler.Compile(config, s.cfg.Lines, numbers)
+func (s *Store) reach(ctx context.Context, config *tree.Node, ids intent.IDs) (intent.Plan, error) {
+	plan, err := s.compiler.Compile(config, s.cfg.Hardware, ids)
 	if err != nil {
-		return intent.Plan{Numbers: numbers}, fmt.Errorf("configuration does not fit this router now: %w", err)
+		return intent.Plan{IDs: ids}, fmt.Errorf("configuration does not fit this router now: %w", err)
 	}
 	return plan, s.engine.Converge(ctx, plan)
 }
@@ -129,20 +129,20 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 		return err
 	}
 	candidate.Settle(running)
-	next, nextPlan, err := s.judge(candidate, plan.Numbers)
+	next, nextPlan, err := s.judge(candidate, plan.IDs)
 	if err != nil {
 		return err
 	}
 	var p *pending
 	if confirm != nil {
-		p = &pending{ID: confirm.ID, Deadline: time.Now().Add(confirm.Duration), Config: running, Numbers: plan.Numbers}
+		p = &pending{ID: confirm.ID, Deadline: time.Now().Add(confirm.Duration), Config: running, IDs: plan.IDs}
 	}
 	// Writing the parts takes as long as changing the kernel, and neither needs the other.
 	stored := make(chan error, 1)
 	var s0 snapshot
 	go func() {
 		var err error
-		s0, err = s.journal.store(next, nextPlan.Numbers)
+		s0, err = s.journal.store(next, nextPlan.IDs)
 		stored <- err
 	}()
 	err = s.converge(ctx, nextPlan, plan)
@@ -161,11 +161,11 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 }
 
 // judge validates a candidate and compiles it.
-func (s *Store) judge(candidate *tree.Node, numbers intent.Numbers) (*tree.Node, intent.Plan, error) {
+func (s *Store) judge(candidate *tree.Node, ids intent.IDs) (*tree.Node, intent.Plan, error) {
 	if err := s.validator.Validate(candidate, s.cfg.Interfaces()); err != nil {
 		return nil, intent.Plan{}, err
 	}
-	plan, err := s.compiler.Compile(candidate, s.cfg.Lines, numbers)
+	plan, err := s.compiler.Compile(candidate, s.cfg.Hardware, ids)
 	return candidate, plan, err
 }
 
@@ -215,7 +215,7 @@ func (s *Store) Reconcile(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	config, before := s.Running()
-	plan, err := s.reach(ctx, config, before.Numbers)
+	plan, err := s.reach(ctx, config, before.IDs)
 	s.setDrift(err)
 	if err == nil {
 		s.mu.Lock()

@@ -31,7 +31,7 @@ func pairRules(n, k int) []kernel.Rule {
 	for i := range out {
 		l := lengthPairs[i%k]
 		src, dst := addresses(i)
-		out[i] = kernel.Rule{Sequence: uint32(i + 1), Src: netip.PrefixFrom(src, l[0]).Masked(), Dst: netip.PrefixFrom(dst, l[1]).Masked(), Mark: kernel.Mark(1, 0), Hit: i % kernel.MaxHits}
+		out[i] = kernel.Rule{Sequence: uint32(i + 1), Src: netip.PrefixFrom(src, l[0]).Masked(), Dst: netip.PrefixFrom(dst, l[1]).Masked(), Mark: kernel.Mark(1, 0), Counter: i % kernel.MaxRuleCounters}
 	}
 	return out
 }

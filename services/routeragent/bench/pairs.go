@@ -43,7 +43,7 @@ func (x *loaded) hold(port string, rules []kernel.Rule) error {
 func rulesOf(pairs []pair) []kernel.Rule {
 	out := make([]kernel.Rule, len(pairs))
 	for i, p := range pairs {
-		out[i] = kernel.Rule{Sequence: uint32(i + 1), Src: netip.MustParsePrefix(p.source()), Dst: netip.MustParsePrefix(p.destination()), Mark: kernel.Mark(1, 0), Hit: i % kernel.MaxHits}
+		out[i] = kernel.Rule{Sequence: uint32(i + 1), Src: netip.MustParsePrefix(p.source()), Dst: netip.MustParsePrefix(p.destination()), Mark: kernel.Mark(1, 0), Counter: i % kernel.MaxRuleCounters}
 	}
 	return out
 }

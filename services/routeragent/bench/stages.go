@@ -63,7 +63,7 @@ func (s *stages) run() error {
 			{nil, func() error { return perform(candidate, req, once, s) }},
 			{s.settle, func() error { candidate.Settle(running); return nil }},
 			{s.validate, func() error { return v.Validate(candidate, []string{"ge-a", "ge-b"}) }},
-			{s.compile, func() (err error) { plan, err = c.Compile(candidate, lineOf, intent.Numbers{}); return err }},
+			{s.compile, func() (err error) { plan, err = c.Compile(candidate, hardware, intent.IDs{}); return err }},
 			{s.encode, func() error { text, _ = candidate.AppendJSON(nil, tree.All); return nil }},
 			{s.file, func() error { return kernel.WriteFile(filepath.Join(x.dir, "running"), text) }},
 			{s.kernel, func() error { return x.converge(plan.Kernel) }},
@@ -81,7 +81,9 @@ func (s *stages) run() error {
 	})
 }
 
-func lineOf(string) (intent.Line, bool) { return intent.Line{Rate: 100e6, Buffer: 1250000}, true }
+func hardware(string) (intent.Interface, bool) {
+	return intent.Interface{Speed: 100e6, Buffer: 1250000}, true
+}
 
 // perform reads the operations of a Set, then makes them.
 func perform(n *tree.Node, req *gnmi.SetRequest, timed func(*row, func() error) error, s *stages) error {

@@ -41,13 +41,13 @@ var flowDestination = netip.MustParseAddr("198.51.100.9")
 // flowRules are 20,000 pairs, one of them the flow's in every generation.
 func flowRules(generation int) []kernel.Rule {
 	rules := rulesOf(manyPairs(thousands, generation))
-	rules[flowRule] = kernel.Rule{Sequence: flowRule + 1, Src: netip.MustParsePrefix("10.0.1.0/24"), Dst: netip.MustParsePrefix("198.51.100.0/24"), Mark: kernel.Mark(alpha, 0), Hit: flowRule}
+	rules[flowRule] = kernel.Rule{Sequence: flowRule + 1, Src: netip.MustParsePrefix("10.0.1.0/24"), Dst: netip.MustParsePrefix("198.51.100.0/24"), Mark: kernel.Mark(alpha, 0), Counter: flowRule}
 	return rules
 }
 
 func (f *flow) spec(rules []kernel.Rule) kernel.Spec {
 	return kernel.Spec{
-		Ports: map[string]kernel.Port{"ge-b": {Rate: 100e6, Default: beta, Queues: []kernel.Queue{
+		Ports: map[string]kernel.Port{"ge-b": {Speed: 100e6, Default: beta, Queues: []kernel.Queue{
 			{Name: "te-alpha", Class: alpha, Rate: 95e6, Quantum: 28766, Buffer: 1187500},
 			{Name: "te-beta", Class: beta, Rate: 5e6, Priority: 1, Quantum: 1514, Buffer: 62500},
 		}}},
@@ -132,8 +132,8 @@ func (f *flow) counters() (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	hits, err := f.Hits([]int{flowRule})
-	return outcome{Queued: int64(queues[alpha].Packets), Matched: int64(hits[flowRule].Packets)}, err
+	counted, err := f.RuleCounters([]int{flowRule})
+	return outcome{Queued: int64(queues[alpha].Packets), Matched: int64(counted[flowRule].Packets)}, err
 }
 
 // send is paced to some 20,000 packets a second, far below what the line takes.

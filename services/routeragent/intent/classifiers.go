@@ -30,7 +30,7 @@ func (c *compiler) readClassifiers() error {
 			continue
 		}
 		name := interfaceName(e)
-		if _, ok := c.lines(name); !ok {
+		if _, ok := c.hardware(name); !ok {
 			return invalid(e.path, "this router has no interface %s", name)
 		}
 		if _, twice := c.bindings[name]; twice {
@@ -71,9 +71,9 @@ func (c *compiler) boundClassifier(port string, b view) ([]kernel.Rule, error) {
 	var out []kernel.Rule
 	for _, t := range terms {
 		id := TermID{port, kind, t.text("id")}
-		slot, ok := c.numbers.hit(fmt.Sprintf("%s/%s/%s", port, kind, id.Term))
+		slot, ok := c.ids.counter(fmt.Sprintf("%s/%s/%s", port, kind, id.Term))
 		if !ok {
-			return nil, unsupported(t.path, "more than %d rules", kernel.MaxHits)
+			return nil, unsupported(t.path, "more than %d rules", kernel.MaxRuleCounters)
 		}
 		c.terms[id] = slot
 		rules, err := c.readTerm(t, kind, slot)
@@ -113,7 +113,7 @@ func (c *compiler) readTerm(t view, kind string, slot int) ([]kernel.Rule, error
 		return nil, err
 	}
 	sequence, _ := strconv.ParseUint(t.text("id"), 10, 32)
-	r := kernel.Rule{Sequence: uint32(sequence), Hit: slot}
+	r := kernel.Rule{Sequence: uint32(sequence), Counter: slot}
 	if group := t.text("actions", "config", "target-group"); group != "" {
 		class, err := c.classOf(t.path+"/actions/config/target-group", group)
 		if err != nil {

@@ -54,7 +54,7 @@ func alter(t *testing.T, n *tree.Node, path, value string) {
 // TestACompilerWithAMemoryCompilesTheSame compares plans along random edits, some of which are refused or taken back.
 func TestACompilerWithAMemoryCompilesTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
-	running, remembers, numbers := config(t), new(Compiler), Numbers{}
+	running, remembers, ids := config(t), new(Compiler), IDs{}
 	taken := 0
 	for range 2000 {
 		next := running.Fork()
@@ -63,8 +63,8 @@ func TestACompilerWithAMemoryCompilesTheSame(t *testing.T) {
 			number := strconv.Itoa(random.IntN(4) + 8)
 			alter(t, next, strings.ReplaceAll(a.path, "%d", number), strings.ReplaceAll(a.value, "%d", number))
 		}
-		got, gotErr := remembers.Compile(next, lines, numbers)
-		want, wantErr := Compile(next, lines, numbers)
+		got, gotErr := remembers.Compile(next, hardware, ids)
+		want, wantErr := Compile(next, hardware, ids)
 		if (gotErr == nil) != (wantErr == nil) {
 			t.Fatalf("with a memory: %v, without: %v", gotErr, wantErr)
 		}
@@ -72,7 +72,7 @@ func TestACompilerWithAMemoryCompilesTheSame(t *testing.T) {
 			t.Fatalf("plan (-without memory +with):\n%s", diff)
 		}
 		if gotErr == nil && random.IntN(5) > 0 {
-			running, numbers = next, got.Numbers
+			running, ids = next, got.IDs
 			taken++
 		}
 	}

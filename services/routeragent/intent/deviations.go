@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/services/routeragent/kernel"
 )
 
@@ -26,14 +27,14 @@ const (
 	lsps          = "/network-instances/network-instance/mpls/lsps/constrained-path"
 )
 
-// Deviations lists them; those of the kernel are kernel.Features.Missing.
+// Deviations lists the deviations of every agent. What the kernel of one router lacks is kernel.Features.Missing.
 func Deviations() []Deviation {
 	return []Deviation{
 		{"/network-instances/network-instance/config/name", "only DEFAULT"},
 		{schedulerList + "/config/type", "ONE_RATE_TWO_COLOR for queues, ONE_RATE_TWO_COLOR and TWO_RATE_THREE_COLOR for policers"},
 		{schedulerList + "/config/priority", "STRICT: with it in a policy nothing is guaranteed to the other queues; they share what is left by weight"},
 		{schedulerList + "/inputs/input/config/input-type", "only QUEUE"},
-		{schedulerList + "/inputs/input/config/weight", fmt.Sprintf("0 guarantees %d bit/s; at most %d", minRate, maxWeight)},
+		{schedulerList + "/inputs/input/config/weight", fmt.Sprintf("0 guarantees %d bit/s; at most %d", shares.MinRate, shares.MaxWeight)},
 		{schedulerList + "/one-rate-two-color/config/queuing-behavior", "SHAPE at output, with one input; POLICE at input, with one input"},
 		{schedulerList + "/one-rate-two-color/config/bc", fmt.Sprintf("of policers only, 1 to %d bytes", kernel.MaxBurst)},
 		{schedulerList + "/two-rate-three-color/config/be", fmt.Sprintf("1 to %d bytes", kernel.MaxBurst)},
@@ -43,7 +44,7 @@ func Deviations() []Deviation {
 		{"/qos/interfaces/interface/input/classifiers/classifier/config/type", "IPV4 and IPV6; a classifier and a forwarding policy on one interface are refused"},
 		{termList + "/config/id", "a number; terms are looked at in the order of their numbers"},
 		{termList + "/conditions/transport/config/source-port", "TCP, UDP, UDP-Lite and SCTP; no fragment but the first has ports"},
-		{ruleList + "/config/sequence-id", fmt.Sprintf("%d rules of all policies; %d pairs of prefix lengths per policy and family; %d rules per policy with DSCP, protocol or ports, lists of prefixes multiplied out", kernel.MaxHits, kernel.MaxLengthPairs, kernel.MaxTerms)},
+		{ruleList + "/config/sequence-id", fmt.Sprintf("%d rules of all policies; %d pairs of prefix lengths per policy and family; %d rules per policy with DSCP, protocol or ports, lists of prefixes multiplied out", kernel.MaxRuleCounters, kernel.MaxLengthPairs, kernel.MaxTerms)},
 		{ruleList + "/action/forwarding/config/forwarding-action", "only FORWARD"},
 		{ruleList + "/action/config/path-selection-group", "IPv6 only onto SRv6 tunnels"},
 		{"/network-instances/network-instance/policy-forwarding/policies/policy/config/type", "only MATCH_ACTION_POLICY"},

@@ -26,7 +26,7 @@ func TestPlansOfThePolicyCompilerAreUnderstood(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := Compile(judged, func(string) (Line, bool) { return Line{Rate: 1e8, Buffer: 1250000}, true }, Numbers{})
+			plan, err := Compile(judged, func(string) (Interface, bool) { return Interface{Speed: 1e8, Buffer: 1250000}, true }, IDs{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,8 +1,8 @@
-// Package intent compiles the configuration tree into what the kernel and FRR
-// shall hold.
+// Package intent compiles the configuration tree into the intended state of the
+// kernel and of FRR.
 //
-// In: a validated configuration tree, the ports' rates and buffers, the numbers
-// given out so far. Out: a kernel.Spec, the LSPs, the numbers. Next:
+// In: a validated configuration tree, the speeds and buffers of the interfaces,
+// the IDs allocated so far. Out: a kernel.Spec, the LSPs, the IDs. Next:
 // services/routeragent/apply.
 //
 // It is pure: no clock, no network, and the same input always gives the same
@@ -19,16 +19,16 @@ import (
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-// Line is what stands behind an interface.
-type Line struct {
-	// Rate in bit/s.
-	Rate uint64
-	// Buffer in bytes.
+// Interface is the hardware that a scheduler shares out.
+type Interface struct {
+	// Speed of the port, bit/s; zero is unknown.
+	Speed uint64
+	// Buffer of the port in bytes.
 	Buffer uint64
 }
 
-// Lines finds the line of an interface; ok is false if there is no such interface.
-type Lines func(name string) (Line, bool)
+// Hardware finds an interface by its name; ok is false if there is none.
+type Hardware func(name string) (Interface, bool)
 
 // Hop of an explicit path.
 type Hop struct {
@@ -57,18 +57,18 @@ func (p Plan) MPLS() []Tunnel {
 	return slices.DeleteFunc(slices.Clone(p.Tunnels), Tunnel.SRv6)
 }
 
-// Plan is the whole of what a configuration means.
+// Plan is the intended state of the router.
 type Plan struct {
 	Kernel  kernel.Spec
 	Tunnels []Tunnel
-	Numbers Numbers
+	IDs     IDs
 	// PortIDs are the interface-ids of ports in /qos/interfaces, by interface.
 	PortIDs map[string]string
-	// Rules by policy and sequence lead to the counter slot of each rule.
+	// Rules are the counter indexes of rules, by policy and sequence.
 	Rules map[RuleID]int
-	// Terms of classifiers lead to the counter slot of each term.
+	// Terms are the counter indexes of the terms of classifiers.
 	Terms map[TermID]int
-	// Policers lead to the counters of each policer.
+	// Policers say where each policer counts.
 	Policers map[PolicerID]PolicerAt
 }
 
@@ -98,9 +98,9 @@ func unsupported(path, format string, args ...any) error {
 	return &Error{Path: path, Reason: fmt.Sprintf(format, args...), Unsupported: true}
 }
 
-// Compile turns configuration into a plan. Numbers of what stays are kept, so that a change elsewhere moves nothing.
-func Compile(config *tree.Node, lines Lines, previous Numbers) (Plan, error) {
-	return new(Compiler).Compile(config, lines, previous)
+// Compile turns configuration into a plan. What stays keeps its IDs, so that a change elsewhere changes nothing of it.
+func Compile(config *tree.Node, hardware Hardware, previous IDs) (Plan, error) {
+	return new(Compiler).Compile(config, hardware, previous)
 }
 
 // Compiler remembers the last configuration it compiled, and compiles of the
@@ -112,11 +112,11 @@ type Compiler struct {
 }
 
 // Compile is the function Compile with a memory.
-func (m *Compiler) Compile(config *tree.Node, lines Lines, previous Numbers) (Plan, error) {
+func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (Plan, error) {
 	if err := checkSupported(config, m.config); err != nil {
 		return Plan{}, err
 	}
-	c := &compiler{root: view{node: config}, lines: lines, numbers: newNumbers(previous)}
+	c := &compiler{root: view{node: config}, hardware: hardware, ids: newAllocator(previous)}
 	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings, c.readPolicers}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -129,21 +129,21 @@ func (m *Compiler) Compile(config *tree.Node, lines Lines, previous Numbers) (Pl
 
 // policiesAfter takes the policies of the last configuration if all they are made of is the same.
 func (c *compiler) policiesAfter(last *compiler) error {
-	c.before = c.numbers.next.clone()
+	c.before = c.ids.next.clone()
 	if last == nil || !c.samePolicies(last) {
 		err := c.readPolicies()
-		c.after = c.numbers.next.clone()
+		c.after = c.ids.next.clone()
 		return err
 	}
 	c.policies, c.rules, c.after = last.policies, last.rules, last.after
-	c.numbers.next = c.after.clone()
+	c.ids.next = c.after.clone()
 	return nil
 }
 
 // changing are the parts of /qos that no rule is read from.
 var changing = []string{"scheduler-policies", "interfaces", "buffer-allocation-profiles", "queue-management-profiles"}
 
-// samePolicies is true if every node that rules are read from is the one it was, and every number given out so far.
+// samePolicies is true if every node that rules are read from is the one it was, and every ID allocated so far.
 func (c *compiler) samePolicies(last *compiler) bool {
 	a, b := c.root.node, last.root.node
 	if a.Members["network-instances"] != b.Members["network-instances"] || a.Members["defined-sets"] != b.Members["defined-sets"] {
@@ -154,13 +154,13 @@ func (c *compiler) samePolicies(last *compiler) bool {
 			return false
 		}
 	}
-	return c.before.equal(last.before) && c.numbers.old.equal(last.numbers.next)
+	return c.before.equal(last.before) && c.ids.old.equal(last.ids.next)
 }
 
 type compiler struct {
 	root            view
-	lines           Lines
-	numbers         *numberer
+	hardware        Hardware
+	ids             *allocator
 	schedulers      map[string]schedulerPolicy
 	policerPolicies map[string]view
 	ports           map[string]kernel.Port
@@ -168,7 +168,7 @@ type compiler struct {
 	policies        map[string][]kernel.Rule
 	bindings        map[string]string
 	tunnels         []Tunnel
-	// pathByGroup are path numbers by path-selection-group; groups those of several LSPs.
+	// pathByGroup are path IDs by path-selection-group; groups those of several LSPs.
 	pathByGroup map[string]int
 	groups      map[int][]int
 	rules       map[RuleID]int
@@ -178,11 +178,11 @@ type compiler struct {
 	// ofPorts are the rule sets of classifiers.
 	ofPorts map[string][]kernel.Rule
 	// before and after reading the policies.
-	before, after Numbers
+	before, after IDs
 }
 
 func (c *compiler) plan() Plan {
-	p := Plan{Tunnels: c.tunnels, Numbers: c.numbers.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, PortIDs: c.portIDs}
+	p := Plan{Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, PortIDs: c.portIDs}
 	p.Kernel = kernel.Spec{Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers}
 	if len(c.policers) > 0 {
 		p.Kernel.Unruled = c.unruled()

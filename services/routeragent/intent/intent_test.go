@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-func lines(name string) (Line, bool) {
+func hardware(name string) (Interface, bool) {
 	switch name {
 	case "ge-a", "ge-b":
-		return Line{Rate: 100e6, Buffer: 1250000}, true
+		return Interface{Speed: 100e6, Buffer: 1250000}, true
 	case "ge-unknown-rate":
-		return Line{}, true
+		return Interface{}, true
 	}
-	return Line{}, false
+	return Interface{}, false
 }
 
 func config(t *testing.T, replace ...string) *tree.Node {
@@ -56,13 +56,13 @@ func config(t *testing.T, replace ...string) *tree.Node {
 var comparers = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
 
 func TestHNTESCompilesToTwoQueuesOneRuleOneLSP(t *testing.T) {
-	got, err := Compile(config(t), lines, Numbers{})
+	got, err := Compile(config(t), hardware, IDs{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Plan{
 		Kernel: kernel.Spec{
-			Ports: map[string]kernel.Port{"ge-b": {Rate: 100e6, Default: 2, Queues: []kernel.Queue{
+			Ports: map[string]kernel.Port{"ge-b": {Speed: 100e6, Default: 2, Queues: []kernel.Queue{
 				{Name: "te-alpha", Class: 1, Rate: 95e6, Priority: 0, Quantum: 28766, Buffer: 1187500},
 				{Name: "te-beta", Class: 2, Rate: 5e6, Priority: 1, Quantum: 1514, Buffer: 62500},
 			}}},
@@ -73,7 +73,7 @@ func TestHNTESCompilesToTwoQueuesOneRuleOneLSP(t *testing.T) {
 		},
 		Tunnels: []Tunnel{{Name: "te-lsp-7", Path: "te-p7", ID: 1, Destination: netip.MustParseAddr("10.255.0.4"),
 			Hops: []Hop{{netip.MustParseAddr("10.0.2.2"), true}, {netip.MustParseAddr("10.255.0.4"), false}}}},
-		Numbers: Numbers{Classes: map[string]int{"te-alpha": 1, "te-beta": 2}, Paths: map[string]int{"te-lsp-7": 1}, Hits: map[string]int{"te-in/10": 0}},
+		IDs:     IDs{Classes: map[string]int{"te-alpha": 1, "te-beta": 2}, Paths: map[string]int{"te-lsp-7": 1}, Counters: map[string]int{"te-in/10": 0}},
 		PortIDs: map[string]string{"ge-b": "ge-b"},
 		Rules:   map[RuleID]int{{"te-in", 10}: 0},
 	}
@@ -83,20 +83,20 @@ func TestHNTESCompilesToTwoQueuesOneRuleOneLSP(t *testing.T) {
 }
 
 func TestNumbersStayWithTheirNames(t *testing.T) {
-	old := Numbers{Classes: map[string]int{"te-beta": 1, "gone": 2}, Paths: map[string]int{"te-old": 1}, Hits: map[string]int{"te-in/10": 7}}
-	got, err := Compile(config(t), lines, old)
+	old := IDs{Classes: map[string]int{"te-beta": 1, "gone": 2}, Paths: map[string]int{"te-old": 1}, Counters: map[string]int{"te-in/10": 7}}
+	got, err := Compile(config(t), hardware, old)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// te-alpha must not get 2, nor the tunnel 1: what had them may still be in the kernel.
-	want := Numbers{Classes: map[string]int{"te-beta": 1, "te-alpha": 3}, Paths: map[string]int{"te-lsp-7": 2}, Hits: map[string]int{"te-in/10": 7}}
-	if diff := cmp.Diff(want, got.Numbers); diff != "" {
-		t.Errorf("numbers (-want +got):\n%s", diff)
+	want := IDs{Classes: map[string]int{"te-beta": 1, "te-alpha": 3}, Paths: map[string]int{"te-lsp-7": 2}, Counters: map[string]int{"te-in/10": 7}}
+	if diff := cmp.Diff(want, got.IDs); diff != "" {
+		t.Errorf("IDs (-want +got):\n%s", diff)
 	}
 }
 
 func TestOrderOfServiceIsTheSequenceWithoutPriorityLevels(t *testing.T) {
-	got, err := Compile(config(t, `"te-qos-ext:priority-level":"MEDIUM_HIGH"`, `"sequence":1`, `"te-qos-ext:priority-level":"MEDIUM_LOW"`, `"sequence":2`), lines, Numbers{})
+	got, err := Compile(config(t, `"te-qos-ext:priority-level":"MEDIUM_HIGH"`, `"sequence":1`, `"te-qos-ext:priority-level":"MEDIUM_LOW"`, `"sequence":2`), hardware, IDs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestOrderOfServiceIsTheSequenceWithoutPriorityLevels(t *testing.T) {
 }
 
 func TestBufferWithoutProfileIsTheWeightsShare(t *testing.T) {
-	got, err := Compile(config(t, `"dedicated-buffer":"1187500",`, ``, `"dedicated-buffer":"62500",`, ``), lines, Numbers{})
+	got, err := Compile(config(t, `"dedicated-buffer":"1187500",`, ``, `"dedicated-buffer":"62500",`, ``), hardware, IDs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestRefusals(t *testing.T) {
 		{"a prefix set of IPv6", []string{`"10.0.1.0/24"`, `"2001:db8::/32"`}, "/prefix", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Compile(config(t, c.replace...), lines, Numbers{})
+			_, err := Compile(config(t, c.replace...), hardware, IDs{})
 			var refused *Error
 			if !errors.As(err, &refused) {
 				t.Fatalf("error %v, want a refusal", err)

@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/services/routeragent/kernel"
 )
 
@@ -32,7 +33,7 @@ func (c *compiler) readPolicers() error {
 		}
 		where := e.path + "/input/scheduler-policy/config/name"
 		port := interfaceName(e)
-		line, ok := c.lines(port)
+		in, ok := c.hardware(port)
 		if !ok {
 			return invalid(e.path, "this router has no interface %s", port)
 		}
@@ -43,7 +44,7 @@ func (c *compiler) readPolicers() error {
 		if _, twice := c.policers[port]; twice {
 			return invalid(e.path, "interface %s has policers already", port)
 		}
-		if err := c.readPolicersOf(e.text("interface-id"), port, line, policy); err != nil {
+		if err := c.readPolicersOf(e.text("interface-id"), port, in.Speed, policy); err != nil {
 			return err
 		}
 		c.portIDs[port] = e.text("interface-id")
@@ -60,10 +61,10 @@ type PolicerAt struct {
 	Colours int
 }
 
-func (c *compiler) readPolicersOf(id, port string, line Line, policy view) error {
+func (c *compiler) readPolicersOf(id, port string, speed uint64, policy view) error {
 	seen := map[int]bool{}
 	for _, s := range policy.at("schedulers", "scheduler").entries() {
-		p, err := c.readPolicer(s, line)
+		p, err := c.readPolicer(s, speed)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func (c *compiler) readPolicersOf(id, port string, line Line, policy view) error
 	return nil
 }
 
-func (c *compiler) readPolicer(s view, line Line) (kernel.Policer, error) {
+func (c *compiler) readPolicer(s view, speed uint64) (kernel.Policer, error) {
 	var p kernel.Policer
 	inputs := s.at("inputs", "input").entries()
 	if len(inputs) != 1 {
@@ -93,7 +94,7 @@ func (c *compiler) readPolicer(s view, line Line) (kernel.Policer, error) {
 		return p, unsupported(inputs[0].path+"/config/input-type", "is %q; only QUEUE with a queue is implemented", t)
 	}
 	var ok bool
-	if p.Class, ok = c.numbers.class(queue); !ok {
+	if p.Class, ok = c.ids.class(queue); !ok {
 		return p, unsupported(s.path, "more than %d queues in use", kernel.MaxClass)
 	}
 	var err error
@@ -102,17 +103,17 @@ func (c *compiler) readPolicer(s view, line Line) (kernel.Policer, error) {
 		if b := one.text("config", "queuing-behavior"); b != "POLICE" {
 			return p, unsupported(one.path+"/config/queuing-behavior", "is %q; at input only POLICE is implemented", b)
 		}
-		if p.Rate, p.Burst, err = readBucket(one.at("config"), "cir", "bc", line); err != nil {
+		if p.Rate, p.Burst, err = readBucket(one.at("config"), "cir", "bc", speed); err != nil {
 			return p, err
 		}
 		p.Exceed, err = c.readAction(one.at("exceed-action", "config"))
 		return p, err
 	}
 	two := s.at("two-rate-three-color")
-	if p.Rate, p.Burst, err = readBucket(two.at("config"), "cir", "bc", line); err != nil {
+	if p.Rate, p.Burst, err = readBucket(two.at("config"), "cir", "bc", speed); err != nil {
 		return p, err
 	}
-	if p.PeakRate, p.PeakBurst, err = readBucket(two.at("config"), "pir", "be", line); err != nil {
+	if p.PeakRate, p.PeakBurst, err = readBucket(two.at("config"), "pir", "be", speed); err != nil {
 		return p, err
 	}
 	if p.PeakRate < p.Rate {
@@ -125,18 +126,18 @@ func (c *compiler) readPolicer(s view, line Line) (kernel.Policer, error) {
 	return p, err
 }
 
-// readBucket reads a rate in bit/s, or in percent of the line, and its burst in bytes.
-func readBucket(v view, rate, burst string, line Line) (uint64, uint32, error) {
+// readBucket reads a rate in bit/s, or in percent of the port speed, and its burst in bytes.
+func readBucket(v view, rate, burst string, speed uint64) (uint64, uint32, error) {
 	bps, hasRate := v.number(rate)
 	percent, hasPercent := v.number(rate + "-pct")
 	if hasRate == hasPercent {
 		return 0, 0, invalid(v.path, "a policer needs %s or %s-pct", rate, rate)
 	}
 	if hasPercent {
-		if line.Rate == 0 {
-			return 0, 0, invalid(v.path+"/"+rate+"-pct", "the rate of the interface is unknown; give it in agent.yaml under interfaces")
+		if speed == 0 {
+			return 0, 0, invalid(v.path+"/"+rate+"-pct", "the port speed of the interface is unknown; give it in agent.yaml under interfaces")
 		}
-		bps = scale(line.Rate, percent, 100)
+		bps = shares.Scale(speed, percent, 100)
 	}
 	if bps == 0 {
 		return 0, 0, invalid(v.path+"/"+rate, "is 0")
@@ -189,5 +190,5 @@ func (c *compiler) unruled() int {
 			best, bestID, found = q.text("name"), id, true
 		}
 	}
-	return c.numbers.next.Classes[best]
+	return c.ids.next.Classes[best]
 }

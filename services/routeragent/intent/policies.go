@@ -64,9 +64,9 @@ func (c *compiler) readRule(policy string, r view) ([]kernel.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	slot, ok := c.numbers.hit(policy + "/" + strconv.FormatUint(sequence, 10))
+	slot, ok := c.ids.counter(policy + "/" + strconv.FormatUint(sequence, 10))
 	if !ok {
-		return nil, unsupported(r.path, "more than %d rules", kernel.MaxHits)
+		return nil, unsupported(r.path, "more than %d rules", kernel.MaxRuleCounters)
 	}
 	c.rules[RuleID{policy, uint32(sequence)}] = slot
 	for other := range anyPrefix {
@@ -86,7 +86,7 @@ func (c *compiler) readRule(policy string, r view) ([]kernel.Rule, error) {
 		if err := c.reachable(r, path, m.family); err != nil {
 			return nil, err
 		}
-		out = append(out, m.rules(kernel.Rule{Sequence: uint32(sequence), Mark: kernel.Mark(class, path), Remark: remark, Hit: slot})...)
+		out = append(out, m.rules(kernel.Rule{Sequence: uint32(sequence), Mark: kernel.Mark(class, path), Remark: remark, Counter: slot})...)
 	}
 	return out, nil
 }
@@ -138,7 +138,7 @@ func (c *compiler) classOf(where, group string) (int, error) {
 	if queue == "" {
 		return 0, invalid(where, "forwarding group %q has no output-queue", group)
 	}
-	class, ok := c.numbers.class(queue)
+	class, ok := c.ids.class(queue)
 	if !ok {
 		return 0, unsupported(where, "more than %d queues in use", kernel.MaxClass)
 	}
@@ -176,7 +176,7 @@ func (c *compiler) readBindings() error {
 			continue
 		}
 		name := interfaceName(e)
-		if _, ok := c.lines(name); !ok {
+		if _, ok := c.hardware(name); !ok {
 			return invalid(e.path, "this router has no interface %s", name)
 		}
 		if _, ok := c.policies[policy]; !ok {

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/services/routeragent/kernel"
 )
 
-// readPorts turns bindings of scheduler policies into HTB trees.
+// readPorts turns the scheduler policies bound to interfaces into HTB trees.
 func (c *compiler) readPorts() error {
 	c.ports, c.portIDs = map[string]kernel.Port{}, map[string]string{}
 	for _, e := range c.root.at("qos", "interfaces", "interface").entries() {
@@ -18,7 +19,7 @@ func (c *compiler) readPorts() error {
 			}
 			continue
 		}
-		name, line, err := c.lineOf(e)
+		name, out, err := c.outputInterface(e)
 		if err != nil {
 			return err
 		}
@@ -29,14 +30,14 @@ func (c *compiler) readPorts() error {
 			return unsupported(e.path+"/output/scheduler-policy/config/name", "policy %s polices; policers are implemented at input only", policy)
 		}
 		c.portIDs[name] = e.text("interface-id")
-		if c.ports[name], err = c.port(e, line, c.schedulers[policy]); err != nil {
+		if c.ports[name], err = c.port(e, out, c.schedulers[policy]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// interfaceName is the Linux interface a binding means.
+// interfaceName is the Linux interface that an entry is bound to.
 func interfaceName(e view) string {
 	if name := e.text("interface-ref", "config", "interface"); name != "" {
 		return name
@@ -44,17 +45,17 @@ func interfaceName(e view) string {
 	return e.text("interface-id")
 }
 
-// lineOf finds the interface of a binding and what is behind it.
-func (c *compiler) lineOf(e view) (string, Line, error) {
+// outputInterface finds the interface of a scheduler; its port speed must be known.
+func (c *compiler) outputInterface(e view) (string, Interface, error) {
 	name := interfaceName(e)
-	line, ok := c.lines(name)
+	i, ok := c.hardware(name)
 	if !ok {
-		return name, line, invalid(e.path, "this router has no interface %s", name)
+		return name, i, invalid(e.path, "this router has no interface %s", name)
 	}
-	if line.Rate == 0 {
-		return name, line, invalid(e.path, "the rate of interface %s is unknown; give it in agent.yaml under interfaces", name)
+	if i.Speed == 0 {
+		return name, i, invalid(e.path, "the port speed of interface %s is unknown; give it in agent.yaml under interfaces", name)
 	}
-	return name, line, nil
+	return name, i, nil
 }
 
 // buffers reads the dedicated buffers of the port's profile, bytes by queue.
@@ -70,102 +71,74 @@ func (c *compiler) buffers(port view) map[string]uint64 {
 	return out
 }
 
-// port lays the shares over a line: guaranteed rates by weight, a ceiling, the
-// excess by weight or equally. Where a queue is STRICT nothing is guaranteed to
-// the others (openconfig-qos: strict inputs first, then weighted round robin):
-// every queue then lives of the excess, which HTB gives away by priority.
-func (c *compiler) port(e view, line Line, policy schedulerPolicy) (kernel.Port, error) {
-	port := kernel.Port{Rate: line.Rate}
-	if len(policy.shares) == 0 {
+// port makes the HTB tree of one interface: a class of internal/shares, a buffer and a queue discipline for each queue.
+func (c *compiler) port(e view, out Interface, policy schedulerPolicy) (kernel.Port, error) {
+	port := kernel.Port{Speed: out.Speed}
+	if len(policy.queues) == 0 {
 		return port, invalid(e.path, "its scheduler policy has no inputs")
 	}
-	buffers := c.buffers(e)
-	profiles, err := c.readDropProfiles(e, policy.shares)
+	buffers := c.queueBuffers(e, out, policy)
+	disciplines, err := c.readDisciplines(e, policy.queues)
 	if err != nil {
 		return port, err
 	}
-	sum, least := weights(policy.shares)
-	for _, s := range policy.shares {
-		class, ok := c.numbers.class(s.queue)
+	for i, class := range shares.Classes(policy.shares(), out.Speed, policy.excess) {
+		name := policy.queues[i].name
+		id, ok := c.ids.class(name)
 		if !ok {
 			return port, unsupported(e.path, "more than %d queues in use", kernel.MaxClass)
 		}
-		q := kernel.Queue{Name: s.queue, Class: class, Priority: s.priority, Quantum: mtuQuantum, Rate: minRate}
-		if !policy.strict {
-			q.Rate = max(scale(line.Rate, s.weight, max(sum, 1)), minRate)
+		q := kernel.Queue{
+			Name: name, Class: id, Rate: class.Rate, Priority: class.Priority, Quantum: class.Quantum,
+			Buffer: uint32(min(max(buffers[i], minBuffer), maxBuffer)), Discipline: disciplines[name],
 		}
-		if !policy.equal && !s.strict {
-			q.Quantum = quantum(s.weight, least, sum)
-		}
-		if ceil := s.limit.of(line.Rate); ceil < line.Rate {
-			q.Ceil, q.Rate = ceil, min(q.Rate, ceil)
-		}
-		buffer, given := buffers[s.queue]
-		if !given {
-			buffer = scale(line.Buffer, s.weight, max(sum, 1))
-		}
-		q.Buffer = uint32(min(max(buffer, minBuffer), maxBuffer))
-		if set := profiles[s.queue]; set != nil {
-			set(&q)
+		if class.Ceil < out.Speed {
+			q.Ceil = class.Ceil
 		}
 		port.Queues = append(port.Queues, q)
 	}
 	slices.SortFunc(port.Queues, func(a, b kernel.Queue) int { return cmp.Compare(a.Class, b.Class) })
-	port.Default = c.defaultClass(policy.shares)
+	port.Default = c.defaultClass(policy.queues)
 	return port, nil
 }
 
-// weights are the sum of what is not strict, and the least that is not zero.
-func weights(shares []share) (sum, least uint64) {
-	for _, s := range shares {
-		if s.strict {
-			continue
-		}
-		sum += s.weight
-		if s.weight > 0 && (least == 0 || s.weight < least) {
-			least = s.weight
+// queueBuffers are the queues' buffers in bytes: the dedicated buffer, or else the weight's part of the port's buffer.
+func (c *compiler) queueBuffers(e view, out Interface, policy schedulerPolicy) []uint64 {
+	dedicated, sum := c.buffers(e), uint64(0)
+	for _, q := range policy.queues {
+		if !q.Strict {
+			sum += q.Weight
 		}
 	}
-	return sum, least
+	var list []uint64
+	for _, q := range policy.queues {
+		b, ok := dedicated[q.name]
+		if !ok {
+			b = min(shares.Scale(out.Buffer, q.Weight, max(sum, 1)), out.Buffer)
+		}
+		list = append(list, b)
+	}
+	return list
 }
 
 const (
-	minRate    = 8000 // bit/s; HTB takes no zero
-	minBuffer  = 1600 // one packet
-	maxBuffer  = 1 << 30
-	mtuQuantum = 1514
-	maxQuantum = 200_000 // above it rounds get long
+	minBuffer = 1600 // one packet
+	maxBuffer = 1 << 30
 )
-
-// scale is n*part/whole without overflow for line rates and buffers.
-func scale(n, part, whole uint64) uint64 { return n/whole*part + n%whole*part/whole }
-
-// quantum is a packet for the least weight and in proportion above it; never
-// less than a packet, or HTB's deficit of the queue would grow without bound.
-func quantum(weight, least, sum uint64) uint32 {
-	if weight == 0 {
-		return mtuQuantum
-	}
-	q := mtuQuantum * weight / least
-	if biggest := mtuQuantum * sum / least; biggest > maxQuantum {
-		q = max(maxQuantum*weight/sum, mtuQuantum)
-	}
-	return uint32(q)
-}
 
 // defaultClass is the queue with the lowest queue-id, as queue 0 is best effort
 // on every router; without ids, the last one served.
-func (c *compiler) defaultClass(shares []share) int {
-	best, bestID, found := shares[len(shares)-1].queue, uint64(0), false
+func (c *compiler) defaultClass(queues []queue) int {
+	best, bestID, found := queues[len(queues)-1].name, uint64(0), false
 	for _, q := range c.root.at("qos", "queues", "queue").entries() {
 		id, ok := q.number("config", "queue-id")
-		if !ok || !slices.ContainsFunc(shares, func(s share) bool { return s.queue == q.text("name") }) {
+		if !ok || !slices.ContainsFunc(queues, func(s queue) bool { return s.name == q.text("name") }) {
 			continue
 		}
 		if !found || id < bestID {
 			best, bestID, found = q.text("name"), id, true
 		}
 	}
-	class, _ := c.numbers.class(best)
+	class, _ := c.ids.class(best)
 	return class
 }

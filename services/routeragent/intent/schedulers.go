@@ -1,40 +1,34 @@
 package intent
 
 import (
-	"cmp"
 	"slices"
+
+	"github.com/millrace/millrace/internal/shares"
 )
 
-// schedulerPolicy is what a scheduler policy says about queues that leave.
+// schedulerPolicy is what a scheduler policy says about the queues of an output port.
 type schedulerPolicy struct {
-	shares []share
-	// equal shares the excess equally, whatever the weights (te-qos-ext:excess-sharing).
-	equal bool
-	// strict is true if some queue is served before all others whatever its weight, as OpenConfig's priority STRICT says.
-	strict bool
+	// queues in the order of their service.
+	queues []queue
+	// excess is te-qos-ext:excess-sharing.
+	excess shares.Excess
 }
 
-// share is one queue of a scheduler policy.
-type share struct {
-	queue    string
-	weight   uint64
-	priority int
-	strict   bool
-	limit    limit
+// queue is one input of a scheduler.
+type queue struct {
+	name string
+	shares.Queue
 }
 
-// limit is the most a queue may use: bit/s, or percent of the line; zero is no limit.
-type limit struct{ rate, percent uint64 }
+// shares are the queues without their names.
+func (p schedulerPolicy) shares() []shares.Queue { return sharesOf(p.queues) }
 
-// of is the limit on a line, never above it.
-func (l limit) of(line uint64) uint64 {
-	switch {
-	case l.percent > 0:
-		return min(scale(line, l.percent, 100), line)
-	case l.rate > 0:
-		return min(l.rate, line)
+func sharesOf(queues []queue) []shares.Queue {
+	out := make([]shares.Queue, len(queues))
+	for i, q := range queues {
+		out[i] = q.Queue
 	}
-	return line
+	return out
 }
 
 // levels orders te-qos-ext:priority-level.
@@ -42,9 +36,9 @@ var levels = map[string]int{"STRICT_HIGH": 0, "HIGH": 1, "MEDIUM_HIGH": 2, "MEDI
 
 const maxPriorities = 8 // HTB's
 
-// readSchedulers reads scheduler policies: those that police become policers,
-// the others shares. A policy's rank of service comes from priority-level where
-// given, else from sequence.
+// readSchedulers reads scheduler policies. Those that police become policers, the
+// others the queues of output ports. The order of service is priority-level where
+// it is given, else sequence.
 func (c *compiler) readSchedulers() error {
 	c.schedulers, c.policerPolicies = map[string]schedulerPolicy{}, map[string]view{}
 	for _, policy := range c.root.at("qos", "scheduler-policies", "scheduler-policy").entries() {
@@ -52,11 +46,11 @@ func (c *compiler) readSchedulers() error {
 			c.policerPolicies[policy.text("name")] = policy
 			continue
 		}
-		shares, err := readScheduler(policy)
+		queues, err := readScheduler(policy)
 		if err != nil {
 			return err
 		}
-		c.schedulers[policy.text("name")] = shares
+		c.schedulers[policy.text("name")] = queues
 	}
 	return nil
 }
@@ -77,7 +71,7 @@ func readScheduler(policy view) (schedulerPolicy, error) {
 		if err != nil {
 			return out, err
 		}
-		out.shares = append(out.shares, inputs...)
+		out.queues = append(out.queues, inputs...)
 	}
 	if withLevel != 0 && withLevel != len(schedulers) {
 		return out, invalid(policy.path, "give te-qos-ext:priority-level to every scheduler of a policy or to none")
@@ -85,20 +79,20 @@ func readScheduler(policy view) (schedulerPolicy, error) {
 	if withEqual != 0 && withEqual != len(schedulers) {
 		return out, invalid(policy.path, "te-qos-ext:excess-sharing is EQUAL for some schedulers; say the same for every scheduler of a policy")
 	}
-	out.equal = withEqual > 0
-	out.strict = slices.ContainsFunc(out.shares, func(s share) bool { return s.strict })
-	var err error
-	out.shares, err = compress(policy, out.shares)
-	return out, err
+	if withEqual > 0 {
+		out.excess = shares.Equal
+	}
+	slices.SortStableFunc(out.queues, func(a, b queue) int { return shares.Compare(a.Queue, b.Queue) })
+	return out, checkQueues(policy, out.queues)
 }
 
-func readInputs(s view, rank int) ([]share, error) {
+func readInputs(s view, rank int) ([]queue, error) {
 	strict := s.text("config", "priority") == "STRICT"
 	limit, err := readShape(s)
 	if err != nil {
 		return nil, err
 	}
-	var out []share
+	var out []queue
 	for _, in := range s.at("inputs", "input").entries() {
 		if t := in.text("config", "input-type"); t != "QUEUE" {
 			return nil, unsupported(in.path+"/config/input-type", "is %q; only QUEUE is implemented", t)
@@ -107,77 +101,58 @@ func readInputs(s view, rank int) ([]share, error) {
 		if !ok {
 			return nil, invalid(in.path+"/config/weight", "is missing; every queue needs a share, 0 is one too")
 		}
-		if weight > maxWeight {
-			return nil, unsupported(in.path+"/config/weight", "is above %d", maxWeight)
+		if weight > shares.MaxWeight {
+			return nil, unsupported(in.path+"/config/weight", "is above %d", shares.MaxWeight)
 		}
-		queue := in.text("config", "queue")
-		if queue == "" {
+		name := in.text("config", "queue")
+		if name == "" {
 			return nil, invalid(in.path+"/config/queue", "is missing")
 		}
-		out = append(out, share{queue: queue, weight: weight, priority: rank, strict: strict, limit: limit})
+		out = append(out, queue{name, shares.Queue{Weight: weight, Priority: rank, Strict: strict, Max: limit}})
 	}
-	if limit.rate+limit.percent > 0 && len(out) > 1 {
+	if limit != (shares.Limit{}) && len(out) > 1 {
 		return nil, unsupported(s.path+"/one-rate-two-color", "shapes %d inputs together; one input per shaped scheduler is implemented", len(out))
 	}
 	return out, nil
 }
 
-// maxWeight keeps every sum and product of weights far from overflow.
-const maxWeight = 1_000_000
-
 // readShape reads the shaper of a scheduler: the most its queue may use.
-func readShape(s view) (limit, error) {
+func readShape(s view) (shares.Limit, error) {
 	if t := s.text("config", "type"); t != "" && t != "ONE_RATE_TWO_COLOR" {
-		return limit{}, unsupported(s.path+"/config/type", "is %q; schedulers of queues are ONE_RATE_TWO_COLOR", t)
+		return shares.Limit{}, unsupported(s.path+"/config/type", "is %q; schedulers of queues are ONE_RATE_TWO_COLOR", t)
 	}
 	c := s.at("one-rate-two-color", "config")
 	if !c.exists() {
-		return limit{}, nil
+		return shares.Limit{}, nil
 	}
 	rate, hasRate := c.number("cir")
 	percent, hasPercent := c.number("cir-pct")
 	switch {
 	case c.text("bc") != "":
-		return limit{}, unsupported(c.path+"/bc", "is for policers; the burst of a shaper is the kernel's")
+		return shares.Limit{}, unsupported(c.path+"/bc", "is for policers; the burst of a shaper is the kernel's")
 	case hasRate && hasPercent:
-		return limit{}, invalid(c.path, "give cir or cir-pct, not both")
-	case hasRate && rate < minRate:
-		return limit{}, invalid(c.path+"/cir", "is below %d bit/s", minRate)
+		return shares.Limit{}, invalid(c.path, "give cir or cir-pct, not both")
+	case hasRate && rate < shares.MinRate:
+		return shares.Limit{}, invalid(c.path+"/cir", "is below %d bit/s", shares.MinRate)
 	case hasPercent && percent == 0:
-		return limit{}, invalid(c.path+"/cir-pct", "is 0, so the queue would never send")
+		return shares.Limit{}, invalid(c.path+"/cir-pct", "is 0, so the queue would never send")
 	case !hasRate && !hasPercent:
-		return limit{}, invalid(c.path, "a shaper needs cir or cir-pct")
+		return shares.Limit{}, invalid(c.path, "a shaper needs cir or cir-pct")
 	}
-	return limit{rate: rate, percent: percent}, nil
+	return shares.Limit{Rate: rate, Percent: percent}, nil
 }
 
-// compress renumbers priorities from 0. Among strict inputs of one scheduler the higher weight goes first.
-func compress(policy view, shares []share) ([]share, error) {
-	slices.SortStableFunc(shares, func(a, b share) int {
-		if c := cmp.Compare(a.priority, b.priority); c != 0 {
-			return c
-		}
-		if a.strict && b.strict {
-			return cmp.Compare(b.weight, a.weight)
-		}
-		return 0
-	})
-	next := -1
-	var last share
+// checkQueues refuses a queue that is served twice, and more priorities than HTB has.
+func checkQueues(policy view, queues []queue) error {
 	seen := map[string]bool{}
-	for i, s := range shares {
-		if seen[s.queue] {
-			return nil, invalid(policy.path, "queue %s is an input twice", s.queue)
+	for _, q := range queues {
+		if seen[q.name] {
+			return invalid(policy.path, "queue %s is an input twice", q.name)
 		}
-		seen[s.queue] = true
-		if i == 0 || s.priority != last.priority || s.strict {
-			next++
-		}
-		last = s
-		shares[i].priority = next
+		seen[q.name] = true
 	}
-	if next >= maxPriorities {
-		return nil, unsupported(policy.path, "%d priorities; the kernel has %d", next+1, maxPriorities)
+	if n := 1 + slices.Max(append(shares.Priorities(sharesOf(queues)), -1)); n > maxPriorities {
+		return unsupported(policy.path, "%d priorities; the kernel has %d", n, maxPriorities)
 	}
-	return shares, nil
+	return nil
 }

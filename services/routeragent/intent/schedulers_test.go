@@ -36,7 +36,7 @@ func portOf(t *testing.T, schedulers ...string) kernel.Port {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Compile(n, lines, Numbers{})
+	plan, err := Compile(n, hardware, IDs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +68,9 @@ func TestSchedulersBecomeRatesCeilingsPrioritiesAndQuanta(t *testing.T) {
 		{"STRICT inputs by weight, then weighted round robin without a guarantee (featureprofiles DP-1.10)",
 			[]string{scheduler(0, `"priority":"STRICT"`, "", "af4 6", "nc1 7"), scheduler(1, "", "", "af3 64", "be1 16")},
 			[]string{"nc1 8000/0 0 1514", "af4 8000/0 1 1514", "af3 8000/0 2 6056", "be1 8000/0 2 1514"}},
+		{"a STRICT input goes before the others of its priority-level, whichever sequence comes first",
+			[]string{scheduler(1, high, "", "a 10"), scheduler(2, high+`,"priority":"STRICT"`, "", "b 1")},
+			[]string{"b 8000/0 0 1514", "a 8000/0 1 1514"}},
 		{"no quantum below a packet, however unequal the weights",
 			[]string{scheduler(1, high, "", "a 10000", "b 1")},
 			[]string{"a 99990000/0 0 199980", "b 9999/0 0 1514"}},
@@ -81,5 +84,15 @@ func TestSchedulersBecomeRatesCeilingsPrioritiesAndQuanta(t *testing.T) {
 				t.Errorf("queues (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The weights of STRICT inputs are an order, not parts of the port: no queue gets a buffer above the port's.
+func TestNoQueueHasMoreBufferThanThePort(t *testing.T) {
+	port := portOf(t, scheduler(0, `"priority":"STRICT"`, "", "af4 6", "nc1 7"))
+	for _, q := range port.Queues {
+		if q.Buffer > 1_250_000 {
+			t.Errorf("queue %s has a buffer of %d bytes on a port of 1250000", q.Name, q.Buffer)
+		}
 	}
 }

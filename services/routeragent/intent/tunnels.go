@@ -50,7 +50,7 @@ func (c *compiler) readGroups() error {
 			c.pathByGroup[name] = members[0]
 			continue
 		}
-		id, ok := c.numbers.path("group " + name)
+		id, ok := c.ids.path("group " + name)
 		if !ok {
 			return unsupported(g.path, "more than %d tunnels and groups", kernel.MaxPath)
 		}
@@ -90,7 +90,7 @@ func (c *compiler) readTunnel(t view, paths map[string]view) (Tunnel, error) {
 	if out.Hops, err = readHops(path, out.Destination); err != nil {
 		return out, err
 	}
-	if out.ID, ok = c.numbers.path(out.Name); !ok {
+	if out.ID, ok = c.ids.path(out.Name); !ok {
 		return out, unsupported(t.path, "more than %d tunnels", kernel.MaxPath)
 	}
 	return out, nil

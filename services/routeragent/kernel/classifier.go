@@ -51,9 +51,9 @@ type classifier struct {
 	// sets are the rule sets in the slots, by digest. A slot is never written while a port points at it.
 	sets map[int][32]byte
 	// next is where to look for a free slot: the one that was freed last is taken last.
-	next  int
-	slots map[string]int
-	hits  map[int]bool
+	next     int
+	slots    map[string]int
+	counters map[int]bool
 }
 
 func (c *classifier) close() {
@@ -64,7 +64,7 @@ func (c *classifier) close() {
 }
 
 func (c *classifier) use(o *objects) {
-	c.obj, c.sets, c.slots, c.hits = o, map[int][32]byte{}, map[string]int{}, map[int]bool{}
+	c.obj, c.sets, c.slots, c.counters = o, map[int][32]byte{}, map[string]int{}, map[int]bool{}
 }
 
 // wanted lists the interfaces the programs must be on.

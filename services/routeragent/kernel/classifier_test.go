@@ -81,7 +81,7 @@ func frame(src, dst string, labels ...uint32) []byte {
 }
 
 func rule(sequence uint32, src, dst string, class, path int) Rule {
-	return Rule{Sequence: sequence, Src: netip.MustParsePrefix(src), Dst: netip.MustParsePrefix(dst), Mark: Mark(class, path), Hit: int(sequence)}
+	return Rule{Sequence: sequence, Src: netip.MustParsePrefix(src), Dst: netip.MustParsePrefix(dst), Mark: Mark(class, path), Counter: int(sequence)}
 }
 
 func TestIngressMarks(t *testing.T) {
@@ -169,7 +169,7 @@ func TestTheFastWayAgreesWithTheSlow(t *testing.T) {
 		var rules []Rule
 		used := map[[2]int]bool{}
 		for i := 0; i < 40; i++ {
-			r := Rule{Sequence: uint32(i + 1), Src: prefix(), Dst: prefix(), Mark: Mark(1+i%MaxClass, i), Hit: i}
+			r := Rule{Sequence: uint32(i + 1), Src: prefix(), Dst: prefix(), Mark: Mark(1+i%MaxClass, i), Counter: i}
 			if pair := [2]int{r.Src.Bits(), r.Dst.Bits()}; used[pair] || len(used) < MaxLengthPairs {
 				used[pair] = true
 				rules = append(rules, r)

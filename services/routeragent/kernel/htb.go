@@ -23,7 +23,7 @@ func (t tree) class(n int) uint32 { return t.major() | uint32(classMinor+n) }
 func (t tree) create() []*nl.NetlinkRequest {
 	reqs := []*nl.NetlinkRequest{
 		newQdisc(t.index, t.major(), root, "htb", htbInit(classMinor+t.port.Default)),
-		newClass(t.index, t.major()|1, t.major(), htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum)),
+		newClass(t.index, t.major()|1, t.major(), htbClass(t.port.Speed, t.port.Speed, 0, rootQuantum)),
 	}
 	for _, q := range t.port.Queues {
 		reqs = append(reqs, t.leaf(q)...)
@@ -37,7 +37,7 @@ func (t tree) leaf(q Queue) []*nl.NetlinkRequest {
 
 // htbLeaf is the class of a queue; a ceiling of its own makes it a strict partition.
 func (t tree) htbLeaf(q Queue) []byte {
-	ceil := t.port.Rate
+	ceil := t.port.Speed
 	if q.Ceil > 0 {
 		ceil = min(q.Ceil, ceil)
 	}
@@ -112,16 +112,14 @@ func burstTicks(rate uint64) uint32 {
 	return uint32(min(ns>>6, 0xffffffff))
 }
 
-func fifoLimit(limit uint32) []byte { return binary.NativeEndian.AppendUint32(nil, limit) }
-
-// held reads our tree off an interface: its generation and whether it is exactly the port wanted.
+// equal tells whether the kernel's qdiscs and classes of an interface are exactly this tree.
 func (t tree) equal(qdiscs, classes []tcObject) bool {
 	want := map[string]bool{}
 	add := func(what string, handle, parent uint32, options []byte) {
 		want[fmt.Sprintf("%s %x %x %x", what, handle, parent, options)] = true
 	}
 	add("htb", t.major(), root, nil)
-	add("class", t.major()|1, root, ownParts(htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum)))
+	add("class", t.major()|1, root, ownParts(htbClass(t.port.Speed, t.port.Speed, 0, rootQuantum)))
 	for _, q := range t.port.Queues {
 		add("class", t.class(q.Class), t.major()|1, ownParts(t.htbLeaf(q)))
 		want[t.leafWant(q)] = true
@@ -136,7 +134,7 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 			}
 			got = append(got, fmt.Sprintf("htb %x %x ", o.Handle, o.Parent))
 		default:
-			got = append(got, leafHeld(o))
+			got = append(got, leafGot(o))
 		}
 	}
 	for _, o := range classes {

@@ -32,11 +32,11 @@ func converge(k *Kernel, s Spec) error {
 
 func hntes(alpha uint64) Spec {
 	return Spec{
-		Ports: map[string]Port{"ge-b": {Rate: 100e6, Default: 1, Queues: []Queue{
+		Ports: map[string]Port{"ge-b": {Speed: 100e6, Default: 1, Queues: []Queue{
 			{Name: "beta", Class: 1, Rate: 100e6 - alpha, Priority: 1, Quantum: 1514, Buffer: 62500},
 			{Name: "alpha", Class: 2, Rate: alpha, Priority: 0, Quantum: 28766, Buffer: 1187500},
 		}}},
-		Policies: map[string][]Rule{"te-in": {{Sequence: 10, Src: netip.MustParsePrefix("10.0.1.0/24"), Dst: netip.MustParsePrefix("10.0.2.0/24"), Mark: Mark(2, 1), Hit: 3}}},
+		Policies: map[string][]Rule{"te-in": {{Sequence: 10, Src: netip.MustParsePrefix("10.0.1.0/24"), Dst: netip.MustParsePrefix("10.0.2.0/24"), Mark: Mark(2, 1), Counter: 3}}},
 		Bindings: map[string]string{"ge-a": "te-in"},
 		Paths:    []int{1},
 	}
@@ -65,9 +65,9 @@ func TestPacketsOfAPairTakeTheirQueueAndEverythingIsPutBack(t *testing.T) {
 	if got := c1[2].Packets - c0[2].Packets; got != 7 {
 		t.Errorf("alpha queue carried %d packets, want 7 (%v then %v)", got, c0, c1)
 	}
-	hits, err := k.Hits([]int{3})
-	if err != nil || hits[3].Packets != 7 {
-		t.Errorf("rule matched %v (%v), want 7 packets", hits, err)
+	matched, err := k.RuleCounters([]int{3})
+	if err != nil || matched[3].Packets != 7 {
+		t.Errorf("rule matched %v (%v), want 7 packets", matched, err)
 	}
 	r.Run("ip", "-n", r.Name, "route", "del", "192.0.2.0/24")
 	if err := converge(k, Spec{}); err != nil {
@@ -209,7 +209,7 @@ func TestCountersAreTrue(t *testing.T) {
 	k := open(t, r, t.TempDir())
 	slow := hntes(95e6)
 	p := slow.Ports["ge-b"]
-	p.Rate = 1e6
+	p.Speed = 1e6
 	p.Queues[0].Rate, p.Queues[1].Rate, p.Queues[1].Buffer = 5e4, 95e4, 20000
 	slow.Ports["ge-b"] = p
 	if err := converge(k, slow); err != nil {

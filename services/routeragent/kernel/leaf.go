@@ -6,62 +6,67 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// The queue under a class: bfifo, red or gred. The kernel changes a qdisc in
-// place under its handle but never its kind, so each kind has handles of its own.
-var leafKinds = map[string]uint32{"bfifo": 0, "red": 0x40, "gred": 0x80}
+// Discipline is how the queue under a class treats packets before its buffer is
+// full. Its type chooses the row of leafKinds.
+type Discipline interface{ leaf() *leafKind }
 
-func (q Queue) kind() string {
-	switch {
-	case q.RED != nil:
-		return "red"
-	case q.WRED != [lossPriorities]*DropProfile{}:
-		return "gred"
-	}
-	return "bfifo"
+// leafKind is a queue discipline of the kernel that may stand under an HTB
+// class. Everything that differs between two of them is a field here.
+type leafKind struct {
+	// name is tc's name of the qdisc, and the name of the feature.
+	name string
+	// handle is added to the majors of the qdisc's handles: the kernel changes a qdisc in place under its
+	// handle but never its kind, so each kind has handles of its own, leafHandles of them.
+	handle uint32
+	// sample is a discipline of this kind for Probe to try; nil for the kind of a queue without a discipline.
+	sample Discipline
+	// since is the first kernel that knows the options below; empty if unknown.
+	since string
+	// options are TCA_OPTIONS of the requests that make the qdisc, in their order.
+	options func(Queue) [][]byte
+	// want and got describe the options of a queue and those of a dump. Equal texts are equal qdiscs.
+	want func(Queue) string
+	got  func(options []byte) string
 }
 
-// leafHandle is the handle of the queue under class q.
+// leafKinds are the queue disciplines, one file each: leaf_*.go.
+var leafKinds = []*leafKind{&bfifoLeaf, &redLeaf, &gredLeaf}
+
+// leafHandles is how many handles a kind needs: two generations of 32.
+const leafHandles = 0x40
+
+func (q Queue) leaf() *leafKind {
+	if q.Discipline == nil {
+		return &bfifoLeaf
+	}
+	return q.Discipline.leaf()
+}
+
+// leafHandle is the handle of the qdisc under class q.
 func (t tree) leafHandle(q Queue) uint32 {
-	return uint32(leafHandleBase+0x20*t.generation+q.Class)<<16 + leafKinds[q.kind()]<<16
+	return (uint32(leafHandleBase+0x20*t.generation+q.Class) + q.leaf().handle) << 16
 }
 
 // leafQdisc returns the requests that make it.
 func (t tree) leafQdisc(q Queue) []*nl.NetlinkRequest {
-	handle, class := t.leafHandle(q), t.class(q.Class)
-	switch q.kind() {
-	case "red":
-		return []*nl.NetlinkRequest{newQdisc(t.index, handle, class, "red", redOptions(*q.RED, q.Buffer))}
-	case "gred":
-		reqs := []*nl.NetlinkRequest{newQdisc(t.index, handle, class, "gred", gredTable(q.Buffer))}
-		for dp, c := range q.WRED {
-			reqs = append(reqs, newQdisc(t.index, handle, class, "gred", gredQueue(dp, c, q.Buffer)))
-		}
-		return reqs
+	var reqs []*nl.NetlinkRequest
+	for _, options := range q.leaf().options(q) {
+		reqs = append(reqs, newQdisc(t.index, t.leafHandle(q), t.class(q.Class), q.leaf().name, options))
 	}
-	return []*nl.NetlinkRequest{newQdisc(t.index, handle, class, "bfifo", fifoLimit(q.Buffer))}
+	return reqs
 }
 
-// leafWant and leafHeld describe a queue in the same words.
+// leafWant and leafGot describe a qdisc as it should be and as it is, in the same words.
 func (t tree) leafWant(q Queue) string {
-	what := ""
-	switch q.kind() {
-	case "red":
-		what = redCanonical(redOptions(*q.RED, q.Buffer))
-	case "gred":
-		what = gredWant(q.WRED, q.Buffer)
-	default:
-		what = fmt.Sprintf("%x", fifoLimit(q.Buffer))
-	}
-	return fmt.Sprintf("%s %x %x %s", q.kind(), t.leafHandle(q), t.class(q.Class), what)
+	return fmt.Sprintf("%s %x %x %s", q.leaf().name, t.leafHandle(q), t.class(q.Class), q.leaf().want(q))
 }
 
-func leafHeld(o tcObject) string {
-	what := fmt.Sprintf("%x", o.Options)
-	switch o.Kind {
-	case "red":
-		what = redCanonical(o.Options)
-	case "gred":
-		what = gredCanonical(o.Options)
+func leafGot(o tcObject) string {
+	text := fmt.Sprintf("%x", o.Options)
+	for _, k := range leafKinds {
+		if k.name == o.Kind {
+			text = k.got(o.Options)
+		}
 	}
-	return fmt.Sprintf("%s %x %x %s", o.Kind, o.Handle, o.Parent, what)
+	return fmt.Sprintf("%s %x %x %s", o.Kind, o.Handle, o.Parent, text)
 }

@@ -229,7 +229,7 @@ func TestTermsAndPairsAgreeWithTheSlowWay(t *testing.T) {
 		var rules []Rule
 		for i := range 30 {
 			six := random.IntN(2) == 0
-			r := Rule{Sequence: uint32(i + 1), Src: prefix(six), Dst: prefix(six), Mark: Mark(1+i%MaxClass, i), Hit: i}
+			r := Rule{Sequence: uint32(i + 1), Src: prefix(six), Dst: prefix(six), Mark: Mark(1+i%MaxClass, i), Counter: i}
 			if random.IntN(2) == 0 {
 				r.Match = &Match{DSCPs: uint64(pick(0, 0, 1, 2, 3)), Protocol: uint8(pick(0, tcp, udp)), SrcPorts: ports(), DstPorts: ports()}
 			}

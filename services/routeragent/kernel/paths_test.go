@@ -156,7 +156,7 @@ func TestSRv6PathsCarryPairsOverTheirSegments(t *testing.T) {
 			Groups:   map[int][]int{3: {1, 2}},
 			Policies: map[string][]Rule{"te-in": {
 				{Sequence: 1, Src: netip.MustParsePrefix("10.0.0.0/24"), Dst: netip.MustParsePrefix("198.51.100.0/24"), Mark: Mark(0, path4)},
-				{Sequence: 2, Src: netip.MustParsePrefix("fd10::/64"), Dst: netip.MustParsePrefix("2001:db8:d::/64"), Mark: Mark(0, path6), Hit: 1},
+				{Sequence: 2, Src: netip.MustParsePrefix("fd10::/64"), Dst: netip.MustParsePrefix("2001:db8:d::/64"), Mark: Mark(0, path6), Counter: 1},
 			}},
 			Bindings: map[string]string{"to-h": "te-in"},
 		}

@@ -190,7 +190,7 @@ func (k *Kernel) PolicerCounters(name string) (map[int]PolicerCounters, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read policer counters: %w", err)
 		}
-		out[class] = PolicerCounters{Conforming: Hit{m.Packets[0], m.Octets[0]}, Exceeding: Hit{m.Packets[1], m.Octets[1]}, Violating: Hit{m.Packets[2], m.Octets[2]}}
+		out[class] = PolicerCounters{Conforming: Counters{m.Packets[0], m.Octets[0]}, Exceeding: Counters{m.Packets[1], m.Octets[1]}, Violating: Counters{m.Packets[2], m.Octets[2]}}
 	}
 	return out, nil
 }

@@ -165,7 +165,7 @@ func policed(p Policer) Spec {
 	s := hntes(95e6)
 	s.Paths = nil
 	anywhere := netip.MustParsePrefix("0.0.0.0/0")
-	s.Policies["te-in"] = []Rule{{Sequence: 1, Src: anywhere, Dst: anywhere, Match: &Match{Protocol: udp}, Mark: Mark(2, 0), Hit: 3}}
+	s.Policies["te-in"] = []Rule{{Sequence: 1, Src: anywhere, Dst: anywhere, Match: &Match{Protocol: udp}, Mark: Mark(2, 0), Counter: 3}}
 	p.Class = 2
 	s.Policers = map[string][]Policer{"ge-a": {p}}
 	return s

@@ -110,7 +110,7 @@ func sameShape(t tree, h held) bool {
 }
 
 func (k *Kernel) changeInPlace(t tree, name string) error {
-	reqs := []*nl.NetlinkRequest{newClass(t.index, t.major()|1, t.major(), htbClass(t.port.Rate, t.port.Rate, 0, rootQuantum))}
+	reqs := []*nl.NetlinkRequest{newClass(t.index, t.major()|1, t.major(), htbClass(t.port.Speed, t.port.Speed, 0, rootQuantum))}
 	for _, q := range t.port.Queues {
 		reqs = append(reqs, t.leaf(q)...)
 	}

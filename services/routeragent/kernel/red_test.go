@@ -13,7 +13,7 @@ func red(q Queue) Spec {
 	q.Name, q.Class, q.Rate, q.Ceil, q.Quantum, q.Buffer = "alpha", 2, 8000, 8000, 1514, 1_000_000
 	anywhere := netip.MustParsePrefix("0.0.0.0/0")
 	return Spec{
-		Ports:    map[string]Port{"ge-b": {Rate: 100e6, Default: 1, Queues: []Queue{{Name: "beta", Class: 1, Rate: 90e6, Quantum: 1514, Buffer: 1_000_000}, q}}},
+		Ports:    map[string]Port{"ge-b": {Speed: 100e6, Default: 1, Queues: []Queue{{Name: "beta", Class: 1, Rate: 90e6, Quantum: 1514, Buffer: 1_000_000}, q}}},
 		Policies: map[string][]Rule{"te-in": {{Sequence: 1, Src: anywhere, Dst: anywhere, Match: &Match{Protocol: 17}, Mark: Mark(2, 0)}}},
 		Bindings: map[string]string{"ge-a": "te-in"},
 	}
@@ -70,7 +70,7 @@ func TestREDDropsAsItsProfileSays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := labtest.NewRouter(t)
 			k := open(t, r, t.TempDir())
-			if err := converge(k, red(Queue{RED: &c.profile})); err != nil {
+			if err := converge(k, red(Queue{Discipline: RED(c.profile)})); err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range fill(t, r, k, c.upTo) {
@@ -109,7 +109,7 @@ func TestWREDDropsOnlyWhatAPolicerColoured(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := labtest.NewRouter(t)
 			k := open(t, r, t.TempDir())
-			s := red(Queue{WRED: [4]*DropProfile{3: &profile}})
+			s := red(Queue{Discipline: WRED{3: &profile}})
 			p := Policer{Class: 2, Rate: 1e12, Burst: MaxBurst, Exceed: Action{Loss: LossHigh}}
 			if c.coloured {
 				p.Rate, p.Burst = 1, 1
@@ -147,7 +147,7 @@ func TestChangingAProfileKeepsTheQueue(t *testing.T) {
 	before := r.Dump()
 	k := open(t, r, t.TempDir())
 	profile := func(p uint8) *DropProfile { return &DropProfile{Max: 100, Probability: p} }
-	for _, q := range []Queue{{RED: profile(100)}, {RED: profile(50)}, {WRED: [4]*DropProfile{3: profile(100)}}, {WRED: [4]*DropProfile{1: profile(20), 3: profile(50)}}, {}, {RED: &DropProfile{Min: 10, Max: 90, Probability: 10, ECN: true}}} {
+	for _, q := range []Queue{{Discipline: RED(*profile(100))}, {Discipline: RED(*profile(50))}, {Discipline: WRED{3: profile(100)}}, {Discipline: WRED{1: profile(20), 3: profile(50)}}, {}, {Discipline: RED{Min: 10, Max: 90, Probability: 10, ECN: true}}} {
 		if err := converge(k, red(q)); err != nil {
 			t.Fatalf("%+v: %v", q, err)
 		}

@@ -16,20 +16,20 @@ import "net/netip"
 
 // Ranges that belong to us in every router.
 const (
-	MarkMask       = 0xffff0000 // bits of skb->mark: class (4) | loss priority (2) | path (10)
-	pathShift      = 16
-	pathMask       = 0x03ff0000
-	classShift     = 28
-	MaxClass       = 15
-	TableBase      = 20000 // table and rule preference of path id n are TableBase+n
-	MaxPath        = 999
-	RouteProtocol  = 199
-	handleBase     = 0x7e00 // HTB majors of the two generations of a port's tree: 7e00, 7e01
-	classMinor     = 0x10   // HTB minor of class n is classMinor+n, as in bpf/maps.h
-	leafHandleBase = 0x7e10 // qdisc under class n of generation g: leafHandleBase+0x20*g+n
-	filterPrefix   = "millrace-te-"
-	filterPriority = 100
-	MaxHits        = 65536
+	MarkMask        = 0xffff0000 // bits of skb->mark: class (4) | loss priority (2) | path (10)
+	pathShift       = 16
+	pathMask        = 0x03ff0000
+	classShift      = 28
+	MaxClass        = 15
+	TableBase       = 20000 // table and rule preference of path id n are TableBase+n
+	MaxPath         = 999
+	RouteProtocol   = 199
+	handleBase      = 0x7e00 // HTB majors of the two generations of a port's tree: 7e00, 7e01
+	classMinor      = 0x10   // HTB minor of class n is classMinor+n, as in bpf/maps.h
+	leafHandleBase  = 0x7e10 // qdisc under class n of generation g: leafHandleBase+0x20*g+n
+	filterPrefix    = "millrace-te-"
+	filterPriority  = 100
+	MaxRuleCounters = 65536
 	// MaxPolicies is how many rule sets may be in use; as many again are kept free for changes.
 	MaxPolicies = 64
 	// MaxTerms is how many rules of a policy may compare more than a pair of prefixes.
@@ -43,7 +43,7 @@ func Mark(class, path int) uint32 {
 	return uint32(class)<<classShift | uint32(path)<<pathShift
 }
 
-// Spec is what the kernel shall hold on our behalf, whole: what is not in it is removed.
+// Spec is the whole intended state of the kernel. What is ours and not in it is removed.
 type Spec struct {
 	// Ports are schedulers by interface name.
 	Ports map[string]Port
@@ -65,8 +65,8 @@ type Spec struct {
 
 // Port is the scheduler of one egress interface.
 type Port struct {
-	// Rate of the line, bit/s.
-	Rate uint64
+	// Speed of the port, bit/s.
+	Speed uint64
 	// Default is the class of packets without one.
 	Default int
 	// Queues in ascending order of class.
@@ -80,7 +80,7 @@ type Queue struct {
 	Class int
 	// Rate is guaranteed, bit/s.
 	Rate uint64
-	// Ceil is the most the queue may use, bit/s; zero is the line.
+	// Ceil is the most the queue may use, bit/s; zero is the port speed.
 	Ceil uint64
 	// Priority 0 is served first.
 	Priority int
@@ -88,10 +88,8 @@ type Queue struct {
 	Quantum uint32
 	// Buffer in bytes.
 	Buffer uint32
-	// RED drops packets at random before the buffer is full; nil: when it is full.
-	RED *DropProfile
-	// WRED has a profile per loss priority, LossLow first, instead of RED; without one a packet is dropped when the buffer is full.
-	WRED [lossPriorities]*DropProfile
+	// Discipline drops packets before the buffer is full; nil: none does.
+	Discipline Discipline
 }
 
 // Rule marks packets of a pair of prefixes.
@@ -105,8 +103,8 @@ type Rule struct {
 	Mark  uint32
 	// Remark is what is written into the packets.
 	Remark Remark
-	// Hit is the slot of the rule's counter.
-	Hit int
+	// Counter is the index of the rule's counter, below MaxRuleCounters.
+	Counter int
 }
 
 // Match is what a rule compares beside prefixes; zero fields fit all packets.
@@ -162,8 +160,8 @@ const (
 	LossHigh
 )
 
-// Hit counts what a rule matched.
-type Hit struct{ Packets, Octets uint64 }
+// Counters are what a rule or a policer counted.
+type Counters struct{ Packets, Octets uint64 }
 
 // QueueCounters is what a queue did.
 type QueueCounters struct {
@@ -174,5 +172,5 @@ type QueueCounters struct {
 
 // PolicerCounters are packets and octets of IP packets by colour.
 type PolicerCounters struct {
-	Conforming, Exceeding, Violating Hit
+	Conforming, Exceeding, Violating Counters
 }

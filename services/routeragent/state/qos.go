@@ -37,12 +37,12 @@ func (r *Reader) queues(_ context.Context, n *tree.Node) error {
 // terms are what the terms of an interface's classifiers matched.
 func (r *Reader) terms(_ context.Context, n *tree.Node) error {
 	plan := r.deps.Plan()
-	hits, err := r.deps.Kernel.Hits(slices.Collect(maps.Values(plan.Terms)))
+	counters, err := r.deps.Kernel.RuleCounters(slices.Collect(maps.Values(plan.Terms)))
 	if err != nil {
 		return err
 	}
 	for id, slot := range plan.Terms {
-		h, ok := hits[slot]
+		h, ok := counters[slot]
 		if !ok {
 			continue
 		}
@@ -83,6 +83,6 @@ func (r *Reader) policers(_ context.Context, n *tree.Node) error {
 	return nil
 }
 
-func colour(s *tree.Node, name string, h kernel.Hit) {
+func colour(s *tree.Node, name string, h kernel.Counters) {
 	s.Set(name+"-pkts", h.Packets).Set(name+"-octets", h.Octets)
 }

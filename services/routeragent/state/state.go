@@ -30,8 +30,8 @@ type Dependencies struct {
 	FRR *frr.Router
 	// Plan is what the running configuration means.
 	Plan func() intent.Plan
-	// Line tells the rate of an interface.
-	Line intent.Lines
+	// Hardware tells the speed of an interface.
+	Hardware intent.Hardware
 	// Agent tells what the agent knows of itself.
 	Agent func() Agent
 	Log   *slog.Logger
@@ -125,9 +125,9 @@ func (r *Reader) oneInterface(e *tree.Node, l kernel.Link) {
 	c := s.Into("counters")
 	c.Set("in-octets", l.In.Octets).Set("in-pkts", l.In.Packets).Set("in-discards", l.In.Discards).Set("in-errors", l.In.Errors)
 	c.Set("out-octets", l.Out.Octets).Set("out-pkts", l.Out.Packets).Set("out-discards", l.Out.Discards).Set("out-errors", l.Out.Errors)
-	if line, ok := r.deps.Line(l.Name); ok && line.Rate > 0 && !l.Loopback {
-		s.Set("line-rate", line.Rate)
-		if speed, ok := speeds[line.Rate/1e6]; ok {
+	if i, ok := r.deps.Hardware(l.Name); ok && i.Speed > 0 && !l.Loopback {
+		s.Set("line-rate", i.Speed)
+		if speed, ok := speeds[i.Speed/1e6]; ok {
 			e.Into("ethernet", "state").Set("port-speed", "openconfig-if-ethernet:"+speed)
 		}
 	}
@@ -169,12 +169,12 @@ func (r *Reader) rules(_ context.Context, n *tree.Node) error {
 			slots[id] = slot
 		}
 	}
-	hits, err := r.deps.Kernel.Hits(slices.Collect(maps.Values(slots)))
+	counters, err := r.deps.Kernel.RuleCounters(slices.Collect(maps.Values(slots)))
 	if err != nil {
 		return err
 	}
 	for id, slot := range slots {
-		if h, ok := hits[slot]; ok {
+		if h, ok := counters[slot]; ok {
 			instance(n).Into("policy-forwarding", "policies").Entry("policy", id.Policy).Into("rules").Entry("rule", fmt.Sprint(id.Sequence)).
 				Into("state").Set("sequence-id", id.Sequence).Set("matched-pkts", h.Packets).Set("matched-octets", h.Octets)
 		}

@@ -63,7 +63,7 @@ func (w *writer) port(p compile.Port) {
 	w.line("tc class replace dev %s parent 7e00: classid 7e00:1 htb rate %dbit ceil %dbit", p.Interface, uint64(p.Speed), uint64(p.Speed))
 	for _, c := range classes {
 		w.line("tc class replace dev %s parent 7e00:1 classid 7e00:1%x htb rate %dbit ceil %dbit prio %d quantum %d  # te-%s",
-			p.Interface, c.number, c.rate, c.ceil, c.priority, c.quantum, c.queue.Name)
+			p.Interface, c.number, c.Rate, c.Ceil, c.Priority, c.Quantum, c.queue.Name)
 		w.line("tc qdisc replace dev %s parent 7e00:1%x handle %s", p.Interface, c.number, leaf(c))
 	}
 }

@@ -72,9 +72,9 @@ func compareWithAgent(t *testing.T, plan compile.RouterPlan) {
 	for _, port := range plan.Ports {
 		speeds[port.Interface] = uint64(port.Speed)
 	}
-	agent, err := intent.Compile(configuration(t, plan), func(name string) (intent.Line, bool) {
-		return intent.Line{Rate: max(speeds[name], 1_000_000), Buffer: 1_000_000}, true
-	}, intent.Numbers{})
+	agent, err := intent.Compile(configuration(t, plan), func(name string) (intent.Interface, bool) {
+		return intent.Interface{Speed: max(speeds[name], 1_000_000), Buffer: 1_000_000}, true
+	}, intent.IDs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func compareWithAgent(t *testing.T, plan compile.RouterPlan) {
 		}
 		var got, want []string
 		for _, c := range classesOf(plan, port) {
-			got = append(got, fmt.Sprintf("te-%s class %d rate %d ceil %d prio %d quantum %d buffer %d", c.queue.Name, c.number, c.rate, c.ceil, c.priority, c.quantum, c.buffer))
+			got = append(got, fmt.Sprintf("te-%s class %d rate %d ceil %d prio %d quantum %d buffer %d", c.queue.Name, c.number, c.Rate, c.Ceil, c.Priority, c.Quantum, c.buffer))
 		}
 		for _, q := range agent.Kernel.Ports[port.Interface].Queues {
 			ceil := q.Ceil

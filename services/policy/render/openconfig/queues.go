@@ -37,15 +37,7 @@ func (r *renderer) scheduler() {
 }
 
 func (r *renderer) shareScheduler(a, b document.Queue) bool {
-	return a.Priority == b.Priority && r.limit(a) == 0 && r.limit(b) == 0
-}
-
-// limit is the most a queue may use, percent; 0 for all.
-func (r *renderer) limit(q document.Queue) uint8 {
-	if r.plan.Scheduling.Partition == document.Strict {
-		return q.Weight
-	}
-	return q.MaxRate
+	return a.Priority == b.Priority && r.plan.MaxRate(a) == 0 && r.plan.MaxRate(b) == 0
 }
 
 func (r *renderer) oneScheduler(sequence int, queues []document.Queue) object {
@@ -62,7 +54,7 @@ func (r *renderer) oneScheduler(sequence int, queues []document.Queue) object {
 		config["te-qos-ext:excess-sharing"] = "EQUAL"
 	}
 	out := object{"sequence": sequence, "config": config, "inputs": object{"input": inputs}}
-	if limit := r.limit(queues[0]); limit > 0 {
+	if limit := r.plan.MaxRate(queues[0]); limit > 0 {
 		out["one-rate-two-color"] = object{"config": object{"cir-pct": limit, "queuing-behavior": "SHAPE"}}
 	}
 	return out

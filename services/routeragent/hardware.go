@@ -9,20 +9,20 @@ import (
 	"github.com/millrace/millrace/services/routeragent/intent"
 )
 
-// line finds rate and buffer of an interface: what agent.yaml says, else what the driver says.
-func (a *Agent) line(name string) (intent.Line, bool) {
+// hardware finds speed and buffer of an interface: those of agent.yaml, else what the driver reports.
+func (a *Agent) hardware(name string) (intent.Interface, bool) {
 	if !a.kernel.HasLink(name) {
-		return intent.Line{}, false
+		return intent.Interface{}, false
 	}
 	given := a.cfg.Interfaces[name]
-	l := intent.Line{Rate: given.Speed, Buffer: given.Buffer}
-	if l.Rate == 0 {
-		l.Rate = driverSpeed(name)
+	i := intent.Interface{Speed: given.Speed, Buffer: given.Buffer}
+	if i.Speed == 0 {
+		i.Speed = driverSpeed(name)
 	}
-	if l.Buffer == 0 {
-		l.Buffer = l.Rate / 8 / 10
+	if i.Buffer == 0 {
+		i.Buffer = i.Speed / 8 / 10
 	}
-	return l, true
+	return i, true
 }
 
 // driverSpeed is ethtool's speed in bit/s; 0 if the driver does not know.

@@ -8,42 +8,42 @@ import (
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
-func (c *classifier) markHits(rules []Rule) {
-	if len(c.hits) > 0 {
+func (c *classifier) markCounters(rules []Rule) {
+	if len(c.counters) > 0 {
 		return
 	}
 	for _, r := range rules {
-		c.hits[r.Hit] = true
+		c.counters[r.Counter] = true
 	}
 }
 
-// clearNewHits starts counters at zero for rules that were not there before.
-func (c *classifier) clearNewHits(rules []Rule) {
+// clearNewCounters starts counters at zero for rules that were not there before.
+func (c *classifier) clearNewCounters(rules []Rule) {
 	zero := make([]bpf.ClassifierHit, ebpf.MustPossibleCPU())
 	for _, r := range rules {
-		if len(c.hits) > 0 && !c.hits[r.Hit] {
-			_ = c.obj.Hits.Put(uint32(r.Hit), zero)
+		if len(c.counters) > 0 && !c.counters[r.Counter] {
+			_ = c.obj.Hits.Put(uint32(r.Counter), zero)
 		}
 	}
 	for _, r := range rules {
-		c.hits[r.Hit] = true
+		c.counters[r.Counter] = true
 	}
 }
 
-// Hits reads the counters of rules by slot.
-func (k *Kernel) Hits(slots []int) (map[int]Hit, error) {
+// RuleCounters reads the counters of rules by their index.
+func (k *Kernel) RuleCounters(indexes []int) (map[int]Counters, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	out := map[int]Hit{}
+	out := map[int]Counters{}
 	if k.bpf.obj == nil {
 		return out, nil
 	}
-	for _, s := range slots {
+	for _, s := range indexes {
 		var per []bpf.ClassifierHit
 		if err := k.bpf.obj.Hits.Lookup(uint32(s), &per); err != nil {
 			return nil, fmt.Errorf("read rule counter: %w", err)
 		}
-		var sum Hit
+		var sum Counters
 		for _, h := range per {
 			sum.Packets += h.Packets
 			sum.Octets += h.Octets
