@@ -40,6 +40,20 @@ function overlaps(page, selector) {
   });
 }
 
+/** Whether an element is wholly inside the window and inside every ancestor that clips it. */
+function inView(locator) {
+  return locator.evaluate((e) => {
+    const r = e.getBoundingClientRect();
+    const inside = (b) =>
+      r.left >= b.left - 1 && r.right <= b.right + 1 && r.top >= b.top - 1 && r.bottom <= b.bottom + 1;
+    const window = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
+    for (let p = e.parentElement; p && p !== document.body; p = p.parentElement) {
+      if (getComputedStyle(p).overflow !== "visible" && !inside(p.getBoundingClientRect())) return false;
+    }
+    return inside(window) && r.height > 0;
+  });
+}
+
 export const scenarios = [
   {
     name: "a planned change set is approved and becomes verified",
@@ -111,6 +125,39 @@ export const scenarios = [
           check(`${width}x${height}: the page scrolls sideways`, !wide);
         });
       }
+    },
+  },
+  {
+    name: "reason, diff and rollback of a change set are in view at once, on a laptop and on a phone",
+    flags: [],
+    play: async ({ url }) => {
+      for (const size of [laptop, { width: 480, height: 900 }]) {
+        await withPage(size, async (page) => {
+          await open(page, `${url}/?v=1&change=cs-0042`);
+          const detail = page.getByTestId("change-detail");
+          await until("the detail", detail.waitFor());
+          for (const part of ["Reason", "Diff", "Rollback"].map((name) => detail.getByText(name, { exact: true })))
+            check(`${size.width}: ${await part.textContent()} is out of view`, await inView(part));
+          const approve = detail.getByRole("button", { name: "Approve and apply" });
+          check(`${size.width}: the button is out of view`, await inView(approve));
+          check(
+            `${size.width}: the diff is out of view`,
+            await inView(detail.getByTestId("diff").locator("summary").first()),
+          );
+        });
+      }
+    },
+  },
+  {
+    name: "what is wrong with an exporter is readable as a whole",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, `${url}/?v=1&change=cs-0042`);
+        const text = page.getByTestId("concerns").getByText("12 dropped: no-template, 1 dropped: truncated");
+        await until("what is wrong", text.waitFor());
+        check("it is cut off", await inView(text));
+      });
     },
   },
   {

@@ -81,10 +81,10 @@ export function rollbackText(s: State): string | undefined {
   switch (s) {
     case State.PLANNED:
     case State.APPROVED:
-      return "automatic on all routers if one of them fails its checks (commit confirmed); once verified, with the button here";
+      return "until verified, automatic on all routers if one fails its checks (commit confirmed); then with the button Roll back";
     case State.APPLYING:
     case State.APPLIED:
-      return "automatic on all routers if one of them fails its checks (commit confirmed)";
+      return "automatic on all routers if one fails its checks (commit confirmed)";
     case State.VERIFIED:
       return "with the button above; every router returns to the config it had before";
     default:

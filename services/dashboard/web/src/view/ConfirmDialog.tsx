@@ -46,7 +46,7 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
         <h3 id={id}>
           {actionTitles[action]}: {change.title || change.id}?
         </h3>
-        <p>{summary(change)}</p>
+        <p>{summary(change, action)}</p>
         <p className="dim">{actionEffects[action]}</p>
         <label>
           Your name
@@ -87,9 +87,10 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
   );
 }
 
-/** The extent of the change in one line; after a rollback the diff is the reverse. */
-function summary(change: ChangeSet): string {
+/** The extent of the action in one line; a rollback has the reverse of the diff. */
+function summary(change: ChangeSet, action: Action): string {
   const sizes = diffSizes(change);
   const sum = (part: "added" | "removed") => sizes.reduce((n, d) => n + d[part], 0);
-  return `${sizes.length} routers: ${sizes.map((d) => d.device).join(", ")}. ${sum("added")} lines added, ${sum("removed")} removed.`;
+  const [added, removed] = action === "rollback" ? [sum("removed"), sum("added")] : [sum("added"), sum("removed")];
+  return `${sizes.length} routers: ${sizes.map((d) => d.device).join(", ")}. ${added} lines added, ${removed} removed.`;
 }

@@ -1,3 +1,4 @@
+import type { ExporterQuality } from "../gen/millrace/flow/v1/flow_pb";
 import { concerns, needsTemplates, samplingText, sourceText } from "../model/exporters";
 import { nameOfAddress } from "../model/topology";
 import { formatCount, formatShare, share } from "../model/units";
@@ -8,7 +9,6 @@ import { Ago } from "./time";
 export function ExportersPanel() {
   const store = useStore();
   const quality = useResource(store.network.quality);
-  const snapshot = useResource(store.network.topology).data;
   const list = quality.data?.exporters ?? [];
   const drops = quality.data?.socketDrops ?? 0n;
   return (
@@ -44,36 +44,44 @@ export function ExportersPanel() {
             </tr>
           </thead>
           <tbody>
-            {list.map((q) => {
-              const bad = concerns(q);
-              return (
-                <tr key={`${q.exporter} ${q.observationDomain} ${q.source}`} data-testid="exporter">
-                  <td
-                    title={`observation domain ${q.observationDomain}, ${formatCount(q.records)} records in ${formatCount(q.datagrams)} datagrams`}
-                  >
-                    {nameOfAddress(snapshot, q.exporter)} <span className="dim">{q.exporter}</span>
-                  </td>
-                  <td>{sourceText(q.source)}</td>
-                  <td className="num">{q.recordsPerSecond.toFixed(1)}</td>
-                  <td className="num">{formatShare(share(q.lossRatio), 1)}</td>
-                  <td className="num">{needsTemplates(q.source) ? q.templates : "–"}</td>
-                  <td className="num">{samplingText(q.samplingRate)}</td>
-                  <td className="num">
-                    <Ago at={q.lastSeen} />
-                  </td>
-                  <td title={bad.join("\n")}>
-                    {bad.length === 0 ? (
-                      <Badge tone="good">good</Badge>
-                    ) : (
-                      <span className="bad-text">{bad.join(", ")}</span>
-                    )}
-                  </td>
-                </tr>
-              );
-            })}
+            {list.map((q) => (
+              <ExporterRow key={`${q.exporter} ${q.observationDomain} ${q.source}`} exporter={q} />
+            ))}
           </tbody>
         </table>
       )}
     </Panel>
+  );
+}
+
+/** An exporter, and below it what is wrong with its data. */
+function ExporterRow({ exporter: q }: { exporter: ExporterQuality }) {
+  const snapshot = useResource(useStore().network.topology).data;
+  const bad = concerns(q);
+  const detail = `observation domain ${q.observationDomain}, ${formatCount(q.records)} records in ${formatCount(q.datagrams)} datagrams`;
+  return (
+    <>
+      <tr className={bad.length > 0 ? "degraded" : ""} data-testid="exporter">
+        <td title={detail}>
+          {nameOfAddress(snapshot, q.exporter)} <span className="dim">{q.exporter}</span>
+        </td>
+        <td>{sourceText(q.source)}</td>
+        <td className="num">{q.recordsPerSecond.toFixed(1)}</td>
+        <td className="num">{formatShare(share(q.lossRatio), 1)}</td>
+        <td className="num">{needsTemplates(q.source) ? q.templates : "–"}</td>
+        <td className="num">{samplingText(q.samplingRate)}</td>
+        <td className="num">
+          <Ago at={q.lastSeen} />
+        </td>
+        <td>
+          <Badge tone={bad.length > 0 ? "waiting" : "good"}>{bad.length > 0 ? "degraded" : "good"}</Badge>
+        </td>
+      </tr>
+      {bad.length > 0 && (
+        <tr className="concerns" data-testid="concerns">
+          <td colSpan={8}>{bad.join(", ")}</td>
+        </tr>
+      )}
+    </>
   );
 }
