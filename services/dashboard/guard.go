@@ -23,7 +23,7 @@ type guard struct {
 }
 
 // newGuard checks the Host of every request, then the origin of requests that
-// may change something, then passes them on.
+// may change something, then forwards them.
 func newGuard(hosts []string, m *metrics, next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// scoreboard is the answer of /papers.json. Experiments are passed on as they
-// were written, so that a field the page learns later needs nothing here.
+// scoreboard is the answer of /papers.json. Experiments are sent as they were
+// written, so that a new field needs no change here.
 type scoreboard struct {
 	// Source says where the results come from.
 	Source      string            `json:"source"`

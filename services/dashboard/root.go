@@ -1,8 +1,8 @@
-// Package dashboard is the operator's front door: one port that serves the web
+// Package dashboard is the API gateway: one port that serves the operator's web
 // page, every service's API, the stream of events and the metrics.
 //
 // In: Connect handlers of the other services, events from the bus, a browser or
-// the CLI. Out: the page (web/, embedded), the same APIs guarded against foreign
+// the CLI. Out: the page (web/, embedded), the same APIs guarded against other
 // web sites, EventService.Watch. Next: the operator, who approves a change set
 // and so hands it to services/push.
 package dashboard

@@ -37,7 +37,7 @@ export async function withPage({ width, height, dark }, work) {
   }
 }
 
-/** Waits for something and says what it was when it does not come. */
+/** Waits for something; the error names it. */
 export async function until(what, promise) {
   try {
     return await promise;

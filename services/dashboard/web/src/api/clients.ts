@@ -26,7 +26,7 @@ export function createApi(baseUrl: string) {
   };
 }
 
-/** Results of the papers' experiments; no API of a service, but files the gateway knows. */
+/** Results of the papers' experiments; files of the gateway, not a service's API. */
 async function papers(baseUrl: string, signal: AbortSignal): Promise<unknown> {
   const answer = await fetch(`${baseUrl}/papers.json`, { signal });
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}`);

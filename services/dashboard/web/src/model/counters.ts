@@ -14,10 +14,10 @@ export interface Rate {
   rate: BitsPerSecond | undefined;
 }
 
-/** How far back readings are kept, and how long a rate is believed without a new one. */
+/** How far back readings are kept, and how old the newest may be for a rate of now. */
 export const historySpan = 180_000;
 export const staleAfter = 20_000;
-/** Readings a shorter time apart than this are averaged, so that numbers stand still long enough to be read. */
+/** Rates are averages over this time, so that numbers do not flicker. */
 const averageOver = 5000;
 
 /** Adds readings that may overlap the ones known, and drops those out of the window. */
@@ -42,7 +42,7 @@ export function rates(samples: readonly Sample[]): Rate[] {
 
 /**
  * The rate now: over the newest readings, back to a reset but no further.
- * Undefined when there are none, or they are too old to say anything about now.
+ * Undefined when there are none, or they are too old.
  */
 export function currentRate(samples: readonly Sample[], now: Millis): BitsPerSecond | undefined {
   const newest = samples.at(-1);
@@ -74,7 +74,7 @@ export function counterName(path: string): CounterName | undefined {
   return undefined;
 }
 
-/** Every counter known, by device and path; the oldest reading each may need is kept. */
+/** The readings of every counter, by device and path. */
 export type CounterSeries = ReadonlyMap<string, readonly Sample[]>;
 
 export const seriesKey = (device: string, name: CounterName) =>
@@ -91,7 +91,7 @@ export function queuesOf(series: CounterSeries, device: string, port: string): s
   return [...names].sort();
 }
 
-/** Time of the newest reading of all, to ask only for what is newer. */
+/** Time of the newest reading; later requests begin there. */
 export function newestOf(series: CounterSeries): Millis | undefined {
   let newest = 0;
   for (const samples of series.values()) newest = Math.max(newest, samples.at(-1)?.time ?? 0);

@@ -1,4 +1,4 @@
-// The list of events as the page keeps it, and when to try again.
+// The list of events that the page keeps, and when to reconnect.
 import type { Event } from "../gen/millrace/event/v1/event_pb";
 import { Severity } from "../gen/millrace/event/v1/event_pb";
 import type { Tone } from "./changes";
@@ -7,7 +7,7 @@ const keep = 200;
 
 const nanos = (e: Event) => (e.time?.seconds ?? 0n) * 1_000_000_000n + BigInt(e.time?.nanos ?? 0);
 
-/** Adds an event, newest first; one that came again after a reconnect changes nothing. */
+/** Adds an event, newest first; one that comes again after a reconnect is ignored. */
 export function addEvent(known: readonly Event[], e: Event): readonly Event[] {
   if (known.some((k) => k.id === e.id)) return known;
   const at = known.findIndex((k) => nanos(k) <= nanos(e));

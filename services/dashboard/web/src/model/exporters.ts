@@ -1,4 +1,4 @@
-// How far an exporter's byte counts can be trusted, in words.
+// The health of an exporter: whether its byte counts are complete.
 import { type ExporterQuality, Source } from "../gen/millrace/flow/v1/flow_pb";
 import { formatCount, formatShare, share } from "./units";
 
@@ -12,7 +12,7 @@ const sources: Record<Source, string> = {
 
 export const sourceText = (s: Source) => sources[s] ?? sources[Source.UNSPECIFIED];
 
-/** Loss above which pairs of an exporter are worth a second look. */
+/** Loss above which an exporter counts as degraded. */
 const lossLimit = 0.01;
 
 export const needsTemplates = (s: Source) => s === Source.NETFLOW_V9 || s === Source.IPFIX;

@@ -1,4 +1,4 @@
-// Alpha pairs and what speaks for them.
+// Alpha pairs and their evidence.
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Evidence, Pair } from "../gen/millrace/alpha/v1/alpha_pb";
 
@@ -8,12 +8,12 @@ export function evidenceOf(pair: Pair): Evidence[] {
   return [...pair.evidence].sort((a, b) => start(b) - start(a));
 }
 
-/** The interval that speaks loudest for the pair. */
+/** The interval with most bytes. */
 export function strongest(pair: Pair): Evidence | undefined {
   return pair.evidence.reduce<Evidence | undefined>((x, e) => (!x || e.bytes > x.bytes ? e : x), undefined);
 }
 
-/** How often over the threshold; undefined where there is none. */
+/** Bytes as a multiple of the threshold; undefined where there is none. */
 export function overThreshold(e: Evidence): number | undefined {
   return e.minBytes > 0n ? Number(e.bytes) / Number(e.minBytes) : undefined;
 }

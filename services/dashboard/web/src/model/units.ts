@@ -1,5 +1,5 @@
-// Numbers with their unit in the type, so that bits never pass for bytes, and
-// how people read them.
+// Numbers with their unit in the type, so that bits are never taken for bytes,
+// and their texts.
 declare const unit: unique symbol;
 type Unit<Name extends string> = number & { readonly [unit]: Name };
 

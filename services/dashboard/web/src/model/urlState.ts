@@ -1,4 +1,4 @@
-// What the operator looks at, as a link that can be sent to a colleague.
+// The selection of the page as a link that can be sent to a colleague.
 
 export type MapView = "map" | "table";
 

@@ -35,7 +35,7 @@ export function useTime<T extends string | number>(derive: (now: Millis) => T): 
   return useSyncExternalStore(clock.subscribe, () => derive(clock.now()));
 }
 
-/** How exactly the map knows the time: it decides only when a load is too old to show. */
+/** Resolution of the map's time, which decides only when a load is too old to show. */
 const graphStep = 5000;
 
 export function useGraph(): Graph {

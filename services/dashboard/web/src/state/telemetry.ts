@@ -12,13 +12,13 @@ import {
 } from "../model/counters";
 import { millis } from "../model/units";
 
-/** Below these paths lie the counters of ports and of their queues. */
+/** Path prefixes of the counters of ports and of their queues. */
 const prefixes = ["/interfaces", "/qos/interfaces"];
 
-/** Counters do not arrive in the order of their times; some of the last seconds may still be on their way. */
+/** How much older than the newest known sample one may be that arrives later. */
 const late = 15_000;
 
-/** Keeps the counters of all routers, and asks only for what is newer than what it has. */
+/** Keeps the counters of all routers, and requests only newer samples. */
 export class CounterReader {
   #series: CounterSeries = new Map();
 
@@ -28,7 +28,7 @@ export class CounterReader {
     const now = Date.now();
     const newest = newestOf(this.#series);
     const from = newest === undefined ? now - historySpan : newest - late;
-    // Clocks of routers and of this browser differ: what is a little ahead of us counts too.
+    // A router's clock may be ahead of this browser's.
     const window = { from: timestampFromMs(from), to: timestampFromMs(now + 60_000) };
     const answers = await Promise.all(
       prefixes.map((pathPrefix) => this.api.telemetry({ pathPrefix, ...window }, { signal })),

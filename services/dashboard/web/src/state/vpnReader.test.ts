@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 
 type Series = Api["store"]["vpnSeries"];
 
-/** A store that has one reading of one flow, now; and what it was asked for. */
+/** A store with one reading of one flow, now, and the requests it got. */
 function store() {
   const asked: { vpn: string | undefined; back: number }[] = [];
   const vpnSeries: Series = async (request) => {
@@ -26,7 +26,7 @@ function store() {
   return { asked, api: { vpnSeries } };
 }
 
-test("only what is newer is asked for, and all of it again after another selection", async () => {
+test("only newer samples are requested, and the whole history after another selection", async () => {
   const s = store();
   const r = new VpnReader(s.api);
   const signal = new AbortController().signal;

@@ -2,17 +2,17 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Api } from "../api/clients";
 import { addSeries, emptyVpnSeries, mostLines, newestOf, type VpnSeries, vpnSpan } from "../model/vpn";
 
-/** Samples do not arrive in the order of their times; some of the last seconds may still be on their way. */
+/** How much older than the newest known sample one may be that arrives later. */
 const late = 5000;
 
-/** Keeps VPN flows over time, and asks only for what is newer than what it has. */
+/** Keeps VPN flows over time, and requests only newer samples. */
 export class VpnReader {
   #series: VpnSeries = emptyVpnSeries;
   #vpn = "";
 
   constructor(private readonly api: Pick<Api["store"], "vpnSeries">) {}
 
-  /** Another selection begins with another history: what was not drawn was not asked for. */
+  /** Selects one VPN, or all; its history is loaded anew, since other flows were not requested before. */
   select(vpn: string | undefined): boolean {
     if ((vpn ?? "") === this.#vpn) return false;
     this.#vpn = vpn ?? "";
@@ -29,7 +29,7 @@ export class VpnReader {
         vpn,
         limit: mostLines,
         from: timestampFromMs(newest === undefined ? now - vpnSpan : newest - late),
-        // The clock of the control plane may be a little ahead of this browser's.
+        // The control plane's clock may be ahead of this browser's.
         to: timestampFromMs(now + 60_000),
       },
       { signal },
