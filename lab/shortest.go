@@ -66,7 +66,8 @@ func advertised(s *scenario.Scenario) map[string]map[string]int {
 
 const unreachable = math.MaxInt32
 
-// distances is Floyd and Warshall's: slow, short and obviously right.
+// distances is Floyd and Warshall's: slow, short and obviously right. It is an independent
+// oracle on purpose: it shares no code with the Dijkstras of services/paths/compute and services/routeragent/frr.
 func distances(s *scenario.Scenario) map[[2]string]int {
 	d := map[[2]string]int{}
 	for _, a := range s.Routers {

@@ -3,6 +3,7 @@ package papers
 import (
 	"fmt"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/papers/score"
 	"github.com/millrace/millrace/services/twin/discipline"
 	"github.com/millrace/millrace/services/twin/engine"
@@ -25,10 +26,10 @@ const (
 )
 
 // wrr is a table of section 4.2. The paper states no buffers: each queue has 20 ms of the line, and LBE one millisecond.
-func wrr(weights [4]float64, lbePriority uint8) *discipline.Config {
-	c := &discipline.Config{Excess: discipline.Equal}
+func wrr(weights [4]uint64, lbePriority uint8) *discipline.Config {
+	c := &discipline.Config{Excess: shares.Equal}
 	for i, w := range weights {
-		q := discipline.Queue{Weight: w / 100, Limit: int64(stm16 / 8 * 0.020)}
+		q := discipline.Queue{Weight: w, Limit: int64(stm16 / 8 * 0.020)}
 		if uint8(i) == queueLBE {
 			q.Priority, q.Limit = lbePriority, int64(stm16/8*0.001)
 		}
@@ -37,11 +38,11 @@ func wrr(weights [4]float64, lbePriority uint8) *discipline.Config {
 	return c
 }
 
-func table1() *discipline.Config { return wrr([4]float64{5, 90, 1, 4}, 0) }
-func table2() *discipline.Config { return wrr([4]float64{5, 90, 0, 5}, 1) }
+func table1() *discipline.Config { return wrr([4]uint64{5, 90, 1, 4}, 0) }
+func table2() *discipline.Config { return wrr([4]uint64{5, 90, 0, 5}, 1) }
 
 // bothHigh is section 5.2's: table 2 with LBE of high priority too.
-func bothHigh() *discipline.Config { return wrr([4]float64{5, 90, 0, 5}, 0) }
+func bothHigh() *discipline.Config { return wrr([4]uint64{5, 90, 0, 5}, 0) }
 
 // geant is a generator in Frankfurt, the core, and the congested STM-16 port in Milan.
 type geant struct {

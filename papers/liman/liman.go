@@ -100,13 +100,13 @@ func (t *Testbed) Err() error { return t.err }
 func schedule(queues []Queue) *discipline.Config {
 	c := &discipline.Config{}
 	for _, q := range queues {
-		d := discipline.Queue{Weight: q.Rate / 100, Limit: int64(q.Buffer / 100 * Buffer), Priority: q.Priority}
+		d := discipline.Queue{Weight: uint64(q.Rate), Limit: int64(q.Buffer / 100 * Buffer), Priority: q.Priority}
 		if q.Strict {
-			d.Max = d.Weight
+			d.Max.Percent = d.Weight
 		}
 		if q.WRED {
 			// Section III-A: Junos, which keeps an interpolated profile as 64 points.
-			d.Curves[discipline.High] = &discipline.Curve{Min: 0, Max: 1, Probability: 1, Points: 64}
+			d.Discipline = discipline.WRED{discipline.High: {Min: 0, Max: 1, Probability: 1, Points: 64}}
 		}
 		c.Queues = append(c.Queues, d)
 	}

@@ -15,6 +15,10 @@ import (
 // Greedy is optimal, because every part of a unique shortest path is itself a
 // unique shortest path: reaching further never rules out a later segment.
 //
+// The loopbacks become labels on the router: services/routeragent/frr,
+// resolve.go, turns them into SIDs of its link-state database, and policies.go
+// writes them into FRR as a segment list.
+//
 // Adjacency SIDs would pin any path; a list of them is where this function's
 // error goes away once a router offers them.
 func Segments(g *topo.Graph, links []*topo.Link) ([]netip.Addr, error) {

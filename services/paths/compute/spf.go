@@ -5,6 +5,9 @@
 // reason why it is this one, or an error that says which link is in the way and
 // by how much. Next: services/paths, which serves it.
 //
+// Segments are loopbacks here; the first router turns them into labels
+// (services/routeragent/frr, resolve.go).
+//
 // Nothing here has a clock, a network or a goroutine, and equal input gives
 // equal output.
 package compute

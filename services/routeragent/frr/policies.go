@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/services/routeragent/kernel"
 )
 
-// objects are our lines of FRR's configuration: bodies by header.
+// objects are our part of FRR's running configuration.
 type objects struct {
-	// lists and policies as blocks, keyed by their first line.
+	// lists are segment lists and policies SR policies: the lines of a block by its first line.
 	lists, policies map[string][]string
 	routes          map[string]bool
 }
@@ -23,7 +23,7 @@ func newObjects() objects {
 	return objects{lists: map[string][]string{}, policies: map[string][]string{}, routes: map[string]bool{}}
 }
 
-// desired lays out the objects of LSPs whose label stacks are known. A segment
+// desired is the intended configuration of LSPs whose label stacks are known. A segment
 // list is named after its labels, so that a changed path is a new list and the
 // policy moves from one to the other in one step.
 func desired(tunnels []intent.Tunnel, labels map[string][]uint32) objects {
@@ -44,13 +44,13 @@ func desired(tunnels []intent.Tunnel, labels map[string][]uint32) objects {
 	return o
 }
 
-// route leads the LSP's table into its policy: staticd resolves the endpoint
+// route is the default route of the LSP's table: staticd resolves the endpoint
 // through the SR policy of that colour and follows it.
 func route(t intent.Tunnel) string {
 	return fmt.Sprintf("ip route 0.0.0.0/0 %s table %d color %d", t.Destination, kernel.TableBase+t.ID, t.ID)
 }
 
-// policy is the header of the LSP's SR policy; its colour is the LSP's number.
+// policy is the header of the LSP's SR policy; its colour is the LSP's ID.
 func policy(t intent.Tunnel) string {
 	return fmt.Sprintf("policy color %d endpoint %s", t.ID, t.Destination)
 }
@@ -68,7 +68,7 @@ func sum(labels []uint32) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// parseRunning picks our objects out of `show running-config`: segment lists
+// parseRunning finds our objects in `show running-config`: segment lists
 // te-…, policies whose name is te-…, routes in our tables.
 func parseRunning(config string) objects {
 	o := newObjects()
@@ -111,7 +111,7 @@ func ourTable(line string) bool {
 	return table > kernel.TableBase && table <= kernel.TableBase+kernel.MaxPath
 }
 
-// additions are the lines that make have contain want.
+// additions are the configuration lines that add to have what want has more.
 func additions(have, want objects) []string {
 	var sr, routes []string
 	for _, h := range sorted(want.lists) {
@@ -132,7 +132,7 @@ func additions(have, want objects) []string {
 	return append(srBlock(sr), routes...)
 }
 
-// removals are the lines that take away what is not in keep: routes first, so that nothing resolves through a policy that goes.
+// removals are the configuration lines that remove what is not in keep: routes first, so that none resolves through a removed policy.
 func removals(have, keep objects) []string {
 	var sr, routes []string
 	for _, r := range sorted(have.routes) {
@@ -246,8 +246,7 @@ func (r *Router) Ensure(ctx context.Context, tunnels []intent.Tunnel) (map[strin
 	return labels, nil
 }
 
-// Prune removes our LSPs that are not in the list.
-
+// Prune removes our LSPs that are not in the list. labels are what Ensure returned for those that are.
 func (r *Router) Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error {
 	_, have, err := r.read(ctx)
 	if err != nil {
@@ -271,10 +270,10 @@ func (r *Router) Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[
 	return nil
 }
 
-// Renew takes an LSP out of FRR and puts it back. FRR 8.4.4 leaves the route on
-// the IGP's path when its policy becomes active again after a link came back,
-// and keeps next hops of before beside those of now; made anew it is right.
-// Two files, because in one FRR would see that nothing changes.
+// Renew removes an LSP from FRR and adds it again. When a link comes back and the
+// policy becomes active again, FRR 8.4.4 leaves the route on the IGP's path and
+// keeps stale next hops; a new route is right. Removal and addition are two
+// files, because FRR would see no change in one.
 func (r *Router) Renew(ctx context.Context, t intent.Tunnel) error {
 	withdraw := append([]string{"no " + route(t)}, srBlock([]string{"  no " + policy(t)})...)
 	if err := r.change(ctx, "withdraw "+t.Name, withdraw); err != nil {

@@ -7,10 +7,13 @@ import (
 	"github.com/millrace/millrace/services/routeragent/intent"
 )
 
-// Resolve turns an explicit path into the label stack that follows it. A strict
-// hop is a node SID where the IGP has no other shortest way than the direct
-// link, because node SIDs survive restarts and the IGP repairs them; else it is
-// the link's adjacency SID. A loose hop is always a node SID.
+// Resolve turns an explicit path into its label stack. A strict hop is a node SID
+// where the direct link is the IGP's only shortest path, because node SIDs
+// survive restarts and the IGP repairs them; else it is the link's adjacency SID.
+// A loose hop is always a node SID.
+//
+// The hops of a computed path are the segments of services/paths/compute,
+// segments.go, as loopbacks: their labels are known only to the router.
 func (db *Database) Resolve(hops []intent.Hop) ([]uint32, error) {
 	var lastErr error
 	for _, area := range db.AreaNames() {
@@ -84,9 +87,9 @@ func segment(area map[netip.Addr]*Node, at, next *Node, hop intent.Hop) (uint32,
 	if len(links) == 0 {
 		return 0, fmt.Errorf("strict hop %s: no link from %s to %s", hop.Address, at.ID, next.ID)
 	}
-	dist, ways := shortest(area, at.ID, next.ID)
+	dist, paths := shortest(area, at.ID, next.ID)
 	for _, l := range links {
-		if len(links) == 1 && ways == 1 && dist == l.Metric && next.HasSID {
+		if len(links) == 1 && paths == 1 && dist == l.Metric && next.HasSID {
 			return nodeSID(at, next)
 		}
 		if l.Adjacency != 0 {
@@ -124,9 +127,11 @@ func nodeSID(at, next *Node) (uint32, error) {
 	return at.SRGBLower + next.Index, nil
 }
 
-// shortest is the IGP distance between two routers and the number of equal ways.
+// shortest is the IGP distance between two routers and the number of equal-cost
+// paths. services/paths/compute, spf.go, computes on the whole network; this is the
+// network as this router knows it. lab/shortest.go is an oracle independent of both.
 func shortest(area map[netip.Addr]*Node, from, to netip.Addr) (uint32, int) {
-	dist, ways, done := map[netip.Addr]uint32{from: 0}, map[netip.Addr]int{from: 1}, map[netip.Addr]bool{}
+	dist, paths, done := map[netip.Addr]uint32{from: 0}, map[netip.Addr]int{from: 1}, map[netip.Addr]bool{}
 	for {
 		var at netip.Addr
 		for id, d := range dist {
@@ -135,7 +140,7 @@ func shortest(area map[netip.Addr]*Node, from, to netip.Addr) (uint32, int) {
 			}
 		}
 		if !at.IsValid() || at == to {
-			return dist[to], ways[to]
+			return dist[to], paths[to]
 		}
 		done[at] = true
 		for _, l := range area[at].Links {
@@ -145,9 +150,9 @@ func shortest(area map[netip.Addr]*Node, from, to netip.Addr) (uint32, int) {
 			d, seen := dist[l.Neighbor]
 			switch via := dist[at] + l.Metric; {
 			case !seen || via < d:
-				dist[l.Neighbor], ways[l.Neighbor] = via, ways[at]
+				dist[l.Neighbor], paths[l.Neighbor] = via, paths[at]
 			case via == d:
-				ways[l.Neighbor] += ways[at]
+				paths[l.Neighbor] += paths[at]
 			}
 		}
 	}

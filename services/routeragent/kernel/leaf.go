@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 )
@@ -31,6 +32,16 @@ type leafKind struct {
 
 // leafKinds are the queue disciplines, one file each: leaf_*.go.
 var leafKinds = []*leafKind{&bfifoLeaf, &redLeaf, &gredLeaf}
+
+// Disciplines lists tc's names of the queue disciplines.
+func Disciplines() []string {
+	var out []string
+	for _, k := range leafKinds {
+		out = append(out, k.name)
+	}
+	slices.Sort(out)
+	return out
+}
 
 // leafHandles is how many handles a kind needs: two generations of 32.
 const leafHandles = 0x40

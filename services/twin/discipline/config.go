@@ -1,5 +1,7 @@
 // Package discipline is what a port does with packets that wait: queues with
-// guarantees, priorities, ceilings and drop curves, and the policers before them.
+// guarantees, priorities, ceilings and queue disciplines, and the policers before
+// them. Rates and shares of the excess are those of internal/shares, as on the
+// router; the queue disciplines are in the table of drop.go.
 //
 // One order of service covers both papers' routers and the HTB of the router
 // agent: queues within their guarantee first, by priority; then queues beyond
@@ -9,13 +11,14 @@
 // out of profile). As in HTB, what is served beyond the guarantee is not charged
 // to it.
 //
-// In: arrivals with queue, size and colour; the time. Out: what leaves next and
-// what is dropped, counted by reason. Next: services/twin/engine, which sends it.
+// In: arrivals with queue, size and colour; the time. Out: the packet that leaves
+// next, and the drops counted by reason. Next: services/twin/engine, which sends it.
 package discipline
 
 import (
 	"fmt"
-	"math"
+
+	"github.com/millrace/millrace/internal/shares"
 )
 
 // Time is simulated picoseconds; at 10 Gbit/s a byte takes 800.
@@ -27,15 +30,6 @@ const Second Time = 1e12
 // MaxQueues is what the hardware of the papers has.
 const MaxQueues = 8
 
-// Excess is how queues of one priority share what others leave.
-type Excess uint8
-
-// The two ways.
-const (
-	Weighted Excess = iota // in proportion to their guarantees (Junos)
-	Equal                  // alike (paper 004, section 4.1)
-)
-
 // Colours of packets, as loss priorities; Green is none given.
 const (
 	Green uint8 = iota
@@ -46,37 +40,27 @@ const (
 	Colours
 )
 
-// Curve is the drop probability by fill of the queue: none below Min, rising in
-// a line to Probability at Max, certain above. All are fractions.
-type Curve struct {
-	Min, Max, Probability float64
-	// Points, where above one, makes the line a staircase over that many fill levels from 0 to 1, as routers keep it:
-	// Junos makes 64 of an interpolated drop profile ("Configuring RED Drop Profiles"), so that below a 63rd of the
-	// buffer nothing is dropped.
-	Points int
-}
-
 // Queue is one class of service of a port.
 type Queue struct {
 	Name string
-	// Weight is the guaranteed fraction of the port's rate. Zero still gets MinimumRate.
-	Weight float64
-	// Max is the most of the port's rate the queue may use; zero: all of it.
-	Max float64
+	// Weight is the queue's part of the sum of the port's weights, which it is guaranteed of the rate.
+	Weight uint64
+	// Max is the most the queue may use.
+	Max shares.Limit
 	// Priority is the order of service; 0 first.
 	Priority uint8
 	// Limit is the buffer in bytes on the wire; zero: no limit.
 	Limit int64
-	// Curves by colour; nil: tail drop only. Green stands in for a colour without one.
-	Curves [Colours]*Curve
+	// Discipline drops packets before the buffer is full; nil: none does.
+	Discipline Discipline
 }
 
 // Config of a scheduled port.
 type Config struct {
-	// Rate of the line in bit/s.
+	// Rate of the port in bit/s.
 	Rate   float64
 	Queues []Queue
-	Excess Excess
+	Excess shares.Excess
 	// Burst is how much unused guarantee a queue can save up, in bytes. Default DefaultBurst.
 	Burst float64
 }
@@ -85,9 +69,14 @@ type Config struct {
 // no guarantee is lost while other queues have their turn.
 const DefaultBurst = 12_000
 
-// MinimumRate is what a queue of weight zero is guaranteed, bit/s: the least HTB
-// can say, and about the one byte per round of paper 004, section 4.2.
-const MinimumRate = 8_000
+// Classes are the rates, ceilings, quanta and priorities of the queues: those of HTB on the router.
+func (c Config) Classes() []shares.Class {
+	queues := make([]shares.Queue, len(c.Queues))
+	for i, q := range c.Queues {
+		queues[i] = shares.Queue{Weight: q.Weight, Priority: int(q.Priority), Max: q.Max}
+	}
+	return shares.Classes(queues, uint64(c.Rate), c.Excess)
+}
 
 // Check says what is wrong with a configuration.
 func (c Config) Check() error {
@@ -97,42 +86,20 @@ func (c Config) Check() error {
 	if len(c.Queues) == 0 || len(c.Queues) > MaxQueues {
 		return fmt.Errorf("%d queues: a port has 1 to %d", len(c.Queues), MaxQueues)
 	}
-	sum := 0.0
 	for _, q := range c.Queues {
-		sum += q.Weight
-		if q.Weight < 0 || q.Max < 0 || q.Max > 1 || q.Limit < 0 {
-			return fmt.Errorf("queue %s: weight %g, max %g, limit %d: fractions of the rate and bytes, none negative", q.Name, q.Weight, q.Max, q.Limit)
+		if q.Weight > shares.MaxWeight || q.Max.Percent > 100 || q.Limit < 0 {
+			return fmt.Errorf("queue %s: weight %d, at most %d %% of the rate, buffer of %d bytes: a weight is at most %d, a part at most 100 %%, a buffer not negative",
+				q.Name, q.Weight, q.Max.Percent, q.Limit, shares.MaxWeight)
 		}
-		for _, curve := range q.Curves {
-			if curve != nil && (curve.Min < 0 || curve.Max < curve.Min || curve.Probability < 0 || curve.Probability > 1) {
-				return fmt.Errorf("queue %s: drop curve from %g to %g with probability %g", q.Name, curve.Min, curve.Max, curve.Probability)
-			}
-			if curve != nil && q.Limit == 0 {
-				return fmt.Errorf("queue %s: a drop curve is by fill, and the queue has no limit", q.Name)
-			}
+		if q.Discipline == nil {
+			continue
 		}
-	}
-	if sum > 1+1e-9 {
-		return fmt.Errorf("the weights add up to %.4g of the rate", sum)
+		if q.Limit == 0 {
+			return fmt.Errorf("queue %s: it drops by the fill of its buffer, and the buffer has no limit", q.Name)
+		}
+		if err := q.Discipline.check(); err != nil {
+			return fmt.Errorf("queue %s: %w", q.Name, err)
+		}
 	}
 	return nil
-}
-
-// probability that a packet of this colour is dropped at this fill.
-func (q *Queue) probability(colour uint8, fill float64) float64 {
-	c := q.Curves[colour]
-	if c == nil {
-		c = q.Curves[Green]
-	}
-	if c != nil && c.Points > 1 && fill < 1 {
-		steps := float64(c.Points - 1)
-		fill = math.Floor(fill*steps) / steps
-	}
-	switch {
-	case c == nil || fill <= c.Min && fill < c.Max:
-		return 0
-	case fill >= c.Max:
-		return 1
-	}
-	return c.Probability * (fill - c.Min) / (c.Max - c.Min)
 }

@@ -3,6 +3,7 @@ package discipline
 import (
 	"math"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/services/twin/traffic"
 )
 
@@ -20,7 +21,7 @@ type Item struct {
 type Counters struct {
 	InPackets, InBytes   int64
 	OutPackets, OutBytes int64
-	// TailDrops found the buffer full; EarlyDrops were drawn by a curve.
+	// TailDrops found the buffer full; EarlyDrops were drawn by the discipline.
 	TailDrops, EarlyDrops int64
 }
 
@@ -43,8 +44,9 @@ type state struct {
 	// credit is unused guarantee in bytes, room unused ceiling; both as of seen.
 	credit, room float64
 	seen         Time
-	rate, ceil   float64    // bytes per Time
-	quantum      float64    // share of the excess
+	rate, ceil   float64    // bytes per Time; no ceiling: 0
+	quantum      float64    // share of the excess, in frames per round
+	priority     int        // 0 first
 	tag          [2]float64 // start tags of fair queueing: within and beyond the guarantee
 	Counters
 }
@@ -55,15 +57,15 @@ func New(c Config, random *traffic.Random) *Scheduler {
 		c.Burst = DefaultBurst
 	}
 	s := &Scheduler{Config: c, random: random}
-	for i := range c.Queues {
-		q, st := &s.Config.Queues[i], &s.queues[i]
-		st.rate = max(c.Rate*q.Weight, MinimumRate) / 8 / float64(Second)
-		st.ceil = c.Rate * q.Max / 8 / float64(Second)
-		st.credit, st.room = c.Burst, c.Burst
-		st.quantum = 1
-		if c.Excess == Weighted {
-			st.quantum = st.rate * 8 * float64(Second) / c.Rate
+	for i, class := range c.Classes() {
+		st := &s.queues[i]
+		st.rate = float64(class.Rate) / 8 / float64(Second)
+		if class.Ceil < uint64(c.Rate) {
+			st.ceil = float64(class.Ceil) / 8 / float64(Second)
 		}
+		st.credit, st.room = c.Burst, c.Burst
+		st.quantum = float64(class.Quantum) / shares.MinQuantum
+		st.priority = class.Priority
 	}
 	return s
 }
@@ -102,10 +104,12 @@ func (s *Scheduler) Enqueue(queue, colour uint8, item Item) bool {
 			st.TailDrops++
 			return false
 		}
-		p := q.probability(colour, float64(st.bytes)/float64(q.Limit))
-		if p > 0 && s.random.Float() < p {
-			st.EarlyDrops++
-			return false
+		if q.Discipline != nil {
+			p := q.Discipline.probability(colour, float64(st.bytes)/float64(q.Limit))
+			if p > 0 && s.random.Float() < p {
+				st.EarlyDrops++
+				return false
+			}
 		}
 	}
 	if st.items.Len() == 0 {
@@ -139,7 +143,7 @@ func (s *Scheduler) Dequeue(now Time) (Item, bool, Time) {
 		if st.credit <= 0 {
 			level = 1
 		}
-		stage := level<<8 | int(s.Config.Queues[i].Priority)
+		stage := level<<8 | st.priority
 		if tag := st.tag[level]; stage < bestStage || stage == bestStage && tag < bestTag {
 			best, bestStage, bestTag = i, stage, tag
 		}

@@ -203,7 +203,7 @@ func TestSpreadingOverBranches(t *testing.T) {
 
 func TestPolicedPacketsGoWhereTheActionSays(t *testing.T) {
 	n := New(1)
-	p, _ := n.AddPort(PortConfig{Rate: 1e9, Queues: &discipline.Config{Queues: []discipline.Queue{{Name: "a", Weight: .5}, {Name: "scavenger", Weight: .5, Priority: 1}}}})
+	p, _ := n.AddPort(PortConfig{Rate: 1e9, Queues: &discipline.Config{Queues: []discipline.Queue{{Name: "a", Weight: 50}, {Name: "scavenger", Weight: 50, Priority: 1}}}})
 	number, err := n.AddPolicer(discipline.PolicerConfig{Rate: 1e8, Burst: 31e3, Queue: -1, Exceed: discipline.Action{Queue: 1, DSCP: 8}})
 	if err != nil {
 		t.Fatal(err)
@@ -250,8 +250,8 @@ func policed(t *testing.T) *Net {
 		return i
 	}
 	port := keep(n.AddPort(PortConfig{Rate: 1e9, Delay: Second / 1000, Queues: &discipline.Config{Queues: []discipline.Queue{
-		{Weight: .9, Limit: 1_000_000, Curves: [discipline.Colours]*discipline.Curve{discipline.High: {Max: 1, Probability: 1}}},
-		{Weight: .1, Limit: 100_000, Priority: 1},
+		{Weight: 90, Limit: 1_000_000, Discipline: discipline.WRED{discipline.High: {Max: 1, Probability: 1}}},
+		{Weight: 10, Limit: 100_000, Priority: 1},
 	}}}))
 	back := Route{Hops: []Hop{At(keep(n.AddPort(PortConfig{Rate: 1e9, Delay: Second / 1000})))}}
 	there, below := At(port), At(port)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/services/twin/discipline"
 	"github.com/millrace/millrace/services/twin/tcp"
 	"github.com/millrace/millrace/services/twin/traffic"
@@ -73,16 +74,23 @@ func (w *weaver) port() {
 
 func (w *weaver) discipline() *discipline.Config {
 	r := w.r
-	c := &discipline.Config{Excess: discipline.Excess(r.Below(2))}
+	c := &discipline.Config{Excess: shares.Excess(r.Below(2))}
 	n := 1 + r.Below(discipline.MaxQueues)
 	for range n {
-		q := discipline.Queue{Weight: r.Float() / float64(n), Priority: uint8(r.Below(3)), Limit: int64(2000 + r.Below(100_000))}
+		q := discipline.Queue{Weight: uint64(r.Below(100)), Priority: uint8(r.Below(3)), Limit: int64(2000 + r.Below(100_000))}
 		if r.Below(3) == 0 {
-			q.Max = 0.05 + 0.95*r.Float()
+			q.Max.Percent = uint64(5 + r.Below(96))
 		}
 		if r.Below(3) == 0 {
 			low := r.Float()
-			q.Curves[r.Below(int(discipline.Colours))] = &discipline.Curve{Min: low, Max: low + (1-low)*r.Float(), Probability: r.Float()}
+			profile := discipline.DropProfile{Min: low, Max: low + (1-low)*r.Float(), Probability: r.Float()}
+			if colour := r.Below(int(discipline.Colours)); colour == 0 {
+				q.Discipline = discipline.RED(profile)
+			} else {
+				w := discipline.WRED{}
+				w[colour] = &profile
+				q.Discipline = w
+			}
 		}
 		c.Queues = append(c.Queues, q)
 	}

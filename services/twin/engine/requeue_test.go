@@ -9,8 +9,8 @@ import (
 
 // Queues change under load, to others, to none and back: no packet is forgotten, none leaves before its turn.
 func TestQueuesChangeUnderLoad(t *testing.T) {
-	two := &discipline.Config{Queues: []discipline.Queue{{Name: "a", Weight: 0.5, Limit: 20_000}, {Name: "b", Weight: 0.5, Limit: 20_000}}}
-	one := &discipline.Config{Queues: []discipline.Queue{{Name: "b", Weight: 1, Limit: 10_000}}}
+	two := &discipline.Config{Queues: []discipline.Queue{{Name: "a", Weight: 50, Limit: 20_000}, {Name: "b", Weight: 50, Limit: 20_000}}}
+	one := &discipline.Config{Queues: []discipline.Queue{{Name: "b", Weight: 100, Limit: 10_000}}}
 	n := New(1)
 	p, err := n.AddPort(PortConfig{Rate: 1e6, LimitBytes: 20_000, Queues: two})
 	if err != nil {

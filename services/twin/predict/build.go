@@ -80,37 +80,41 @@ func (b *builder) queuesOf(e scenario.Endpoint, l scenario.Link) (*discipline.Co
 	if !ok || !slices.ContainsFunc(plan.Ports, func(p compile.Port) bool { return p.Interface == e.Interface }) {
 		return nil, 0
 	}
-	return queues(plan, float64(l.Rate)), defaultQueue(plan)
+	return Queues(plan, float64(l.Rate)), defaultQueue(plan)
 }
 
-// queues says a plan in the simulator's words.
-func queues(plan compile.RouterPlan, rate float64) *discipline.Config {
-	c := &discipline.Config{}
-	if plan.Scheduling.Excess == document.ExcessEqual {
-		c.Excess = discipline.Equal
-	}
+// Queues are a plan's queues on a port of the given rate.
+func Queues(plan compile.RouterPlan, rate float64) *discipline.Config {
+	list, excess := plan.Shares()
+	c := &discipline.Config{Rate: rate, Excess: excess}
 	buffer := rate / 8 * float64(plan.BufferTime) / 1e9
-	for _, q := range plan.Queues {
-		d := discipline.Queue{
-			Name: q.Name, Weight: float64(q.Weight) / 100, Max: float64(q.MaxRate) / 100,
-			Priority: uint8(q.Priority), Limit: max(int64(buffer*float64(q.Buffer)/100), 2*9216),
-		}
-		if plan.Scheduling.Partition == document.Strict {
-			d.Max = d.Weight
-		}
-		if q.RED != nil {
-			d.Curves[discipline.Green] = curve(*q.RED)
-		}
-		for _, w := range q.WRED {
-			d.Curves[colour(w.LossPriority)] = curve(w)
-		}
-		c.Queues = append(c.Queues, d)
+	for i, q := range plan.Queues {
+		c.Queues = append(c.Queues, discipline.Queue{
+			Name: q.Name, Weight: list[i].Weight, Max: list[i].Max, Priority: uint8(list[i].Priority),
+			Limit: max(int64(buffer*float64(q.Buffer)/100), 2*9216), Discipline: dropping(q),
+		})
 	}
 	return c
 }
 
-func curve(c document.Curve) *discipline.Curve {
-	return &discipline.Curve{Min: float64(c.Min) / 100, Max: float64(c.Max) / 100, Probability: float64(c.Probability) / 100}
+// dropping is the queue discipline of a queue.
+func dropping(q document.Queue) discipline.Discipline {
+	if q.RED != nil {
+		return discipline.RED(dropProfile(*q.RED))
+	}
+	if len(q.WRED) == 0 {
+		return nil
+	}
+	var w discipline.WRED
+	for _, c := range q.WRED {
+		p := dropProfile(c)
+		w[colour(c.LossPriority)] = &p
+	}
+	return w
+}
+
+func dropProfile(c document.Curve) discipline.DropProfile {
+	return discipline.DropProfile{Min: float64(c.Min) / 100, Max: float64(c.Max) / 100, Probability: float64(c.Probability) / 100}
 }
 
 // colour: packets without a loss priority act as low.

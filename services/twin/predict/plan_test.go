@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"math"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -14,10 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/policies"
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/routeragent/kernel"
 	"github.com/millrace/millrace/services/twin/discipline"
 )
 
@@ -31,10 +32,10 @@ var constructs = map[string]string{
 	"Queues.Weight": "queues: Weight", "Queues.Buffer": "queues: Limit", "Queues.Priority": "queues: Priority", "Queues.MaxRate": "queues: Max",
 	"Queues.Default":          "where packets of no rule wait",
 	"Queues.RED.LossPriority": "no part of RED",
-	"Queues.RED.Min":          "queues: the green curve", "Queues.RED.Max": "queues: the green curve", "Queues.RED.Probability": "queues: the green curve",
+	"Queues.RED.Min":          "queues: RED", "Queues.RED.Max": "queues: RED", "Queues.RED.Probability": "queues: RED",
 	"Queues.RED.ECN":           "refused",
-	"Queues.WRED.LossPriority": "queues: the colour", "Queues.WRED.Min": "queues: its curve", "Queues.WRED.Max": "queues: its curve",
-	"Queues.WRED.Probability": "queues: its curve", "Queues.WRED.ECN": "no part of WRED: the document's check says so",
+	"Queues.WRED.LossPriority": "queues: the colour", "Queues.WRED.Min": "queues: its drop profile", "Queues.WRED.Max": "queues: its drop profile",
+	"Queues.WRED.Probability": "queues: its drop profile", "Queues.WRED.ECN": "no part of WRED: the document's check says so",
 	"Ports.Interface": "which ports have queues", "Ports.Speed": "the scenario's rate, from which it was compiled",
 	"LSPs.Name": "what rules call it", "LSPs.Destination": "the last of Hops", "LSPs.Hops": "the way; refused where no router is at it", "LSPs.Reason": "for people",
 	"Filters.Name": "for people", "Filters.Interfaces": "where packets are looked at",
@@ -160,24 +161,37 @@ func asPlanned(t *testing.T, plan compile.RouterPlan, got discipline.Config) {
 	buffer := 100e6 / 8 * float64(plan.BufferTime) / 1e9
 	for i, q := range plan.Queues {
 		g := got.Queues[i]
-		most := float64(q.MaxRate) / 100
+		most := q.MaxRate
 		if plan.Scheduling.Partition == document.Strict {
-			most = float64(q.Weight) / 100
+			most = q.Weight
 		}
 		room := int64(buffer * float64(q.Buffer) / 100)
-		if g.Name != q.Name || math.Abs(g.Weight*100-float64(q.Weight)) > 1e-9 || g.Max != most || g.Priority != uint8(q.Priority) || g.Limit < room {
+		if g.Name != q.Name || g.Weight != uint64(q.Weight) || g.Max != (shares.Limit{Percent: uint64(most)}) || g.Priority != uint8(q.Priority) || g.Limit < room {
 			t.Errorf("%s: queue %+v of a plan that says %+v", plan.Router, g, q)
 		}
-		curves := len(q.WRED)
-		if q.RED != nil {
-			curves++
-		}
-		if n := len(slices.DeleteFunc(slices.Clone(g.Curves[:]), func(c *discipline.Curve) bool { return c == nil })); n != curves {
-			t.Errorf("%s: queue %s has %d curves, the plan %d", plan.Router, q.Name, n, curves)
+		switch d := g.Discipline.(type) {
+		case nil:
+			if q.RED != nil || len(q.WRED) > 0 {
+				t.Errorf("%s: queue %s lost its discipline", plan.Router, q.Name)
+			}
+		case discipline.RED:
+			if q.RED == nil || d.Probability*100 != float64(q.RED.Probability) {
+				t.Errorf("%s: queue %s has %+v, the plan %+v", plan.Router, q.Name, d, q.RED)
+			}
+		case discipline.WRED:
+			if n := len(slices.DeleteFunc(slices.Clone(d[:]), func(p *discipline.DropProfile) bool { return p == nil })); n != len(q.WRED) {
+				t.Errorf("%s: queue %s has %d profiles, the plan %d", plan.Router, q.Name, n, len(q.WRED))
+			}
 		}
 	}
-	if (got.Excess == discipline.Equal) != (plan.Scheduling.Excess == document.ExcessEqual) {
+	if (got.Excess == shares.Equal) != (plan.Scheduling.Excess == document.ExcessEqual) {
 		t.Errorf("%s: excess %v, the plan says %v", plan.Router, got.Excess, plan.Scheduling.Excess)
+	}
+}
+
+func TestTheTwinHasEveryQueueDisciplineOfTheRouter(t *testing.T) {
+	if diff := cmp.Diff(kernel.Disciplines(), discipline.Disciplines()); diff != "" {
+		t.Errorf("queue disciplines (-services/routeragent/kernel +services/twin/discipline):\n%s", diff)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/ygot/ygot"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/policies"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
@@ -19,6 +20,7 @@ import (
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 	"github.com/millrace/millrace/services/routeragent/intent"
 	"github.com/millrace/millrace/services/routeragent/tree"
+	"github.com/millrace/millrace/services/twin/predict"
 )
 
 func plans(t *testing.T, name string) []compile.RouterPlan {
@@ -50,8 +52,9 @@ func plans(t *testing.T, name string) []compile.RouterPlan {
 	return result.Plans
 }
 
-// The view is worth something only as long as the agent computes the same numbers from the OpenConfig of the same plan.
-func TestTheAgentComputesTheSameClasses(t *testing.T) {
+// The agent computes classes from the OpenConfig of a plan, the view and the simulator from the plan itself: all three
+// must have the same numbers.
+func TestTheAgentAndTheTwinHaveTheClassesOfTheView(t *testing.T) {
 	dirs, err := filepath.Glob("../../../../policies/golden/*/network.yaml")
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no golden cases: %v", err)
@@ -60,13 +63,13 @@ func TestTheAgentComputesTheSameClasses(t *testing.T) {
 		name := filepath.Base(filepath.Dir(d))
 		t.Run(name, func(t *testing.T) {
 			for _, plan := range plans(t, name) {
-				compareWithAgent(t, plan)
+				compareClasses(t, plan)
 			}
 		})
 	}
 }
 
-func compareWithAgent(t *testing.T, plan compile.RouterPlan) {
+func compareClasses(t *testing.T, plan compile.RouterPlan) {
 	t.Helper()
 	speeds := map[string]uint64{}
 	for _, port := range plan.Ports {
@@ -95,6 +98,16 @@ func compareWithAgent(t *testing.T, plan compile.RouterPlan) {
 		}
 		if diff := cmp.Diff(got, want); diff != "" {
 			t.Errorf("%s %s (-view +agent):\n%s", plan.Router, port.Interface, diff)
+		}
+		twin := predict.Queues(plan, float64(port.Speed))
+		simulated := map[string]shares.Class{}
+		for i, c := range twin.Classes() {
+			simulated[twin.Queues[i].Name] = c
+		}
+		for _, c := range classesOf(plan, port) {
+			if diff := cmp.Diff(c.Class, simulated[c.queue.Name]); diff != "" {
+				t.Errorf("%s %s queue %s (-view +twin):\n%s", plan.Router, port.Interface, c.queue.Name, diff)
+			}
 		}
 	}
 }

@@ -4,28 +4,29 @@ import (
 	"math"
 	"testing"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/services/twin/traffic"
 )
 
-// A drop curve settles where what it lets in is what the line takes: offered r times the line's rate, it drops
-// 1 - 1/r, and the fill is where the curve says that.
-func TestADropCurveSettlesWhereItLetsInWhatTheLineTakes(t *testing.T) {
+// A drop profile settles where it lets in what the port sends: offered r times the port's rate, it drops 1 - 1/r, and
+// the fill is where the profile has that probability.
+func TestADropProfileSettlesWhereItLetsInWhatThePortSends(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		curves  [Colours]*Curve
-		colour  uint8
-		offered float64 // times the line
-		fill    float64
+		name       string
+		discipline Discipline
+		colour     uint8
+		offered    float64 // times the rate
+		fill       float64
 	}{
-		{"paper 002, experiment 4: the fill is the probability", [Colours]*Curve{High: {Min: 0, Max: 1, Probability: 1}}, High, 1.25, 0.2},
-		{"the same, offered twice the line", [Colours]*Curve{High: {Min: 0, Max: 1, Probability: 1}}, High, 2, 0.5},
-		{"RED from a quarter to three quarters, a half at most", [Colours]*Curve{Green: {Min: 0.25, Max: 0.75, Probability: 0.5}}, Green, 1.25, 0.45},
-		{"WRED by colour: low loss priority has room", [Colours]*Curve{Low: {Min: 0.6, Max: 1, Probability: 0.5}, High: {Min: 0, Max: 0.5, Probability: 1}}, Low, 1.25, 0.76},
-		{"WRED by colour: high loss priority has less", [Colours]*Curve{Low: {Min: 0.6, Max: 1, Probability: 0.5}, High: {Min: 0, Max: 0.5, Probability: 1}}, High, 1.25, 0.1},
+		{"paper 002, experiment 4: the fill is the probability", WRED{High: {Min: 0, Max: 1, Probability: 1}}, High, 1.25, 0.2},
+		{"the same, offered twice the line", WRED{High: {Min: 0, Max: 1, Probability: 1}}, High, 2, 0.5},
+		{"RED from a quarter to three quarters, a half at most", RED{Min: 0.25, Max: 0.75, Probability: 0.5}, Green, 1.25, 0.45},
+		{"WRED by colour: low loss priority has room", WRED{Low: {Min: 0.6, Max: 1, Probability: 0.5}, High: {Min: 0, Max: 0.5, Probability: 1}}, Low, 1.25, 0.76},
+		{"WRED by colour: high loss priority has less", WRED{Low: {Min: 0.6, Max: 1, Probability: 0.5}, High: {Min: 0, Max: 0.5, Probability: 1}}, High, 1.25, 0.1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const rate, size, room, packets = 1e9, 1000, 2_000_000, 400_000
-			s := New(Config{Rate: rate, Queues: []Queue{{Weight: 1, Limit: room, Curves: c.curves}}}, traffic.NewRandom(3))
+			s := New(Config{Rate: rate, Queues: []Queue{{Weight: 1, Limit: room, Discipline: c.discipline}}}, traffic.NewRandom(3))
 			arrivals := traffic.NewRandom(4)
 			gap, next, fill, counted := size*8/rate, 0.0, 0.0, 0
 			for i := range packets {
@@ -54,15 +55,15 @@ func TestADropCurveSettlesWhereItLetsInWhatTheLineTakes(t *testing.T) {
 func TestAFullQueueDelaysByItsRoomOverItsRate(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		max  float64
+		max  uint64
 		want float64 // seconds
 	}{
 		{"work-conserving", 0, 0.1},
-		{"strict partition of a fifth, less the burst it has saved", 0.2, (1_250_000 - DefaultBurst) / 2.5e6},
+		{"strict partition of a fifth, less the burst it has saved", 20, (1_250_000 - DefaultBurst) / 2.5e6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const rate, size = 1e8, 1000
-			s := New(Config{Rate: rate, Queues: []Queue{{Weight: 0.2, Max: c.max, Limit: 1_250_000}, {Weight: 0.8}}}, traffic.NewRandom(1))
+			s := New(Config{Rate: rate, Queues: []Queue{{Weight: 20, Max: shares.Limit{Percent: c.max}, Limit: 1_250_000}, {Weight: 80}}}, traffic.NewRandom(1))
 			for s.Enqueue(0, Green, Item{Size: size}) {
 			}
 			now, at := Time(0), Time(0)
