@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// retryRollback is the pause between attempts to take back a commit.
+// retryRollback is the pause between attempts to roll back a commit.
 const retryRollback = 5 * time.Second
 
 // PendingID is the commit that waits for its confirmation, or empty.
@@ -19,7 +19,7 @@ func (s *Store) PendingID() string {
 	return s.pending.ID
 }
 
-// setPending starts the clock of a commit or stops that of the last; the caller holds mu.
+// setPending stops the timer of the last commit and starts that of the next; the caller holds mu.
 func (s *Store) setPending(p *pending) {
 	if s.timer != nil {
 		s.timer.Stop()
@@ -31,7 +31,7 @@ func (s *Store) setPending(p *pending) {
 	}
 }
 
-// expire takes back a commit nobody confirmed.
+// expire rolls back a commit that was not confirmed in time.
 func (s *Store) expire(id string) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -76,7 +76,7 @@ func (s *Store) Confirm(id string) error {
 	return nil
 }
 
-// Cancel takes a waiting commit back now.
+// Cancel rolls a waiting commit back now.
 func (s *Store) Cancel(ctx context.Context, id string) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -124,7 +124,7 @@ func (s *Store) rollback(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the clock of a waiting commit; the next start will roll it back.
+// Stop stops the timer of a waiting commit; the next start rolls it back.
 func (s *Store) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

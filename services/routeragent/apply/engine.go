@@ -1,5 +1,5 @@
-// Package apply makes a plan true on this router, whole or not at all, and
-// keeps the running configuration.
+// Package apply brings this router to a plan, whole or not at all, and keeps the
+// running configuration.
 //
 // In: edits of the configuration tree, commit-confirm requests. Out: kernel and
 // FRR in the new state, or in the old one with an error; a journal on disk.
@@ -23,39 +23,39 @@ import (
 type LSPs interface {
 	Ensure(ctx context.Context, tunnels []intent.Tunnel) (map[string][]uint32, error)
 	Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error
-	// Renew makes the route into an LSP be resolved again.
+	// Renew makes FRR resolve the route into an LSP again.
 	Renew(ctx context.Context, t intent.Tunnel) error
 }
 
 // ErrNoLSPs refuses tunnels on a router that cannot make them.
 var ErrNoLSPs = errors.New("this router has no FRR (frr_instance is none): tunnels are not possible")
 
-// Engine brings kernel and FRR to a plan. Doing and undoing are one thing: to
-// undo is to converge to the plan before.
+// Engine brings kernel and FRR to a plan. To roll back is to converge to the
+// previous plan: there is no other undo.
 type Engine struct {
 	Kernel *kernel.Kernel
 	// LSPs is nil on a router without FRR.
 	LSPs LSPs
-	// Features are what the kernel was found to do.
+	// Features are those that were probed at the start.
 	Features kernel.Features
 	Log      *slog.Logger
 
-	// noLSPs is true once FRR was seen without any LSP of ours and none was asked for since: no need to look again.
+	// noLSPs is true once FRR was seen without any LSP of ours and no plan has had one since: FRR need not be read again.
 	noLSPs bool
-	// labels are the stacks of the LSPs as they were last resolved.
+	// labels are the label stacks of the LSPs, as last resolved.
 	labels map[string][]uint32
 }
 
-// routeWait bounds the time between FRR taking an LSP and the kernel having its
-// route; after renewAfter the route is made again.
+// routeWait bounds the time from an LSP's configuration in FRR to its route in the
+// kernel; after renewAfter the route is renewed.
 const (
 	routeWait  = 5 * time.Second
 	renewAfter = time.Second
 )
 
-// Converge changes what differs, make before break: LSPs, rules and schedulers
-// first, then the classifier that steers packets into them, then removal of
-// what nobody uses any more.
+// Converge changes what differs, make before break: it adds LSPs, rules and
+// schedulers, switches the classifier that steers packets into them, and then
+// removes what is no longer used.
 func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	if err := e.Features.Require(p.Kernel); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
 	return e.Kernel.Verify(p.Kernel)
 }
 
-// Check asks the kernel, which is cheap, whether it holds a plan.
+// Check compares the kernel with a plan. It changes nothing and is cheap.
 func (e *Engine) Check(p intent.Plan) error {
 	if err := e.Kernel.Verify(p.Kernel); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (e *Engine) pruneLSPs(ctx context.Context, tunnels []intent.Tunnel, labels 
 	}
 	err := e.LSPs.Prune(ctx, tunnels, labels)
 	if errors.Is(err, frr.ErrUnavailable) && len(tunnels) == 0 {
-		return nil // a router whose FRR is down holds no LSP
+		return nil // without FRR there is no LSP
 	}
 	e.noLSPs = err == nil && len(tunnels) == 0
 	return err
@@ -125,7 +125,7 @@ func (e *Engine) ensureLSPs(ctx context.Context, tunnels []intent.Tunnel) (map[s
 	return labels, nil
 }
 
-// waitRoute asks the kernel, not FRR, whether the LSP's table leads into the LSP.
+// waitRoute waits until the LSP's table in the kernel leads into the LSP. What FRR reports is not enough.
 func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32) error {
 	deadline, renew := time.Now().Add(routeWait), time.Now().Add(renewAfter)
 	for {
@@ -149,11 +149,10 @@ func (e *Engine) waitRoute(ctx context.Context, t intent.Tunnel, labels []uint32
 	}
 }
 
-// follows is empty if packets of the LSP's table leave as its label stack says:
-// over the next hops of the top label, as this router's own label table has
-// them, with the labels below it unchanged. Otherwise it says what differs. An
-// LSP without labels is made by something else than MPLS; having a route is all
-// there is to ask.
+// follows compares the LSP's table with its label stack, and returns the difference
+// or nothing: packets must leave over the next hops that this router's own label
+// table has for the top label, with the labels below it unchanged. An LSP without
+// labels is not made by MPLS; it needs a route and no more.
 func (e *Engine) follows(t intent.Tunnel, labels []uint32) (string, error) {
 	have, err := e.Kernel.Path(t.ID)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 
 // The journal is what survives the agent: the running configuration, and while
 // a commit waits for its confirmation, the one before it. A configuration is
-// kept in parts, a file for each container at the top, named by its content; the
+// kept in parts, a file for each top-level container, named by its content; the
 // journal proper is a short list of parts. So a change of a weight beside 20,000
 // prefix pairs writes the weights, and a confirmation writes the list.
 //
-// Parts are on disk before the router changes, the list is replaced in one
-// rename after it has changed. A crash in between leaves the old list, and the
-// next start converges to it.
+// The parts are written before the router changes, and the list is replaced by one
+// rename after the change. A crash in between leaves the old list, and the next
+// start converges to it.
 type journal struct {
 	dir string
 	// parts are the nodes that are on disk already. A node never changes once it is running.
@@ -73,7 +73,7 @@ type record struct {
 type pending struct {
 	ID       string
 	Deadline time.Time
-	// Config and Numbers are what a rollback returns to.
+	// Config and IDs are those before the commit, to roll back to.
 	Config *tree.Node
 	IDs    intent.IDs
 }
@@ -159,7 +159,7 @@ func (j *journal) load(s snapshot) (*tree.Node, intent.IDs, error) {
 	return config, ids, nil
 }
 
-// store puts a configuration on disk, as far as it is not there; nothing refers to it yet.
+// store writes the parts of a configuration that are not on disk yet. No list names them before commit.
 func (j *journal) store(config *tree.Node, ids intent.IDs) (snapshot, error) {
 	var s snapshot
 	for _, name := range slices.Sorted(maps.Keys(config.Members)) {
@@ -188,7 +188,7 @@ func sameIDs(a, b intent.IDs) bool {
 	return maps.Equal(a.Classes, b.Classes) && maps.Equal(a.Paths, b.Paths) && maps.Equal(a.Counters, b.Counters)
 }
 
-// part is the file of one container at the top.
+// part is the file of one top-level container.
 func (j *journal) part(n *tree.Node) (string, error) {
 	if file, ok := j.parts[n]; ok {
 		return file, nil
@@ -204,7 +204,7 @@ func (j *journal) part(n *tree.Node) (string, error) {
 	return file, err
 }
 
-// write is a file named by its content; one that is there need not be written again.
+// write writes a file that is named by its content, unless it exists.
 func (j *journal) write(raw []byte) (string, error) {
 	sum := sha256.Sum256(raw)
 	file := partPrefix + hex.EncodeToString(sum[:16]) + ".json"
@@ -215,7 +215,7 @@ func (j *journal) write(raw []byte) (string, error) {
 	return file, kernel.WriteFile(path, raw)
 }
 
-// commit makes a configuration the recorded one, and forgets parts that nothing refers to any more.
+// commit replaces the list, and removes parts that it no longer names.
 func (j *journal) commit(s snapshot, p *pending) error {
 	l := list{snapshot: s}
 	keep := map[string]bool{s.IDs: true}

@@ -15,7 +15,7 @@ import (
 type Configuration struct {
 	// Dir holds the journal.
 	Dir string
-	// Lines tells rate and buffer of interfaces.
+	// Hardware tells speed and buffer of interfaces.
 	Hardware intent.Hardware
 	// Interfaces lists the names a configuration may refer to.
 	Interfaces func() []string
@@ -41,14 +41,14 @@ type Store struct {
 	stopped bool
 }
 
-// Errors of commit-confirm, each its own gRPC status (gNMI commit-confirmed section 4).
+// Errors of commit-confirm, each with its own gRPC status (gNMI commit-confirmed section 4).
 var (
 	ErrPending   = errors.New("a commit is waiting for its confirmation")
 	ErrNoPending = errors.New("no commit is waiting for a confirmation")
 	ErrCommitID  = errors.New("the commit that is waiting has another id")
 )
 
-// ErrApply wraps what went wrong after validation: the router was changed back.
+// ErrApply wraps an error after validation: the change was rolled back.
 var ErrApply = errors.New("not applied")
 
 // NewStore is inert; Recover reads the journal.
@@ -57,9 +57,8 @@ func NewStore(cfg Configuration, e *Engine) *Store {
 }
 
 // Recover brings the router to the journal's configuration after a start. A
-// commit that was waiting for its confirmation is rolled back at once: whoever
-// sent it lost the agent that would have watched it, and a router that
-// restarts in the middle of a trial is no success.
+// commit that still waits for its confirmation is rolled back at once: its timer
+// ended with the agent, and a restart during the trial means that it failed.
 func (s *Store) Recover(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -73,7 +72,7 @@ func (s *Store) Recover(ctx context.Context) error {
 	}
 	plan, err := s.reach(ctx, r.Config, r.IDs)
 	if err != nil {
-		// The configuration stands; the router does not hold it yet: FRR may still be starting, an interface be missing. Reconcile tries again.
+		// The configuration is kept although the router cannot take it yet: FRR may be starting, or an interface be missing. Reconcile tries again.
 		s.engine.Log.Error("router does not hold its configuration", "error", err)
 	}
 	s.setDrift(err)
@@ -84,8 +83,8 @@ func (s *Store) Recover(ctx context.Context) error {
 	return nil
 }
 
-// reach compiles a configuration that was valid once and converges to it. The
-// plan it returns with an error is the best there is to know of it.
+// reach compiles a configuration that was accepted earlier and converges to it.
+// With an error it returns the plan as far as it is known.
 func (s *Store) reach(ctx context.Context, config *tree.Node, ids intent.IDs) (intent.Plan, error) {
 	plan, err := s.compiler.Compile(config, s.cfg.Hardware, ids)
 	if err != nil {
@@ -94,7 +93,7 @@ func (s *Store) reach(ctx context.Context, config *tree.Node, ids intent.IDs) (i
 	return plan, s.engine.Converge(ctx, plan)
 }
 
-// Running is the configuration and what it means. Do not change it.
+// Running is the running configuration and its plan. Do not change it.
 func (s *Store) Running() (*tree.Node, intent.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +115,7 @@ type Confirmation struct {
 
 // Edit changes the configuration: edit works on a copy, the copy is judged,
 // compiled and applied, and only then is it the running one. With a
-// confirmation the change is taken back unless confirmed in time.
+// confirmation the change is rolled back unless it is confirmed in time.
 func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *Confirmation) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -169,7 +168,7 @@ func (s *Store) judge(candidate *tree.Node, ids intent.IDs) (*tree.Node, intent.
 	return candidate, plan, err
 }
 
-// converge applies a plan; if that fails, the plan before is applied again.
+// converge applies a plan; if that fails, it applies the previous one again.
 func (s *Store) converge(ctx context.Context, next, before intent.Plan) error {
 	// A client that hangs up does not stop a change halfway.
 	ctx = context.WithoutCancel(ctx)
@@ -186,7 +185,7 @@ func (s *Store) converge(ctx context.Context, next, before intent.Plan) error {
 	return err
 }
 
-// swap makes a configuration the running one and wakes who watches.
+// swap makes a configuration the running one and wakes those that wait for Changed.
 func (s *Store) swap(config *tree.Node, plan intent.Plan, p *pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,15 +201,15 @@ func (s *Store) setDrift(err error) {
 	s.drift = err
 }
 
-// Drift is why the router does not hold its configuration; nil if it does.
+// Drift is the difference between the router and its running configuration; nil if there is none.
 func (s *Store) Drift() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.drift
 }
 
-// Reconcile converges to the running configuration: after links or labels
-// changed, or after somebody else touched what is ours.
+// Reconcile converges to the running configuration, after links or labels
+// changed, or after another program changed our objects.
 func (s *Store) Reconcile(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -237,7 +236,7 @@ func (s *Store) Check() error {
 	return err
 }
 
-// HasTunnels tells whether what FRR does matters to us.
+// HasTunnels tells whether the running configuration needs FRR.
 func (s *Store) HasTunnels() bool {
 	_, plan := s.Running()
 	return len(plan.Tunnels) > 0

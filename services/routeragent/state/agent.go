@@ -6,13 +6,13 @@ import (
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-// Agent is what the agent knows of itself.
+// Agent is the state of the agent itself.
 type Agent struct {
-	// Drift is why the router does not hold its configuration; nil if it does.
+	// Drift is the difference between the router and its running configuration; nil if there is none.
 	Drift error
 	// Pending is the id of the commit that waits for its confirmation, or empty.
 	Pending string
-	// Missing are features that were tried at the start and do not work.
+	// Missing are the features that were probed at the start and are not supported.
 	Missing []string
 }
 

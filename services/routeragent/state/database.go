@@ -10,7 +10,7 @@ import (
 )
 
 // database shows FRR's link-state database under the area it belongs to. A
-// router whose FRR does not answer has none; that is logged, and nothing else of it suffers.
+// router whose FRR does not answer has none: that is logged, and the rest of the state is complete.
 func (r *Reader) database(ctx context.Context, n *tree.Node) error {
 	if r.deps.FRR == nil {
 		return nil

@@ -34,7 +34,7 @@ func (r *Reader) queues(_ context.Context, n *tree.Node) error {
 	return nil
 }
 
-// terms are what the terms of an interface's classifiers matched.
+// terms are the packets that the terms of an interface's classifiers matched.
 func (r *Reader) terms(_ context.Context, n *tree.Node) error {
 	plan := r.deps.Plan()
 	counters, err := r.deps.Kernel.RuleCounters(slices.Collect(maps.Values(plan.Terms)))
@@ -55,7 +55,7 @@ func (r *Reader) terms(_ context.Context, n *tree.Node) error {
 	return nil
 }
 
-// policers are what an interface's policers found, by colour.
+// policers are the packets of an interface's policers, by colour.
 func (r *Reader) policers(_ context.Context, n *tree.Node) error {
 	plan := r.deps.Plan()
 	read := map[string]map[int]kernel.PolicerCounters{}

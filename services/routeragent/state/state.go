@@ -1,11 +1,11 @@
 // Package state reads what the router is doing, as OpenConfig state.
 //
-// In: the paths somebody asks about. Out: a tree with the state under them,
-// read from the kernel and FRR now. Next: services/routeragent/gnmi, which
+// In: the paths of a request. Out: a tree with the state under them, read from
+// the kernel and FRR at that time. Next: services/routeragent/gnmi, which
 // merges it with the configuration.
 //
-// Nothing here copies configuration: a queue that was asked for and is not in
-// the kernel has no state.
+// Nothing here is copied from the configuration: a queue that is configured and
+// not in the kernel has no state.
 package state
 
 import (
@@ -28,7 +28,7 @@ type Dependencies struct {
 	Kernel *kernel.Kernel
 	// FRR is nil on a router without it.
 	FRR *frr.Router
-	// Plan is what the running configuration means.
+	// Plan is the plan of the running configuration.
 	Plan func() intent.Plan
 	// Hardware tells the speed of an interface.
 	Hardware intent.Hardware
@@ -53,7 +53,7 @@ type provider struct {
 	fill func(ctx context.Context, n *tree.Node) error
 }
 
-// databaseAge is how old the link-state database may be when it is shown; one reading takes half a second of a slow router's time.
+// databaseAge is the most age of the link-state database in an answer; reading it takes half a second of a slow router's time.
 const databaseAge = 2 * time.Second
 
 // New lists the providers.
@@ -140,7 +140,7 @@ func (r *Reader) oneInterface(e *tree.Node, l kernel.Link) {
 	}
 }
 
-// speeds are the rates OpenConfig has a word for, Mbit/s.
+// speeds are the port speeds that OpenConfig has an identity for, by Mbit/s.
 var speeds = map[uint64]string{
 	10: "SPEED_10MB", 100: "SPEED_100MB", 1000: "SPEED_1GB", 2500: "SPEED_2500MB", 5000: "SPEED_5GB", 10000: "SPEED_10GB",
 	25000: "SPEED_25GB", 40000: "SPEED_40GB", 50000: "SPEED_50GB", 100000: "SPEED_100GB", 200000: "SPEED_200GB", 400000: "SPEED_400GB", 800000: "SPEED_800GB",
