@@ -19,9 +19,8 @@ type domain struct {
 	random *traffic.Random // of starting times, so that repetitions differ
 	p      law.Parameters
 	vpns   []*vpnFlow
-	common float64 // packets between loss events
-	shared float64 // the domain's level
-	off    bool    // no I2VFC
+	shared law.Domain
+	off    bool // no I2VFC
 	err    error
 }
 
@@ -31,7 +30,7 @@ type vpnFlow struct {
 	d      *domain
 	gate   int
 	since  int
-	asked  float64 // when the oldest unanswered management packet left
+	oldest float64 // when the oldest management packet without an answer left, 0: none
 	latest float64
 	// Packets that left since the last report, and how many of them left others behind.
 	departed, waited float64
@@ -48,52 +47,54 @@ func (v *vpnFlow) Departed(now engine.Time) bool {
 	if waiting, _ := v.d.Gate(v.gate); waiting > 0 {
 		v.waited++
 	}
-	if v.since++; v.since < delta || t-v.latest < max(v.RTT/8, 0.001) {
+	if v.since++; v.since < delta || t-v.latest < max(v.SRTT/8, 0.001) {
 		return false
 	}
 	v.since, v.latest = 0, t
-	if v.asked == 0 {
-		v.asked = t
+	if v.oldest == 0 {
+		v.oldest = t
 	}
 	return true
 }
 
 // Answered implements engine.Control.
 func (v *vpnFlow) Answered(now, rtt engine.Time, sent, received uint64) {
-	v.asked = 0
+	v.oldest = 0
 	limited := v.departed > 0 && v.waited >= 0.9*v.departed // as the agent has it
 	v.departed, v.waited = 0, 0
-	event := v.Update(&v.d.p, law.Report{
-		Now: float64(now) / float64(engine.Second), RTT: float64(rtt) / float64(engine.Second), Sent: sent, Received: received, Limited: limited,
-	}, v.d.shared)
+	event := v.Update(&v.d.p, law.Feedback{
+		Now: float64(now) / float64(engine.Second), RTT: float64(rtt) / float64(engine.Second), Sent: sent, Received: received, WindowLimited: limited,
+	}, v.d.shared.Throughput)
 	if event {
 		for _, other := range v.d.vpns {
-			other.Settle()
+			other.EndSlowStart()
 		}
 	}
 	v.d.SetRate(v.gate, v.Rate())
 }
 
-// control is the agent's loop: growth, and b from the prices.
-func (d *domain) control(now engine.Time) {
+// control is the agent's loop: slow start, time-outs, and b from what the domain has in common.
+func (d *domain) control(at engine.Time) {
 	const every = 0.05
-	t := float64(now) / float64(engine.Second)
-	var ref law.Reference
+	t := float64(at) / float64(engine.Second)
+	var sums law.Sums
 	for _, v := range d.vpns {
-		v.Grow(&d.p, t, every, d.shared)
-		v.Tick(&d.p, t, v.asked)
-		ref.Add(&d.p, &v.Flow, d.common)
+		v.GrowSlowStart(&d.p, t, every, d.shared.Throughput)
+		v.CheckTimeout(&d.p, t, v.oldest)
+		sums.Add(&d.p, &v.Flow, d.shared.LossInterval)
 	}
 	// The paper gives b to VPN 1 and lets the others' follow from it (sections III-A and III-B): its price is the reference.
-	price := ref.Price()
-	if one := d.vpns[0]; one.Phase == law.Avoiding {
-		price = one.Price(&d.p, d.common)
+	next := sums.Domain()
+	now := next
+	now.LossInterval = d.shared.LossInterval // the one that the prices were computed with
+	if one := d.vpns[0]; one.Phase == law.CongestionAvoidance {
+		now.Price = one.Price(&d.p, now.LossInterval)
 	}
 	for _, v := range d.vpns {
-		v.Steer(&d.p, d.common, price, ref.Level())
+		v.AdaptB(&d.p, now)
 		d.SetRate(v.gate, v.Rate())
 	}
-	d.common, d.shared = ref.Common(), ref.Level()
+	d.shared = next
 }
 
 func (d *domain) port(c engine.PortConfig) int {

@@ -26,7 +26,7 @@ func vpnMulti() Experiment {
 				}
 				d.Every(engine.Second, func(now engine.Time) {
 					if now >= settled*engine.Second {
-						rtt.add(d.vpns[0].RTT)
+						rtt.add(d.vpns[0].SRTT)
 					}
 				})
 				if err := d.play(r, runFor); err != nil {

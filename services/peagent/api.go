@@ -16,7 +16,7 @@ func (a *Agent) Handler() (string, http.Handler) {
 	return vpnv1connect.NewVpnServiceHandler(api{agent: a})
 }
 
-// api is VpnService for one PE; what concerns the network is the control plane's.
+// api serves VpnService for this PE. Calls that concern the network are unimplemented: the control plane serves them.
 type api struct {
 	vpnv1connect.UnimplementedVpnServiceHandler
 	agent *Agent
@@ -63,12 +63,15 @@ func (a *Agent) weightMessages() (out []*vpnv1.Weight) {
 	return out
 }
 
-var phases = map[law.Phase]string{law.Unanswered: "unanswered", law.Starting: "starting", law.Avoiding: "avoiding"}
+// phases are the phases as the API names them.
+var phases = map[law.Phase]string{
+	law.NoFeedback: "no-feedback", law.SlowStart: "slow-start", law.CongestionAvoidance: "congestion-avoidance",
+}
 
 func (a *Agent) flowMessage(f FlowStatus) *vpnv1.Flow {
 	return &vpnv1.Flow{
 		Vpn: f.VPN, VpnId: f.ID, Ingress: a.cfg.PE.String(), Egress: f.Egress.String(), Phase: phases[f.Phase], Weight: f.Weight,
-		Window: f.Window, B: f.B, RttSeconds: f.RTT, Loss: f.Loss, Rate: f.Rate, Throughput: f.Throughput, Queue: f.Queue,
+		Window: f.Window, B: f.B, RttSeconds: f.SRTT, Loss: f.Loss, Rate: f.Rate, Throughput: f.Throughput, Queue: f.Queue,
 		Packets: f.Packets, Octets: f.Octets, Drops: f.Drops, LossEvents: f.Events, Timeouts: f.Timeouts,
 	}
 }

@@ -30,7 +30,7 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := flows.Msg.GetFlows(); len(got) != 2 || got[0].GetWeight() != 3 || got[0].GetEgress() != "10.255.0.2" || got[1].GetPhase() != "unanswered" {
+	if got := flows.Msg.GetFlows(); len(got) != 2 || got[0].GetWeight() != 3 || got[0].GetEgress() != "10.255.0.2" || got[1].GetPhase() != "no-feedback" {
 		t.Errorf("%v", got)
 	}
 	set := func(vpn string, w float64) error {

@@ -26,42 +26,44 @@ type Configuration struct {
 	Peers []netip.Addr `yaml:"peers"`
 	// Keys is the file of keys that protect management packets; see management.LoadKeys. It is read again when it changes.
 	Keys string `yaml:"keys"`
-	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1. It counts
-	// until a control plane has installed others.
+	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1. Weights
+	// that a control plane has installed go before it.
 	Weights string `yaml:"weights"`
-	// Listen is where API and metrics are served, host:port; empty serves none. It is not protected: keep it on the loopback or a management network.
+	// Listen is the address of API and metrics, host:port; empty serves none. It is not protected: keep it on the loopback or
+	// a management network.
 	Listen string `yaml:"listen"`
-	// Control is where the control plane reaches the agent.
+	// Control is the API for the control plane.
 	Control Control `yaml:"control"`
 	// State is the file that keeps the control plane's weights over a restart; empty keeps none.
 	State string `yaml:"state"`
 	// Mode is edt, htb, police, or auto: the best the kernel has.
 	Mode string `yaml:"mode"`
-	// Queue bounds each VPN flow's queue, in packets of PacketSize (paper 001, table V: 128).
+	// Queue is the queue limit of each VPN flow, in packets of PacketSize (paper 001, table V: 128).
 	Queue int `yaml:"queue"`
-	// QueueTime bounds it instead where it is more: at 10 Gbit/s 128 packets are 0.15 ms, less than two bursts of segmentation offload.
+	// QueueTime is the lower bound of the queue limit as a time: at 10 Gbit/s 128 packets are 0.15 ms, less than two bursts of
+	// segmentation offload.
 	QueueTime time.Duration `yaml:"queue_time"`
-	// PacketSize in bytes turns windows into rates: what a full packet takes of the core.
+	// PacketSize, in bytes, is the size of a full packet. Windows are in full packets.
 	PacketSize int `yaml:"packet_size"`
-	// Overhead in bytes is what the core adds to each packet beyond what this PE sees.
+	// Overhead, in bytes, is the encapsulation that the core adds to each packet.
 	Overhead uint32 `yaml:"overhead"`
-	// Delta is the number of data packets per management packet (table V: 4) …
+	// Delta is the number of data packets per management packet (table V: 4).
 	Delta int `yaml:"delta"`
-	// … and PerRoundTrip the most management packets per round-trip time, which is what counts at high rates.
+	// PerRoundTrip is the maximum number of management packets per round-trip time. It limits them at high rates.
 	PerRoundTrip int `yaml:"per_round_trip"`
-	// FailOpen is how long rates hold without a living agent.
+	// FailOpen is how long the kernel keeps the rates without an agent.
 	FailOpen time.Duration `yaml:"fail_open"`
-	// Tick is how often the control loop looks around.
+	// Tick is the period of the control loop.
 	Tick time.Duration `yaml:"tick"`
-	// Flows and Prefixes are the sizes of the kernel's tables.
+	// Flows and Prefixes are the sizes of the BPF maps.
 	Flows    int `yaml:"flows"`
 	Prefixes int `yaml:"prefixes"`
 	// MarkMask are the bits of the packet mark that carry the VPN flow, ones from bit 0. The default leaves the router
 	// agent's bits alone and numbers 65,533 flows; without a router agent 0xffffff numbers 16 million.
 	MarkMask uint32 `yaml:"mark_mask"`
-	// Pins is the folder, in a bpf file system, that keeps the maps over a restart.
+	// Pins is the folder in a bpf file system where the maps are pinned over a restart.
 	Pins string `yaml:"pins"`
-	// FRR is where routes of VRFs are learnt.
+	// FRR is the source of the VRFs' routes.
 	FRR FRR `yaml:"frr"`
 	Law Law `yaml:"law"`
 }
@@ -73,19 +75,19 @@ type VPN struct {
 	ID uint32 `yaml:"id"`
 	// Ports towards the customer.
 	Ports []string `yaml:"ports"`
-	// VRF whose BGP routes say which prefix is behind which PE; empty learns nothing.
+	// VRF is the VRF in FRR whose BGP routes map prefixes to PEs; empty reads none.
 	VRF string `yaml:"vrf"`
-	// Remotes are prefixes known beforehand.
+	// Remotes are static routes.
 	Remotes []Remote `yaml:"remotes"`
 }
 
-// Remote is a PE and what of the VPN is behind it.
+// Remote is a PE and the prefixes of the VPN behind it.
 type Remote struct {
 	PE       netip.Addr     `yaml:"pe"`
 	Prefixes []netip.Prefix `yaml:"prefixes"`
 }
 
-// FRR says how to ask it.
+// FRR configures access to FRR.
 type FRR struct {
 	// Instance is vtysh -N; empty is the default instance.
 	Instance string `yaml:"instance"`
@@ -93,18 +95,19 @@ type FRR struct {
 	Every time.Duration `yaml:"every"`
 }
 
-// Law is what may be set of the control law.
+// Law has the parameters of the control law that can be configured.
 type Law struct {
 	A float64 `yaml:"a"`
 	B float64 `yaml:"b"`
 }
 
-// DefaultConfiguration is table V of the paper, where it speaks.
+// DefaultConfiguration follows table V of paper 001 where it has a value.
 func DefaultConfiguration() Configuration {
 	return Configuration{
 		Port: 4756, Mode: "auto", Queue: 128, QueueTime: 5 * time.Millisecond, PacketSize: 1514, Delta: 4, PerRoundTrip: 8,
 		FailOpen: 2 * time.Second, Tick: 5 * time.Millisecond, Flows: 4096, Prefixes: 16384, MarkMask: 0xffff,
-		Pins: "/sys/fs/bpf/millrace/pe", State: "/var/lib/millrace/pe-weights.json", FRR: FRR{Every: 5 * time.Second}, Law: Law{A: 0.1, B: 0.1},
+		Pins: "/sys/fs/bpf/millrace/pe", State: "/var/lib/millrace/pe-weights.json", FRR: FRR{Every: 5 * time.Second},
+		Law: Law{A: 0.1, B: 0.1},
 	}
 }
 
@@ -124,7 +127,7 @@ func Load(path string) (Configuration, error) {
 	return c, nil
 }
 
-// Validate finds everything that is wrong.
+// Validate reports all errors at once.
 func (c Configuration) Validate() error {
 	var errs []error
 	need := func(ok bool, format string, args ...any) {
@@ -164,7 +167,7 @@ func (c Configuration) Validate() error {
 	return errors.Join(append(errs, c.Control.validate(), c.parameters().Validate())...)
 }
 
-// customers are all ports towards customers.
+// customers returns all ports towards customers.
 func (c Configuration) customers() (ports []string) {
 	for _, v := range c.VPNs {
 		ports = append(ports, v.Ports...)

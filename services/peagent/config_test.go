@@ -35,8 +35,8 @@ func TestConfigurations(t *testing.T) {
 		{"an IPv4 prefix in the form of IPv6", "10.2.0.0/16", "\"::ffff:10.2.0.0/112\"", "neither IPv4 nor IPv6"},
 		{"itself as remote PE", "10.255.0.3", "10.255.0.1", "another router"},
 		{"an unknown mode", "pe:", "mode: fast\npe:", "mode"},
-		{"a control port that anybody could use", "pe:", "control: {listen: 10.0.0.1:4757}\npe:", "only spoken to over mutual TLS"},
-		{"b of one", "pe:", "law: {a: 0.1, b: 1}\npe:", "b must lie"},
+		{"a control port that anybody could use", "pe:", "control: {listen: 10.0.0.1:4757}\npe:", "only over mutual TLS"},
+		{"b of one", "pe:", "law: {a: 0.1, b: 1}\npe:", "b is 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "pe.yaml")

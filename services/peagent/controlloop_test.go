@@ -44,7 +44,7 @@ func BenchmarkControlLoop(b *testing.B) {
 	a.requests = newRequests(c, cfg.PE, func(int) {})
 	for i := range flows {
 		pe := netip.AddrFrom4([4]byte{10, 255, 0, byte(i%100 + 1)})
-		if _, err := a.slot(i/100, pe); err != nil {
+		if _, err := a.flowIndex(i/100, pe); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -56,17 +56,17 @@ func BenchmarkControlLoop(b *testing.B) {
 	began := processor(b)
 	var now uint64
 	for i := range b.N {
-		slot := uint32(i % flows)
-		if i%perTick == 0 {
-			now = datapath.Now() // as in step
+		index := uint32(i % flows)
+		if i%flowsPerTick == 0 {
+			now = datapath.Now() // as in tick
 		}
-		f := &a.reg.flows[slot]
+		f := &a.reg.flows[index]
 		f.sequence++
-		k := &a.dp.Flows[slot]
+		k := &a.dp.Flows[index]
 		k.Packets += 2
-		f.packets = k.Packets // no request is due: sending is measured with the network
-		a.dp.Answer(slot, f.sequence, k.Packets, k.Packets, 20e6, now)
-		a.visit(slot, now)
+		f.packetsAtRequest = k.Packets // no request is due: sending is measured with the network
+		a.dp.PutFeedback(index, f.sequence, k.Packets, k.Packets, 20e6, now)
+		a.updateFlow(index, now)
 	}
 	b.StopTimer()
 	spent := processor(b) - began

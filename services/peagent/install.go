@@ -22,10 +22,10 @@ type installer struct{ agent *Agent }
 
 var _ vpnv1connect.VpnAgentServiceHandler = installer{}
 
-// Install implements VpnAgentService: first kept, then in force, so that what
-// the control plane takes for installed survives whatever comes.
+// Install implements VpnAgentService. It saves the weights before it applies them, so that weights which the control
+// plane takes for installed survive a crash.
 func (s installer) Install(_ context.Context, r *connect.Request[vpnv1.InstallRequest]) (*connect.Response[vpnv1.InstallResponse], error) {
-	p, err := installed(r.Msg)
+	p, err := parseInstall(r.Msg)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
@@ -33,18 +33,18 @@ func (s installer) Install(_ context.Context, r *connect.Request[vpnv1.InstallRe
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !proto.Equal(a.version, r.Msg.GetVersion()) {
-		if err := a.keep(r.Msg); err != nil {
+		if err := a.saveInstalled(r.Msg); err != nil {
 			return nil, connect.NewError(connect.CodeInternal, err)
 		}
 		a.policy, a.version = p, r.Msg.GetVersion()
-		a.reweigh()
+		a.applyWeights()
 		a.log.Info("weights installed by the control plane", "version", a.version.GetNumber(), "policy", p.Name)
 	}
 	return connect.NewResponse(&vpnv1.InstallResponse{Version: a.version}), nil
 }
 
-// installed checks what came, as a whole.
-func installed(r *vpnv1.InstallRequest) (vpnshare.Policy, error) {
+// parseInstall checks a request as a whole.
+func parseInstall(r *vpnv1.InstallRequest) (vpnshare.Policy, error) {
 	p := vpnshare.Policy{Name: r.GetPolicy(), Criterion: vpnshare.Criterion(r.GetCriterion()), Weights: map[string]float64{}}
 	if r.GetVersion().GetNumber() == 0 || r.GetVersion().GetId() == "" {
 		return p, errors.New("weights to install need a version with number and id")
@@ -61,8 +61,8 @@ func installed(r *vpnv1.InstallRequest) (vpnshare.Policy, error) {
 	return p, nil
 }
 
-// keep writes what was installed, all or nothing.
-func (a *Agent) keep(r *vpnv1.InstallRequest) error {
+// saveInstalled writes the installed weights to the state file atomically.
+func (a *Agent) saveInstalled(r *vpnv1.InstallRequest) error {
 	if a.cfg.State == "" {
 		return nil
 	}
@@ -89,9 +89,9 @@ func (a *Agent) keep(r *vpnv1.InstallRequest) error {
 	return nil
 }
 
-// recallWeights takes over what a control plane installed in an earlier life:
-// it goes before the policy file, which is for agents without one.
-func (a *Agent) recallWeights() error {
+// readInstalled reads the weights that a control plane installed before a restart. They go before the policy file, which
+// is for agents without a control plane.
+func (a *Agent) readInstalled() error {
 	if a.cfg.State == "" {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (a *Agent) recallWeights() error {
 	}
 	var p vpnshare.Policy
 	if err == nil {
-		p, err = installed(r)
+		p, err = parseInstall(r)
 	}
 	if err != nil {
 		return fmt.Errorf("read the weights kept in %s; remove the file to start without: %w", a.cfg.State, err)

@@ -150,13 +150,13 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 	if err := os.WriteFile(c.agent.cfg.State, kept[:len(kept)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := newAgent(c.agent.cfg, Dependencies{}).recallWeights(); err == nil || !strings.Contains(err.Error(), "remove the file") {
+	if err := newAgent(c.agent.cfg, Dependencies{}).readInstalled(); err == nil || !strings.Contains(err.Error(), "remove the file") {
 		t.Errorf("half a file: %v", err)
 	}
 	if err := os.Remove(c.agent.cfg.State); err != nil {
 		t.Fatal(err)
 	}
-	if a := newAgent(c.agent.cfg, Dependencies{}); a.recallWeights() != nil || !proto.Equal(a.installedVersion(), &vpnv1.Version{}) && a.installedVersion() != nil {
+	if a := newAgent(c.agent.cfg, Dependencies{}); a.readInstalled() != nil || !proto.Equal(a.installedVersion(), &vpnv1.Version{}) && a.installedVersion() != nil {
 		t.Error("no file is no error, and no version")
 	}
 }

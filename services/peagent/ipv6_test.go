@@ -43,10 +43,10 @@ func TestIPv6IsControlled(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	for i, a := range []*Agent{pe1, pe2} {
 		f := a.Flows()
-		if len(f) != 1 || f[0].Packets < 100 || f[0].Phase == law.Unanswered {
+		if len(f) != 1 || f[0].Packets < 100 || f[0].Phase == law.NoFeedback {
 			t.Errorf("PE%d: %+v, want 100 packets and an answering peer", i+1, f)
 		}
-		if got := a.dp.Arrived[0].Packets; got < 100 {
+		if got := a.dp.Received[0].Packets; got < 100 {
 			t.Errorf("PE%d counted %d packets on their way to the customer, want 100", i+1, got)
 		}
 	}

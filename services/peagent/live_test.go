@@ -14,7 +14,7 @@ func (n *network) arrivals(far *Agent) []float64 {
 	defer far.mu.Unlock()
 	for s := range far.reg.flows {
 		if f := &far.reg.flows[s]; f.to != nil {
-			out[f.vpn] = float64(far.dp.Arrived[s].Octets)
+			out[f.vpn] = float64(far.dp.Received[s].Octets)
 		}
 	}
 	return out
@@ -67,7 +67,7 @@ func TestALiveWeightTakesTenRoundTrips(t *testing.T) {
 	for range changes {
 		var rtt time.Duration
 		for _, f := range near.Flows() {
-			rtt = max(rtt, time.Duration(f.RTT*1e9))
+			rtt = max(rtt, time.Duration(f.SRTT*1e9))
 		}
 		if rtt > 20*time.Millisecond {
 			t.Fatalf("the round-trip time is %s; the bottleneck's queue holds 12 ms", rtt)

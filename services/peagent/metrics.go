@@ -9,13 +9,13 @@ import (
 
 type metrics struct {
 	requests, events, timeouts, errors prometheus.Counter
-	notes                              *prometheus.CounterVec
+	peerUpdates                        *prometheus.CounterVec
 	fairness, jain                     prometheus.Gauge
 }
 
 const prefix = "millrace_services_peagent_"
 
-// newMetrics registers with r; a nil r counts without being shown.
+// newMetrics registers with r; nil registers nowhere.
 func newMetrics(r prometheus.Registerer) *metrics {
 	f := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
@@ -27,17 +27,17 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		requests: counter("requests_total", "Management packets sent."),
 		events:   counter("loss_events_total", "Loss events that decreased a window."),
-		timeouts: counter("timeouts_total", "Management packets that stayed without an answer and decreased a window."),
+		timeouts: counter("timeouts_total", "Time-outs of management packets that decreased a window."),
 		errors:   counter("errors_total", "System calls of the control loop that failed: a class not set, a packet not sent."),
-		notes: f.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "notes_total", Help: "Other PEs' notes by result: taken, stale, refused.",
+		peerUpdates: f.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "peer_updates_total", Help: "Updates of other PEs by result: accepted, stale, rejected.",
 		}, []string{"result"}),
 		fairness: gauge("fairness", "Weighted fairness index F of the active VPN flows' throughput over the last second."),
 		jain:     gauge("jain", "Jain's fairness index of the active VPN flows' throughput over the last second."),
 	}
 }
 
-// collector shows the kernel's counters when asked.
+// collector reads the kernel's counters at each scrape.
 type collector struct {
 	agent   *Agent
 	packets *prometheus.Desc
@@ -46,11 +46,11 @@ type collector struct {
 
 func newCollector(a *Agent) *collector {
 	c := &collector{agent: a, flow: map[string]*prometheus.Desc{}}
-	c.packets = prometheus.NewDesc(prefix+"management_packets_total", "Management packets the programs saw, by what became of them.", []string{"result"}, nil)
+	c.packets = prometheus.NewDesc(prefix+"management_packets_total", "Management packets of the eBPF programs, by result.", []string{"result"}, nil)
 	for name, help := range map[string]string{
-		"flow_octets_total": "Octets of a VPN flow that left for the core.", "flow_packets_total": "Packets of a VPN flow that left for the core.",
-		"flow_drops_total": "Packets the bounded queue of a VPN flow refused.", "flow_window_packets": "Window of a VPN flow.",
-		"flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.", "flow_rate_bits": "What the window allows, bit/s; 0 is no limit.",
+		"flow_octets_total": "Octets of a VPN flow sent to the core.", "flow_packets_total": "Packets of a VPN flow sent to the core.",
+		"flow_drops_total": "Packets dropped at the queue limit of a VPN flow.", "flow_window_packets": "Window of a VPN flow.",
+		"flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.", "flow_rate_bits": "Rate that the window allows, bit/s; 0 is no limit.",
 		"flow_weight": "Weight of a VPN flow.", "flow_loss": "Loss events per packet of a VPN flow.",
 	} {
 		c.flow[name] = prometheus.NewDesc(prefix+name, help, []string{"vpn", "egress"}, nil)
@@ -68,15 +68,15 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	for i, reason := range datapath.Reasons {
+	for i, name := range datapath.CounterNames {
 		if n, err := c.agent.dp.Count(i); err == nil {
-			out <- prometheus.MustNewConstMetric(c.packets, prometheus.CounterValue, float64(n), reason)
+			out <- prometheus.MustNewConstMetric(c.packets, prometheus.CounterValue, float64(n), name)
 		}
 	}
 	for _, f := range c.agent.Flows() {
 		for name, v := range map[string]float64{
 			"flow_octets_total": float64(f.Octets), "flow_packets_total": float64(f.Packets), "flow_drops_total": float64(f.Drops),
-			"flow_window_packets": f.Window, "flow_rtt_seconds": f.RTT, "flow_rate_bits": f.Rate, "flow_weight": f.Weight, "flow_loss": f.Loss,
+			"flow_window_packets": f.Window, "flow_rtt_seconds": f.SRTT, "flow_rate_bits": f.Rate, "flow_weight": f.Weight, "flow_loss": f.Loss,
 		} {
 			kind := prometheus.GaugeValue
 			if name[len(name)-6:] == "_total" {

@@ -119,14 +119,14 @@ func beginAgent(c Configuration) (func(string) any, error) {
 		if b, err := a.dp.Memory(); err == nil {
 			r.Maps = float64(b)
 		}
-		runs, spent, err := a.dp.Spent()
+		runs, spent, err := a.dp.Stats()
 		if err == nil {
 			r.Runs, r.Programs = runs, spent.Seconds()
 		}
 		for i, f := range a.Flows() {
 			r.Flows++
 			r.Drops += f.Drops
-			if f.Phase != law.Unanswered {
+			if f.Phase != law.NoFeedback {
 				r.Controlled++
 			}
 			if i < 3 {

@@ -1,14 +1,12 @@
-// Package peagent is the I2VFC agent of a provider edge (paper 001): it shares
-// the core fairly among VPNs without the core's help.
+// Package peagent is the I2VFC agent of a provider edge (paper 001): it shares the core fairly among VPNs without the
+// core's help.
 //
-// The kernel forwards, counts and paces (services/peagent/bpf); the agent sends
-// management packets, runs the control law on what they bring back and sets the
-// rates. When it ends, traffic goes on, at the last rates for FailOpen and then
-// unshaped; the next agent takes over.
+// The kernel forwards, counts and paces packets (services/peagent/bpf). The agent sends management packets, runs the
+// control law on their feedback and sets the rates. When the agent ends, traffic goes on: at the last rates for
+// FailOpen, then unshaped. The next agent takes over.
 //
-// In: counters and answers from services/peagent/datapath, routes from FRR,
-// weights from a policy file or the API. Out: rates, and VpnService for
-// `millrace vpn`. Next: services/peagent/bpf, which paces packets in the kernel.
+// In: counters and feedback from services/peagent/datapath, routes from FRR, weights from a policy file or the API.
+// Out: rates, and VpnService for `millrace vpn`. Next: services/peagent/bpf, which paces packets in the kernel.
 package peagent
 
 import (
@@ -58,27 +56,28 @@ type Agent struct {
 	conn       *net.UDPConn
 	servers    []*http.Server
 
-	// mu guards all below, and reads of the datapath's memory against its end.
-	mu       sync.Mutex
-	requests *requests
-	keys     *management.Keyring
-	policy   vpnshare.Policy
-	version  *vpnv1.Version // of the weights a control plane installed; nil: none
-	reg      registry
-	pinned   map[bpf.PePeer]uint32 // slots of an earlier agent
-	next     uint32                // first slot never used
-	notes    map[netip.Addr]peerNote
-	silent   map[[4]byte]uint64 // when a PE was warned of that does not answer, ns
+	// mu guards all fields below, and reads of the datapath's memory against Stop.
+	mu          sync.Mutex
+	requests    *requests
+	keys        *management.Keyring
+	policy      vpnshare.Policy
+	version     *vpnv1.Version // of the weights that a control plane installed; nil: none
+	reg         registry
+	pinned      map[bpf.PePeer]uint32 // flow indices of an earlier agent
+	nextIndex   uint32                // first flow index never used
+	peerUpdates map[netip.Addr]peerUpdate
+	lastWarning map[[4]byte]uint64 // of a silent PE, ns
 
-	// One turn of the control loop over all flows.
-	cursor          int
-	turned, sampled uint64
-	stirred         uint64 // when a flow at its limit, a loss or a time-out was seen last, ns
-	elapsed         float64
-	own, sums       law.Reference
-	settle          bool
-	// What the last turn found.
-	reference, common, level float64
+	// One round of the control loop over all flows. Times are in ns.
+	cursor       int
+	roundBegan   uint64
+	sampled      uint64   // last sample of throughputs
+	lastActivity uint64   // last window-limited flow, loss event or time-out
+	interval     float64  // between the last two rounds, seconds
+	sums         law.Sums // of this round
+	localSums    law.Sums // of the last round
+	endSlowStart bool     // a flow saw its first loss event in this round
+	domain       law.Domain
 
 	keysRead, weightsRead time.Time
 	cancel                context.CancelFunc
@@ -97,7 +96,8 @@ func New(cfg Configuration, d Dependencies) (*Agent, error) {
 func newAgent(cfg Configuration, d Dependencies) *Agent {
 	a := &Agent{
 		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Gatherer, reg: newRegistry(len(cfg.VPNs), cfg.Flows),
-		notes: map[netip.Addr]peerNote{}, silent: map[[4]byte]uint64{}, policy: vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
+		peerUpdates: map[netip.Addr]peerUpdate{}, lastWarning: map[[4]byte]uint64{},
+		policy: vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
 	}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -110,8 +110,8 @@ func newAgent(cfg Configuration, d Dependencies) *Agent {
 	return a
 }
 
-// Start takes over or sets up the datapath and begins to control. It works in
-// the network namespace of the calling thread.
+// Start takes over or sets up the datapath and starts the control loop. It works in the network namespace of the calling
+// thread.
 func (a *Agent) Start(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -119,7 +119,8 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 		}
 	}()
 	if !a.law.Safe() {
-		a.log.Warn("a and b are outside the region in which VPN flows and TCP do not disturb each other: a below 1, b below 0.5", "a", a.law.A, "b", a.law.B)
+		a.log.Warn("a and b are outside the region in which VPN flows and TCP do not disturb each other: a below 1, b below 0.5",
+			"a", a.law.A, "b", a.law.B)
 	}
 	if a.mode, err = a.chooseMode(); err != nil {
 		return err
@@ -128,8 +129,8 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	if a.dp, err = datapath.Open(o); err != nil {
 		return err
 	}
-	if err = a.remember(); err != nil {
-		return fmt.Errorf("read what the last agent left: %w", err)
+	if err = a.readPinned(); err != nil {
+		return fmt.Errorf("read the pinned maps of the last agent: %w", err)
 	}
 	if a.conn, err = listen(ctx, netip.AddrPortFrom(a.cfg.PE, a.cfg.Port), a.cfg.MarkMask); err != nil {
 		return err
@@ -142,14 +143,14 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	if err = a.useKeys(keys); err != nil {
 		return err
 	}
-	newer(a.cfg.Keys, &a.keysRead)
+	modified(a.cfg.Keys, &a.keysRead)
 	if a.cfg.Weights != "" {
 		if a.policy, err = loadWeights(a.cfg.Weights); err != nil {
 			return err
 		}
-		newer(a.cfg.Weights, &a.weightsRead)
+		modified(a.cfg.Weights, &a.weightsRead)
 	}
-	if err = a.recallWeights(); err != nil {
+	if err = a.readInstalled(); err != nil {
 		return err
 	}
 	ports, err := datapath.OpenPorts()
@@ -171,7 +172,7 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// configure writes the datapath's tables.
+// configure writes the maps of the datapath.
 func (a *Agent) configure(p *datapath.Ports) error {
 	a.dp.KeepAlive(datapath.Now() + uint64(a.cfg.FailOpen))
 	a.dp.Configure(bpf.PeControl{
@@ -209,18 +210,18 @@ func (a *Agent) attach(p *datapath.Ports) error {
 func (a *Agent) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
-	a.turned, a.sampled, a.stirred = datapath.Now(), datapath.Now(), datapath.Now()
+	a.roundBegan, a.sampled, a.lastActivity = datapath.Now(), datapath.Now(), datapath.Now()
 	a.running.Go(func() { a.run(ctx) })
-	a.running.Go(a.readNotes)
+	a.running.Go(a.receivePeerUpdates)
 	for _, v := range a.cfg.VPNs {
 		if v.VRF != "" {
-			a.running.Go(func() { a.learnRoutes(ctx) })
+			a.running.Go(func() { a.followRoutes(ctx) })
 			break
 		}
 	}
 }
 
-// everySecond does what need not be done more often.
+// everySecond reads changed files and samples throughputs.
 func (a *Agent) everySecond() {
 	a.reload()
 	a.mu.Lock()
@@ -228,7 +229,7 @@ func (a *Agent) everySecond() {
 	a.mu.Unlock()
 }
 
-// Stop ends the agent and leaves the datapath as it is: the next agent takes over, or it opens after FailOpen.
+// Stop ends the agent and leaves the datapath as it is: the next agent takes it over, or after FailOpen nothing is shaped.
 func (a *Agent) Stop(ctx context.Context) error {
 	var errs []error
 	if a.cancel != nil {
@@ -252,7 +253,7 @@ func (a *Agent) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Remove takes everything of the agent's off the router.
+// Remove removes programs, queueing disciplines and pinned maps of the agent from the router.
 func Remove(cfg Configuration) error {
 	ports, err := datapath.OpenPorts()
 	if err != nil {
@@ -278,7 +279,7 @@ func parseMode(text string) (mode datapath.Mode, err error) {
 	return 0, fmt.Errorf("unknown mode %q", text)
 }
 
-// chooseMode asks the kernel where the configuration says auto.
+// chooseMode probes the kernel where the configuration says auto.
 func (a *Agent) chooseMode() (datapath.Mode, error) {
 	if a.cfg.Mode != "auto" {
 		return parseMode(a.cfg.Mode)

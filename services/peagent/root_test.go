@@ -79,8 +79,8 @@ func TestAPolicerIsAnswered(t *testing.T) {
 	if x[0] < 60 { // bursts of the clock's 128 packets meet a buffer of 100
 		t.Errorf("the line of 100 Mbit/s carries %.1f", x[0])
 	}
-	if f.Timeouts > 5 || f.RTT < 2*shortest {
-		t.Errorf("%d time-outs, a round-trip time of %.6f s through a queue of up to 12 ms", f.Timeouts, f.RTT)
+	if f.Timeouts > 5 || f.SRTT < 2*minRTT {
+		t.Errorf("%d time-outs, a round-trip time of %.6f s through a queue of up to 12 ms", f.Timeouts, f.SRTT)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestRestartLosesNothing(t *testing.T) {
 	x := n.iperf(1, "-t", "9", "-u", "-b", "2M", "-l", "400")
 	time.Sleep(3 * time.Second)
 	before := pe1.Flows()
-	if len(before) != 1 || before[0].Phase == law.Unanswered {
+	if len(before) != 1 || before[0].Phase == law.NoFeedback {
 		t.Fatalf("not controlled: %+v", before)
 	}
 	for range 2 {
@@ -103,7 +103,7 @@ func TestRestartLosesNothing(t *testing.T) {
 		time.Sleep(time.Second)
 	}
 	after := pe1.Flows()
-	if len(after) != 1 || after[0].Packets <= before[0].Packets || after[0].Phase == law.Unanswered {
+	if len(after) != 1 || after[0].Packets <= before[0].Packets || after[0].Phase == law.NoFeedback {
 		t.Errorf("before %+v, after %+v: counters and control go on", before, after)
 	}
 	if r := x.wait(t); r.End.Sum.Lost != 0 || r.End.Sum.Packets < 5000 {
@@ -168,7 +168,7 @@ func TestAPeerWithoutAgentIsLeftAlone(t *testing.T) {
 	if x := n.throughput(3 * time.Second); x[0] < 85 {
 		t.Errorf("%.1f of 100 Mbit/s without an answering peer", x[0])
 	}
-	if f := pe1.Flows()[0]; f.Phase != law.Unanswered || f.Rate != 0 {
+	if f := pe1.Flows()[0]; f.Phase != law.NoFeedback || f.Rate != 0 {
 		t.Errorf("%+v", f)
 	}
 }

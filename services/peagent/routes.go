@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// vtyshTimeout is generous: on a slow router a call takes half a second.
+// vtyshTimeout is long: on a slow router a call takes half a second.
 const vtyshTimeout = 30 * time.Second
 
-// learnRoutes follows FRR until ctx ends.
-func (a *Agent) learnRoutes(ctx context.Context) {
+// followRoutes follows FRR until ctx ends.
+func (a *Agent) followRoutes(ctx context.Context) {
 	for {
 		if err := a.readRoutes(ctx); err != nil && ctx.Err() == nil {
 			a.metrics.errors.Inc()
-			a.log.Warn("routes of VRFs not read; the last known stay", "error", err)
+			a.log.Warn("routes of VRFs not read; the last ones stay in force", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -29,7 +29,7 @@ func (a *Agent) learnRoutes(ctx context.Context) {
 	}
 }
 
-// readRoutes reads all VRFs with one call of vtysh, which is dear on a slow router, and hands on what changed.
+// readRoutes reads all VRFs with one call of vtysh, which is expensive on a slow router, and applies the changes.
 func (a *Agent) readRoutes(ctx context.Context) error {
 	var vpns []int
 	var commands []string
@@ -89,8 +89,8 @@ func vtysh(ctx context.Context, instance string, commands []string) ([]byte, err
 	return out, nil
 }
 
-// route is what FRR's JSON says of a route. A VPN route resolves recursively
-// through the far PE's address, which is the nexthop that says so.
+// route is a route in FRR's JSON. A VPN route resolves recursively through the far PE's address, which is the nexthop
+// marked recursive.
 type route struct {
 	Selected bool `json:"selected"`
 	Nexthops []struct {

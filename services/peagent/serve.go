@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
-// Control is where the control plane reaches the agent, by mutual TLS.
+// Control is the API for the control plane, over mutual TLS.
 type Control struct {
 	// Listen is host:port; empty: no control plane.
 	Listen string `yaml:"listen"`
@@ -28,12 +28,12 @@ type Control struct {
 
 func (c Control) validate() error {
 	if c.Listen != "" && (c.CA == "" || c.Cert == "" || c.Key == "") {
-		return errors.New("control: name ca, cert and key; the control plane is only spoken to over mutual TLS")
+		return errors.New("control: name ca, cert and key; the agent accepts the control plane only over mutual TLS")
 	}
 	return nil
 }
 
-// credentials demand a certificate of our CA from whoever calls.
+// credentials require a client certificate of the configured CA.
 func (c Control) credentials() (*tls.Config, error) {
 	cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
 	if err != nil {

@@ -207,8 +207,8 @@ func (n *network) htbAlone(bytesPerSecond float64) func() {
 		if err != nil {
 			return err
 		}
-		for slot := range uint32(n.VPNs) {
-			s.SetRate(slot, bytesPerSecond)
+		for index := range uint32(n.VPNs) {
+			s.SetRate(index, bytesPerSecond)
 		}
 		defer s.Close()
 		return s.Flush()

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/services/peagent/management"
 )
 
-// weight of a VPN, by the policy; 1 where it says nothing.
+// weight returns the weight of a VPN: the policy's, or 1 where it has none.
 func (a *Agent) weight(vpn int) float64 {
 	if w, ok := a.policy.Weights[a.cfg.VPNs[vpn].Name]; ok {
 		return w
@@ -21,8 +21,8 @@ func (a *Agent) weight(vpn int) float64 {
 	return 1
 }
 
-// SetWeights changes weights of running flows at once. Then they are no longer
-// those of the control plane, which will notice and install its own again.
+// SetWeights changes weights of running flows at once. They are then no longer those of the control plane, which notices
+// and installs its own again.
 func (a *Agent) SetWeights(changed map[string]float64) error {
 	names := map[string]bool{}
 	for _, v := range a.cfg.VPNs {
@@ -42,12 +42,12 @@ func (a *Agent) SetWeights(changed map[string]float64) error {
 		a.policy.Weights[name] = w
 	}
 	a.version = nil
-	a.reweigh()
+	a.applyWeights()
 	return nil
 }
 
-// reweigh brings the flows to the policy's weights.
-func (a *Agent) reweigh() {
+// applyWeights sets the policy's weights on the flows.
+func (a *Agent) applyWeights() {
 	var flows []*law.Flow
 	var to []float64
 	changed := false
@@ -60,12 +60,12 @@ func (a *Agent) reweigh() {
 		}
 	}
 	if changed {
-		law.Reweigh(&a.law, flows, to)
+		law.SetWeights(&a.law, flows, to)
 		a.log.Info("weights changed", "criterion", a.policy.Criterion)
 	}
 }
 
-// Weights are what is in force.
+// Weights returns the weights in force.
 func (a *Agent) Weights() vpnshare.Policy {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,24 +76,23 @@ func (a *Agent) Weights() vpnshare.Policy {
 	return p
 }
 
-// installedVersion is what the control plane installed; number 0 where it is not in force.
+// installedVersion is the version that the control plane installed; number 0 where it is not in force.
 func (a *Agent) installedVersion() *vpnv1.Version {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return proto.CloneOf(a.version)
 }
 
-// reload reads keys and weights again where the files have changed. A file that
-// cannot be read leaves what is in force.
+// reload reads the files of keys and weights again where they have changed. After an error the last ones stay in force.
 func (a *Agent) reload() {
-	if newer(a.cfg.Keys, &a.keysRead) {
+	if modified(a.cfg.Keys, &a.keysRead) {
 		keys, err := management.LoadKeys(a.cfg.Keys)
 		if err == nil {
 			err = a.useKeys(keys)
 		}
 		a.report("keys", err)
 	}
-	if a.cfg.Weights != "" && newer(a.cfg.Weights, &a.weightsRead) {
+	if a.cfg.Weights != "" && modified(a.cfg.Weights, &a.weightsRead) {
 		a.report("weights", a.reloadWeights())
 	}
 }
@@ -109,11 +108,11 @@ func (a *Agent) reloadWeights() error {
 		return fmt.Errorf("the control plane's version %d is in force; change it there", a.version.GetNumber())
 	}
 	a.policy = p
-	a.reweigh()
+	a.applyWeights()
 	return nil
 }
 
-// loadWeights reads a policy file that needs no control plane: the links must be in it, since an agent knows no topology.
+// loadWeights reads a policy file. For max-min fairness the links must be in it: an agent knows no topology.
 func loadWeights(path string) (vpnshare.Policy, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -149,8 +148,8 @@ func (a *Agent) useKeys(keys *management.Keyring) error {
 	return nil
 }
 
-// newer tells whether a file has changed since it was last asked for.
-func newer(path string, seen *time.Time) bool {
+// modified tells whether a file has changed since the last call.
+func modified(path string, seen *time.Time) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.ModTime().Equal(*seen) {
 		return false

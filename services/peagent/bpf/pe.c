@@ -6,15 +6,13 @@
 //   customer port ─ customer_in ─ (routing, MPLS) ─ core_out ─ core port        ingress PE
 //   core port ─ core_in ─ (routing, MPLS) ─ customer_out ─ customer port        egress PE
 //
-// customer_in finds the VPN flow of a packet (VPN of the port, longest prefix of
-// the destination) and writes it into the mark, which survives routing and the
-// labels. core_out counts the packet, gives it its departure time and bounds the
-// queue. customer_out counts what arrived, by VPN and longest prefix of the source.
+// customer_in finds the VPN flow of a packet (VPN of the port, longest prefix of the destination) and writes its index
+// into the packet mark, which survives routing and MPLS labels. core_out counts the packet, sets its earliest departure
+// time (EDT) and bounds the queue. customer_out counts received packets by VPN and longest prefix of the source.
 //
-// Management packets are sent empty by the agent. core_out stamps them with the
-// counter and the departure time of their place in the sequence; core_in of the
-// egress PE adds what it received and sends them back without waking anybody;
-// core_in of the ingress PE leaves the result where the agent reads it.
+// The agent sends management packets empty. core_out fills in the counter and the departure time at their position in
+// the packet sequence. core_in of the egress PE adds its counters and reflects them without waking a process. core_in
+// of the ingress PE writes the feedback to a map that the agent reads.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -46,21 +44,21 @@ static __always_inline __be32 mask(__u32 len)
 	return len == 0 ? 0 : bpf_htonl(0xffffffffu << ((32 - len) & 31));
 }
 
-// longest finds the slot of the longest prefix of a VPN that holds an address.
-static __always_inline __u32 *longest(struct port *p, __be32 address)
+// longest_prefix finds the flow index of the longest prefix of a VPN that contains an address.
+static __always_inline __u32 *longest_prefix(struct port *p, __be32 address)
 {
 	struct prefix k = {.vpn = p->vpn};
 
 	for (int i = 0; i < MAX_LENGTHS; i++) {
-		__u32 *slot;
+		__u32 *index;
 
 		k.length = p->lengths[i];
 		if (k.length > 32)
 			return 0;
 		k.address = address & mask(k.length);
-		slot = bpf_map_lookup_elem(&pe_prefixes, &k);
-		if (slot)
-			return slot;
+		index = bpf_map_lookup_elem(&pe_prefixes, &k);
+		if (index)
+			return index;
 	}
 	return 0;
 }
@@ -71,29 +69,29 @@ static __always_inline __be64 mask6(__u32 len)
 	return len == 0 ? 0 : len >= 64 ? ~0ULL : bpf_cpu_to_be64(~0ULL << ((64 - len) & 63));
 }
 
-static __always_inline __u32 *longest6(struct port *p, const __be64 *address)
+static __always_inline __u32 *longest_prefix6(struct port *p, const __be64 *address)
 {
 	struct prefix6 k = {.vpn = p->vpn};
 
 	for (int i = 0; i < MAX_LENGTHS; i++) {
-		__u32 *slot;
+		__u32 *index;
 
 		k.length = p->lengths6[i];
 		if (k.length > 128)
 			return 0;
 		k.address[0] = address[0] & mask6(k.length);
 		k.address[1] = address[1] & mask6(k.length > 64 ? k.length - 64 : 0);
-		slot = bpf_map_lookup_elem(&pe_prefixes6, &k);
-		if (slot)
-			return slot;
+		index = bpf_map_lookup_elem(&pe_prefixes6, &k);
+		if (index)
+			return index;
 	}
 	return 0;
 }
 
-// by_address maps a packet of a customer port by the address at an offset of its IPv4 or IPv6 header.
-static __always_inline __u32 *by_address(struct __sk_buff *skb, __u32 offset, __u32 offset6)
+// find_flow finds the flow index of a packet of a customer port by the address at an offset of its IPv4 or IPv6 header.
+static __always_inline __u32 *find_flow(struct __sk_buff *skb, __u32 offset, __u32 offset6)
 {
-	__u32 ifindex = skb->ifindex, *slot;
+	__u32 ifindex = skb->ifindex, *index;
 	struct port *p = bpf_map_lookup_elem(&pe_ports, &ifindex);
 	__be64 address6[2];
 	__be32 address;
@@ -101,16 +99,17 @@ static __always_inline __u32 *by_address(struct __sk_buff *skb, __u32 offset, __
 	if (!p)
 		return 0;
 	if (skb->protocol == bpf_htons(ETH_P_IP) && !bpf_skb_load_bytes(skb, ETH_HLEN + offset, &address, sizeof(address))) {
-		slot = longest(p, address);
-	} else if (skb->protocol == bpf_htons(ETH_P_IPV6) && !bpf_skb_load_bytes(skb, ETH_HLEN + offset6, address6, sizeof(address6))) {
-		slot = longest6(p, address6);
+		index = longest_prefix(p, address);
+	} else if (skb->protocol == bpf_htons(ETH_P_IPV6) &&
+		   !bpf_skb_load_bytes(skb, ETH_HLEN + offset6, address6, sizeof(address6))) {
+		index = longest_prefix6(p, address6);
 	} else {
 		count(COUNT_NOT_IP);
 		return 0;
 	}
-	if (!slot)
+	if (!index)
 		count(COUNT_NO_PREFIX);
-	return slot;
+	return index;
 }
 
 static __always_inline __u32 segments(struct __sk_buff *skb)
@@ -123,22 +122,22 @@ static __always_inline __u32 segments(struct __sk_buff *skb)
 SEC("tc")
 int pe_customer_in(struct __sk_buff *skb)
 {
-	__u32 *slot = by_address(skb, 16, 24);
+	__u32 *index = find_flow(skb, 16, 24);
 
-	// A mark the customer's packet brought along must not choose a flow.
-	skb->mark = (skb->mark & ~mark_mask) | (slot ? *slot + 1 : 0);
+	// The customer's packet must not choose a flow by a mark of its own.
+	skb->mark = (skb->mark & ~mark_mask) | (index ? *index + 1 : 0);
 	return TC_ACT_UNSPEC;
 }
 
 SEC("tc")
 int pe_customer_out(struct __sk_buff *skb)
 {
-	__u32 *slot = by_address(skb, 12, 8);
+	__u32 *index = find_flow(skb, 12, 8);
 	struct received *r;
 
-	if (!slot)
+	if (!index)
 		return TC_ACT_UNSPEC;
-	r = bpf_map_lookup_elem(&pe_received, slot);
+	r = bpf_map_lookup_elem(&pe_received, index);
 	if (!r)
 		return TC_ACT_UNSPEC;
 	__sync_fetch_and_add(&r->packets, segments(skb));
@@ -146,22 +145,22 @@ int pe_customer_out(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-// depart advances the flow's clock by a packet and returns when the packet may
-// leave. The clock never lags behind: an idle flow saves up nothing.
-static __always_inline __u64 depart(struct flow *f, __u64 now, __u64 next, __u64 delay)
+// next_departure advances the flow's EDT by a packet and returns the packet's own. The EDT never lags behind the clock:
+// an idle flow saves up no credit.
+static __always_inline __u64 next_departure(struct flow *f, __u64 now, __u64 next, __u64 delay)
 {
 	if (next < now)
-		__sync_val_compare_and_swap(&f->next, next, now);
-	next = __sync_fetch_and_add(&f->next, delay);
+		__sync_val_compare_and_swap(&f->next_edt, next, now);
+	next = __sync_fetch_and_add(&f->next_edt, delay);
 	return next < now ? now : next;
 }
 
-static __always_inline void schedule(struct __sk_buff *skb, struct control *c, __u32 slot, __u64 at)
+static __always_inline void schedule(struct __sk_buff *skb, struct control *c, __u32 index, __u64 at)
 {
 	if (c->mode == MODE_EDT)
 		skb->tstamp = at;
 	else if (c->mode == MODE_HTB)
-		skb->priority = c->handle | (CLASS_MINOR + slot);
+		skb->priority = c->handle | (CLASS_MINOR + index);
 }
 
 // inner_ipv4 finds the IPv4 header, under MPLS labels too; 0 if there is none.
@@ -185,7 +184,7 @@ static __always_inline int inner_ipv4(struct __sk_buff *skb)
 	return 0;
 }
 
-// sign computes the tag of a packet; 0 is never valid.
+// sign computes the tag of a packet; it returns 0 if the key is not known.
 static __always_inline int sign(struct management *m, __u64 *tag)
 {
 	__u32 id = m->key;
@@ -197,7 +196,7 @@ static __always_inline int sign(struct management *m, __u64 *tag)
 	return 1;
 }
 
-// stamp fills in a management packet of the agent's at its place in the sequence.
+// stamp fills in and signs a management packet of the agent at its position in the packet sequence.
 static __always_inline int stamp(struct __sk_buff *skb, struct control *c)
 {
 	int off = inner_ipv4(skb);
@@ -205,22 +204,22 @@ static __always_inline int stamp(struct __sk_buff *skb, struct control *c)
 	struct flow *f;
 	struct rate *r;
 	__u64 now, at;
-	__u32 slot;
+	__u32 index;
 
 	if (!off || bpf_skb_load_bytes(skb, off + 28, &m, sizeof(m)) || m.magic != bpf_htons(MAGIC) || m.type != REQUEST)
 		return TC_ACT_UNSPEC;
-	slot = bpf_ntohl(m.slot);
-	f = bpf_map_lookup_elem(&pe_flows, &slot);
-	r = bpf_map_lookup_elem(&pe_rates, &slot);
+	index = bpf_ntohl(m.flow_index);
+	f = bpf_map_lookup_elem(&pe_flows, &index);
+	r = bpf_map_lookup_elem(&pe_rates, &index);
 	if (!f || !r)
 		return TC_ACT_UNSPEC;
 	at = now = bpf_ktime_get_ns();
 	if (!m.probe && r->cost && now < c->alive_until) {
-		at = depart(f, now, f->next, (skb->wire_len + c->overhead) * r->cost >> COST_SHIFT);
-		schedule(skb, c, slot, at);
+		at = next_departure(f, now, f->next_edt, (skb->wire_len + c->overhead) * r->cost >> COST_SHIFT);
+		schedule(skb, c, index, at);
 	}
 	__sync_fetch_and_add(&f->requests, 1);
-	// Where nothing queues, the clock is only a bound: the packet leaves now.
+	// Without a queue the EDT is only a bound: the packet leaves now.
 	m.departure = bpf_cpu_to_be64(c->mode == MODE_POLICE ? now : at);
 	m.sent = bpf_cpu_to_be64(f->packets);
 	if (!sign(&m, &m.tag))
@@ -233,41 +232,41 @@ static __always_inline int stamp(struct __sk_buff *skb, struct control *c)
 SEC("tc")
 int pe_core_out(struct __sk_buff *skb)
 {
-	__u32 index = skb->mark & mark_mask, slot, n;
+	__u32 mark = skb->mark & mark_mask, index, n;
 	__u64 now, next, delay, at;
 	struct control *c;
 	struct flow *f;
 	struct rate *r;
 
-	if (!index)
+	if (!mark)
 		return TC_ACT_UNSPEC;
 	c = control();
 	if (!c)
 		return TC_ACT_UNSPEC;
-	if (index == mark_mask)
+	if (mark == mark_mask)
 		return stamp(skb, c);
-	slot = index - 1;
-	f = bpf_map_lookup_elem(&pe_flows, &slot);
-	r = bpf_map_lookup_elem(&pe_rates, &slot);
+	index = mark - 1;
+	f = bpf_map_lookup_elem(&pe_flows, &index);
+	r = bpf_map_lookup_elem(&pe_rates, &index);
 	if (!f || !r)
 		return TC_ACT_UNSPEC;
 	n = segments(skb);
 	if (r->cost) {
 		now = bpf_ktime_get_ns();
 		if (now >= c->alive_until) {
-			count(COUNT_OPEN);
+			count(COUNT_FAIL_OPEN);
 		} else {
-			next = f->next;
+			next = f->next_edt;
 			if (next > now && next - now > r->limit) {
 				__sync_fetch_and_add(&f->drops, n);
 				__sync_fetch_and_add(&f->drop_octets, skb->wire_len);
 				return TC_ACT_SHOT;
 			}
 			delay = (skb->wire_len + n * c->overhead) * r->cost >> COST_SHIFT;
-			at = depart(f, now, next, delay);
+			at = next_departure(f, now, next, delay);
 			if (at > now)
-				__sync_fetch_and_add(&f->waited, n);
-			schedule(skb, c, slot, at);
+				__sync_fetch_and_add(&f->queued, n);
+			schedule(skb, c, index, at);
 		}
 	}
 	__sync_fetch_and_add(&f->packets, n);
@@ -285,17 +284,17 @@ struct headers {
 	__be16 source, dest, udp_length, udp_check;
 } __attribute__((packed));
 
-// reflect turns a request into its answer and sends it back where it came from.
+// reflect turns a request into its answer and sends it back.
 static __always_inline int reflect(struct __sk_buff *skb, struct headers *h, struct management *m)
 {
 	struct peer k = {.vpn = bpf_ntohl(m->vpn), .pe = m->ingress};
-	__u32 *slot = bpf_map_lookup_elem(&pe_peers, &k);
+	__u32 *index = bpf_map_lookup_elem(&pe_peers, &k);
 	__u8 mac[ETH_ALEN];
 	struct received *r;
 	__be32 address;
 	__be16 port, ttl;
 
-	r = slot ? bpf_map_lookup_elem(&pe_received, slot) : 0;
+	r = index ? bpf_map_lookup_elem(&pe_received, index) : 0;
 	if (!r) {
 		count(COUNT_UNKNOWN);
 		return TC_ACT_SHOT;
@@ -322,35 +321,35 @@ static __always_inline int reflect(struct __sk_buff *skb, struct headers *h, str
 	return bpf_redirect(skb->ifindex, 0);
 }
 
-static __always_inline void learn(struct management *m)
+static __always_inline void take_feedback(struct management *m)
 {
-	__u32 slot = bpf_ntohl(m->slot);
-	struct echo *e = bpf_map_lookup_elem(&pe_echoes, &slot);
+	__u32 index = bpf_ntohl(m->flow_index);
+	struct feedback *fb = bpf_map_lookup_elem(&pe_feedback, &index);
 	__u64 sequence = bpf_be64_to_cpu(m->sequence), now = bpf_ktime_get_ns(), departure = bpf_be64_to_cpu(m->departure);
 
-	if (!e) {
+	if (!fb) {
 		count(COUNT_UNKNOWN);
 		return;
 	}
-	if (sequence <= (m->probe ? e->probe : e->begin) || departure > now + 1000000000) {
+	if (sequence <= (m->probe ? fb->probe : fb->begin) || departure > now + 1000000000) {
 		count(COUNT_STALE);
 		return;
 	}
 	if (m->probe) {
-		e->probe = sequence;
-		e->rtt = now - departure;
+		fb->probe = sequence;
+		fb->rtt = now - departure;
 		count(COUNT_ANSWERED);
 		return;
 	}
-	*(volatile __u64 *)&e->begin = sequence;
-	e->sent = bpf_be64_to_cpu(m->sent);
-	e->received = bpf_be64_to_cpu(m->received);
-	e->received_octets = bpf_be64_to_cpu(m->received_octets);
-	// Behind HTB the departure is an estimate; there probes have the say.
-	if (!e->probe)
-		e->rtt = departure < now ? now - departure : 0;
-	e->at = now;
-	*(volatile __u64 *)&e->end = sequence;
+	*(volatile __u64 *)&fb->begin = sequence;
+	fb->sent = bpf_be64_to_cpu(m->sent);
+	fb->received = bpf_be64_to_cpu(m->received);
+	fb->received_octets = bpf_be64_to_cpu(m->received_octets);
+	// Behind HTB the departure time is an estimate; there probes measure the round-trip time.
+	if (!fb->probe)
+		fb->rtt = departure < now ? now - departure : 0;
+	fb->at = now;
+	*(volatile __u64 *)&fb->end = sequence;
 	count(COUNT_ANSWERED);
 }
 
@@ -368,7 +367,7 @@ int pe_core_in(struct __sk_buff *skb)
 	if (!c || h.daddr != c->local || h.dest != c->port || h.version_ihl != 0x45)
 		return TC_ACT_UNSPEC;
 	if (bpf_skb_load_bytes(skb, sizeof(h), &m, sizeof(m)) || m.magic != bpf_htons(MAGIC))
-		return TC_ACT_UNSPEC; // other agents' notes come to the same port
+		return TC_ACT_UNSPEC; // peer updates of other agents use the same port
 	if (m.version != VERSION || (m.type != REQUEST && m.type != ANSWER)) {
 		count(COUNT_MALFORMED);
 		return TC_ACT_SHOT;
@@ -380,7 +379,7 @@ int pe_core_in(struct __sk_buff *skb)
 	}
 	if (m.type == REQUEST)
 		return reflect(skb, &h, &m);
-	learn(&m);
+	take_feedback(&m);
 	return TC_ACT_STOLEN;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the programs of pe.c share with each other, with the agent, and with other PEs. */
+/* Data that the programs of pe.c share with each other, with the agent and with other PEs. */
 #define MAX_LABELS 8
 #define MAX_LENGTHS 16
 #define END_OF_LENGTHS 255
 #define MAX_KEYS 8
-// HTB minor of a flow's class is this plus its slot.
+// HTB minor of a flow's class: this plus the flow's index.
 #define CLASS_MINOR 0x10
 // Fixed point of rate.cost.
 #define COST_SHIFT 16
@@ -15,20 +15,20 @@
 #define ANSWER 2
 
 enum mode {
-	MODE_EDT = 0,	 // departure times over fq
-	MODE_HTB = 1,	 // a class per flow
-	MODE_POLICE = 2, // no queue at all: the clock only drops
+	MODE_EDT = 0,	 // earliest departure times (EDT), kept by fq
+	MODE_HTB = 1,	 // an HTB class per flow
+	MODE_POLICE = 2, // no queue: packets beyond the queue limit are dropped
 };
 
-// Bits of the mark that are ours, from bit 0: slot plus one; all ones is a management packet of the agent's.
+// Bits of the packet mark that the agent uses, from bit 0: flow index plus one; all ones is a management packet.
 volatile const __u32 mark_mask = 0xffff;
 
 struct control {
-	__u64 alive_until; // ktime; later than this nothing is shaped: the agent is gone
+	__u64 alive_until; // ktime; from then on nothing is shaped (fail open), because the agent is gone
 	__be32 local;	   // this PE
 	__be16 port;	   // UDP port of management packets
 	__u8 mode;
-	__u8 key;	// signs requests
+	__u8 key;	// number of the key that signs requests
 	__u32 handle;	// HTB major << 16
 	__u32 overhead; // bytes per packet that the core adds
 };
@@ -61,26 +61,26 @@ struct peer {
 	__be32 pe;
 };
 
-// What core_out knows of a flow. Only programs write it.
+// Pacing state and counters of a flow, written by core_out.
 struct flow {
-	__u64 next; // when the next packet may leave
+	__u64 next_edt; // earliest departure time of the next packet
 	__u64 packets;
 	__u64 octets;
-	__u64 waited; // packets that found others before them
+	__u64 queued; // packets that found others before them
 	__u64 drops;
 	__u64 drop_octets;
 	__u64 requests;
 	__u64 pad;
 };
 
-// What the agent says of a flow. Only the agent writes it.
+// Rate of a flow, written by the agent.
 struct rate {
-	__u64 cost;  // ns per byte << COST_SHIFT; 0 = not controlled
-	__u64 limit; // ns of queue
+	__u64 cost;  // ns per byte << COST_SHIFT; 0: not controlled
+	__u64 limit; // queue limit, ns
 };
 
-// The latest answer. begin and end differ while it is written.
-struct echo {
+// Feedback: the latest answer. begin and end differ while it is written.
+struct feedback {
 	__u64 begin; // sequence
 	__u64 sent;
 	__u64 received;
@@ -102,9 +102,9 @@ struct management {
 	__u8 version;
 	__u8 type;
 	__u8 key;
-	__u8 probe; // 1: asks for the round-trip time only and does not queue
+	__u8 probe; // 1: measures only the round-trip time and does not queue
 	__u8 pad[2];
-	__be32 slot; // of the sender
+	__be32 flow_index; // of the sender
 	__be32 vpn;
 	__be32 ingress;
 	__be32 egress;
@@ -113,7 +113,7 @@ struct management {
 	__be64 sent;
 	__be64 received;
 	__be64 received_octets;
-	__u64 tag; // SipHash-2-4 of all before
+	__u64 tag; // SipHash-2-4 of all fields before
 };
 
 enum count {
@@ -123,10 +123,10 @@ enum count {
 	COUNT_MALFORMED,
 	COUNT_FORGED,
 	COUNT_UNKNOWN, // no such VPN flow here
-	COUNT_STALE,   // an answer older than the last
+	COUNT_STALE,   // an answer older than the latest
 	COUNT_NOT_IP,
 	COUNT_NO_PREFIX,
-	COUNT_OPEN, // passed because the agent is gone
+	COUNT_FAIL_OPEN, // passed unshaped because the agent is gone
 	COUNT_MAX,
 };
 
@@ -151,11 +151,11 @@ ARRAY(pe_control, struct control, 1, BPF_F_MMAPABLE);
 ARRAY(pe_keys, struct key, MAX_KEYS, 0);
 ARRAY(pe_flows, struct flow, 1024, BPF_F_MMAPABLE);
 ARRAY(pe_rates, struct rate, 1024, BPF_F_MMAPABLE);
-ARRAY(pe_echoes, struct echo, 1024, BPF_F_MMAPABLE);
+ARRAY(pe_feedback, struct feedback, 1024, BPF_F_MMAPABLE);
 ARRAY(pe_received, struct received, 1024, BPF_F_MMAPABLE);
 HASH(pe_ports, __u32, struct port, 4096);
 HASH(pe_prefixes, struct prefix, __u32, 4096);
-// IPv6 prefixes take memory as they come: most PEs have few.
+// Not preallocated: most PEs have few IPv6 prefixes.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);

@@ -24,7 +24,7 @@ type PeControl struct {
 	Overhead   uint32
 }
 
-type PeEcho struct {
+type PeFeedback struct {
 	_              structs.HostLayout
 	Begin          uint64
 	Sent           uint64
@@ -38,10 +38,10 @@ type PeEcho struct {
 
 type PeFlow struct {
 	_          structs.HostLayout
-	Next       uint64
+	NextEdt    uint64
 	Packets    uint64
 	Octets     uint64
-	Waited     uint64
+	Queued     uint64
 	Drops      uint64
 	DropOctets uint64
 	Requests   uint64
@@ -62,7 +62,7 @@ type PeManagement struct {
 	Key            uint8
 	Probe          uint8
 	Pad            [2]uint8
-	Slot           uint32
+	FlowIndex      uint32
 	Vpn            uint32
 	Ingress        uint32
 	Egress         uint32
@@ -119,7 +119,7 @@ type PeReceived struct {
 const (
 	PeMapPeControl        = "pe_control"
 	PeMapPeCounts         = "pe_counts"
-	PeMapPeEchoes         = "pe_echoes"
+	PeMapPeFeedback       = "pe_feedback"
 	PeMapPeFlows          = "pe_flows"
 	PeMapPeKeys           = "pe_keys"
 	PeMapPePeers          = "pe_peers"
@@ -190,7 +190,7 @@ type PeProgramSpecs struct {
 type PeMapSpecs struct {
 	PeControl   *ebpf.MapSpec `ebpf:"pe_control"`
 	PeCounts    *ebpf.MapSpec `ebpf:"pe_counts"`
-	PeEchoes    *ebpf.MapSpec `ebpf:"pe_echoes"`
+	PeFeedback  *ebpf.MapSpec `ebpf:"pe_feedback"`
 	PeFlows     *ebpf.MapSpec `ebpf:"pe_flows"`
 	PeKeys      *ebpf.MapSpec `ebpf:"pe_keys"`
 	PePeers     *ebpf.MapSpec `ebpf:"pe_peers"`
@@ -231,7 +231,7 @@ func (o *PeObjects) Close() error {
 type PeMaps struct {
 	PeControl   *ebpf.Map `ebpf:"pe_control"`
 	PeCounts    *ebpf.Map `ebpf:"pe_counts"`
-	PeEchoes    *ebpf.Map `ebpf:"pe_echoes"`
+	PeFeedback  *ebpf.Map `ebpf:"pe_feedback"`
 	PeFlows     *ebpf.Map `ebpf:"pe_flows"`
 	PeKeys      *ebpf.Map `ebpf:"pe_keys"`
 	PePeers     *ebpf.Map `ebpf:"pe_peers"`
@@ -246,7 +246,7 @@ func (m *PeMaps) Close() error {
 	return _PeClose(
 		m.PeControl,
 		m.PeCounts,
-		m.PeEchoes,
+		m.PeFeedback,
 		m.PeFlows,
 		m.PeKeys,
 		m.PePeers,

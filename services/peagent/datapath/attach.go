@@ -13,7 +13,7 @@ import (
 
 const (
 	filterName = "millrace-pe"
-	// The router agent's classifier has priority 1 and looks first at what core ports receive.
+	// The router agent's classifier has priority 1 and sees received packets of core ports first.
 	filterPriority = 2
 )
 
@@ -23,7 +23,7 @@ type Ports struct {
 	index map[string]int
 }
 
-// OpenPorts lists them once: a PE may have thousands.
+// OpenPorts lists the interfaces once: a PE may have thousands.
 func OpenPorts() (*Ports, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -40,10 +40,10 @@ func OpenPorts() (*Ports, error) {
 	return p, nil
 }
 
-// Close lets go of the kernel.
+// Close closes the rtnetlink socket.
 func (p *Ports) Close() { p.close() }
 
-// Index is a port's number.
+// Index returns the interface index of a port.
 func (p *Ports) Index(name string) (int, error) {
 	i, ok := p.index[name]
 	if !ok {
@@ -60,24 +60,23 @@ func (p *Ports) indices(names []string) (out []int, err error) {
 	return out, err
 }
 
-// Attach puts the programs on ports towards the core and towards customers; those
-// of the core, which count arrivals of management packets, first. A program that
-// is there already is replaced without a packet passing between the two.
+// Attach attaches the programs to ports towards the core and towards customers. Core ports come first, because their
+// programs handle management packets. An attached program of an earlier agent is replaced without losing a packet.
 func (d *Datapath) Attach(p *Ports, core, customers []string) error {
 	names := append(append([]string(nil), core...), customers...)
 	indices, err := p.indices(names)
 	if err != nil {
 		return err
 	}
-	// All hooks before all programs: a hook and its first program at once make the
-	// kernel wait for all readers of the one before it touches the other.
+	// All clsact qdiscs before all programs: one port after the other would make the kernel wait for an RCU grace period
+	// between its qdisc and its first program.
 	for _, i := range indices {
-		// One that is there is "changed" to what it is; of a qdisc of another kind, ingress, the kernel says so.
+		// On an existing clsact this is a change without effect; for another kind (ingress) the kernel returns an error.
 		p.add(unix.RTM_NEWQDISC, unix.NLM_F_CREATE, clsact(i)...)
 	}
 	for i, err := range p.flush() {
 		if err != nil {
-			return fmt.Errorf("port %s: add clsact (an ingress qdisc of someone else's must go first): %w", names[i], err)
+			return fmt.Errorf("port %s: add clsact (remove the existing ingress qdisc first: tc qdisc del dev PORT ingress): %w", names[i], err)
 		}
 	}
 	for k, i := range indices {
@@ -96,7 +95,7 @@ func (d *Datapath) Attach(p *Ports, core, customers []string) error {
 	return nil
 }
 
-// program puts a program on a hook, in place of an older one.
+// program attaches a program to a hook and replaces an older one.
 func (p *Ports) program(index int, parent uint32, program *ebpf.Program) {
 	options := nl.NewRtAttr(nl.TCA_OPTIONS, nil)
 	options.AddRtAttr(nl.TCA_BPF_FD, nl.Uint32Attr(uint32(program.FD())))
@@ -105,8 +104,7 @@ func (p *Ports) program(index int, parent uint32, program *ebpf.Program) {
 	p.add(unix.RTM_NEWTFILTER, unix.NLM_F_CREATE, append(filter(index, parent), options)...)
 }
 
-// Detach takes the programs off ports, and clsact with them where nobody else
-// uses it. A port that is not there any more has nothing of ours.
+// Detach removes the programs from ports, and clsact where it has no other filters. Ports that no longer exist are skipped.
 func (p *Ports) Detach(names []string) error {
 	var there []int
 	var errs []error
@@ -141,7 +139,7 @@ func (p *Ports) Detach(names []string) error {
 	return errors.Join(errs...)
 }
 
-// hooks tells on which of a port's hooks our programs are, and whether there is anything of others'.
+// hooks lists the hooks of a port that have a program of ours, and tells whether any has other filters.
 func hooks(index int) (ours []uint32, others bool, err error) {
 	l := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}}
 	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {

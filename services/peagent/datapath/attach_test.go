@@ -98,7 +98,7 @@ func TestAttachingCostsTheSamePerPort(t *testing.T) {
 			t.Errorf("%s: %d for 40 ports, %d for 400; want at most three per port", c.name, c.few, c.many)
 		}
 	}
-	if most := (many.first+many.again)/atOnce + 4; many.calls > most {
+	if most := (many.first+many.again)/batchSize + 4; many.calls > most {
 		t.Errorf("%d system calls attach to 400 ports twice; want at most %d", many.calls, most)
 	}
 }

@@ -16,9 +16,9 @@ func BenchmarkPrograms(b *testing.B) {
 	for _, flows := range []int{1_300, 100_000} {
 		d := open(b, pe1, EDT, flows)
 		last := uint32(flows - 1)
-		for slot := range uint32(flows) {
-			a := netip.AddrFrom4([4]byte{10, byte(slot >> 16), byte(slot >> 8), byte(slot)})
-			if err := d.SetPrefix(9, netip.PrefixFrom(a, 32), slot); err != nil {
+		for flow := range uint32(flows) {
+			a := netip.AddrFrom4([4]byte{10, byte(flow >> 16), byte(flow >> 8), byte(flow)})
+			if err := d.SetPrefix(9, netip.PrefixFrom(a, 32), flow); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -26,7 +26,7 @@ func TestDeparturesKeepTheRate(t *testing.T) {
 		}
 	}
 	f := d.Flows[3]
-	if f.Packets != uint64(len(departures)) || f.Drops != uint64(drops) || f.Octets != 1000*f.Packets || f.Waited != f.Packets-1 {
+	if f.Packets != uint64(len(departures)) || f.Drops != uint64(drops) || f.Octets != 1000*f.Packets || f.Queued != f.Packets-1 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -44,7 +44,7 @@ func TestAClassThatChangesItsRateMovesDepartures(t *testing.T) {
 		{"no limit before", now + 800, 0, 100, now + 800},
 		{"no limit from now on", now + 800, 400, 0, now + 800},
 	} {
-		if got := Retimed(c.at, now, c.from, c.to); got != c.want {
+		if got := RescaledEDT(c.at, now, c.from, c.to); got != c.want {
 			t.Errorf("%s: leaves at %d, want %d", c.name, got, c.want)
 		}
 	}

@@ -16,10 +16,10 @@ func frame6(src, dst netip.Addr, payload []byte) []byte {
 func TestIPv6PacketsFindTheirFlow(t *testing.T) {
 	d := open(t, pe1, EDT, 64)
 	lengths := Lengths{IPv4: []int{16}}
-	for p, slot := range map[string]uint32{"10.2.0.0/16": 4, "2001:db8::/32": 5, "2001:db8:2::/48": 6, "2001:db8:2:3::/64": 7, "2001:db8:2:3::4/128": 8} {
+	for p, flow := range map[string]uint32{"10.2.0.0/16": 4, "2001:db8::/32": 5, "2001:db8:2::/48": 6, "2001:db8:2:3::/64": 7, "2001:db8:2:3::4/128": 8} {
 		prefix := netip.MustParsePrefix(p)
 		lengths.Add(prefix)
-		if err := d.SetPrefix(9, prefix, slot); err != nil {
+		if err := d.SetPrefix(9, prefix, flow); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,8 +47,8 @@ func TestIPv6PacketsFindTheirFlow(t *testing.T) {
 		})
 	}
 	run(t, d.CustomerOut, frame6(addr("2001:db8:2:3::4"), from, make([]byte, 100)), skb{})
-	if got := d.Arrived[8]; got.Packets != 1 || got.Octets != 154 {
-		t.Errorf("received %+v of slot 8, want a packet of 154", got)
+	if got := d.Received[8]; got.Packets != 1 || got.Octets != 154 {
+		t.Errorf("received %+v of flow 8, want a packet of 154", got)
 	}
 	if err := d.RemovePrefix(9, netip.MustParsePrefix("2001:db8:2:3::4/128")); err != nil {
 		t.Fatal(err)
@@ -69,14 +69,14 @@ func TestIPv6LongestPrefixAgainstTheSlowWay(t *testing.T) {
 	}
 	known := map[netip.Prefix]uint32{}
 	var lengths Lengths
-	for slot := range uint32(200) {
+	for flow := range uint32(200) {
 		p := netip.PrefixFrom(some(), []int{0, 1, 32, 63, 64, 65, 96, 100, 127, 128}[random.IntN(10)]).Masked()
 		if _, ok := known[p]; ok {
 			continue
 		}
-		known[p] = slot
+		known[p] = flow
 		lengths.Add(p)
-		if err := d.SetPrefix(1, p, slot); err != nil {
+		if err := d.SetPrefix(1, p, flow); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,9 +87,9 @@ func TestIPv6LongestPrefixAgainstTheSlowWay(t *testing.T) {
 		a := some()
 		var want uint32
 		longest := -1
-		for p, slot := range known {
+		for p, flow := range known {
 			if p.Contains(a) && p.Bits() > longest {
-				longest, want = p.Bits(), slot+1
+				longest, want = p.Bits(), flow+1
 			}
 		}
 		if _, out, _ := run(t, d.CustomerIn, frame6(a, a, nil), skb{}); out.Mark != want {

@@ -15,9 +15,9 @@ import (
 const managementMark = 0x00ffffff
 
 // request is a management packet as the agent sends it: not stamped, not signed.
-func request(slot uint32, sequence uint64) []byte {
+func request(flow uint32, sequence uint64) []byte {
 	b := make([]byte, management.Size)
-	management.Packet{Kind: management.Request, Key: 1, Slot: slot, VPN: 9, Ingress: pe1, Egress: pe2, Sequence: sequence}.Put(b)
+	management.Packet{Kind: management.Request, Key: 1, FlowIndex: flow, VPN: 9, Ingress: pe1, Egress: pe2, Sequence: sequence}.Put(b)
 	return b
 }
 
@@ -32,8 +32,8 @@ func TestManagementRoundTrip(t *testing.T) {
 	for range 7 {
 		run(t, ingress.CoreOut, data, skb{Mark: 4})
 	}
-	last := ingress.Flows[3].Next
-	egress.Arrived[11] = bpf.PeReceived{Packets: 5, Octets: 5000}
+	last := ingress.Flows[3].NextEdt
+	egress.Received[11] = bpf.PeReceived{Packets: 5, Octets: 5000}
 
 	for _, labels := range [][]uint32{nil, {16002}} {
 		_, out, sent := run(t, ingress.CoreOut, frame(pe1, pe2, request(3, 42), labels...), skb{Mark: managementMark})
@@ -46,7 +46,7 @@ func TestManagementRoundTrip(t *testing.T) {
 		}
 	}
 	_, _, sent := run(t, ingress.CoreOut, frame(pe1, pe2, request(3, 43)), skb{Mark: managementMark})
-	ingress.Flows[3].Next = 0
+	ingress.Flows[3].NextEdt = 0
 	// Its departure lies in the future of this test; move it to now and sign again, as time would have.
 	payload := sent[len(sent)-management.Size:]
 	binary.BigEndian.PutUint64(payload[32:], Now())
@@ -68,7 +68,7 @@ func TestManagementRoundTrip(t *testing.T) {
 	if v, _, _ = run(t, ingress.CoreIn, back, skb{}); v != stolen {
 		t.Fatalf("verdict %d of an answer", v)
 	}
-	e, ok := ingress.Echo(3)
+	e, ok := ingress.Feedback(3)
 	if !ok || e.Sent != 7 || e.Received != 5 || e.ReceivedOctets != 5000 || e.Begin != 43 || e.Rtt == 0 || e.Rtt > 1e9 {
 		t.Errorf("learnt %+v", e)
 	}
@@ -128,7 +128,7 @@ func TestForgedAndBrokenPacketsAreCounted(t *testing.T) {
 			}
 			if c.count >= 0 {
 				if after, _ := d.Count(c.count); after != before+1 {
-					t.Errorf("counter %s grew by %d, want 1", Reasons[c.count], after-before)
+					t.Errorf("counter %s grew by %d, want 1", CounterNames[c.count], after-before)
 				}
 			}
 		})

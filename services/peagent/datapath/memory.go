@@ -13,15 +13,14 @@ import (
 	"github.com/millrace/millrace/services/peagent/bpf"
 )
 
-// memory is the arrays shared with the programs. Every field is an aligned word
-// that one side writes whole, so the other never sees half of it.
+// memory has the arrays shared with the programs. Every field is an aligned word that one side writes atomically.
 type memory struct {
-	mapped  [][]byte
-	control *bpf.PeControl
-	Flows   []bpf.PeFlow
-	Rates   []bpf.PeRate
-	echoes  []bpf.PeEcho
-	Arrived []bpf.PeReceived
+	mapped   [][]byte
+	control  *bpf.PeControl
+	Flows    []bpf.PeFlow
+	Rates    []bpf.PeRate
+	feedback []bpf.PeFeedback
+	Received []bpf.PeReceived
 }
 
 func (d *Datapath) mapMemory(flows int) (err error) {
@@ -29,8 +28,8 @@ func (d *Datapath) mapMemory(flows int) (err error) {
 	var e1, e2, e3, e4 error
 	d.Flows, e1 = shared[bpf.PeFlow](&d.memory, d.FlowMap, flows)
 	d.Rates, e2 = shared[bpf.PeRate](&d.memory, d.RateMap, flows)
-	d.echoes, e3 = shared[bpf.PeEcho](&d.memory, d.EchoMap, flows)
-	d.Arrived, e4 = shared[bpf.PeReceived](&d.memory, d.ReceivedMap, flows)
+	d.feedback, e3 = shared[bpf.PeFeedback](&d.memory, d.FeedbackMap, flows)
+	d.Received, e4 = shared[bpf.PeReceived](&d.memory, d.ReceivedMap, flows)
 	if err := errors.Join(e0, e1, e2, e3, e4); err != nil {
 		return err
 	}
@@ -59,22 +58,23 @@ func (m *memory) unmap() (err error) {
 	return err
 }
 
-// Echo is the latest answer of a flow; ok is false where there is none or it is being written.
-func (m *memory) Echo(slot uint32) (e bpf.PeEcho, ok bool) {
-	p := &m.echoes[slot]
+// Feedback returns the latest answer of a flow; ok is false where there is none or it is being written.
+func (m *memory) Feedback(flow uint32) (fb bpf.PeFeedback, ok bool) {
+	p := &m.feedback[flow]
 	for range 4 {
-		e.End = atomic.LoadUint64(&p.End)
-		e.Sent, e.Received, e.ReceivedOctets = atomic.LoadUint64(&p.Sent), atomic.LoadUint64(&p.Received), atomic.LoadUint64(&p.ReceivedOctets)
-		e.Rtt, e.At, e.Probe = atomic.LoadUint64(&p.Rtt), atomic.LoadUint64(&p.At), atomic.LoadUint64(&p.Probe)
-		e.Begin = atomic.LoadUint64(&p.Begin)
-		if e.Begin == e.End {
-			return e, e.End != 0
+		fb.End = atomic.LoadUint64(&p.End)
+		fb.Sent, fb.Received = atomic.LoadUint64(&p.Sent), atomic.LoadUint64(&p.Received)
+		fb.ReceivedOctets = atomic.LoadUint64(&p.ReceivedOctets)
+		fb.Rtt, fb.At, fb.Probe = atomic.LoadUint64(&p.Rtt), atomic.LoadUint64(&p.At), atomic.LoadUint64(&p.Probe)
+		fb.Begin = atomic.LoadUint64(&p.Begin)
+		if fb.Begin == fb.End {
+			return fb, fb.End != 0
 		}
 	}
-	return e, false
+	return fb, false
 }
 
-// Cost turns a rate into nanoseconds per byte as pe.c counts them; 0 stays "not controlled".
+// Cost converts a rate to nanoseconds per byte in the fixed point of pe.c; 0 means not controlled.
 func Cost(bytesPerSecond float64) uint64 {
 	if bytesPerSecond <= 0 {
 		return 0
@@ -82,60 +82,60 @@ func Cost(bytesPerSecond float64) uint64 {
 	return max(uint64(1e9*(1<<16)/bytesPerSecond), 1)
 }
 
-// SetRate sets a flow's rate and the bound of its queue in nanoseconds; 0 bytes per second is not controlled.
-func (m *memory) SetRate(slot uint32, bytesPerSecond float64, limit uint64) {
-	r := &m.Rates[slot]
+// SetRate sets a flow's rate and its queue limit in nanoseconds; 0 bytes per second means not controlled.
+func (m *memory) SetRate(flow uint32, bytesPerSecond float64, limit uint64) {
+	r := &m.Rates[flow]
 	atomic.StoreUint64(&r.Limit, limit)
 	atomic.StoreUint64(&r.Cost, Cost(bytesPerSecond))
 }
 
-// Retime makes a flow's clock follow a change of rate from one cost to another:
-// what waits in an HTB class leaves at the new rate. (What waits in fq has its
-// departure time already.)
-func (m *memory) Retime(slot uint32, from, to uint64) {
-	p := &m.Flows[slot].Next
+// RescaleEDT adapts a flow's earliest departure time to a change of rate from one cost to another: packets in an HTB class
+// leave at the new rate. (Packets in fq keep their departure times.)
+func (m *memory) RescaleEDT(flow uint32, from, to uint64) {
+	p := &m.Flows[flow].NextEdt
 	for {
 		next := atomic.LoadUint64(p)
-		if then := Retimed(next, Now(), from, to); then == next || atomic.CompareAndSwapUint64(p, next, then) {
+		if then := RescaledEDT(next, Now(), from, to); then == next || atomic.CompareAndSwapUint64(p, next, then) {
 			return
 		}
 	}
 }
 
-// Retimed is when a packet leaves an HTB class whose rate changes from one cost to another; it would have left at a time.
-func Retimed(at, now, from, to uint64) uint64 {
+// RescaledEDT is the departure time of a packet in an HTB class after a change of rate from one cost to another; at is the
+// time before the change.
+func RescaledEDT(at, now, from, to uint64) uint64 {
 	if from == 0 || to == 0 || at <= now {
 		return at
 	}
 	return now + uint64(float64(at-now)*float64(to)/float64(from))
 }
 
-// KeepAlive says until when (CLOCK_MONOTONIC, ns) the agent vouches for the rates.
+// KeepAlive sets the time (CLOCK_MONOTONIC, ns) until which the rates are valid.
 func (m *memory) KeepAlive(until uint64) { atomic.StoreUint64(&m.control.AliveUntil, until) }
 
-// Configure writes what holds for all flows.
+// Configure writes the settings for all flows.
 func (m *memory) Configure(c bpf.PeControl) {
 	c.AliveUntil = atomic.LoadUint64(&m.control.AliveUntil)
 	*m.control = c
 }
 
-// Now is the clock of the programs.
+// Now reads the clock of the programs.
 func Now() uint64 {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // cannot fail on Linux
 	return uint64(t.Sec)*1e9 + uint64(t.Nsec)
 }
 
-// Memory is what the maps take of the kernel, in bytes, as it accounts for them.
+// Memory is the kernel memory of the maps in bytes, as the kernel accounts for it.
 func (d *Datapath) Memory() (sum uint64, err error) {
-	for _, m := range []*ebpf.Map{d.ControlMap, d.Keys, d.FlowMap, d.RateMap, d.EchoMap, d.ReceivedMap, d.Ports, d.Prefixes, d.Prefixes6, d.Peers, d.Counts} {
+	for _, m := range d.maps() {
 		info, err := m.Info()
 		if err != nil {
-			return 0, fmt.Errorf("ask for the size of a map: %w", err)
+			return 0, fmt.Errorf("read the size of a map: %w", err)
 		}
 		bytes, ok := info.Memlock()
 		if !ok {
-			return 0, fmt.Errorf("this kernel does not say how large %s is", m)
+			return 0, fmt.Errorf("this kernel does not report the size of %s", m)
 		}
 		sum += bytes
 	}

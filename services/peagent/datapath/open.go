@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/services/peagent/bpf"
 )
 
-// Mode is how departure times are kept.
+// Mode is how departure times are enforced.
 type Mode uint8
 
 // The modes, as in pe.c.
 const (
-	EDT    Mode = 0 // fq sends a packet at its departure time
+	EDT    Mode = 0 // fq sends each packet at its earliest departure time
 	HTB    Mode = 1 // an HTB class per VPN flow
-	Police Mode = 2 // nothing waits: what comes earlier than the queue allows is dropped
+	Police Mode = 2 // no queue: packets beyond the queue limit are dropped
 )
 
 func (m Mode) String() string { return [...]string{"edt", "htb", "police"}[min(m, 2)] }
@@ -27,9 +27,11 @@ func (m Mode) String() string { return [...]string{"edt", "htb", "police"}[min(m
 type Options struct {
 	// Folder below a bpf file system where the maps are pinned; empty pins nothing.
 	Folder string
-	// Flows is the number of slots, Prefixes of IPv4 prefixes of all VPNs together; a fourth as many of IPv6 fit beside them.
-	Flows, Prefixes int
-	// MarkMask are the bits of the packet mark that carry a slot: ones from bit 0 on.
+	// Flows is the maximum number of VPN flows.
+	Flows int
+	// Prefixes is the maximum number of IPv4 prefixes of all VPNs; a fourth as many IPv6 prefixes are possible in addition.
+	Prefixes int
+	// MarkMask has the bits of the packet mark that carry a flow index: ones from bit 0 on.
 	MarkMask uint32
 }
 
@@ -44,7 +46,7 @@ type objects struct {
 	Keys        *ebpf.Map `ebpf:"pe_keys"`
 	FlowMap     *ebpf.Map `ebpf:"pe_flows"`
 	RateMap     *ebpf.Map `ebpf:"pe_rates"`
-	EchoMap     *ebpf.Map `ebpf:"pe_echoes"`
+	FeedbackMap *ebpf.Map `ebpf:"pe_feedback"`
 	ReceivedMap *ebpf.Map `ebpf:"pe_received"`
 	Ports       *ebpf.Map `ebpf:"pe_ports"`
 	Prefixes    *ebpf.Map `ebpf:"pe_prefixes"`
@@ -53,11 +55,11 @@ type objects struct {
 	Counts      *ebpf.Map `ebpf:"pe_counts"`
 }
 
-// Datapath is the loaded programs and their maps.
+// Datapath holds the loaded programs and their maps.
 type Datapath struct {
 	objects
 	memory
-	// Adopted tells that the maps were there already.
+	// Adopted: the pinned maps of an earlier agent were taken over.
 	Adopted bool
 }
 
@@ -73,7 +75,7 @@ func Open(o Options) (*Datapath, error) {
 	if err := spec.Variables[bpf.PeVarMarkMask].Set(o.MarkMask); err != nil {
 		return nil, fmt.Errorf("set mark mask: %w", err)
 	}
-	for _, name := range []string{bpf.PeMapPeFlows, bpf.PeMapPeRates, bpf.PeMapPeEchoes, bpf.PeMapPeReceived, bpf.PeMapPePeers} {
+	for _, name := range []string{bpf.PeMapPeFlows, bpf.PeMapPeRates, bpf.PeMapPeFeedback, bpf.PeMapPeReceived, bpf.PeMapPePeers} {
 		spec.Maps[name].MaxEntries = uint32(o.Flows)
 	}
 	spec.Maps[bpf.PeMapPePrefixes].MaxEntries = uint32(max(o.Prefixes, 1))
@@ -95,7 +97,8 @@ func Open(o Options) (*Datapath, error) {
 	}
 	if err := spec.LoadAndAssign(&d.objects, options); err != nil {
 		if errors.Is(err, ebpf.ErrMapIncompatible) {
-			return nil, fmt.Errorf("the maps pinned in %s are of another size or version; take the datapath off (millrace pe --remove) and start again: %w", o.Folder, err)
+			return nil, fmt.Errorf("the maps pinned in %s have another size or version; remove the datapath (millrace pe --remove) and start again: %w",
+				o.Folder, err)
 		}
 		return nil, fmt.Errorf("load programs (Linux 5.12 or newer, CAP_BPF and CAP_NET_ADMIN): %w", err)
 	}
@@ -105,14 +108,26 @@ func Open(o Options) (*Datapath, error) {
 	return d, nil
 }
 
-// Close lets go of programs and maps; what is attached and pinned stays.
+// Close closes programs and maps; those that are attached or pinned stay in the kernel.
 func (d *Datapath) Close() error {
 	err := d.unmap()
-	for _, c := range []interface{ Close() error }{d.CustomerIn, d.CustomerOut, d.CoreIn, d.CoreOut, d.ControlMap, d.Keys, d.FlowMap,
-		d.RateMap, d.EchoMap, d.ReceivedMap, d.Ports, d.Prefixes, d.Prefixes6, d.Peers, d.Counts} {
-		err = errors.Join(err, c.Close())
+	for _, p := range d.programs() {
+		err = errors.Join(err, p.Close())
+	}
+	for _, m := range d.maps() {
+		err = errors.Join(err, m.Close())
 	}
 	return err
+}
+
+func (o *objects) programs() []*ebpf.Program {
+	return []*ebpf.Program{o.CustomerIn, o.CustomerOut, o.CoreIn, o.CoreOut}
+}
+
+func (o *objects) maps() []*ebpf.Map {
+	return []*ebpf.Map{
+		o.ControlMap, o.Keys, o.FlowMap, o.RateMap, o.FeedbackMap, o.ReceivedMap, o.Ports, o.Prefixes, o.Prefixes6, o.Peers, o.Counts,
+	}
 }
 
 // Unpin removes the pinned maps; the kernel frees them with the last program.

@@ -106,8 +106,8 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func TestCustomerPacketsFindTheirFlow(t *testing.T) {
 	d := open(t, pe1, EDT, 64)
-	for p, slot := range map[string]uint32{"10.2.0.0/16": 5, "10.2.3.0/24": 6, "10.2.3.4/32": 7} {
-		if err := d.SetPrefix(9, netip.MustParsePrefix(p), slot); err != nil {
+	for p, flow := range map[string]uint32{"10.2.0.0/16": 5, "10.2.3.0/24": 6, "10.2.3.4/32": 7} {
+		if err := d.SetPrefix(9, netip.MustParsePrefix(p), flow); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,8 +136,8 @@ func TestCustomerPacketsFindTheirFlow(t *testing.T) {
 	for range 3 {
 		run(t, d.CustomerOut, frame(addr("10.2.3.4"), addr("10.1.0.1"), make([]byte, 100)), skb{})
 	}
-	if got := d.Arrived[7]; got.Packets != 3 || got.Octets != 3*142 {
-		t.Errorf("received %+v of slot 7, want 3 packets of 142", got)
+	if got := d.Received[7]; got.Packets != 3 || got.Octets != 3*142 {
+		t.Errorf("received %+v of flow 7, want 3 packets of 142", got)
 	}
 }
 
@@ -147,12 +147,12 @@ func TestLongestPrefixAgainstTheSlowWay(t *testing.T) {
 	d := open(t, pe1, EDT, 1024)
 	var prefixes []netip.Prefix
 	var lengths []int
-	for slot := range uint32(300) {
+	for flow := range uint32(300) {
 		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(random.IntN(4)), byte(random.IntN(4)), byte(random.IntN(256))}), []int{0, 7, 8, 14, 16, 22, 24, 30, 32}[random.IntN(9)]).Masked()
 		if d.Prefixes.Lookup(prefixKey(1, p), new(uint32)) == nil {
 			continue
 		}
-		if err := d.SetPrefix(1, p, slot); err != nil {
+		if err := d.SetPrefix(1, p, flow); err != nil {
 			t.Fatal(err)
 		}
 		prefixes, lengths = append(prefixes, p), append(lengths, p.Bits())
@@ -167,11 +167,11 @@ func TestLongestPrefixAgainstTheSlowWay(t *testing.T) {
 		for _, p := range prefixes {
 			if p.Contains(a) && p.Bits() > longest {
 				longest = p.Bits()
-				var slot uint32
-				if err := d.Prefixes.Lookup(prefixKey(1, p), &slot); err != nil {
+				var flow uint32
+				if err := d.Prefixes.Lookup(prefixKey(1, p), &flow); err != nil {
 					t.Fatal(err)
 				}
-				want = slot + 1
+				want = flow + 1
 			}
 		}
 		if _, out, _ := run(t, d.CustomerIn, frame(pe1, a, nil), skb{}); out.Mark != want {

@@ -9,16 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// atOnce is how many messages go to the kernel in one system call: as many as
-// their acknowledgements fit into a socket's default buffer.
-const atOnce = 64
+// batchSize is the number of messages in one system call: their acknowledgements fit into a socket's default buffer.
+const batchSize = 64
 
-// rtnetlink speaks RTM_* with the kernel, many messages at a time. A PE has
-// thousands of ports and classes, and where the processors are busy every system
-// call waits for its turn: one message per call attaches 1,300 ports in minutes.
+// rtnetlink sends RTM_* messages to the kernel in batches. A PE has thousands of ports and classes, and on busy
+// processors each system call waits to be scheduled: with one message per call, 1,300 ports take minutes.
 //
-// The socket belongs to the network namespace of the thread that opened it,
-// whichever thread uses it later.
+// The socket belongs to the network namespace of the thread that opened it, whichever thread uses it later.
 type rtnetlink struct {
 	socket  *nl.NetlinkSocket
 	pending []byte
@@ -39,14 +36,14 @@ func openRtnetlink() (*rtnetlink, error) {
 
 func (r *rtnetlink) close() { r.socket.Close() }
 
-// add puts a message into the batch; flush tells what became of it.
+// add puts a message into the batch; flush returns its result.
 func (r *rtnetlink) add(kind, flags int, data ...nl.NetlinkRequestData) {
 	r.append(message(kind, flags, data...))
 }
 
-// append puts a whole message into the batch and returns its place there, where it may still be changed.
+// append puts a serialised message into the batch and returns its bytes there, which may still be changed.
 func (r *rtnetlink) append(m []byte) []byte {
-	if r.next-r.first == atOnce {
+	if r.next-r.first == batchSize {
 		r.send()
 	}
 	at := len(r.pending)
@@ -67,7 +64,7 @@ func message(kind, flags int, data ...nl.NetlinkRequestData) []byte {
 	return m.Serialize()
 }
 
-// flush sends what is left and returns one error, or nil, per message since the last flush.
+// flush sends the rest of the batch and returns one error, or nil, per message since the last flush.
 func (r *rtnetlink) flush() []error {
 	r.send()
 	errs := r.errs
@@ -94,11 +91,11 @@ func (r *rtnetlink) send() {
 	r.pending, r.first = r.pending[:0], r.next
 }
 
-// receive takes in the acknowledgements of a batch.
+// receive reads the acknowledgements of a batch.
 func (r *rtnetlink) receive(errs []error) {
 	for left := len(errs); left > 0; {
 		messages, _, err := r.socket.Receive()
-		if err != nil { // the rest is not known: say so for each
+		if err != nil { // the results of the rest are not known
 			for i := range errs {
 				if errs[i] == nil {
 					errs[i] = fmt.Errorf("receive from rtnetlink: %w", err)
@@ -118,19 +115,19 @@ func (r *rtnetlink) receive(errs []error) {
 	}
 }
 
-// traffic is the head of a message about a qdisc, class or filter.
+// traffic is the struct tcmsg of a qdisc, class or filter.
 func traffic(index int, handle, parent, info uint32) *nl.TcMsg {
 	return &nl.TcMsg{Family: nl.FAMILY_ALL, Ifindex: int32(index), Handle: handle, Parent: parent, Info: info}
 }
 
 func kind(name string) *nl.RtAttr { return nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated(name)) }
 
-// clsact is the qdisc that has the hooks.
+// clsact is the qdisc with the ingress and egress hooks.
 func clsact(index int) []nl.NetlinkRequestData {
 	return []nl.NetlinkRequestData{traffic(index, netlink.MakeHandle(0xffff, 0), netlink.HANDLE_CLSACT, 0), kind("clsact")}
 }
 
-// filter is the place of a program on a hook.
+// filter identifies the filter of a program on a hook.
 func filter(index int, parent uint32) []nl.NetlinkRequestData {
 	return []nl.NetlinkRequestData{traffic(index, 1, parent, filterPriority<<16|uint32(nl.Swap16(unix.ETH_P_ALL))), kind("bpf")}
 }

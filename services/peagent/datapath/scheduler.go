@@ -21,18 +21,17 @@ const (
 	MaxHTBFlows = 0xffff - classMinor
 )
 
-// Scheduler is what keeps the departure times on a core port.
+// Scheduler is the queueing discipline that enforces departure times on a core port.
 type Scheduler struct {
 	mode  Mode
 	index int
 	rt    *rtnetlink
-	// template is a class's message; see classMessage.
+	// template is the message that sets a class; see classMessage.
 	template []byte
 }
 
-// OpenScheduler puts fq or HTB on a core port: as the port's root qdisc in place
-// of the kernel's default, or below a token bucket that gives the line its rate.
-// A qdisc of ours that is there already stays.
+// OpenScheduler adds fq or HTB to a core port: as root qdisc in place of the kernel's default, or as child of a tbf that
+// sets the port's rate. A qdisc of an earlier agent stays.
 func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error) {
 	l, err := netlink.LinkByName(port)
 	if err != nil {
@@ -48,7 +47,7 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 		}
 		s.template = classMessage(s.index)
 	}
-	parent, ours, err := place(l)
+	parent, ours, err := findParent(l)
 	if err != nil {
 		return nil, fmt.Errorf("port %s: %w", port, err)
 	}
@@ -64,7 +63,7 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 		err = fmt.Errorf("this kernel has no %s: %w", mode.needs(), err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("put %s on %s: %w", mode, port, err)
+		return nil, fmt.Errorf("add the qdisc of mode %s to %s: %w", mode, port, err)
 	}
 	return s, nil
 }
@@ -76,7 +75,7 @@ func (m Mode) major() uint16 {
 	return htbMajor
 }
 
-// needs is the scheduler of a mode, as the kernel's configuration calls it.
+// needs is the scheduler of a mode with its kernel option.
 func (m Mode) needs() string {
 	if m == EDT {
 		return "fq (CONFIG_NET_SCH_FQ)"
@@ -84,11 +83,11 @@ func (m Mode) needs() string {
 	return "HTB (CONFIG_NET_SCH_HTB)"
 }
 
-// Handle is what core_out puts classes below.
+// Handle is the handle of the qdisc whose classes core_out selects.
 func (m Mode) Handle() uint32 { return uint32(m.major()) << 16 }
 
-// place finds where our qdisc belongs, and the major handle of one that is there already.
-func place(l netlink.Link) (parent uint32, ours uint16, err error) {
+// findParent finds the parent for our qdisc, and the major handle of one of an earlier agent.
+func findParent(l netlink.Link) (parent uint32, ours uint16, err error) {
 	list, err := netlink.QdiscList(l)
 	if err != nil {
 		return 0, 0, fmt.Errorf("list qdiscs: %w", err)
@@ -103,8 +102,8 @@ func place(l netlink.Link) (parent uint32, ours uint16, err error) {
 		case q.Type() == "tbf":
 			parent = netlink.MakeHandle(major, 1)
 		case major != 0 && q.Type() != "noqueue":
-			// A handle means that somebody put it there; the kernel's own default has none.
-			err = fmt.Errorf("its root qdisc %s was put there by somebody; take it off first", q.Type())
+			// The kernel's default qdisc has no handle; this one was configured.
+			err = fmt.Errorf("its root qdisc %s was configured by another program; remove it first: tc qdisc del dev %s root", q.Type(), l.Attrs().Name)
 		}
 	}
 	return parent, ours, err
@@ -112,7 +111,7 @@ func place(l netlink.Link) (parent uint32, ours uint16, err error) {
 
 func addFq(l netlink.Link, parent uint32, flows, queue int) error {
 	fq := netlink.NewFq(netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(fqMajor, 0), Parent: parent})
-	// The programs bound each VPN flow's queue; fq must not be the one that drops.
+	// The programs limit each VPN flow's queue; fq must not drop.
 	fq.PacketLimit = uint32(min(max(flows, 64)*queue*2, 1<<22))
 	fq.FlowPacketLimit = uint32(queue * 4)
 	fq.Buckets = 14 // a power of two
@@ -129,22 +128,30 @@ func (s *Scheduler) addHTB(l netlink.Link, parent uint32) error {
 	return errors.Join(s.rt.flush()...)
 }
 
-// unlimited is the rate of what is not shaped, bytes per second.
-const unlimited = 100e9 / 8
+const (
+	// unlimited is the rate of the class without a limit, bytes per second.
+	unlimited = 100e9 / 8
+	// classHeadroom is the rate of a class over that of core_out, whose queue limit counts: the class must not be the slower
+	// of the two.
+	classHeadroom = 1.002
+	// burstsPerSecond: a burst is 2 ms long, which is how late the timer of HTB may be. minBurst and maxBurst, in bytes, bound the burst.
+	burstsPerSecond = 500
+	minBurst        = 3200
+	maxBurst        = 1 << 20
+)
 
-// SetRate follows a flow's rate where a class has to be told; 0 is no limit. It holds from the next Flush on.
-func (s *Scheduler) SetRate(slot uint32, bytesPerSecond float64) {
+// SetRate sets the rate of a flow's HTB class with the next Flush; 0 is no limit. In other modes it does nothing.
+func (s *Scheduler) SetRate(flow uint32, bytesPerSecond float64) {
 	if s.mode != HTB {
 		return
 	}
 	if bytesPerSecond == 0 {
 		bytesPerSecond = unlimited
 	}
-	// A hair above the clock of core_out, which is what bounds the queue: the class must never be the slower of the two.
-	s.class(classMinor+uint16(slot), bytesPerSecond*1.002)
+	s.class(classMinor+uint16(flow), bytesPerSecond*classHeadroom)
 }
 
-// Flush gives the kernel the rates set since the last one, in a few system calls.
+// Flush writes the rates since the last Flush to the kernel, in a few system calls.
 func (s *Scheduler) Flush() error {
 	if s.rt == nil {
 		return nil
@@ -155,15 +162,15 @@ func (s *Scheduler) Flush() error {
 	return nil
 }
 
-// Close lets go of the kernel; what is on the port stays.
+// Close closes the rtnetlink socket; the qdisc stays.
 func (s *Scheduler) Close() {
 	if s.rt != nil {
 		s.rt.close()
 	}
 }
 
-// Where a class's message has its handle and, after the heads of the attributes
-// TCA_KIND, TCA_OPTIONS and TCA_HTB_PARMS, struct tc_htb_opt and the rates of 64 bits.
+// Offsets in the message of a class: the handle and, after the headers of the attributes TCA_KIND, TCA_OPTIONS and
+// TCA_HTB_PARMS, struct tc_htb_opt and the 64-bit rates.
 const (
 	atHandle = unix.SizeofNlMsghdr + 8
 	atParms  = unix.SizeofNlMsghdr + 20 + 8 + 4 + 4
@@ -174,9 +181,8 @@ const (
 	atCeil64 = atRate64 + 8 + 4
 )
 
-// classMessage is what class fills in. Behind HTB each flow's class is set again
-// and again: building the message anew would cost as much as the kernel's part.
-// The kernel wants no table of transmission times where the link layer is given.
+// classMessage is the template that class fills in. In mode htb each flow's class changes often, and building the message
+// anew would cost as much as the kernel's part. With the link layer given, the kernel needs no rate table.
 func classMessage(index int) []byte {
 	rate := nl.TcRateSpec{Linklayer: nl.LINKLAYER_ETHERNET}
 	p := nl.TcHtbCopt{Rate: rate, Ceil: rate, Quantum: 3028}
@@ -184,12 +190,13 @@ func classMessage(index int) []byte {
 	options.AddRtAttr(nl.TCA_HTB_PARMS, p.Serialize())
 	options.AddRtAttr(nl.TCA_HTB_RATE64, nl.Uint64Attr(0))
 	options.AddRtAttr(nl.TCA_HTB_CEIL64, nl.Uint64Attr(0))
-	return message(unix.RTM_NEWTCLASS, unix.NLM_F_CREATE, traffic(index, 0, netlink.MakeHandle(htbMajor, 0), 0), kind("htb"), options)
+	head := traffic(index, 0, netlink.MakeHandle(htbMajor, 0), 0)
+	return message(unix.RTM_NEWTCLASS, unix.NLM_F_CREATE, head, kind("htb"), options)
 }
 
 // class makes or changes a class.
 func (s *Scheduler) class(minor uint16, bytesPerSecond float64) {
-	burst := min(max(bytesPerSecond/500, 3200), 1<<20) // 2 ms, as late as a timer may be
+	burst := min(max(bytesPerSecond/burstsPerSecond, minBurst), maxBurst)
 	time := netlink.Xmittime(uint64(bytesPerSecond), uint32(burst))
 	e, m := binary.NativeEndian, s.rt.append(s.template)
 	e.PutUint32(m[atHandle:], netlink.MakeHandle(htbMajor, minor))
@@ -203,8 +210,8 @@ func (s *Scheduler) class(minor uint16, bytesPerSecond float64) {
 	e.PutUint32(m[atBuffer+4:], time)
 }
 
-// CloseScheduler takes our qdisc off a port. Below a token bucket a plain queue of the bucket's length takes its place,
-// which is what a bucket has by itself: with nothing below it, the kernel lets it drop every packet.
+// CloseScheduler removes our qdisc from a port. Below a tbf a bfifo of the tbf's limit replaces it, which is what a tbf has
+// by default: without a child the tbf would drop every packet.
 func CloseScheduler(port string) error {
 	l, err := netlink.LinkByName(port)
 	if err != nil {
@@ -214,7 +221,7 @@ func CloseScheduler(port string) error {
 	if err != nil {
 		return fmt.Errorf("list qdiscs of %s: %w", port, err)
 	}
-	limits := map[uint32]uint32{} // of token buckets
+	limits := map[uint32]uint32{} // of tbf qdiscs, by the handle of their class
 	for _, q := range list {
 		if t, ok := q.(*netlink.Tbf); ok {
 			limits[netlink.MakeHandle(uint16(t.Handle>>16), 1)] = t.Limit
@@ -225,7 +232,7 @@ func CloseScheduler(port string) error {
 			continue
 		}
 		if limit, ok := limits[q.Attrs().Parent]; ok {
-			err = errors.Join(err, plainQueue(l.Attrs().Index, q.Attrs().Parent, limit))
+			err = errors.Join(err, replaceByFIFO(l.Attrs().Index, q.Attrs().Parent, limit))
 		} else {
 			err = errors.Join(err, netlink.QdiscDel(q))
 		}
@@ -233,8 +240,8 @@ func CloseScheduler(port string) error {
 	return err
 }
 
-// plainQueue puts a FIFO of so many octets in the place of what is below a parent.
-func plainQueue(index int, parent, octets uint32) error {
+// replaceByFIFO replaces the child of a parent by a bfifo of so many octets.
+func replaceByFIFO(index int, parent, octets uint32) error {
 	r, err := openRtnetlink()
 	if err != nil {
 		return err

@@ -20,9 +20,9 @@ func TestClassesHaveTheirRates(t *testing.T) {
 		}
 		defer s.Close()
 		for range 40 { // more than fit into one system call
-			for slot, r := range rates {
-				s.SetRate(slot, r/2)
-				s.SetRate(slot, r)
+			for flow, r := range rates {
+				s.SetRate(flow, r/2)
+				s.SetRate(flow, r)
 			}
 		}
 		if err := s.Flush(); err != nil {
@@ -44,13 +44,13 @@ func TestClassesHaveTheirRates(t *testing.T) {
 		if len(got) != len(rates)+1 || got[classRest] == nil {
 			return none, fmt.Errorf("classes %v", got)
 		}
-		for slot, r := range rates {
+		for flow, r := range rates {
 			if r == 0 {
 				r = unlimited
 			}
-			c := got[classMinor+slot]
+			c := got[classMinor+flow]
 			if want := uint64(r * 1.002); c == nil || c.Rate != want || c.Ceil != want || c.Buffer == 0 {
-				return none, fmt.Errorf("class of slot %d: %+v, want rate and ceil %d", slot, c, want)
+				return none, fmt.Errorf("class of flow %d: %+v, want rate and ceil %d", flow, c, want)
 			}
 		}
 		return none, CloseScheduler(scratchns.Port)

@@ -21,7 +21,7 @@ const (
 // Lengths are the prefix lengths of a VPN's routes.
 type Lengths struct{ IPv4, IPv6 []int }
 
-// Add takes in a prefix.
+// Add adds the length of a prefix.
 func (l *Lengths) Add(p netip.Prefix) {
 	of := &l.IPv4
 	if p.Addr().Is6() {
@@ -32,7 +32,7 @@ func (l *Lengths) Add(p netip.Prefix) {
 	}
 }
 
-// SetPort says that an interface belongs to a VPN, and which prefix lengths its routes have.
+// SetPort assigns an interface to a VPN whose routes have these prefix lengths.
 func (d *Datapath) SetPort(index int, vpn uint32, lengths Lengths) error {
 	p := bpf.PePort{Vpn: vpn}
 	for _, of := range []struct {
@@ -42,7 +42,8 @@ func (d *Datapath) SetPort(index int, vpn uint32, lengths Lengths) error {
 		from := slices.Compact(slices.Sorted(slices.Values(of.from)))
 		slices.Reverse(from)
 		if len(from) > maxLengths {
-			return fmt.Errorf("VPN %d has routes of %d different prefix lengths; the datapath knows %d: aggregate some", vpn, len(from), maxLengths)
+			return fmt.Errorf("VPN %d has routes of %d different prefix lengths; the datapath supports %d: aggregate some",
+				vpn, len(from), maxLengths)
 		}
 		for i := range of.to {
 			of.to[i] = endOfLengths
@@ -54,8 +55,8 @@ func (d *Datapath) SetPort(index int, vpn uint32, lengths Lengths) error {
 	return d.Ports.Put(uint32(index), p)
 }
 
-// RemovePort takes an interface out of its VPN.
-func (d *Datapath) RemovePort(index int) error { return gone(d.Ports.Delete(uint32(index))) }
+// RemovePort removes an interface from its VPN.
+func (d *Datapath) RemovePort(index int) error { return ignoreMissing(d.Ports.Delete(uint32(index))) }
 
 func prefixKey(vpn uint32, p netip.Prefix) bpf.PePrefix {
 	return bpf.PePrefix{Vpn: vpn, Address: word(p.Masked().Addr()), Length: uint32(p.Bits())}
@@ -63,33 +64,35 @@ func prefixKey(vpn uint32, p netip.Prefix) bpf.PePrefix {
 
 func prefixKey6(vpn uint32, p netip.Prefix) bpf.PePrefix6 {
 	b := p.Masked().Addr().As16()
-	return bpf.PePrefix6{Vpn: vpn, Length: uint32(p.Bits()), Address: [2]uint64{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}}
-}
-
-// SetPrefix says which slot the packets to and from a prefix of a VPN belong to.
-func (d *Datapath) SetPrefix(vpn uint32, p netip.Prefix, slot uint32) error {
-	if p.Addr().Is6() {
-		return d.Prefixes6.Put(prefixKey6(vpn, p), slot)
+	return bpf.PePrefix6{
+		Vpn: vpn, Length: uint32(p.Bits()), Address: [2]uint64{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])},
 	}
-	return d.Prefixes.Put(prefixKey(vpn, p), slot)
 }
 
-// RemovePrefix takes a prefix out.
+// SetPrefix maps the packets to and from a prefix of a VPN to a flow index.
+func (d *Datapath) SetPrefix(vpn uint32, p netip.Prefix, flow uint32) error {
+	if p.Addr().Is6() {
+		return d.Prefixes6.Put(prefixKey6(vpn, p), flow)
+	}
+	return d.Prefixes.Put(prefixKey(vpn, p), flow)
+}
+
+// RemovePrefix removes a prefix.
 func (d *Datapath) RemovePrefix(vpn uint32, p netip.Prefix) error {
 	if p.Addr().Is6() {
-		return gone(d.Prefixes6.Delete(prefixKey6(vpn, p)))
+		return ignoreMissing(d.Prefixes6.Delete(prefixKey6(vpn, p)))
 	}
-	return gone(d.Prefixes.Delete(prefixKey(vpn, p)))
+	return ignoreMissing(d.Prefixes.Delete(prefixKey(vpn, p)))
 }
 
-// SetPeer says which slot a peer's requests for a VPN are about.
-func (d *Datapath) SetPeer(vpn uint32, pe netip.Addr, slot uint32) error {
-	return d.Peers.Put(bpf.PePeer{Vpn: vpn, Pe: word(pe)}, slot)
+// SetPeer maps a peer's requests for a VPN to a flow index.
+func (d *Datapath) SetPeer(vpn uint32, pe netip.Addr, flow uint32) error {
+	return d.Peers.Put(bpf.PePeer{Vpn: vpn, Pe: word(pe)}, flow)
 }
 
-// RemovePeer takes a peer out.
+// RemovePeer removes a peer.
 func (d *Datapath) RemovePeer(vpn uint32, pe netip.Addr) error {
-	return gone(d.Peers.Delete(bpf.PePeer{Vpn: vpn, Pe: word(pe)}))
+	return ignoreMissing(d.Peers.Delete(bpf.PePeer{Vpn: vpn, Pe: word(pe)}))
 }
 
 // SetKeys installs a keyring.
@@ -106,13 +109,15 @@ func (d *Datapath) SetKeys(r *management.Keyring) error {
 	return nil
 }
 
-// Reasons are the names of what the programs count, as in pe.c.
-var Reasons = []string{"stamped", "reflected", "answered", "malformed", "forged", "unknown_flow", "stale", "not_ip", "no_prefix", "open"}
+// CounterNames are the names of the programs' counters, in the order of enum count in pe.h.
+var CounterNames = []string{
+	"stamped", "reflected", "answered", "malformed", "forged", "unknown_flow", "stale", "not_ip", "no_prefix", "fail_open",
+}
 
 // Count sums a counter over the processors.
-func (d *Datapath) Count(reason int) (sum uint64, err error) {
+func (d *Datapath) Count(counter int) (sum uint64, err error) {
 	var per []uint64
-	if err := d.Counts.Lookup(uint32(reason), &per); err != nil {
+	if err := d.Counts.Lookup(uint32(counter), &per); err != nil {
 		return 0, fmt.Errorf("read counter: %w", err)
 	}
 	for _, v := range per {
@@ -121,16 +126,17 @@ func (d *Datapath) Count(reason int) (sum uint64, err error) {
 	return sum, nil
 }
 
-// word is an address as programs load it from a packet.
+// word is an address in network byte order, as the programs load it from a packet.
 func word(a netip.Addr) uint32 {
 	b := a.As4()
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-// Word is an address as the control map holds it.
+// Word is an address in network byte order, as in the control map.
 func Word(a netip.Addr) uint32 { return word(a) }
 
-func gone(err error) error {
+// ignoreMissing: an entry that is not there need not be removed.
+func ignoreMissing(err error) error {
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
 		return nil
 	}

@@ -1,13 +1,13 @@
-// Package law is the control law of I2VFC: what the window of a VPN flow is
-// after each report of its counters and round-trip time.
+// Package law is the control law of I2VFC: it computes the window of a VPN flow from the feedback of the far PE.
 //
-// It is additive increase, multiplicative decrease with one b per VPN flow, so
-// chosen that throughputs stand in the ratio of the weights whatever the flows'
-// round-trip times and loss rates (paper 001, sections II and III;
-// docs/explanation/i2vfc.md has the derivation). Windows are in packets, times
-// in seconds; nothing here has a clock, a network or a goroutine, and a step
-// allocates nothing.
+// The law is additive increase, multiplicative decrease (AIMD). Each flow has a decrease factor b of its own, chosen
+// so that throughputs are proportional to weights whatever the round-trip times and loss rates (paper 001, sections II
+// and III; docs/explanation/i2vfc.md derives it). Windows are in packets and times in seconds. The package has no
+// clock, no network and no goroutine, and an update allocates nothing.
 //
-// In: Report, what one management packet brought back. Out: window and rate.
-// Next: services/peagent, which turns the rate into departure times.
+// Each file has one idea: rtt.go and rate.go (from window to rate), loss.go, window.go, slowstart.go, timeout.go,
+// fairness.go (b), domain.go (what PEs share), weights.go.
+//
+// In: Feedback, what one management packet brought back. Out: window, rate and queue limit. Next: services/peagent,
+// which sets the rate in the kernel.
 package law

@@ -7,19 +7,19 @@ import (
 )
 
 // model is a network of drop-tail links in virtual time, packet by packet: the
-// slow and obvious thing the law is judged by.
+// slow and obvious reference that the law is tested with.
 type model struct {
-	p              Parameters
-	random         *rand.Rand
-	links          []*link
-	flows          []*source
-	noise          []poisson
-	events         events
-	now            float64
-	delta          int
-	edt            bool // queued packets keep their departure times when the rate changes
-	sharing        bool // flows know what their domain has in common
-	common, domain float64
+	p       Parameters
+	random  *rand.Rand
+	links   []*link
+	flows   []*source
+	noise   []poisson
+	events  events
+	now     float64
+	delta   int
+	edt     bool // queued packets keep their departure times when the rate changes
+	sharing bool // flows know what their domain has in common
+	domain  Domain
 }
 
 type link struct {
@@ -34,11 +34,12 @@ type source struct {
 	route          []int
 	back           float64 // delay of the answer
 	begin          float64
-	pe             int // flows of one PE tell each other at once when the start is over
+	pe             int // flows of one PE end slow start together
 	tcp            int // Reno connections that offer the traffic; 0 is a sender that always has more
 	sent, received uint64
 	total          []uint64 // received in each second
-	asked, waiting float64  // the last request, and the oldest without an answer
+	requested      float64  // when the last request was due
+	oldest         float64  // when the oldest request without an answer was due, 0: none
 	since          int
 	burst          bool // answers get lost for a while
 
@@ -140,7 +141,7 @@ func (m *model) rate(f *source) float64 {
 // limit is the bound of a flow's queue in seconds, as in the agent.
 func (m *model) limit(f *source) float64 {
 	if m.edt {
-		return max(f.Queue(m.rate(f), vpnQueue), 0.005)
+		return max(f.QueueLimit(m.rate(f), vpnQueue), 0.005)
 	}
 	return vpnQueue / m.rate(f)
 }
@@ -176,7 +177,7 @@ func (f *source) count(waited bool) {
 	}
 }
 
-func (m *model) drop(f *source, p packet) { m.at(m.now+f.RTT+0.001, p.lost) }
+func (m *model) drop(f *source, p packet) { m.at(m.now+f.SRTT+0.001, p.lost) }
 
 // serve lets the packets of a queue go at W/R, with the jitter of real schedulers.
 func (m *model) serve(f *source) {
@@ -190,11 +191,11 @@ func (m *model) serve(f *source) {
 	m.at(m.now+(0.5+m.random.Float64())/m.rate(f), func() { m.serve(f) })
 }
 
-// depart is where a packet leaves the PE, and a management packet behind it if one is due.
+// depart sends a packet from the PE, and a management packet behind it if one is due.
 func (m *model) depart(f *source, p packet) {
 	f.sent++
 	lost := p.lost
-	p.lost = func() { m.at(m.now+f.back+f.RTT/2, lost) }
+	p.lost = func() { m.at(m.now+f.back+f.SRTT/2, lost) }
 	arrived := p.arrived
 	p.arrived = func() {
 		m.arrive(f)
@@ -202,22 +203,22 @@ func (m *model) depart(f *source, p packet) {
 	}
 	m.hop(f.route, 1, p)
 	f.since++
-	if f.since >= m.delta && m.now-f.asked >= max(f.RTT/8, 0.001) {
-		f.since, f.asked = 0, m.now
-		if f.waiting == 0 {
-			f.waiting = m.now
+	if f.since >= m.delta && m.now-f.requested >= max(f.SRTT/8, 0.001) {
+		f.since, f.requested = 0, m.now
+		if f.oldest == 0 {
+			f.oldest = m.now
 		}
-		m.at(m.look(), func() { m.ask(f) })
+		m.at(m.nextRound(), func() { m.sendRequest(f) })
 	}
 }
 
-// tick is how often the agent looks around.
+// tick is the time between two rounds of the agent's control loop.
 const tick = 0.005
 
-// look is when it does so next.
-func (m *model) look() float64 { return (math.Floor(m.now/tick) + 1) * tick }
+// nextRound is when the next round begins.
+func (m *model) nextRound() float64 { return (math.Floor(m.now/tick) + 1) * tick }
 
-func (m *model) ask(f *source) {
+func (m *model) sendRequest(f *source) {
 	sent, departed := f.sent, m.now
 	m.hop(f.route, 0.08, packet{func() { m.reflect(f, sent, departed) }, func() {}})
 }
@@ -237,33 +238,35 @@ func (m *model) reflect(f *source, sent uint64, departed float64) {
 	}
 	m.at(m.now+f.back, func() {
 		rtt := m.now - departed
-		m.at(m.look(), func() { m.learn(f, sent, received, rtt, departed) })
+		m.at(m.nextRound(), func() { m.takeFeedback(f, sent, received, rtt, departed) })
 	})
 }
 
-// learn takes in an answer.
-func (m *model) learn(f *source, sent, received uint64, rtt, departed float64) {
+// takeFeedback hands an answer to the law.
+func (m *model) takeFeedback(f *source, sent, received uint64, rtt, departed float64) {
 	offered, waited := f.offered-f.reported[0], f.waited-f.reported[1]
-	f.waiting = 0
-	if departed < f.asked {
-		f.waiting = f.asked
+	f.oldest = 0
+	if departed < f.requested {
+		f.oldest = f.requested
 	}
 	if offered == 0 {
 		return
 	}
 	f.reported = [2]int{f.offered, f.waited}
-	r := Report{Now: m.now, RTT: rtt, Sent: sent, Received: received, Limited: float64(waited) >= 0.9*float64(offered), Lag: tick}
+	fb := Feedback{
+		Now: m.now, RTT: rtt, Sent: sent, Received: received, WindowLimited: float64(waited) >= 0.9*float64(offered), Interval: tick,
+	}
 	if m.edt {
-		r.Queue = max(f.next-m.now, 0)
+		fb.QueueDelay = max(f.next-m.now, 0)
 	}
-	level := 0.0
+	throughput := 0.0
 	if m.sharing {
-		level = m.domain
+		throughput = m.domain.Throughput
 	}
-	if f.Update(&m.p, r, level) && m.sharing {
+	if f.Update(&m.p, fb, throughput) && m.sharing {
 		for _, o := range m.flows {
 			if o.pe == f.pe {
-				o.Settle()
+				o.EndSlowStart()
 			}
 		}
 	}
@@ -331,19 +334,22 @@ func (m *model) hop(route []int, size float64, p packet) {
 	m.at(l.free+l.delay, func() { m.hop(route[1:], size, p) })
 }
 
-// control is the agent's loop: growth, and b from prices and levels.
+// control is the agent's loop: slow start, time-outs, and b from what the domain has in common.
 func (m *model) control() {
 	const every = 0.05
-	var ref Reference
+	var sums Sums
 	for _, f := range m.flows {
-		f.Grow(&m.p, m.now, every, m.domain)
-		f.Tick(&m.p, m.now, f.waiting)
-		ref.Add(&m.p, &f.Flow, m.common)
+		f.GrowSlowStart(&m.p, m.now, every, m.domain.Throughput)
+		f.CheckTimeout(&m.p, m.now, f.oldest)
+		sums.Add(&m.p, &f.Flow, m.domain.LossInterval)
 	}
+	next := sums.Domain()
+	now := next
+	now.LossInterval = m.domain.LossInterval // the one that the prices were computed with
 	for _, f := range m.flows {
-		f.Steer(&m.p, m.common, ref.Price(), ref.Level())
+		f.AdaptB(&m.p, now)
 	}
-	m.common, m.domain = ref.Common(), ref.Level()
+	m.domain = next
 	m.at(m.now+every, m.control)
 }
 

@@ -126,7 +126,7 @@ func TestSeveralBottlenecksAreMaxMinFair(t *testing.T) {
 }
 
 // TestAFloodBesideTCP: TCP inside one VPN, a sender that never stops in the other; same weight, same path, no
-// propagation delay: the round-trip time is all queue, so rate and queue could chase each other.
+// propagation delay: the round-trip time is all queue, so rate and queue could oscillate.
 func TestAFloodBesideTCP(t *testing.T) {
 	for _, edt := range []bool{false, true} {
 		for _, connections := range []int{1, 4, 30} {
@@ -155,8 +155,8 @@ func TestAFloodBesideTCP(t *testing.T) {
 	}
 }
 
-// TestAFloodAlone: nothing inside answers to loss, and the path is short beside the agent's looks around, so that only the
-// law keeps rate and queue from chasing each other. What it lets through at any moment is what a dead agent leaves behind.
+// TestAFloodAlone: nothing inside reacts to loss, and the path is short beside the agent's rounds, so that only the law keeps rate
+// and queue from oscillating. The rate at any moment is what a dead agent leaves behind.
 func TestAFloodAlone(t *testing.T) {
 	for _, edt := range []bool{false, true} {
 		for _, trip := range []float64{2e-5, 1e-3, 2e-2} {

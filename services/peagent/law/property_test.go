@@ -19,9 +19,9 @@ func TestSteadyStateIsTheFormula(t *testing.T) {
 		b := 0.02 + random.Float64()*0.4
 		loss := math.Pow(10, -2-2*random.Float64())
 		f := Flow{Weight: 1, B: b}
-		f.Update(&p, Report{Now: 0, RTT: 0.01}, 0)
-		f.Settle()
-		f.held = false
+		f.Update(&p, Feedback{Now: 0, RTT: 0.01}, 0)
+		f.EndSlowStart()
+		f.rateHeld = false
 		now, sum, n, sent, missing := 0.0, 0.0, 0.0, uint64(0), uint64(0)
 		f.Window = math.Sqrt(p.A * (2 - b) / (2 * b * loss))
 		if f.Window < 10 {
@@ -30,11 +30,11 @@ func TestSteadyStateIsTheFormula(t *testing.T) {
 		next := 1 / loss
 		for range 200000 {
 			sent++
-			now += f.RTT / f.Window
+			now += f.SRTT / f.Window
 			if next--; next < 0 {
 				next, missing = next+1/loss, missing+1
 			}
-			f.Update(&p, Report{Now: now, RTT: 0.01, Sent: sent, Received: sent - missing, Limited: true}, 0)
+			f.Update(&p, Feedback{Now: now, RTT: 0.01, Sent: sent, Received: sent - missing, WindowLimited: true}, 0)
 			sum, n = sum+f.Window/f.Window, n+1/f.Window // the mean over time, not over packets
 		}
 		got, want := sum/n, math.Sqrt(p.A*(2-b)/(2*b*loss))
@@ -66,7 +66,7 @@ func TestRandomWeightsAndRoundTrips(t *testing.T) {
 			}
 			for i, f := range m.flows {
 				if share := capacity * f.Weight / total; x[i] < 0.65*share || x[i] > 1.35*share {
-					t.Errorf("flow %d (weight %g, %.0f ms) has %.0f packets/s; its share is %.0f", i, f.Weight, 1000*f.RTT, x[i], share)
+					t.Errorf("flow %d (weight %g, %.0f ms) has %.0f packets/s; its share is %.0f", i, f.Weight, 1000*f.SRTT, x[i], share)
 				}
 			}
 		})

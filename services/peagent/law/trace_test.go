@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/trace.txt")
 
-// traced is one flow of the trace and what its network does to it.
+// traced is one flow of the trace with the state of its path.
 type traced struct {
 	Flow
 	rtt, loss      float64 // seconds, chance per packet
@@ -27,9 +27,10 @@ type traced struct {
 	silentUntil    float64
 }
 
-// TestTheLawIsBitForBitWhatItWas runs six flows through a long pseudo-random sequence of feedback, loss, silence, late answers,
-// restarted peers and changed weights. Every line has a flow's state and a hash over all states before it, so that a
-// change of one bit anywhere fails. A change of the law that is meant rewrites the file with -update.
+// TestTheLawIsBitForBitWhatItWas runs six flows through a long pseudo-random sequence of feedback, loss, silence, late
+// answers, restarted peers and changed weights. Every line has a flow's phase, window, b, SRTT, rate, normalised
+// throughput, loss events, time-outs, loss event rate, price and queue limit, and a hash over all states before it: a
+// change of one bit anywhere fails. An intended change of the law rewrites the file with -update.
 func TestTheLawIsBitForBitWhatItWas(t *testing.T) {
 	const file = "testdata/trace.txt"
 	got := trace(20000)
@@ -60,24 +61,24 @@ func trace(rounds int) string {
 	}
 	var out strings.Builder
 	h := fnv.New64a()
-	common, reference, level := 0.0, 0.0, 0.0
+	var domain Domain
 	for round := range rounds {
 		now := 1 + float64(round)*0.005 + 0.001*random.Float64()
-		var sums Reference
+		var sums Sums
 		for i := range flows {
 			f := &flows[i]
-			f.advance(&p, random, now, level)
-			f.Tick(&p, now, f.oldest)
-			f.Grow(&p, now, 0.005, level)
-			f.Steer(&p, common, reference, level)
-			sums.Add(&p, &f.Flow, common)
+			f.advance(&p, random, now, domain.Throughput)
+			f.CheckTimeout(&p, now, f.oldest)
+			f.GrowSlowStart(&p, now, 0.005, domain.Throughput)
+			f.AdaptB(&p, domain)
+			sums.Add(&p, &f.Flow, domain.LossInterval)
 		}
-		common, reference, level = sums.Common(), sums.Price(), sums.Level()
+		domain = sums.Domain()
 		if round%3000 == 2999 {
-			reweighAtRandom(&p, random, flows)
+			changeWeights(&p, random, flows)
 		}
 		for i := range flows {
-			state := flows[i].state(&p, common)
+			state := flows[i].state(&p, domain.LossInterval)
 			for _, v := range state {
 				_ = binary.Write(h, binary.LittleEndian, math.Float64bits(v))
 			}
@@ -94,19 +95,19 @@ func trace(rounds int) string {
 }
 
 // state is all that the law says of a flow.
-func (f *traced) state(p *Parameters, common float64) []float64 {
+func (f *traced) state(p *Parameters, domainInterval float64) []float64 {
 	s := []float64{
-		float64(f.Phase), f.Window, f.B, f.RTT, f.Rate(), f.Level(), float64(f.Events), float64(f.Timeouts),
-		f.Loss(p, common), f.Price(p, common), 0,
+		float64(f.Phase), f.Window, f.B, f.SRTT, f.Rate(), f.NormalisedThroughput(), float64(f.LossEvents), float64(f.Timeouts),
+		f.Loss(p, domainInterval), f.Price(p, domainInterval), 0,
 	}
 	if r := f.Rate(); r > 0 {
-		s[len(s)-1] = f.Queue(r, 128)
+		s[len(s)-1] = f.QueueLimit(r, 128)
 	}
 	return s
 }
 
-// advance is a round of one flow: what it sent, lost and heard.
-func (f *traced) advance(p *Parameters, random *rand.Rand, now, level float64) {
+// advance runs one round of one flow: it sends, loses and receives feedback.
+func (f *traced) advance(p *Parameters, random *rand.Rand, now, throughput float64) {
 	sent := uint64(max(f.Rate(), 200) * 0.005 * (0.5 + random.Float64()))
 	f.sent += sent
 	f.received += sent
@@ -133,24 +134,25 @@ func (f *traced) advance(p *Parameters, random *rand.Rand, now, level float64) {
 		return
 	}
 	f.oldest = 0
-	lag, queue, size := 0.005, 0.0, 0.0
+	delay, size := 0.0, 0.0
 	if random.Float64() < 0.5 {
-		queue, size = 0.02*random.Float64(), 0.1+0.9*random.Float64()
+		delay, size = 0.02*random.Float64(), 0.1+0.9*random.Float64()
 	}
-	f.Update(p, Report{
-		Now: now, RTT: f.rtt, Lag: lag, Queue: queue, Size: size, Sent: f.sent, Received: f.received, Limited: random.Float64() < 0.8,
-	}, level)
-	if f.Events == 1 && random.Float64() < 0.01 {
-		f.Settle()
+	f.Update(p, Feedback{
+		Now: now, RTT: f.rtt, Interval: 0.005, QueueDelay: delay, PacketSize: size, Sent: f.sent, Received: f.received,
+		WindowLimited: random.Float64() < 0.8,
+	}, throughput)
+	if f.LossEvents == 1 && random.Float64() < 0.01 {
+		f.EndSlowStart()
 	}
 }
 
-// reweighAtRandom gives all flows new weights.
-func reweighAtRandom(p *Parameters, random *rand.Rand, flows []traced) {
+// changeWeights gives all flows random weights.
+func changeWeights(p *Parameters, random *rand.Rand, flows []traced) {
 	var all []*Flow
 	var weights []float64
 	for i := range flows {
 		all, weights = append(all, &flows[i].Flow), append(weights, float64(1+random.IntN(8)))
 	}
-	Reweigh(p, all, weights)
+	SetWeights(p, all, weights)
 }

@@ -25,7 +25,7 @@ func keys(t testing.TB) *Keyring {
 }
 
 var sample = Packet{
-	Kind: Request, Key: 3, Probe: true, Slot: 77, VPN: 12, Ingress: netip.MustParseAddr("10.255.0.1"), Egress: netip.MustParseAddr("10.255.0.3"),
+	Kind: Request, Key: 3, Probe: true, FlowIndex: 77, VPN: 12, Ingress: netip.MustParseAddr("10.255.0.1"), Egress: netip.MustParseAddr("10.255.0.3"),
 	Sequence: 5, Departure: 1e12, Sent: 1000, Received: 998, ReceivedOctets: 1 << 40,
 }
 
@@ -57,25 +57,28 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-func TestNotes(t *testing.T) {
+func TestPeerUpdates(t *testing.T) {
 	r := keys(t)
-	n := Note{From: sample.Ingress, Sequence: 9, Reference: law.Reference{Flows: 3, Inverse: 1e5, Seen: 2, Gap: 123.5, Used: 7, Weight: 2}}
+	u := PeerUpdate{
+		From: sample.Ingress, Sequence: 9,
+		Sums: law.Sums{Priced: 3, InversePrices: 1e5, WithLoss: 2, LossIntervals: 123.5, SendRate: 7, Weight: 2},
+	}
 	id, k := r.Signing()
-	b := n.Encode(id, k)
-	got, err := ParseNote(b, r)
-	if diff := cmp.Diff(n, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" || err != nil {
+	b := u.Encode(id, k)
+	got, err := ParsePeerUpdate(b, r)
+	if diff := cmp.Diff(u, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for bit := range NoteSize * 8 {
+	for bit := range PeerUpdateSize * 8 {
 		bad := bytes.Clone(b)
 		bad[bit/8] ^= 1 << (bit % 8)
-		if _, err := ParseNote(bad, r); err == nil {
+		if _, err := ParsePeerUpdate(bad, r); err == nil {
 			t.Errorf("bit %d flipped and accepted", bit)
 		}
 	}
-	n.Reference.Gap = math.NaN()
-	if _, err := ParseNote(n.Encode(id, k), r); !errors.Is(err, ErrMalformed) {
-		t.Errorf("a note of NaN: %v", err)
+	u.Sums.LossIntervals = math.NaN()
+	if _, err := ParsePeerUpdate(u.Encode(id, k), r); !errors.Is(err, ErrMalformed) {
+		t.Errorf("an update of NaN: %v", err)
 	}
 }
 
@@ -105,7 +108,7 @@ func FuzzParse(f *testing.F) {
 	r := keys(f)
 	f.Add(encode(sample, r))
 	id, k := r.Signing()
-	f.Add(Note{From: sample.Ingress, Reference: law.Reference{Flows: 1}}.Encode(id, k))
+	f.Add(PeerUpdate{From: sample.Ingress, Sums: law.Sums{Priced: 1}}.Encode(id, k))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if p, err := Parse(b, r); err == nil && !bytes.Equal(encode(p, r), b) && p.Key == b[4] {
 			// Only the padding can differ, and it is signed.
@@ -114,8 +117,8 @@ func FuzzParse(f *testing.F) {
 			}
 			t.Errorf("%x is read as %+v", b, p)
 		}
-		if n, err := ParseNote(b, r); err == nil && n.Reference.Flows < 0 {
-			t.Errorf("%x is read as %+v", b, n)
+		if u, err := ParsePeerUpdate(b, r); err == nil && u.Sums.Priced < 0 {
+			t.Errorf("%x is read as %+v", b, u)
 		}
 	})
 }

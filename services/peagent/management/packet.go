@@ -31,10 +31,11 @@ type Packet struct {
 	Kind Kind
 	// Key is the number of the key the tag was made with.
 	Key uint8
-	// Probe asks for the round-trip time only: it does not queue with the flow's data.
+	// Probe measures only the round-trip time: it does not queue with the flow's data.
 	Probe bool
-	Slot  uint32
-	VPN   uint32
+	// FlowIndex is the sender's index of the flow.
+	FlowIndex uint32
+	VPN       uint32
 	// Ingress and Egress PE of the VPN flow; IPv4.
 	Ingress, Egress netip.Addr
 	Sequence        uint64
@@ -50,7 +51,7 @@ var (
 	ErrForged    = errors.New("the tag is wrong or its key unknown")
 )
 
-// Put writes a packet into 72 bytes and leaves the tag to whoever stamps it.
+// Put writes a packet into 72 bytes, without the tag.
 func (p Packet) Put(b []byte) {
 	_ = b[Size-1]
 	clear(b[:Size])
@@ -59,7 +60,7 @@ func (p Packet) Put(b []byte) {
 	if p.Probe {
 		b[5] = 1
 	}
-	binary.BigEndian.PutUint32(b[8:], p.Slot)
+	binary.BigEndian.PutUint32(b[8:], p.FlowIndex)
 	binary.BigEndian.PutUint32(b[12:], p.VPN)
 	in, out := p.Ingress.As4(), p.Egress.As4()
 	copy(b[16:], in[:])
@@ -69,7 +70,7 @@ func (p Packet) Put(b []byte) {
 	}
 }
 
-// Sign puts the tag in.
+// Sign writes the tag.
 func Sign(b []byte, k Key) {
 	binary.LittleEndian.PutUint64(b[signed:], siphash.Hash(k.k0, k.k1, b[:signed]))
 }
@@ -85,7 +86,7 @@ func Parse(b []byte, keys *Keyring) (Packet, error) {
 	}
 	p := Packet{
 		Kind: Kind(b[3]), Key: b[4], Probe: b[5] == 1,
-		Slot: binary.BigEndian.Uint32(b[8:]), VPN: binary.BigEndian.Uint32(b[12:]),
+		FlowIndex: binary.BigEndian.Uint32(b[8:]), VPN: binary.BigEndian.Uint32(b[12:]),
 		Ingress: netip.AddrFrom4([4]byte(b[16:20])), Egress: netip.AddrFrom4([4]byte(b[20:24])),
 	}
 	for i, v := range []*uint64{&p.Sequence, &p.Departure, &p.Sent, &p.Received, &p.ReceivedOctets} {

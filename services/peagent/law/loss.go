@@ -1,0 +1,50 @@
+package law
+
+// firstLossEvents is the number of loss events after which the mean loss interval is the flow's own: the interval
+// before the first event belongs to slow start and says nothing of the path.
+const firstLossEvents = 2
+
+// countPackets returns how many packets were sent since the last feedback and how many more are lost. A counter that
+// runs backwards is that of a restarted peer: counting begins anew, and nothing is taken for loss.
+func (f *Flow) countPackets(fb Feedback) (sent, lost float64) {
+	difference := fb.Sent - fb.Received
+	if fb.Sent < f.sent || fb.Received < f.received {
+		f.sent, f.received, f.cumulativeLoss = fb.Sent, fb.Received, difference
+		return 0, 0
+	}
+	sent = float64(fb.Sent - f.sent)
+	f.sent, f.received = fb.Sent, fb.Received
+	if int64(difference-f.cumulativeLoss) > 0 { // else nothing is lost, or packets arrived late that had counted as lost
+		lost = float64(difference - f.cumulativeLoss)
+		f.cumulativeLoss = difference
+	}
+	return sent, lost
+}
+
+// endLossInterval counts a loss event and averages the interval that it ends into the mean loss interval.
+func (f *Flow) endLossInterval(p *Parameters) {
+	switch f.LossEvents {
+	case 0:
+	case 1:
+		f.meanLossInterval = max(f.openLossInterval, 1)
+	default:
+		f.meanLossInterval += (f.openLossInterval - f.meanLossInterval) / min(p.LossIntervals, float64(f.LossEvents))
+	}
+	f.openLossInterval = 0
+	f.LossEvents++
+}
+
+// Loss is the loss event rate per packet, 1/I_mean. The open interval counts as well once it is longer than the mean
+// (RFC 5348, section 5.4). Until a flow has seen many loss events, its mean is weighted with the domain's (0 if not
+// known): otherwise flows that start together would take the chance of their first losses for a difference between paths.
+func (f *Flow) Loss(p *Parameters, domainInterval float64) float64 {
+	own := max(f.meanLossInterval, f.meanLossInterval+(f.openLossInterval-f.meanLossInterval)/p.LossIntervals)
+	if f.LossEvents < firstLossEvents {
+		own = f.openLossInterval
+	}
+	if domainInterval <= 0 {
+		domainInterval = max(own, 1)
+	}
+	weight := p.LossIntervals / (p.LossIntervals + max(float64(f.LossEvents)-1, 0))
+	return 1 / max(weight*domainInterval+(1-weight)*own, 1)
+}
