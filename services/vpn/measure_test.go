@@ -40,7 +40,7 @@ func TestSamples(t *testing.T) {
 	w.paths.rate = map[string]uint64{"10.255.0.1 10.255.0.2": 100e6, "10.255.0.2 10.255.0.1": 100e6}
 	w.agents[0].flows[1].Weight = 3
 	alone := flow("blue", 2, 1, 1, 5e6)
-	alone.Phase = "unanswered"
+	alone.Phase = "no-feedback"
 	nonsense := []*vpnv1.Flow{
 		flow("", 2, 1, 1, 1), flow("a", 2, 2, 1, 1), flow("b", 2, 1, 0, 1), flow("c", 2, 1, 1, math.NaN()), flow("d", 2, 1, 1, -1), flow("e", 2, 1, 1, math.Inf(1)),
 		flow("blue", 2, 1, 1, 7), flow("red", 1, 2, 1, 7),

@@ -106,7 +106,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 }
 
 func controlled(f *vpnv1.Flow) float64 {
-	if f.GetPhase() == "unanswered" {
+	if f.GetPhase() == "no-feedback" {
 		return 0
 	}
 	return 1

@@ -167,7 +167,7 @@ func (e *told) of(code string) (out []string) {
 }
 
 func flow(vpn string, from, to int, weight, bits float64) *vpnv1.Flow {
-	return &vpnv1.Flow{Vpn: vpn, Ingress: fmt.Sprintf("10.255.0.%d", from), Egress: fmt.Sprintf("10.255.0.%d", to), Weight: weight, Throughput: bits, Phase: "avoiding", B: 0.1}
+	return &vpnv1.Flow{Vpn: vpn, Ingress: fmt.Sprintf("10.255.0.%d", from), Egress: fmt.Sprintf("10.255.0.%d", to), Weight: weight, Throughput: bits, Phase: "congestion-avoidance", B: 0.1}
 }
 
 func newWorld(t *testing.T) *world {

@@ -233,7 +233,7 @@ export const scenarios = [
         );
         await until(
           "the uncontrolled flow",
-          page.locator('[data-testid="vpn-flow"][data-phase="unanswered"]').getByText("uncontrolled").waitFor(),
+          page.locator('[data-testid="vpn-flow"][data-phase="no-feedback"]').getByText("uncontrolled").waitFor(),
         );
         await until(
           "the PE that is unreachable",

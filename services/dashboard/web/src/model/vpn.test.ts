@@ -42,7 +42,7 @@ function answer(flows: Record<string, Record<number, number>>, fairness: Record<
 }
 
 const flow = (vpn: string, throughput: number, part: Partial<Flow> = {}) =>
-  create(FlowSchema, { vpn, ingress: "a", egress: "b", throughput, phase: "avoiding", ...part } as Flow);
+  create(FlowSchema, { vpn, ingress: "a", egress: "b", throughput, phase: "congestion-avoidance", ...part } as Flow);
 
 test("answers that overlap are one history, in the order of time", () => {
   let series = addSeries(emptyVpnSeries, answer({ "red a b": { 2: 20, 1: 10 } }, { 1: 0.9, 2: 0.8 }));
@@ -81,14 +81,14 @@ test("drawn are those that send most, in an order that stands still", () => {
 test("a search finds VPNs, PEs and states", () => {
   const flows = [
     flow("red", 1, { ingressPe: "pe1", egressPe: "pe2" }),
-    flow("red", 1, { ingress: "b", egress: "a", ingressPe: "pe2", egressPe: "pe1", phase: "unanswered" }),
+    flow("red", 1, { ingress: "b", egress: "a", ingressPe: "pe2", egressPe: "pe1", phase: "no-feedback" }),
     flow("blue", 1),
   ];
   const hits = (search: string) => found(flows, search).map((f) => `${f.vpn} ${pairText(f)}`);
   expect(hits("")).toEqual(["blue a → b", "red pe1 → pe2", "red pe2 → pe1"]);
   expect(hits("RED uncontrolled")).toEqual(["red pe2 → pe1"]);
   expect(hits("green")).toEqual([]);
-  expect(flows.map(phaseText)).toEqual(["avoiding", "uncontrolled", "avoiding"]);
+  expect(flows.map(phaseText)).toEqual(["congestion-avoidance", "uncontrolled", "congestion-avoidance"]);
 });
 
 test.each([

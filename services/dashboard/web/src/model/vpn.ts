@@ -97,7 +97,7 @@ export function found(flows: readonly Flow[], search: string): Flow[] {
 export const pairText = (f: Flow) => `${f.ingressPe || f.ingress} → ${f.egressPe || f.egress}`;
 
 /** The remote PE sends no feedback, so that the flow is not shaped. */
-export const uncontrolled = (f: Flow) => f.phase === "unanswered";
+export const uncontrolled = (f: Flow) => f.phase === "no-feedback";
 
 export const phaseText = (f: Flow) => (uncontrolled(f) ? "uncontrolled" : f.phase);
 
