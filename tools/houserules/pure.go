@@ -17,6 +17,7 @@ var pureFolders = []string{
 	"scenario",
 	"services/alpha/detect",
 	"services/paths/compute",
+	"services/peagent/law",
 	"services/policy/compile",
 	"services/policy/document",
 	"services/policy/render",
