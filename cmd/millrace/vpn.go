@@ -17,7 +17,7 @@ func vpnCommand() *cobra.Command {
 		Use:   "vpn",
 		Short: "Show how VPNs share the core, and change their weights",
 		Long: "Talks to the control plane, which knows all PEs of the inventory. With --server set to the URL of one PE's agent (`listen` in\n" +
-			"its configuration) list and weights show and change that PE alone; a control plane takes such a change back within a second.",
+			"its configuration) list and weights show and change that PE alone; a control plane reverts such a change within a second.",
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(vpnListCommand(), vpnWeightsCommand(), vpnHistoryCommand())
@@ -58,14 +58,14 @@ func printVPNFlows(out io.Writer, r *vpnv1.FlowsResponse) error {
 	} else {
 		fmt.Fprint(w, "VPN\tEGRESS PE\tWEIGHT\tMBIT/S")
 	}
-	fmt.Fprintln(w, "\tALLOWED\tWINDOW\tRTT\tb\tLOSS\tQUEUE\tDROPS\tPHASE")
+	fmt.Fprintln(w, "\tRATE LIMIT\tWINDOW\tSRTT\tb\tLOSS\tQUEUE\tDROPS\tPHASE")
 	for _, f := range r.GetFlows() {
 		if network {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%.2f\t%.2f", f.GetVpn(), f.GetIngressPe(), peName(f), f.GetWeight(), f.GetThroughput()/1e6, f.GetFairShare()/1e6)
 		} else {
 			fmt.Fprintf(w, "%s\t%s\t%g\t%.2f", f.GetVpn(), f.GetEgress(), f.GetWeight(), f.GetThroughput()/1e6)
 		}
-		fmt.Fprintf(w, "\t%s\t%.1f\t%.1f ms\t%.3f\t%.6f\t%d B\t%d\t%s\n", allowed(f.GetRate()), f.GetWindow(), f.GetRttSeconds()*1e3,
+		fmt.Fprintf(w, "\t%s\t%.1f\t%.1f ms\t%.3f\t%.6f\t%d B\t%d\t%s\n", rateLimit(f.GetRate()), f.GetWindow(), f.GetRttSeconds()*1e3,
 			f.GetB(), f.GetLoss(), f.GetQueue(), f.GetDrops(), f.GetPhase())
 	}
 	fmt.Fprintf(w, "F %.3f\tJain %.3f", r.GetFairness(), r.GetJain())
@@ -80,10 +80,10 @@ func printVPNFlows(out io.Writer, r *vpnv1.FlowsResponse) error {
 		_, err := fmt.Fprintln(out, "no device of the inventory has a PE agent; give those that have one `pe: HOST:PORT`")
 		return err
 	}
-	return printAbsent(out, r.GetPes())
+	return printUnreachable(out, r.GetPes())
 }
 
-// peName of the far end; its address where the inventory does not know it.
+// peName is the name of the egress PE, or its address if it is not in the inventory.
 func peName(f *vpnv1.Flow) string {
 	if f.GetEgressPe() != "" {
 		return f.GetEgressPe()
@@ -91,7 +91,7 @@ func peName(f *vpnv1.Flow) string {
 	return f.GetEgress()
 }
 
-func printAbsent(out io.Writer, pes []*vpnv1.Pe) error {
+func printUnreachable(out io.Writer, pes []*vpnv1.Pe) error {
 	for _, p := range pes {
 		if !p.GetConnected() {
 			if _, err := fmt.Fprintf(out, "%s (%s): %s\n", p.GetName(), p.GetAddress(), p.GetError()); err != nil {
@@ -102,9 +102,10 @@ func printAbsent(out io.Writer, pes []*vpnv1.Pe) error {
 	return nil
 }
 
-func allowed(bits float64) string {
+// rateLimit is a rate in Mbit/s.
+func rateLimit(bits float64) string {
 	if bits == 0 {
-		return "any"
+		return "none"
 	}
 	return fmt.Sprintf("%.2f", bits/1e6)
 }
@@ -114,7 +115,7 @@ func vpnHistoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history",
 		Short:   "List changes of weights: who, when, why and what",
-		Example: "  millrace vpn history --limit 5\n  millrace vpn weights --to 3 --reason 'as it was before the move'",
+		Example: "  millrace vpn history --limit 5\n  millrace vpn weights --to 3 --reason 'before the move'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := vpnClient(cmd).History(cmd.Context(), connect.NewRequest(&vpnv1.HistoryRequest{Limit: limit}))
@@ -135,7 +136,7 @@ func vpnHistoryCommand() *cobra.Command {
 	return cmd
 }
 
-// networkOnly says where to ask when a PE's agent was asked for what only the control plane knows.
+// networkOnly explains an error of a call that only the control plane implements.
 func networkOnly(what string, err error) error {
 	if connect.CodeOf(err) == connect.CodeUnimplemented {
 		return fmt.Errorf("%s: this is the agent of one PE; ask the control plane", what)

@@ -15,8 +15,8 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
-// weightsWish is what the flags of `vpn weights` ask for.
-type weightsWish struct {
+// weightsRequest has the flags of `vpn weights`.
+type weightsRequest struct {
 	changes            []*vpnv1.Weight
 	by, reason, policy string
 	undo, dry          bool
@@ -24,14 +24,14 @@ type weightsWish struct {
 }
 
 func vpnWeightsCommand() *cobra.Command {
-	var w weightsWish
+	var w weightsRequest
 	cmd := &cobra.Command{
 		Use:   "weights [VPN=WEIGHT...]",
 		Short: "Show weights and which PE has them, or change those of running VPNs at once",
-		Long: "Without arguments shows the weights in force, where they come from, and which PE has them. A change has a version, who, why\n" +
-			"and a difference; it holds until the policy file changes, so write it into the file, too, to keep it. --undo goes back to what\n" +
-			"was before the newest change, --to to any version of `millrace vpn history`. Exit code 3: the change is in force, and some PE\n" +
-			"could not be told yet; it is, as soon as it answers.",
+		Long: "Without arguments shows the weights in force, their policy, and which PEs have them. A change has a version, an author, a\n" +
+			"reason and a difference. It holds until the policy file changes: write it to the file, too, to keep it. --undo rolls back to\n" +
+			"the version before the newest, --to to any version of `millrace vpn history`. Exit code 3: the change is in force, but some\n" +
+			"PE does not answer; it gets the weights as soon as it answers.",
 		Example: "  millrace vpn weights\n  millrace vpn weights red=2 blue=0.5 --reason 'red pays for more'\n  millrace vpn weights --undo --reason 'blue complains'\n" +
 			"  millrace vpn weights --policy max-min --reason 'the new core' --dry-run\n  millrace vpn weights red=2 --server http://127.0.0.1:4756   # the agent of this PE alone",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -50,13 +50,13 @@ func vpnWeightsCommand() *cobra.Command {
 	byFlag(cmd, &w.by)
 	cmd.Flags().StringVar(&w.reason, "reason", "", "why, for the history")
 	cmd.Flags().StringVar(&w.policy, "policy", "", "follow this policy file from now on")
-	cmd.Flags().BoolVar(&w.undo, "undo", false, "go back to the version before the newest")
-	cmd.Flags().Uint64Var(&w.to, "to", 0, "go back to this version")
-	cmd.Flags().BoolVar(&w.dry, "dry-run", false, "only say what would change")
+	cmd.Flags().BoolVar(&w.undo, "undo", false, "roll back to the version before the newest")
+	cmd.Flags().Uint64Var(&w.to, "to", 0, "roll back to this version")
+	cmd.Flags().BoolVar(&w.dry, "dry-run", false, "only show what would change")
 	return cmd
 }
 
-func (w weightsWish) check() error {
+func (w weightsRequest) check() error {
 	asked := 0
 	for _, one := range []bool{len(w.changes) > 0, w.policy != "", w.undo, w.to != 0} {
 		if one {
@@ -64,13 +64,13 @@ func (w weightsWish) check() error {
 		}
 	}
 	if asked > 1 {
-		return errors.New("one thing at a time: VPN=WEIGHT, --policy, --undo or --to")
+		return errors.New("use only one of VPN=WEIGHT, --policy, --undo and --to")
 	}
 	return nil
 }
 
-// change asks for it and says how far it got.
-func (w weightsWish) change(cmd *cobra.Command) error {
+// change makes the change and prints which PEs have it.
+func (w weightsRequest) change(cmd *cobra.Command) error {
 	c, ctx := vpnClient(cmd), cmd.Context()
 	var change *vpnv1.Change
 	var pes []*vpnv1.Pe
@@ -84,7 +84,7 @@ func (w weightsWish) change(cmd *cobra.Command) error {
 	case w.undo || w.to != 0:
 		r, err := c.Restore(ctx, connect.NewRequest(&vpnv1.RestoreRequest{Version: w.to, By: w.by, Reason: w.reason, DryRun: w.dry}))
 		if err != nil {
-			return networkOnly("go back", err)
+			return networkOnly("roll back", err)
 		}
 		change, pes = r.Msg.GetChange(), r.Msg.GetPes()
 	default:
@@ -110,11 +110,11 @@ func (w weightsWish) change(cmd *cobra.Command) error {
 	if w.dry {
 		return nil
 	}
-	return reached(cmd, pes)
+	return printRollout(cmd, pes)
 }
 
-// reached says which PE has the change.
-func reached(cmd *cobra.Command, pes []*vpnv1.Pe) error {
+// printRollout prints which PEs have the change.
+func printRollout(cmd *cobra.Command, pes []*vpnv1.Pe) error {
 	if !wantJSON(cmd) {
 		if err := printPEs(cmd.OutOrStdout(), pes, true); err != nil {
 			return err
@@ -122,7 +122,7 @@ func reached(cmd *cobra.Command, pes []*vpnv1.Pe) error {
 	}
 	for _, p := range pes {
 		if !p.GetCurrent() {
-			return coded{fmt.Errorf("%s does not have it yet; it is told as soon as it answers", p.GetName()), exitUnmet}
+			return coded{fmt.Errorf("%s does not have it yet; it gets it as soon as it answers", p.GetName()), exitUnmet}
 		}
 	}
 	return nil
@@ -158,14 +158,14 @@ func showWeights(cmd *cobra.Command) error {
 	return printPEs(out, r.Msg.GetPes(), r.Msg.GetChange() != nil)
 }
 
-// printPEs says which PE has which version, if there is one to have.
+// printPEs prints the version of each PE. wanted: there is a version in force.
 func printPEs(out io.Writer, pes []*vpnv1.Pe, wanted bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if len(pes) > 0 {
 		fmt.Fprintln(w, "PE\tVERSION\tSTATE")
 	}
 	for _, p := range pes {
-		version, state := "own", "has it"
+		version, state := "local", "current"
 		if n := p.GetVersion().GetNumber(); n > 0 {
 			version = fmt.Sprint(n)
 		}
@@ -175,7 +175,7 @@ func printPEs(out io.Writer, pes []*vpnv1.Pe, wanted bool) error {
 		case !wanted:
 			state = "answers"
 		case !p.GetCurrent():
-			state = "is being told"
+			state = "pending"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.GetName(), version, state)
 	}
@@ -187,7 +187,7 @@ func changeTime(c *vpnv1.Change) string { return c.GetTime().AsTime().Local().Fo
 func printWeightChange(out io.Writer, c *vpnv1.Change) {
 	fmt.Fprintf(out, "version %d  %s  by %s: %s\n", c.GetVersion().GetNumber(), changeTime(c), c.GetBy(), c.GetReason())
 	if c.GetRestored() > 0 {
-		fmt.Fprintf(out, "  back to version %d\n", c.GetRestored())
+		fmt.Fprintf(out, "  rolled back to version %d\n", c.GetRestored())
 	}
 	if c.GetPolicy() != "" {
 		fmt.Fprintf(out, "  %s, policy %s\n", c.GetCriterion(), c.GetPolicy())

@@ -1,13 +1,13 @@
 package vpnshare
 
-// Fairness is the weighted fairness index F of paper 001, equation 1: 1 when
-// throughputs stand in the ratio of the weights, 1/N when one flow has all.
+// Fairness is the weighted fairness index F of paper 001, equation 1: 1 when throughputs are proportional to the
+// weights, 1/N when one of N flows has all.
 func Fairness(throughput, weight []float64) float64 {
 	var sum, squares float64
 	for i, x := range throughput {
-		share := x / weight[i]
-		sum += share
-		squares += share * share
+		normalised := x / weight[i]
+		sum += normalised
+		squares += normalised * normalised
 	}
 	if squares == 0 {
 		return 1
@@ -15,7 +15,7 @@ func Fairness(throughput, weight []float64) float64 {
 	return sum * sum / (float64(len(throughput)) * squares)
 }
 
-// Jain is the fairness index without weights.
+// Jain is Jain's fairness index: F with equal weights.
 func Jain(throughput []float64) float64 {
 	ones := make([]float64, len(throughput))
 	for i := range ones {
@@ -24,17 +24,16 @@ func Jain(throughput []float64) float64 {
 	return Fairness(throughput, ones)
 }
 
-// Flow is a VPN flow as far as fairness is concerned.
+// Flow has the properties of a VPN flow that fairness depends on.
 type Flow struct {
 	Weight, Throughput float64
-	// Links it crosses, by any numbering; none where that is not known.
+	// Links are the links that the flow crosses, by any numbering; none if they are not known.
 	Links []int
 }
 
-// Shares is what each active flow would have if the throughput of the flows it
-// shares links with, directly or through others, stood in the ratio of their
-// weights. Flows that send nothing want nothing and get 0. Where the links of
-// any active flow are not known, all are taken to share.
+// Shares returns the fair share of each flow: the throughput of all active flows that share links with it, directly or
+// through others, divided in proportion to the weights. A flow that sends nothing gets 0. If the links of any active
+// flow are not known, all flows are taken to share links.
 func Shares(flows []Flow) []float64 {
 	group := groups(flows)
 	weight, total := map[int]float64{}, map[int]float64{}
@@ -53,7 +52,7 @@ func Shares(flows []Flow) []float64 {
 	return out
 }
 
-// groups numbers the sets of active flows that share links.
+// groups returns the group of each flow: active flows that share links have the same number.
 func groups(flows []Flow) []int {
 	group := make([]int, len(flows))
 	for _, f := range flows {
@@ -91,9 +90,8 @@ func groups(flows []Flow) []int {
 	return group
 }
 
-// Measure is F and Jain's index over active flows, with the flows' shares as
-// weights: over one group of flows that is the paper's F, and over several each
-// is measured against what it shares.
+// Measure returns F and Jain's index over active flows. F has the fair shares as weights: over one group of flows that
+// is the paper's F, and over several each flow is compared with its own group.
 func Measure(flows []Flow, shares []float64) (f, jain float64, active int) {
 	var x, weight []float64
 	for i, flow := range flows {

@@ -6,17 +6,15 @@ import (
 	"slices"
 )
 
-// Route is a flow's weight and the links it crosses, by their place in the list of capacities.
+// Route is a flow's weight and the links that it crosses, by their index in the list of capacities.
 type Route struct {
 	Weight float64
 	Links  []int
 }
 
-// MaxMin returns the weighted max-min fair rates by progressive filling: all
-// rates grow in the ratio of their weights, and stop at the first full link
-// (Bertsekas and Gallager, Data Networks, section 6.5.2). Given to flows as
-// their weights, these rates make the law max-min fair over several
-// bottlenecks (paper 001, table III).
+// MaxMin returns the weighted max-min fair rates by progressive filling: all rates grow in proportion to their weights,
+// and each stops at the first full link on its route (Bertsekas and Gallager, Data Networks, section 6.5.2). With these
+// rates as weights, the control law is max-min fair over several bottlenecks (paper 001, table III).
 func MaxMin(capacity []float64, routes []Route) ([]float64, error) {
 	rates, fixed := make([]float64, len(routes)), make([]bool, len(routes))
 	left := slices.Clone(capacity)
@@ -31,7 +29,7 @@ func MaxMin(capacity []float64, routes []Route) ([]float64, error) {
 		}
 	}
 	for range routes {
-		link, level := fullest(left, routes, fixed)
+		link, share := bottleneck(left, routes, fixed)
 		if link < 0 {
 			break
 		}
@@ -39,7 +37,7 @@ func MaxMin(capacity []float64, routes []Route) ([]float64, error) {
 			if fixed[i] || !slices.Contains(r.Links, link) {
 				continue
 			}
-			rates[i], fixed[i] = level*r.Weight, true
+			rates[i], fixed[i] = share*r.Weight, true
 			for _, l := range r.Links {
 				left[l] = max(left[l]-rates[i], 0)
 			}
@@ -48,9 +46,9 @@ func MaxMin(capacity []float64, routes []Route) ([]float64, error) {
 	return rates, nil
 }
 
-// fullest finds the link that is full first when all open flows grow on.
-func fullest(left []float64, routes []Route, fixed []bool) (int, float64) {
-	best, level := -1, math.Inf(1)
+// bottleneck finds the link that is full first if all open flows grow, and its capacity per unit of weight.
+func bottleneck(left []float64, routes []Route, fixed []bool) (int, float64) {
+	best, share := -1, math.Inf(1)
 	for l := range left {
 		var weight float64
 		for i, r := range routes {
@@ -58,9 +56,9 @@ func fullest(left []float64, routes []Route, fixed []bool) (int, float64) {
 				weight += r.Weight
 			}
 		}
-		if weight > 0 && left[l]/weight < level {
-			best, level = l, left[l]/weight
+		if weight > 0 && left[l]/weight < share {
+			best, share = l, left[l]/weight
 		}
 	}
-	return best, level
+	return best, share
 }

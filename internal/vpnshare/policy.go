@@ -10,30 +10,30 @@ import (
 	"github.com/millrace/millrace/internal/units"
 )
 
-// MaxWeight is the largest weight.
+// MaxWeight is the largest valid weight.
 const MaxWeight = 1e6
 
-// Criterion says what fair is.
+// Criterion is a definition of fairness.
 type Criterion string
 
 // The criteria.
 const (
-	// Weighted: throughputs in the ratio of the weights.
+	// Weighted: throughputs are proportional to the weights.
 	Weighted Criterion = "weighted"
 	// Equal: all weights 1.
 	Equal Criterion = "equal"
-	// MaxMinFair: weights are the max-min fair rates over the links that traffic crosses (paper 001, table III).
+	// MaxMinFair: the weights are the max-min fair rates over the links that traffic crosses (paper 001, table III).
 	MaxMinFair Criterion = "max-min"
 )
 
-// Policy is the outcome.
+// Policy is a compiled policy: the weight of each VPN.
 type Policy struct {
 	Name      string
 	Criterion Criterion
 	Weights   map[string]float64 // by VPN
 }
 
-// File is a policy as written; policies/vpn/schema.json has the words.
+// File is a policy file; policies/vpn/schema.json is its schema.
 type File struct {
 	Policy      string     `yaml:"policy"`
 	Description string     `yaml:"description"`
@@ -49,13 +49,13 @@ type Customer struct {
 	Links  []string `yaml:"links"`
 }
 
-// Link can be a bottleneck.
+// Link is a possible bottleneck.
 type Link struct {
 	Name string     `yaml:"name"`
 	Rate units.Rate `yaml:"rate"`
 }
 
-// weight as written, 1 where none is.
+// weight is the configured weight, 1 by default.
 func (c Customer) weight() float64 {
 	if c.Weight == nil {
 		return 1
@@ -63,9 +63,9 @@ func (c Customer) weight() float64 {
 	return *c.Weight
 }
 
-// CheckWeight says what is wrong with a weight.
+// CheckWeight returns an error for an invalid weight.
 func CheckWeight(vpn string, w float64) error {
-	if !(w > 0 && w <= MaxWeight) { // so that NaN is refused, too
+	if !(w > 0 && w <= MaxWeight) { // also refuses NaN
 		return fmt.Errorf("weight %g of VPN %s: use more than 0 and at most %g", w, vpn, float64(MaxWeight))
 	}
 	return nil
@@ -83,7 +83,7 @@ func Parse(text []byte) (File, error) {
 	names, links := map[string]bool{}, map[string]bool{}
 	for _, l := range f.Links {
 		if l.Name == "" || links[l.Name] {
-			return File{}, fmt.Errorf("link %q has no name or stands there twice", l.Name)
+			return File{}, fmt.Errorf("link %q has no name or is listed twice", l.Name)
 		}
 		if l.Rate == 0 {
 			return File{}, fmt.Errorf("link %s: give a rate above 0, such as 10Gbit/s", l.Name)
@@ -92,7 +92,7 @@ func Parse(text []byte) (File, error) {
 	}
 	for _, v := range f.VPNs {
 		if names[v.Name] || v.Name == "" {
-			return File{}, fmt.Errorf("VPN %q has no name or stands there twice", v.Name)
+			return File{}, fmt.Errorf("VPN %q has no name or is listed twice", v.Name)
 		}
 		names[v.Name] = true
 		if err := CheckWeight(v.Name, v.weight()); err != nil {
@@ -107,16 +107,17 @@ func Parse(text []byte) (File, error) {
 	return f, nil
 }
 
-// Network is links and who crosses them, as the topology has it.
+// Network has the links and the links that each VPN crosses.
 type Network struct {
 	Capacity []float64 // bit/s
 	Crosses  map[string][]int
 }
 
-// ErrNoRoutes means that the file names no links and nobody else knows them.
-var ErrNoRoutes = errors.New("max-min fairness needs links: list them, and those that each VPN crosses, or have the control plane read them from the topology")
+// ErrNoRoutes means that the file lists no links and no topology is known.
+var ErrNoRoutes = errors.New("max-min fairness needs links: list them and those that each VPN crosses, " +
+	"or let the control plane read them from the topology")
 
-// Network is what the file itself says of links; ok is false where it lists none.
+// Network returns the links that the file lists; ok is false if it lists none.
 func (f File) Network() (n Network, ok bool) {
 	n.Crosses = map[string][]int{}
 	for _, l := range f.Links {
@@ -130,8 +131,8 @@ func (f File) Network() (n Network, ok bool) {
 	return n, len(f.Links) > 0
 }
 
-// Compile turns the criterion into weights. The network counts only where the
-// file lists no links; VPNs it does not know keep the weight they are written with.
+// Compile turns the criterion into weights. The known network is used only if the file lists no links; VPNs that are
+// not in it keep their configured weight.
 func (f File) Compile(known *Network) (Policy, error) {
 	p := Policy{Name: f.Policy, Criterion: f.Criterion, Weights: map[string]float64{}}
 	for _, v := range f.VPNs {
@@ -148,7 +149,7 @@ func (f File) Compile(known *Network) (Policy, error) {
 	case listed:
 		for _, v := range f.VPNs {
 			if len(v.Links) == 0 {
-				return Policy{}, fmt.Errorf("VPN %s crosses no link: list those it crosses", v.Name)
+				return Policy{}, fmt.Errorf("VPN %s crosses no link: list the links that it crosses", v.Name)
 			}
 		}
 	case known == nil:
@@ -159,7 +160,7 @@ func (f File) Compile(known *Network) (Policy, error) {
 	return p, f.maxMin(n, p.Weights)
 }
 
-// maxMin fills in rates as weights, scaled so that the smallest is 1.
+// maxMin sets the max-min fair rates as weights, scaled so that the smallest is 1.
 func (f File) maxMin(n Network, into map[string]float64) error {
 	var names []string
 	var routes []Route
@@ -177,11 +178,12 @@ func (f File) maxMin(n Network, into map[string]float64) error {
 	}
 	smallest := slices.Min(rates)
 	if smallest <= 0 {
-		return fmt.Errorf("VPN %s gets nothing: every link needs a rate", names[slices.Index(rates, smallest)])
+		return fmt.Errorf("VPN %s gets no rate: every link needs a rate above 0", names[slices.Index(rates, smallest)])
 	}
 	for i, name := range names {
 		if into[name] = rates[i] / smallest; into[name] > MaxWeight {
-			return fmt.Errorf("the max-min fair rate of VPN %s is %g times the smallest; at most %g can be kept", name, into[name], float64(MaxWeight))
+			return fmt.Errorf("the max-min fair rate of VPN %s is %g times the smallest; the largest weight is %g",
+				name, into[name], float64(MaxWeight))
 		}
 	}
 	return nil

@@ -112,7 +112,8 @@ func (n *network) weights(weights []float64) string {
 	return n.Write("weights.yaml", text)
 }
 
-// TestSeveralBottlenecks is figure 8 of paper 001 with B3 = 30 Mbit/s: thirty Reno connections in each VPN, F above 0.95, converged after 10 s.
+// TestSeveralBottlenecks is figure 8 of paper 001 with B3 = 30 Mbit/s: thirty Reno connections in each VPN, F above
+// 0.95, converged after 10 s.
 func TestSeveralBottlenecks(t *testing.T) {
 	n := newChain(t, 30)
 	weights := []float64{1, 3, 1, 5}

@@ -24,13 +24,14 @@ type Configuration struct {
 	VPNs []VPN `yaml:"vpns"`
 	// Peers are PEs that share bottlenecks with this one but no VPN. PEs at the far end of a VPN need not be named.
 	Peers []netip.Addr `yaml:"peers"`
-	// Keys is the file of keys that protect management packets; see management.LoadKeys. It is read again when it changes.
+	// Keys is the file of keys that protect management packets; see management.LoadKeys. It is read again when it
+	// changes.
 	Keys string `yaml:"keys"`
-	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1. Weights
-	// that a control plane has installed go before it.
+	// Weights is the policy file with the VPNs' weights, read again when it changes; empty gives every VPN weight 1.
+	// Weights that a control plane has installed go before it.
 	Weights string `yaml:"weights"`
-	// Listen is the address of API and metrics, host:port; empty serves none. It is not protected: keep it on the loopback or
-	// a management network.
+	// Listen is the address of API and metrics, host:port; empty serves none. It is not protected: keep it on the
+	// loopback or a management network.
 	Listen string `yaml:"listen"`
 	// Control is the API for the control plane.
 	Control Control `yaml:"control"`
@@ -40,8 +41,8 @@ type Configuration struct {
 	Mode string `yaml:"mode"`
 	// Queue is the queue limit of each VPN flow, in packets of PacketSize (paper 001, table V: 128).
 	Queue int `yaml:"queue"`
-	// QueueTime is the lower bound of the queue limit as a time: at 10 Gbit/s 128 packets are 0.15 ms, less than two bursts of
-	// segmentation offload.
+	// QueueTime is the lower bound of the queue limit as a time: at 10 Gbit/s 128 packets are 0.15 ms, less than two
+	// bursts of segmentation offload.
 	QueueTime time.Duration `yaml:"queue_time"`
 	// PacketSize, in bytes, is the size of a full packet. Windows are in full packets.
 	PacketSize int `yaml:"packet_size"`

@@ -73,7 +73,8 @@ func (n *network) loadFigure2(seconds int) {
 	}
 }
 
-// fairness is the mean of F of each second, as in figures 3 and 4, and the share of what the background leaves of the line.
+// fairness is the mean of F of each second, as in figures 3 and 4, and the share of what the background leaves of the
+// line.
 func (n *network) fairness(seconds int) (f, full float64) {
 	n.T.Helper()
 	const left = 35
@@ -87,7 +88,8 @@ func (n *network) fairness(seconds int) (f, full float64) {
 	return f, full
 }
 
-// TestFigure2 is paper 001's first experiment on real TCP and a real kernel, mode htb: "F > 0.9", "utilization of the bottleneck link is almost 100 [%]".
+// TestFigure2 is paper 001's first experiment on real TCP and a real kernel, mode htb: "F > 0.9", "utilization of the
+// bottleneck link is almost 100 [%]".
 func TestFigure2(t *testing.T) {
 	n := newFigure2(t)
 	n.loadFigure2(90)
@@ -102,8 +104,8 @@ func TestFigure2(t *testing.T) {
 	}
 }
 
-// BenchmarkFigure2 is figures 3 and 4: all of the paper's a and b, each -rounds times, agents and traffic started together; F and the
-// share of the line from the sixth second to the 45th.
+// BenchmarkFigure2 is figures 3 and 4: all of the paper's a and b, each -rounds times, agents and traffic started
+// together; F and the share of the line from the sixth second to the 45th.
 func BenchmarkFigure2(b *testing.B) {
 	b.Run("without", func(b *testing.B) { figure2(b, 0, 0) })
 	for _, a := range []float64{0.01, 0.1, 1} {

@@ -51,7 +51,7 @@ func parseInstall(r *vpnv1.InstallRequest) (vpnshare.Policy, error) {
 	}
 	for _, w := range r.GetWeights() {
 		if _, twice := p.Weights[w.GetVpn()]; twice || w.GetVpn() == "" {
-			return p, fmt.Errorf("VPN %q has no name or stands there twice", w.GetVpn())
+			return p, fmt.Errorf("VPN %q has no name or is listed twice", w.GetVpn())
 		}
 		if err := vpnshare.CheckWeight(w.GetVpn(), w.GetWeight()); err != nil {
 			return p, err
@@ -89,8 +89,8 @@ func (a *Agent) saveInstalled(r *vpnv1.InstallRequest) error {
 	return nil
 }
 
-// readInstalled reads the weights that a control plane installed before a restart. They go before the policy file, which
-// is for agents without a control plane.
+// readInstalled reads the weights that a control plane installed before a restart. They go before the policy file,
+// which is for agents without a control plane.
 func (a *Agent) readInstalled() error {
 	if a.cfg.State == "" {
 		return nil

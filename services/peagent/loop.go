@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// flowsPerTick bounds the flows updated in one tick. With more flows a round takes several ticks: 20 of 100,000 flows.
+	// flowsPerTick bounds the flows updated in one tick. With more flows a round takes several ticks: 20 of 100,000
+	// flows.
 	flowsPerTick = 5000
-	// A network is idle when idleAfter passed without a window-limited flow, a loss event and a time-out. Then ticks are
-	// idleFactor times as long.
+	// A network is idle when idleAfter passed without a window-limited flow, a loss event and a time-out. Then ticks
+	// are idleFactor times as long.
 	idleAfter  = 2 * time.Second
 	idleFactor = 4
 )

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// minRateChange is the relative change of a rate from which it is written to its HTB class, which takes a system call,
-	// and minRateChangeUnlimited the same for flows that are not window-limited.
+	// minRateChange is the relative change of a rate from which it is written to its HTB class, which takes a system
+	// call, and minRateChangeUnlimited the same for flows that are not window-limited.
 	minRateChange          = 0.01
 	minRateChangeUnlimited = 0.1
 	// maxQueueTime, in nanoseconds, bounds a queue: fq drops packets beyond its horizon of 10 s.
@@ -42,14 +42,15 @@ func (a *Agent) setRate(index uint32, f *vpnFlow) {
 	before, after := a.dp.Rates[index].Cost, datapath.Cost(rate)
 	a.dp.SetRate(index, rate, limit)
 	a.dp.RescaleEDT(index, before, after)
-	// Requests in the queue leave at the new rate, too. With their old departure times a flow whose weight grew would send
-	// no request until then.
+	// Requests in the queue leave at the new rate, too. With their old departure times a flow whose weight grew would
+	// send no request until then.
 	now := datapath.Now()
 	f.lastRequest = datapath.RescaledEDT(f.lastRequest, now, before, after)
 	f.oldestRequest = datapath.RescaledEDT(f.oldestRequest, now, before, after)
 }
 
-// queueLimit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate changes.
+// queueLimit bounds a flow's queue, in nanoseconds. Behind fq, packets keep their departure times when the rate
+// changes.
 func (a *Agent) queueLimit(f *vpnFlow, rate float64) uint64 {
 	limit := float64(a.cfg.Queue*a.cfg.PacketSize) / rate * 1e9
 	if a.mode == datapath.EDT {

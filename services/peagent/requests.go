@@ -120,8 +120,8 @@ func (a *Agent) sendRequest(index uint32, f *vpnFlow, departure uint64) {
 	a.requests.add(index, a.cfg.VPNs[f.vpn].ID, f, false)
 	a.metrics.requests.Inc()
 	if a.mode == datapath.HTB {
-		// Departure times behind HTB are estimates, so probes measure the round-trip time without queueing. Each request
-		// gets one: with one sample per round trip, the rate and the queue in the core oscillate.
+		// Departure times behind HTB are estimates, so probes measure the round-trip time without queueing. Each
+		// request gets one: with one sample per round trip, the rate and the queue in the core oscillate.
 		a.requests.add(index, a.cfg.VPNs[f.vpn].ID, f, true)
 		a.metrics.requests.Inc()
 	}

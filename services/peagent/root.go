@@ -110,8 +110,8 @@ func newAgent(cfg Configuration, d Dependencies) *Agent {
 	return a
 }
 
-// Start takes over or sets up the datapath and starts the control loop. It works in the network namespace of the calling
-// thread.
+// Start takes over or sets up the datapath and starts the control loop. It works in the network namespace of the
+// calling thread.
 func (a *Agent) Start(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -229,7 +229,8 @@ func (a *Agent) everySecond() {
 	a.mu.Unlock()
 }
 
-// Stop ends the agent and leaves the datapath as it is: the next agent takes it over, or after FailOpen nothing is shaped.
+// Stop ends the agent and leaves the datapath as it is: the next agent takes it over, or after FailOpen nothing is
+// shaped.
 func (a *Agent) Stop(ctx context.Context) error {
 	var errs []error
 	if a.cancel != nil {

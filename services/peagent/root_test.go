@@ -64,9 +64,9 @@ func TestAFloodGetsNoMore(t *testing.T) {
 	}
 }
 
-// TestAPolicerIsAnswered: in mode police packets leave at once, however far the flow's clock is ahead, and so do requests; with
-// the clock's time on them answers would come before their requests had departed. Of 70 possible time-outs, an agent that stands
-// still for a moment has one.
+// TestAPolicerIsAnswered: in mode police packets leave at once, however far the flow's clock is ahead, and so do
+// requests; with the clock's time on them answers would come before their requests had departed. Of 70 possible
+// time-outs, an agent that stands still for a moment has one.
 func TestAPolicerIsAnswered(t *testing.T) {
 	n := newNetwork(t, 1)
 	pe1 := n.start(1, func(c *Configuration) { c.Mode = "police" })
@@ -111,8 +111,8 @@ func TestRestartLosesNothing(t *testing.T) {
 	}
 }
 
-// TestFailOpen: an agent that dies leaves its rates for FailOpen, and then nothing is held back or dropped. Its last rate may
-// be that of any moment, so it has to be near the line's at every one.
+// TestFailOpen: an agent that dies leaves its rates for FailOpen, and then nothing is held back or dropped. Its last
+// rate may be that of any moment, so it has to be near the line's at every one.
 func TestFailOpen(t *testing.T) {
 	n := newNetwork(t, 1)
 	pe1 := n.start(1, nil)
@@ -193,7 +193,8 @@ func TestRemoveLeavesThePortsAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestRemoveBelowATokenBucket: a port whose rate a token bucket keeps carries packets again, in a queue as long as before.
+// TestRemoveBelowATokenBucket: a port whose rate a token bucket keeps carries packets again, in a queue as long as
+// before.
 func TestRemoveBelowATokenBucket(t *testing.T) {
 	n := newNetwork(t, 1)
 	n.In("pe1", "tc", "qdisc", "add", "dev", "core", "root", "handle", "1:", "tbf", "rate", "1gbit", "burst", "250k", "limit", "2000000")

@@ -200,7 +200,8 @@ func modes(b *testing.B) (out []string) {
 	return append(out, "htb", "police")
 }
 
-// htbAlone puts a class per VPN on PE1's core port, without agent and without anything to send packets there but the default class.
+// htbAlone puts a class per VPN on PE1's core port, without agent and without anything to send packets there but the
+// default class.
 func (n *network) htbAlone(bytesPerSecond float64) func() {
 	n.Within("pe1", func() error {
 		s, err := datapath.OpenScheduler("core", datapath.HTB, n.VPNs, 128)

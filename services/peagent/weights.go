@@ -21,8 +21,8 @@ func (a *Agent) weight(vpn int) float64 {
 	return 1
 }
 
-// SetWeights changes weights of running flows at once. They are then no longer those of the control plane, which notices
-// and installs its own again.
+// SetWeights changes weights of running flows at once. They are then no longer those of the control plane, which
+// notices and installs its own again.
 func (a *Agent) SetWeights(changed map[string]float64) error {
 	names := map[string]bool{}
 	for _, v := range a.cfg.VPNs {

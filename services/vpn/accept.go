@@ -8,36 +8,37 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
-// What a PE may say: beyond these nothing real lies, and one such number would spoil every sum and mean it goes into.
+// Upper bounds of the values that a PE may report: no real flow exceeds them, and one such number would spoil every sum
+// and mean.
 const (
-	mostBits    = 1e15
-	mostSeconds = 1e4
-	mostPackets = 1e12
+	maxBits    = 1e15
+	maxSeconds = 1e4
+	maxPackets = 1e12
 )
 
-// accept takes the flows that can be; the others are counted by reason.
-func accept(flows []*vpnv1.Flow) (good []*vpnv1.Flow, refused map[string]int) {
-	refused = map[string]int{}
+// splitInvalid returns the valid flows, and counts the others by reason.
+func splitInvalid(flows []*vpnv1.Flow) (good []*vpnv1.Flow, rejected map[string]int) {
+	rejected = map[string]int{}
 	seen := map[[3]string]bool{}
 	for _, f := range flows {
 		key := [3]string{f.GetVpn(), f.GetIngress(), f.GetEgress()}
-		switch reason := nonsense(f); {
+		switch reason := invalidReason(f); {
 		case reason != "":
-			refused[reason]++
+			rejected[reason]++
 		case seen[key]:
-			refused["twice"]++
+			rejected["duplicate"]++
 		case len(good) > 0 && good[0].GetIngress() != f.GetIngress():
-			refused["two_addresses"]++
+			rejected["two_addresses"]++
 		default:
 			seen[key] = true
 			good = append(good, f)
 		}
 	}
-	return good, refused
+	return good, rejected
 }
 
-// nonsense is why a flow cannot be, in a word; empty where it can.
-func nonsense(f *vpnv1.Flow) string {
+// invalidReason is why a flow is invalid, as a label value; empty if it is valid.
+func invalidReason(f *vpnv1.Flow) string {
 	within := func(v, most float64) bool { return v >= 0 && v <= most && !math.IsNaN(v) }
 	switch {
 	case f.GetVpn() == "":
@@ -46,11 +47,11 @@ func nonsense(f *vpnv1.Flow) string {
 		return "address"
 	case vpnshare.CheckWeight(f.GetVpn(), f.GetWeight()) != nil:
 		return "weight"
-	case !within(f.GetThroughput(), mostBits) || !within(f.GetRate(), mostBits):
+	case !within(f.GetThroughput(), maxBits) || !within(f.GetRate(), maxBits):
 		return "rate"
-	case !within(f.GetRttSeconds(), mostSeconds):
+	case !within(f.GetRttSeconds(), maxSeconds):
 		return "rtt"
-	case !within(f.GetWindow(), mostPackets) || !within(f.GetB(), 1) || !within(f.GetLoss(), 1):
+	case !within(f.GetWindow(), maxPackets) || !within(f.GetB(), 1) || !within(f.GetLoss(), 1):
 		return "law"
 	}
 	return ""

@@ -28,8 +28,10 @@ func (a *api) Flows(_ context.Context, r *connect.Request[vpnv1.FlowsRequest]) (
 	if name := r.Msg.GetVpn(); name != "" {
 		flows = slices.DeleteFunc(slices.Clone(flows), func(f *vpnv1.Flow) bool { return f.GetVpn() != name })
 	}
-	out := &vpnv1.FlowsResponse{Flows: most(flows, int(r.Msg.GetLimit())), Total: uint32(len(flows)), Fairness: last.measure.GetFairness(), Jain: last.measure.GetJain(), Pes: c.reports(), Version: c.inForce().GetVersion()}
-	out.Vpns = slices.Sorted(maps.Keys(c.names()))
+	out := &vpnv1.FlowsResponse{
+		Flows: topFlows(flows, int(r.Msg.GetLimit())), Total: uint32(len(flows)), Fairness: last.measure.GetFairness(), Jain: last.measure.GetJain(),
+		Pes: c.reports(), Version: c.inForce().GetVersion(), Vpns: slices.Sorted(maps.Keys(c.names())),
+	}
 	for _, f := range flows {
 		if controlled(f) == 0 {
 			out.Uncontrolled++
@@ -38,8 +40,8 @@ func (a *api) Flows(_ context.Context, r *connect.Request[vpnv1.FlowsRequest]) (
 	return connect.NewResponse(out), nil
 }
 
-// most are the n flows that send most, in the order they came in.
-func most(flows []*vpnv1.Flow, n int) []*vpnv1.Flow {
+// topFlows are the n flows with the highest throughput, in the given order; 0 means all.
+func topFlows(flows []*vpnv1.Flow, n int) []*vpnv1.Flow {
 	if n == 0 || n >= len(flows) {
 		return flows
 	}
@@ -50,7 +52,7 @@ func most(flows []*vpnv1.Flow, n int) []*vpnv1.Flow {
 	slices.Sort(rates)
 	least := rates[len(rates)-n]
 	out := make([]*vpnv1.Flow, 0, n)
-	equal := n // of those at the limit, as many as there is room for
+	equal := n // room for flows with exactly the least throughput
 	for _, rate := range rates[len(rates)-n:] {
 		if rate > least {
 			equal--
@@ -88,7 +90,7 @@ func (a *api) Weights(context.Context, *connect.Request[vpnv1.WeightsRequest]) (
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)
 	}
-	followed := c.followed()
+	followed := c.followedPolicy()
 	c.mu.Lock()
 	problem := c.problem
 	c.mu.Unlock()
@@ -104,11 +106,11 @@ func (a *api) Weights(context.Context, *connect.Request[vpnv1.WeightsRequest]) (
 
 // SetWeights implements VpnService.
 func (a *api) SetWeights(ctx context.Context, r *connect.Request[vpnv1.SetWeightsRequest]) (*connect.Response[vpnv1.SetWeightsResponse], error) {
-	if err := a.sound(r.Msg); err != nil {
+	if err := a.checkWeights(r.Msg); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	// What the file says now is older than this change, whether or not it was read yet.
-	a.c.trouble(ctx, a.c.follow(ctx))
+	// The present policy file is older than this change, even if it was not read yet.
+	a.c.reportProblem(ctx, a.c.follow(ctx))
 	change, err := a.c.set(ctx, r.Msg)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)
@@ -118,7 +120,7 @@ func (a *api) SetWeights(ctx context.Context, r *connect.Request[vpnv1.SetWeight
 
 // ApplyPolicy implements VpnService.
 func (a *api) ApplyPolicy(ctx context.Context, r *connect.Request[vpnv1.ApplyPolicyRequest]) (*connect.Response[vpnv1.ApplyPolicyResponse], error) {
-	if err := signed(r.Msg); err != nil {
+	if err := checkAuthor(r.Msg); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
 	if r.Msg.GetPolicy() == "" {
@@ -133,10 +135,10 @@ func (a *api) ApplyPolicy(ctx context.Context, r *connect.Request[vpnv1.ApplyPol
 
 // Restore implements VpnService.
 func (a *api) Restore(ctx context.Context, r *connect.Request[vpnv1.RestoreRequest]) (*connect.Response[vpnv1.RestoreResponse], error) {
-	if err := signed(r.Msg); err != nil {
+	if err := checkAuthor(r.Msg); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	a.c.trouble(ctx, a.c.follow(ctx))
+	a.c.reportProblem(ctx, a.c.follow(ctx))
 	change, err := a.c.restore(ctx, r.Msg)
 	switch {
 	case errors.Is(err, errNoVersion):
@@ -159,23 +161,23 @@ func (a *api) History(ctx context.Context, r *connect.Request[vpnv1.HistoryReque
 	return connect.NewResponse(&vpnv1.HistoryResponse{Changes: all}), nil
 }
 
-// signed wants to know who and why.
-func signed(r interface {
+// checkAuthor demands author and reason.
+func checkAuthor(r interface {
 	GetBy() string
 	GetReason() string
 }) error {
 	switch {
 	case strings.TrimSpace(r.GetBy()) == "":
-		return errors.New("say who asks (by): it stands in the history")
+		return errors.New("give the author (by) for the history")
 	case strings.TrimSpace(r.GetReason()) == "":
-		return errors.New("say why (reason): it stands in the history")
+		return errors.New("give a reason for the history")
 	}
 	return nil
 }
 
-// sound checks a request as a whole: names some PE knows, weights that are weights.
-func (a *api) sound(r *vpnv1.SetWeightsRequest) error {
-	if err := signed(r); err != nil {
+// checkWeights checks a request as a whole: VPNs that some PE has, and valid weights.
+func (a *api) checkWeights(r *vpnv1.SetWeightsRequest) error {
+	if err := checkAuthor(r); err != nil {
 		return err
 	}
 	if len(r.GetWeights()) == 0 {
@@ -188,7 +190,7 @@ func (a *api) sound(r *vpnv1.SetWeightsRequest) error {
 			return err
 		}
 		if seen[w.GetVpn()] {
-			return fmt.Errorf("VPN %s stands there twice", w.GetVpn())
+			return fmt.Errorf("VPN %s is listed twice", w.GetVpn())
 		}
 		seen[w.GetVpn()] = true
 		if _, ok := known[w.GetVpn()]; !ok {
@@ -201,7 +203,7 @@ func (a *api) sound(r *vpnv1.SetWeightsRequest) error {
 	return nil
 }
 
-// names are the VPNs that any PE has ever said it has.
+// names are the VPNs that any PE has reported.
 func (c *Component) names() map[string]struct{} {
 	out := map[string]struct{}{}
 	for _, p := range c.pes {
@@ -214,7 +216,7 @@ func (c *Component) names() map[string]struct{} {
 	return out
 }
 
-// unknown are VPNs with a weight that no PE has; nobody can tell before all were heard.
+// unknown are VPNs with a weight that no PE has; none before all PEs have answered.
 func (c *Component) unknown(weights map[string]float64) (out []string) {
 	if !c.allHeard() {
 		return nil
@@ -236,7 +238,7 @@ func (c *Component) reports() (out []*vpnv1.Pe) {
 	return out
 }
 
-// settled waits until every PE has the change or could not be told, but not for ever.
+// settled waits until the installation was tried on every PE, at most for the time to settle.
 func (a *api) settled(ctx context.Context, change *vpnv1.Change, dry bool) []*vpnv1.Pe {
 	end := time.Now().Add(a.c.cfg.Settle)
 	for !dry && time.Now().Before(end) && ctx.Err() == nil && !a.c.allTried(change.GetVersion().GetNumber()) {

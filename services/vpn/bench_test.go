@@ -27,7 +27,7 @@ func BenchmarkRound(b *testing.B) {
 		for n := range 1300 {
 			f := flow(fmt.Sprint("vpn", n), 0, 0, 1, float64(1e6+n))
 			f.Ingress, f.Egress = fmt.Sprintf("10.255.0.%d", i+1), fmt.Sprintf("10.255.0.%d", (i+1)%100+1)
-			p.known = append(p.known, f)
+			p.reported = append(p.reported, f)
 		}
 		p.connected, p.heard = true, time.Now().Add(time.Hour)
 	}

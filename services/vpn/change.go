@@ -17,20 +17,20 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
-// wish is what somebody wants to be in force.
-type wish struct {
+// proposal is a change before it has a version.
+type proposal struct {
 	by, reason string
 	policy     string
 	criterion  vpnshare.Criterion
 	weights    map[string]float64
 	restored   uint64
-	// digest of what the policy file says now: this change is newer than that.
+	// digest is the hash of the present policy file, which this change is newer than.
 	digest []byte
 }
 
-// change makes the next version of what wanted returns for the one in force,
-// nil before the first. Nothing is made where nothing would change, or when dry.
-func (c *Component) change(ctx context.Context, dry bool, wanted func(now *vpnv1.Change) (wish, error)) (*vpnv1.Change, error) {
+// change makes the next version from a proposal. propose gets the change in force, nil before the first. Nothing is
+// stored if nothing would change, or in a dry run.
+func (c *Component) change(ctx context.Context, dry bool, propose func(now *vpnv1.Change) (proposal, error)) (*vpnv1.Change, error) {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	for {
@@ -38,7 +38,7 @@ func (c *Component) change(ctx context.Context, dry bool, wanted func(now *vpnv1
 		if err != nil {
 			return nil, err
 		}
-		w, err := wanted(now)
+		w, err := propose(now)
 		if err != nil {
 			return nil, err
 		}
@@ -55,24 +55,25 @@ func (c *Component) change(ctx context.Context, dry bool, wanted func(now *vpnv1
 			return nil, err
 		}
 		c.metrics.changes.Inc()
-		c.events.Publish(ctx, events.VPNWeightsChanged, fmt.Sprintf("version %d", next.GetVersion().GetNumber()),
-			fmt.Sprintf("%s changed VPN weights (version %d): %s. Reason: %s.", next.GetBy(), next.GetVersion().GetNumber(), differenceText(next.GetDiff()), next.GetReason()))
+		number := next.GetVersion().GetNumber()
+		c.events.Publish(ctx, events.VPNWeightsChanged, fmt.Sprintf("version %d", number),
+			fmt.Sprintf("%s changed VPN weights (version %d): %s. Reason: %s.", next.GetBy(), number, differenceText(next.GetDiff()), next.GetReason()))
 		c.adopt(next)
 		return next, nil
 	}
 }
 
-// same tells whether nothing would change but who and why.
-func (w wish) same(now *vpnv1.Change) bool {
+// same tells whether only author and reason would change.
+func (w proposal) same(now *vpnv1.Change) bool {
 	return w.policy == now.GetPolicy() && string(w.criterion) == now.GetCriterion() && maps.Equal(w.weights, weightsOf(now))
 }
 
-// unchanged wants what is.
-func unchanged(now *vpnv1.Change) wish {
-	return wish{policy: now.GetPolicy(), criterion: vpnshare.Criterion(now.GetCriterion()), weights: weightsOf(now)}
+// unchanged proposes the change in force.
+func unchanged(now *vpnv1.Change) proposal {
+	return proposal{policy: now.GetPolicy(), criterion: vpnshare.Criterion(now.GetCriterion()), weights: weightsOf(now)}
 }
 
-func (w wish) after(now *vpnv1.Change) *vpnv1.Change {
+func (w proposal) after(now *vpnv1.Change) *vpnv1.Change {
 	next := &vpnv1.Change{
 		Version: &vpnv1.Version{Number: now.GetVersion().GetNumber() + 1, Id: rand.Text()[:10]}, Time: timestamppb.Now(),
 		By: w.by, Reason: w.reason, Policy: w.policy, Criterion: string(w.criterion), Restored: w.restored, Digest: w.digest,
@@ -103,7 +104,7 @@ func difference(before, after map[string]float64) (out []*vpnv1.Difference) {
 	return out
 }
 
-// differenceText names the first few.
+// differenceText is a sentence part with the first few differences.
 func differenceText(diff []*vpnv1.Difference) string {
 	const few = 6
 	if len(diff) == 0 {
@@ -121,15 +122,16 @@ func differenceText(diff []*vpnv1.Difference) string {
 
 func weightText(w float64) string {
 	if w == 0 {
-		return "unnamed"
+		return "not named"
 	}
 	return fmt.Sprintf("%.4g", w)
 }
 
-// set changes some weights and leaves the rest.
+// set changes some weights and keeps the rest.
 func (c *Component) set(ctx context.Context, r *vpnv1.SetWeightsRequest) (*vpnv1.Change, error) {
-	return c.change(ctx, r.GetDryRun(), func(now *vpnv1.Change) (wish, error) {
-		w := wish{by: r.GetBy(), reason: r.GetReason(), policy: now.GetPolicy(), criterion: vpnshare.Criterion(now.GetCriterion()), weights: weightsOf(now), digest: c.policyDigest()}
+	return c.change(ctx, r.GetDryRun(), func(now *vpnv1.Change) (proposal, error) {
+		w := unchanged(now)
+		w.by, w.reason, w.digest = r.GetBy(), r.GetReason(), c.policyDigest()
 		if w.criterion == "" {
 			w.criterion = vpnshare.Weighted
 		}
@@ -142,28 +144,28 @@ func (c *Component) set(ctx context.Context, r *vpnv1.SetWeightsRequest) (*vpnv1
 
 var errNoVersion = errors.New("no such version")
 
-// restore goes back to an earlier version's weights; 0 is the one before the newest.
+// restore rolls back to an earlier version's weights; 0 is the one before the newest.
 func (c *Component) restore(ctx context.Context, r *vpnv1.RestoreRequest) (*vpnv1.Change, error) {
-	return c.change(ctx, r.GetDryRun(), func(now *vpnv1.Change) (wish, error) {
+	return c.change(ctx, r.GetDryRun(), func(now *vpnv1.Change) (proposal, error) {
 		version := r.GetVersion()
 		if version == 0 && now.GetVersion().GetNumber() > 0 {
 			version = now.GetVersion().GetNumber() - 1
 		}
 		all, err := c.records.list(ctx)
 		if err != nil {
-			return wish{}, err
+			return proposal{}, err
 		}
 		for _, old := range all {
 			if old.GetVersion().GetNumber() == version {
-				return wish{
+				return proposal{
 					by: r.GetBy(), reason: r.GetReason(), policy: old.GetPolicy(), criterion: vpnshare.Criterion(old.GetCriterion()),
 					weights: weightsOf(old), restored: version, digest: c.digestOf(old),
 				}, nil
 			}
 		}
 		if version == 0 {
-			return wish{}, fmt.Errorf("%w: nothing was in force before; change weights instead", errNoVersion)
+			return proposal{}, fmt.Errorf("%w: no earlier version was in force; change weights instead", errNoVersion)
 		}
-		return wish{}, fmt.Errorf("%w: version %d is not kept; see `millrace vpn history`", errNoVersion, version)
+		return proposal{}, fmt.Errorf("%w: version %d is not kept; see `millrace vpn history`", errNoVersion, version)
 	})
 }

@@ -18,16 +18,16 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
-// round is all VPN flows at one time.
+// round has all VPN flows at one time.
 type round struct {
 	flows   []*vpnv1.Flow
 	measure *vpnv1.Round
 }
 
-// perMessage keeps a message with the flows of many PEs below what the bus takes.
+// perMessage is the number of flows in one message, so that it stays below the bus's limit.
 const perMessage = 5000
 
-// measure sets all flows beside their fair shares and publishes them.
+// measure computes the fair shares of all flows and publishes them.
 func (c *Component) measure(ctx context.Context) {
 	now := time.Now()
 	r := c.round(now)
@@ -37,7 +37,7 @@ func (c *Component) measure(ctx context.Context) {
 	if len(r.flows) == 0 {
 		return
 	}
-	// Two replicas measure the same second under the same key, and one row remains.
+	// Two replicas that measure the same second publish the same key: one row remains.
 	at := timestamppb.New(now.Truncate(c.cfg.Interval))
 	for i := 0; i < len(r.flows); i += perMessage {
 		b := &vpnv1.SampleBatch{Time: at, Flows: r.flows[i:min(i+perMessage, len(r.flows))]}
@@ -54,11 +54,11 @@ func (c *Component) measure(ctx context.Context) {
 	}
 }
 
-// round takes what PEs said of late. An address that two PEs claim is one PE's only: the first's in the inventory.
+// round collects the current flows of all PEs. If two PEs claim the same address, the first of the inventory keeps it.
 func (c *Component) round(now time.Time) (r round) {
 	names := map[string]string{}
 	for _, p := range c.pes {
-		flows := p.flowsNow(now)
+		flows := p.currentFlows(now)
 		if len(flows) == 0 {
 			continue
 		}
@@ -74,7 +74,7 @@ func (c *Component) round(now time.Time) (r round) {
 			r.flows = append(r.flows, f)
 		}
 	}
-	for _, p := range c.pes { // a PE whose flows are not of now still has its name
+	for _, p := range c.pes { // PEs without current flows have names, too
 		if is := p.address(); is != "" && names[is] == "" {
 			names[is] = p.device.Name
 		}
@@ -100,14 +100,14 @@ func (c *Component) round(now time.Time) (r round) {
 	return r
 }
 
-// links returns what tells which flows share something: links of the topology;
-// where that is not known those the policy lists, each direction for itself;
-// else the ingress PE, whose way into the core its flows share for certain.
+// links returns a function from a flow to the links that it crosses: those of the topology; if they are not known,
+// those that the policy lists, with one number per direction; else one number for the ingress PE, because its flows
+// share the access to the core.
 func (c *Component) links() func(*vpnv1.Flow) []int {
 	between := c.routes.between()
 	var listed vpnshare.Network
 	if all, err := c.library.read(); err == nil {
-		if p, err := find(all, c.followed()); err == nil {
+		if p, err := find(all, c.followedPolicy()); err == nil {
 			listed, _ = p.parsed.Network()
 		}
 	}
@@ -130,13 +130,13 @@ func (c *Component) links() func(*vpnv1.Flow) []int {
 	}
 }
 
-// Numbers of what flows share, apart from the topology's own from 0.
+// First numbers of links that are not in the topology, whose numbers start at 0.
 const (
 	fromPolicy  = 1 << 30
 	fromIngress = 1 << 31
 )
 
-// direction tells the two ways along a link of a policy apart, by the order of the PEs' addresses.
+// direction is 0 or 1 for the two directions of a link of a policy, by the order of the PEs' addresses.
 func direction(f *vpnv1.Flow) int {
 	a, errA := netip.ParseAddr(f.GetIngress())
 	b, errB := netip.ParseAddr(f.GetEgress())
@@ -146,8 +146,8 @@ func direction(f *vpnv1.Flow) int {
 	return 0
 }
 
-// govern follows the policy and the other processes' changes, and says how far the version in force got.
-func (c *Component) govern(ctx context.Context) {
+// reconcile follows the policy and the changes of other processes, and reports the rollout of the version in force.
+func (c *Component) reconcile(ctx context.Context) {
 	newest, err := c.records.newest(ctx)
 	if err == nil {
 		c.adopt(newest)
@@ -156,12 +156,12 @@ func (c *Component) govern(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	c.trouble(ctx, err)
-	c.progress(ctx)
+	c.reportProblem(ctx, err)
+	c.reportRollout(ctx)
 }
 
-// trouble is news when it is another than before.
-func (c *Component) trouble(ctx context.Context, err error) {
+// reportProblem publishes an event when the problem differs from the last one.
+func (c *Component) reportProblem(ctx context.Context, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -173,16 +173,17 @@ func (c *Component) trouble(ctx context.Context, err error) {
 	switch {
 	case text == before:
 	case text != "":
-		c.metrics.broken.Set(1)
-		c.events.Publish(ctx, events.VPNPolicyInvalid, "policy", fmt.Sprintf("The VPN policy is not followed, the last weights stay: %s.", text))
+		c.metrics.policyInvalid.Set(1)
+		c.events.Publish(ctx, events.VPNPolicyInvalid, "policy", fmt.Sprintf("The VPN policy is invalid, the last weights stay in force: %s.", text))
 	default:
-		c.metrics.broken.Set(0)
-		c.events.Publish(ctx, events.VPNPolicyValid, "policy", "The VPN policy is followed again.")
+		c.metrics.policyInvalid.Set(0)
+		c.events.Publish(ctx, events.VPNPolicyValid, "policy", "The VPN policy is valid and followed again.")
 	}
 }
 
-// progress tells once when all PEs have the version in force, and once who has not after the time to settle.
-func (c *Component) progress(ctx context.Context) {
+// reportRollout publishes one event when all PEs have the version in force, or one with the PEs that do not have it
+// after the time to settle.
+func (c *Component) reportRollout(ctx context.Context) {
 	now := c.inForce()
 	if now == nil || len(c.pes) == 0 {
 		return
@@ -196,22 +197,22 @@ func (c *Component) progress(ctx context.Context) {
 	if len(missing) > 0 && time.Since(now.GetTime().AsTime()) < c.cfg.Settle {
 		return
 	}
-	said := fmt.Sprint(now.GetVersion().GetNumber(), missing)
+	state := fmt.Sprint(now.GetVersion().GetNumber(), missing)
 	c.mu.Lock()
-	news := c.said != said
-	c.said = said
+	news := c.reported != state
+	c.reported = state
 	c.mu.Unlock()
-	c.metrics.behind.Set(float64(len(missing)))
+	c.metrics.outdated.Set(float64(len(missing)))
 	version := fmt.Sprintf("version %d", now.GetVersion().GetNumber())
 	switch {
 	case !news:
 	case len(missing) == 0:
 		c.events.Publish(ctx, events.VPNWeightsInstalled, version, fmt.Sprintf("All %d PEs have VPN weights of %s.", len(c.pes), version))
 	default:
-		c.events.Publish(ctx, events.VPNWeightsIncomplete, version, fmt.Sprintf("%d of %d PEs do not have VPN weights of %s: %s. They are told as soon as they answer.",
+		c.events.Publish(ctx, events.VPNWeightsIncomplete, version, fmt.Sprintf("%d of %d PEs do not have VPN weights of %s: %s. They get them as soon as they answer.",
 			len(missing), len(c.pes), version, strings.Join(missing, ", ")))
 	}
 	if unknown := c.unknown(weightsOf(now)); news && len(unknown) > 0 {
-		c.events.Publish(ctx, events.VPNNameUnknown, version, fmt.Sprintf("No PE has a VPN called %s; %s gives weights to it.", strings.Join(unknown, ", "), version))
+		c.events.Publish(ctx, events.VPNNameUnknown, version, fmt.Sprintf("No PE has a VPN called %s; %s has weights for it.", strings.Join(unknown, ", "), version))
 	}
 }

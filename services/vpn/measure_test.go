@@ -36,7 +36,8 @@ func TestSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of two flows that share a link red has 10 of 40 Mbit/s at weight 1, blue 30 at weight 3; the other way blue is alone and uncontrolled.
+	// Of two flows that share a link red has 10 of 40 Mbit/s at weight 1, blue 30 at weight 3; the other way blue is
+	// alone and uncontrolled.
 	w.paths.rate = map[string]uint64{"10.255.0.1 10.255.0.2": 100e6, "10.255.0.2 10.255.0.1": 100e6}
 	w.agents[0].flows[1].Weight = 3
 	alone := flow("blue", 2, 1, 1, 5e6)
@@ -72,7 +73,7 @@ func TestSamples(t *testing.T) {
 		t.Errorf("the one of blue that sends most: %v, %v", r, err)
 	}
 	expect := `
-# HELP millrace_services_vpn_flow_controlled 0 while the far PE does not answer and the VPN flow is left uncontrolled.
+# HELP millrace_services_vpn_flow_controlled 0 while the far PE does not answer and the VPN flow is not controlled.
 # TYPE millrace_services_vpn_flow_controlled gauge
 millrace_services_vpn_flow_controlled{egress="10.255.0.1",ingress="10.255.0.2",vpn="blue"} 0
 millrace_services_vpn_flow_controlled{egress="10.255.0.2",ingress="10.255.0.1",vpn="blue"} 1
@@ -81,13 +82,13 @@ millrace_services_vpn_flow_controlled{egress="10.255.0.2",ingress="10.255.0.1",v
 	if err := testutil.GatherAndCompare(s.metrics, strings.NewReader(expect), prefix+"flow_controlled"); err != nil {
 		t.Error(err)
 	}
-	for reason, most := range map[string]float64{"no_vpn": 1, "address": 1, "weight": 1, "rate": 3, "twice": 1, "two_addresses": 1} {
+	for reason, most := range map[string]float64{"no_vpn": 1, "address": 1, "weight": 1, "rate": 3, "duplicate": 1, "two_addresses": 1} {
 		visits := testutil.ToFloat64(s.comp.metrics.invalid.WithLabelValues("pe2", "no_vpn"))
 		if n := testutil.ToFloat64(s.comp.metrics.invalid.WithLabelValues("pe2", reason)); visits == 0 || n < most {
 			t.Errorf("%s was counted %g times in %g visits", reason, n, visits)
 		}
 	}
-	w.tells("vpn-pe-invalid", "pe2 reports flows that cannot be")
+	w.tells("vpn-pe-invalid", "pe2 reports invalid flows")
 }
 
 // TestWhatFlowsShare: by the topology, else by the policy's links one way, else by where they enter.

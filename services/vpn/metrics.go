@@ -10,14 +10,15 @@ import (
 const prefix = "millrace_services_vpn_"
 
 type metrics struct {
-	connected               *prometheus.GaugeVec
-	invalid                 *prometheus.CounterVec
-	installs, failures      *prometheus.CounterVec
-	changes, unpublished    prometheus.Counter
-	version, behind, broken prometheus.Gauge
+	connected            *prometheus.GaugeVec
+	invalid              *prometheus.CounterVec
+	installs, failures   *prometheus.CounterVec
+	changes, unpublished prometheus.Counter
+	version, outdated    prometheus.Gauge
+	policyInvalid        prometheus.Gauge
 }
 
-// newMetrics registers with r; a nil r counts without being shown.
+// newMetrics registers with r; nil registers nowhere.
 func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 	f := promauto.With(r)
 	if r != nil {
@@ -35,19 +36,19 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 	return &metrics{
 		connected: f.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + "pe_connected", Help: "1 while the PE's agent answers."}, []string{"pe"}),
 		invalid: f.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "invalid_flows_total", Help: "Flows a PE reported that cannot be, by reason; they are left out.",
+			Name: prefix + "invalid_flows_total", Help: "Invalid flows that a PE reported, by reason; they are ignored.",
 		}, []string{"pe", "reason"}),
-		installs:    perPE("installs_total", "Weights installed on the PE."),
-		failures:    perPE("failures_total", "Questions the PE's agent did not answer, and weights it did not take."),
-		changes:     counter("changes_total", "Changes of weights made here."),
-		unpublished: counter("unpublished_flows_total", "Samples of flows the bus did not take."),
-		version:     gauge("version", "Number of the weights in force."),
-		behind:      gauge("pes_behind", "PEs that do not have the weights in force."),
-		broken:      gauge("policy_broken", "1 while the policy cannot be followed."),
+		installs:      perPE("installs_total", "Weights installed on the PE."),
+		failures:      perPE("failures_total", "Requests to the PE's agent that failed."),
+		changes:       counter("changes_total", "Changes of weights made here."),
+		unpublished:   counter("unpublished_flows_total", "Samples of flows that were not published because of bus errors."),
+		version:       gauge("version", "Number of the weights in force."),
+		outdated:      gauge("pes_outdated", "PEs that do not have the weights in force."),
+		policyInvalid: gauge("policy_invalid", "1 while the policy is invalid and the last weights stay in force."),
 	}
 }
 
-// collector shows the last round's flows.
+// collector has the flows of the last round.
 type collector struct {
 	c              *Component
 	flow           map[string]*prometheus.Desc
@@ -61,11 +62,11 @@ func newCollector(c *Component) *collector {
 		jain:     prometheus.NewDesc(prefix+"jain", "Jain's fairness index of all active VPN flows over the last second.", nil, nil),
 	}
 	for name, help := range map[string]string{
-		"flow_throughput_bits": "What a VPN flow sent in the last second, bit/s.", "flow_fair_share_bits": "Its fair share of what is sent, bit/s.",
+		"flow_throughput_bits": "Throughput of a VPN flow in the last second, bit/s.", "flow_fair_share_bits": "Fair share of a VPN flow, bit/s.",
 		"flow_window_packets": "Window of a VPN flow.", "flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.",
-		"flow_loss": "Loss events per packet of a VPN flow.", "flow_queue_bytes": "Waiting for departure at the ingress PE.",
-		"flow_drops_total": "Packets the bounded queue of a VPN flow refused.", "flow_weight": "Weight of a VPN flow.",
-		"flow_controlled": "0 while the far PE does not answer and the VPN flow is left uncontrolled.",
+		"flow_loss": "Loss events per packet of a VPN flow.", "flow_queue_bytes": "Queue of a VPN flow at the ingress PE.",
+		"flow_drops_total": "Packets dropped at the queue limit of a VPN flow.", "flow_weight": "Weight of a VPN flow.",
+		"flow_controlled": "0 while the far PE does not answer and the VPN flow is not controlled.",
 	} {
 		out.flow[name] = prometheus.NewDesc(prefix+name, help, []string{"vpn", "ingress", "egress"}, nil)
 	}

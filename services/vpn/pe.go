@@ -18,47 +18,49 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
-// pe keeps one agent at the version in force and remembers what it last said.
+// pe polls one agent, keeps its last answer, and installs the version in force where the agent has another.
 type pe struct {
-	c      *Component
-	device device.Device
-	flows  vpnv1connect.VpnServiceClient
-	agent  vpnv1connect.VpnAgentServiceClient
-	woken  chan struct{}
+	c         *Component
+	device    device.Device
+	flows     vpnv1connect.VpnServiceClient
+	agent     vpnv1connect.VpnAgentServiceClient
+	triggered chan struct{}
 
 	mu sync.Mutex
-	// heard is when it last answered; zero before the first time.
+	// heard is the time of its last answer; zero before the first.
 	heard     time.Time
 	connected bool
-	// err is why it does not answer, or why it did not take the version in force.
+	// err is why it does not answer, or why the installation of the version in force failed.
 	err error
-	// asked is whether it was ever asked, tried the newest version it was or could not be told.
-	asked   bool
+	// polled: it was polled at least once.
+	polled bool
+	// tried is the newest version whose installation was tried.
 	tried   uint64
 	version *vpnv1.Version
-	// is its address as other PEs know it.
-	is    string
-	mode  string
-	vpns  []string
-	known []*vpnv1.Flow
+	// loopback is its address as other PEs know it.
+	loopback string
+	mode     string
+	vpns     []string
+	// reported are the flows of its last answer.
+	reported []*vpnv1.Flow
 }
 
 func newPE(c *Component, d device.Device) *pe {
 	transport := &http.Transport{
 		TLSClientConfig: c.deps.TLS.Clone(), DialContext: (&net.Dialer{Timeout: c.cfg.Timeout}).DialContext, ForceAttemptHTTP2: true,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * c.cfg.Timeout, PingTimeout: c.cfg.Timeout}, // a host that is gone sends no reset
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * c.cfg.Timeout, PingTimeout: c.cfg.Timeout}, // a dead host sends no reset
 	}
 	client, url := &http.Client{Transport: transport}, "https://"+d.PE
 	return &pe{
-		c: c, device: d, woken: make(chan struct{}, 1),
+		c: c, device: d, triggered: make(chan struct{}, 1),
 		flows: vpnv1connect.NewVpnServiceClient(client, url), agent: vpnv1connect.NewVpnAgentServiceClient(client, url),
 	}
 }
 
-// wake has it told now what it would be told with the next turn.
-func (p *pe) wake() {
+// trigger starts a poll now instead of at the next interval.
+func (p *pe) trigger() {
 	select {
-	case p.woken <- struct{}{}:
+	case p.triggered <- struct{}{}:
 	default:
 	}
 }
@@ -67,18 +69,18 @@ func (p *pe) run(ctx context.Context) {
 	tick := time.NewTicker(p.c.cfg.Interval)
 	defer tick.Stop()
 	for {
-		p.visit(ctx)
+		p.poll(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-p.woken:
+		case <-p.triggered:
 		}
 	}
 }
 
-// visit asks for flows and installs the version in force where it is not.
-func (p *pe) visit(ctx context.Context) {
+// poll asks for flows, and installs the version in force if the agent has another.
+func (p *pe) poll(ctx context.Context) {
 	want := p.c.inForce()
 	ask, cancel := context.WithTimeout(ctx, p.c.cfg.Timeout)
 	defer cancel()
@@ -87,15 +89,15 @@ func (p *pe) visit(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		p.lost(ctx, want, fmt.Errorf("no answer: %w", err))
+		p.unreachable(ctx, want, fmt.Errorf("no answer: %w", err))
 		return
 	}
-	flows, refused := accept(r.Msg.GetFlows())
-	for reason, n := range refused {
+	flows, rejected := splitInvalid(r.Msg.GetFlows())
+	for reason, n := range rejected {
 		p.c.metrics.invalid.WithLabelValues(p.device.Name, reason).Add(float64(n))
 	}
 	version := r.Msg.GetVersion()
-	p.answered(ctx, r.Msg, flows, refused)
+	p.recordAnswer(ctx, r.Msg, flows, rejected)
 	if want != nil && !proto.Equal(version, want.GetVersion()) {
 		version, err = p.install(ctx, want, version)
 	}
@@ -104,7 +106,7 @@ func (p *pe) visit(ctx context.Context) {
 	p.version, p.tried, p.err = version, want.GetVersion().GetNumber(), err
 }
 
-// install returns the version the agent has afterwards.
+// install returns the version that the agent has afterwards.
 func (p *pe) install(ctx context.Context, want *vpnv1.Change, has *vpnv1.Version) (*vpnv1.Version, error) {
 	p.mu.Lock()
 	again := p.tried == want.GetVersion().GetNumber() && proto.Equal(p.version, want.GetVersion())
@@ -121,48 +123,52 @@ func (p *pe) install(ctx context.Context, want *vpnv1.Change, has *vpnv1.Version
 	p.c.metrics.installs.WithLabelValues(p.device.Name).Inc()
 	if again {
 		p.c.events.Publish(ctx, events.VPNWeightsReinstalled, p.device.Name,
-			fmt.Sprintf("%s no longer had VPN weights of version %d: somebody changed them there, or it forgot them. They are installed again.", p.device.Name, want.GetVersion().GetNumber()))
+			fmt.Sprintf("%s no longer has VPN weights of version %d: they were changed on the PE, or its state file is lost. They are installed again.",
+				p.device.Name, want.GetVersion().GetNumber()))
 	}
 	return r.Msg.GetVersion(), nil
 }
 
-// answered notes what it said; the first answer after a silence is news, and so is nonsense.
-func (p *pe) answered(ctx context.Context, r *vpnv1.FlowsResponse, flows []*vpnv1.Flow, refused map[string]int) {
+// recordAnswer keeps an answer. The first answer after a silence is an event, and so are invalid flows in it.
+func (p *pe) recordAnswer(ctx context.Context, r *vpnv1.FlowsResponse, flows []*vpnv1.Flow, rejected map[string]int) {
 	p.mu.Lock()
 	news := !p.connected
-	p.connected, p.asked, p.heard, p.mode, p.vpns, p.known = true, true, time.Now(), r.GetMode(), r.GetVpns(), flows
+	p.connected, p.polled, p.heard, p.mode, p.vpns, p.reported = true, true, time.Now(), r.GetMode(), r.GetVpns(), flows
 	if len(flows) > 0 {
-		p.is = flows[0].GetIngress()
+		p.loopback = flows[0].GetIngress()
 	}
 	p.mu.Unlock()
 	p.c.metrics.connected.WithLabelValues(p.device.Name).Set(1)
 	if news {
-		p.c.events.Publish(ctx, events.VPNAgentUp, p.device.Name, fmt.Sprintf("The PE agent of %s answers: %d VPNs, %d VPN flows.", p.device.Name, len(r.GetVpns()), len(flows)))
+		p.c.events.Publish(ctx, events.VPNAgentUp, p.device.Name,
+			fmt.Sprintf("The PE agent of %s answers: %d VPNs, %d VPN flows.", p.device.Name, len(r.GetVpns()), len(flows)))
 	}
-	if news && len(refused) > 0 {
-		p.c.events.Publish(ctx, events.VPNAgentInvalid, p.device.Name, fmt.Sprintf("The PE agent of %s reports flows that cannot be: %v. They are left out.", p.device.Name, refused))
+	if news && len(rejected) > 0 {
+		p.c.events.Publish(ctx, events.VPNAgentInvalid, p.device.Name,
+			fmt.Sprintf("The PE agent of %s reports invalid flows: %v. They are ignored.", p.device.Name, rejected))
 	}
 }
 
-// lost notes why it does not answer; that it was lost is news once.
-func (p *pe) lost(ctx context.Context, want *vpnv1.Change, err error) {
+// unreachable keeps the reason why it does not answer. The first failure is an event.
+func (p *pe) unreachable(ctx context.Context, want *vpnv1.Change, err error) {
 	p.mu.Lock()
-	news := p.connected || !p.asked
-	p.connected, p.asked, p.err, p.tried = false, true, err, want.GetVersion().GetNumber()
+	news := p.connected || !p.polled
+	p.connected, p.polled, p.err, p.tried = false, true, err, want.GetVersion().GetNumber()
 	p.mu.Unlock()
 	p.c.metrics.connected.WithLabelValues(p.device.Name).Set(0)
 	p.c.metrics.failures.WithLabelValues(p.device.Name).Inc()
 	if news {
-		p.c.events.Publish(ctx, events.VPNAgentDown, p.device.Name, fmt.Sprintf("The PE agent of %s at %s does not answer: %v. Asking on; its weights stay what they are.", p.device.Name, p.device.PE, err))
+		p.c.events.Publish(ctx, events.VPNAgentDown, p.device.Name,
+			fmt.Sprintf("The PE agent of %s at %s does not answer: %v. Polling continues; the PE keeps its weights.", p.device.Name, p.device.PE, err))
 	}
 }
 
-// report is what the API shows.
+// report returns its state for the API.
 func (p *pe) report(want *vpnv1.Change) *vpnv1.Pe {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := &vpnv1.Pe{
-		Name: p.device.Name, Address: p.device.PE, Connected: p.connected, Version: p.version, Mode: p.mode, Flows: uint32(len(p.known)),
+		Name: p.device.Name, Address: p.device.PE, Connected: p.connected, Version: p.version, Mode: p.mode, Flows: uint32(len(p.reported)),
 		Current: want != nil && proto.Equal(p.version, want.GetVersion()),
 	}
 	if !p.heard.IsZero() {
@@ -171,32 +177,32 @@ func (p *pe) report(want *vpnv1.Change) *vpnv1.Pe {
 	switch {
 	case p.err != nil:
 		out.Error = p.err.Error()
-	case !p.asked:
-		out.Error = "not asked yet"
+	case !p.polled:
+		out.Error = "not polled yet"
 	}
 	return out
 }
 
-// flowsNow are its flows, if they are of now.
-func (p *pe) flowsNow(now time.Time) []*vpnv1.Flow {
+// currentFlows are the flows of its last answer, none if that is too old.
+func (p *pe) currentFlows(now time.Time) []*vpnv1.Flow {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.connected || now.Sub(p.heard) > 2*p.c.cfg.Interval+p.c.cfg.Timeout {
 		return nil
 	}
-	return p.known
+	return p.reported
 }
 
-// address is the PE's as other PEs know it; empty until it was heard to have a flow.
+// address is its address as other PEs know it; empty until it has reported a flow.
 func (p *pe) address() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.is
+	return p.loopback
 }
 
-// flowsEver are those of its last answer, however old.
-func (p *pe) flowsEver() []*vpnv1.Flow {
+// lastFlows are the flows of its last answer, however old.
+func (p *pe) lastFlows() []*vpnv1.Flow {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known
+	return p.reported
 }

@@ -18,7 +18,7 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
-// library is the operator's folder of policies; files are read at every use.
+// library is the folder of policies; files are read at every use.
 type library struct{ dir string }
 
 // policy is one file; err is why it cannot be used.
@@ -29,7 +29,7 @@ type policy struct {
 	err    error
 }
 
-// read returns every file of the folder, the broken ones too.
+// read returns every file of the folder, invalid ones too.
 func (l library) read() ([]policy, error) {
 	if l.dir == "" {
 		return nil, nil
@@ -51,9 +51,9 @@ func (l library) read() ([]policy, error) {
 		switch name := p.parsed.Policy; {
 		case p.err != nil:
 		case name == "":
-			p.err = errors.New("the file has no name: write `policy: NAME` into it")
+			p.err = errors.New("the policy has no name: add `policy: NAME` to the file")
 		case named[name] != "":
-			p.err = fmt.Errorf("%s is policy %s, too; rename one", named[name], name)
+			p.err = fmt.Errorf("%s has the name %s, too; rename one", named[name], name)
 		default:
 			named[name] = file
 		}
@@ -95,16 +95,15 @@ func find(all []policy, name string) (policy, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return policy{}, fmt.Errorf("there is no policy %q: the control plane has none; set vpn.dir to a folder with some", name)
+		return policy{}, fmt.Errorf("no policy %q: the control plane has no policies; set vpn.dir to a folder with policies", name)
 	case name == "":
-		return policy{}, fmt.Errorf("there are several policies, %s: say which with vpn.policy or `millrace vpn weights --policy`", strings.Join(names, ", "))
+		return policy{}, fmt.Errorf("there are several policies, %s: choose one with vpn.policy or `millrace vpn weights --policy`", strings.Join(names, ", "))
 	}
-	return policy{}, fmt.Errorf("there is no policy %q that can be used; there is %s", name, strings.Join(names, "; "))
+	return policy{}, fmt.Errorf("no valid policy %q; there is %s", name, strings.Join(names, "; "))
 }
 
-// compile turns a policy into weights, with links and routes of the topology
-// where the file lists none. Weights have four digits: a topology that says a
-// little else does not change them.
+// compile turns a policy into weights, with links and routes of the topology if the file lists none. Max-min weights
+// are rounded to four digits, so that a small change of the topology does not change them.
 func (c *Component) compile(p policy) (vpnshare.Policy, []byte, error) {
 	out, err := p.parsed.Compile(c.routes.network(c.lastFlows()))
 	if err != nil {
@@ -129,15 +128,15 @@ func rounded(v float64) float64 {
 	return r
 }
 
-// followed is the name of the policy that counts.
-func (c *Component) followed() string {
+// followedPolicy is the name of the policy that is followed.
+func (c *Component) followedPolicy() string {
 	if now := c.inForce(); now.GetPolicy() != "" {
 		return now.GetPolicy()
 	}
 	return c.cfg.Policy
 }
 
-// follow puts the policy's weights in force when it says something else than before.
+// follow puts the policy's weights in force when its hash has changed.
 func (c *Component) follow(ctx context.Context) error {
 	if c.cfg.Dir == "" {
 		return nil
@@ -149,7 +148,7 @@ func (c *Component) follow(ctx context.Context) error {
 	if len(all) == 0 {
 		return fmt.Errorf("no policy in %s", c.cfg.Dir)
 	}
-	p, err := find(all, c.followed())
+	p, err := find(all, c.followedPolicy())
 	if err != nil {
 		return err
 	}
@@ -161,20 +160,20 @@ func (c *Component) follow(ctx context.Context) error {
 	if now := c.inForce(); now != nil && bytes.Equal(now.GetDigest(), digest) {
 		return nil
 	}
-	reason := "the policy or the network it speaks of has changed"
+	reason := "the policy or its network has changed"
 	if c.inForce() == nil {
 		reason = "the first policy"
 	}
-	_, err = c.change(ctx, false, func(now *vpnv1.Change) (wish, error) {
-		if now != nil && bytes.Equal(now.GetDigest(), digest) { // another process was first
+	_, err = c.change(ctx, false, func(now *vpnv1.Change) (proposal, error) {
+		if now != nil && bytes.Equal(now.GetDigest(), digest) { // another process was faster
 			return unchanged(now), nil
 		}
-		return wish{by: "policy file " + p.file, reason: reason, policy: p.parsed.Policy, criterion: compiled.Criterion, weights: compiled.Weights, digest: digest}, nil
+		return proposal{by: "policy file " + p.file, reason: reason, policy: p.parsed.Policy, criterion: compiled.Criterion, weights: compiled.Weights, digest: digest}, nil
 	})
 	return err
 }
 
-// apply follows another policy from now on.
+// apply switches to another policy.
 func (c *Component) apply(ctx context.Context, r *vpnv1.ApplyPolicyRequest) (*vpnv1.Change, error) {
 	all, err := c.library.read()
 	if err != nil {
@@ -188,12 +187,12 @@ func (c *Component) apply(ctx context.Context, r *vpnv1.ApplyPolicyRequest) (*vp
 	if err != nil {
 		return nil, err
 	}
-	return c.change(ctx, r.GetDryRun(), func(*vpnv1.Change) (wish, error) {
-		return wish{by: r.GetBy(), reason: r.GetReason(), policy: p.parsed.Policy, criterion: compiled.Criterion, weights: compiled.Weights, digest: digest}, nil
+	return c.change(ctx, r.GetDryRun(), func(*vpnv1.Change) (proposal, error) {
+		return proposal{by: r.GetBy(), reason: r.GetReason(), policy: p.parsed.Policy, criterion: compiled.Criterion, weights: compiled.Weights, digest: digest}, nil
 	})
 }
 
-// digestOf is what the policy of an earlier change says today.
+// digestOf is the present hash of the policy of an earlier change.
 func (c *Component) digestOf(old *vpnv1.Change) []byte {
 	if all, err := c.library.read(); err == nil {
 		if p, err := find(all, old.GetPolicy()); err == nil {

@@ -12,8 +12,8 @@ import (
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 )
 
-// keyChanges is where changes live in etcd, one key each. The newest is in
-// force; that its key must not exist yet is what lets one of two writers win.
+// keyChanges is the prefix of changes in etcd, one key each. The newest is in force. A key must not exist when it is
+// written, so one of two concurrent writers fails.
 const keyChanges = "vpn/changes/"
 
 func changeKey(version uint64) string { return fmt.Sprintf("%s%020d", keyChanges, version) }
@@ -56,7 +56,7 @@ func (r records) list(ctx context.Context) ([]*vpnv1.Change, error) {
 	return out, nil
 }
 
-// add fails with state.ErrConflict when somebody else made that version.
+// add fails with state.ErrConflict if another process has made that version.
 func (r records) add(ctx context.Context, change *vpnv1.Change) error {
 	number := change.GetVersion().GetNumber()
 	if _, err := r.store.Put(ctx, changeKey(number), 0, change); err != nil {

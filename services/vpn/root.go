@@ -1,16 +1,14 @@
-// Package vpn tells all PEs by which weights VPNs share the core, and watches
-// what comes of it (paper 001).
+// Package vpn distributes the weights by which VPNs share the core to all PEs, and measures the resulting fairness
+// (paper 001).
 //
-// Weights come from a policy file or from an operator. Each change has a
-// version, who, when, why and a difference, is kept in etcd, and reaches every
-// PE or is said not to: a PE that has another version, for whatever reason, is
-// told again until it has this one.
+// Weights come from a policy file or from an operator. Each change has a version, an author, a time, a reason and a
+// difference, and is kept in etcd. A PE with another version gets the version in force again until it has it; the API
+// names the PEs that do not have it yet.
 //
-// In: policy files by internal/vpnshare, the inventory's PEs, links and routes
-// from services/paths, flows from each services/peagent. Out: weights to the
-// agents; SampleBatch on the bus with fair shares, F and Jain's index; VpnService
-// for the network. Next: services/peagent, whose flows keep the weights, and
-// services/flowstore, which keeps the samples for services/dashboard.
+// In: policy files by internal/vpnshare, the inventory's PEs, links and routes from services/paths, flows from each
+// services/peagent. Out: weights to the agents; SampleBatch on the bus with fair shares, F and Jain's index; VpnService
+// for the network. Next: services/peagent, which enforces the weights, and services/flowstore, which stores the samples
+// for services/dashboard.
 package vpn
 
 import (
@@ -55,20 +53,20 @@ type Component struct {
 	routes  routes
 	pes     []*pe
 
-	// changing lets one change be made at a time in this process; other processes are kept off by etcd.
+	// changing serialises changes of this process; etcd refuses a concurrent change of another one.
 	changing sync.Mutex
 
 	mu sync.Mutex
 	// current is the newest change, nil before the first.
 	current *vpnv1.Change
-	// problem is why the policy's weights are not in force.
+	// problem is why the policy's weights are not in force; empty if they are.
 	problem string
-	// digest of what the policy said when it was last read.
+	// digest is the hash of the policy when it was last read.
 	digest []byte
-	// last is what the last round found.
+	// last is the last measurement.
 	last round
-	// said is what was last told about how far the version in force got.
-	said string
+	// reported is the last reported state of the rollout.
+	reported string
 
 	loops lifecycle.Loops
 }
@@ -92,7 +90,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	return c, nil
 }
 
-// Start begins to ask the PEs; those that are not there yet are asked until they are.
+// Start begins to poll the PEs, whether they answer yet or not.
 func (c *Component) Start(ctx context.Context) error {
 	newest, err := c.records.newest(ctx)
 	if err != nil {
@@ -103,16 +101,16 @@ func (c *Component) Start(ctx context.Context) error {
 	for _, p := range c.pes {
 		c.loops.Go(p.run)
 	}
-	c.loops.Every(c.cfg.Interval, c.govern)
+	c.loops.Every(c.cfg.Interval, c.reconcile)
 	c.loops.Every(c.cfg.Interval, c.measure)
 	c.loops.Every(c.cfg.Routes, c.readRoutes)
 	return nil
 }
 
-// Stop ends all questions. PEs keep their weights.
+// Stop ends polling. PEs keep their weights.
 func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
-// Handler is the API to mount.
+// Handler returns path and handler of the API.
 func (c *Component) Handler() (string, http.Handler) {
 	return vpnv1connect.NewVpnServiceHandler(&api{c})
 }
@@ -124,7 +122,7 @@ func (c *Component) inForce() *vpnv1.Change {
 	return c.current
 }
 
-// adopt takes a change for the one in force and has every PE told.
+// adopt makes a change the one in force and triggers its installation on every PE.
 func (c *Component) adopt(newest *vpnv1.Change) {
 	c.mu.Lock()
 	old := c.current.GetVersion().GetNumber()
@@ -135,7 +133,7 @@ func (c *Component) adopt(newest *vpnv1.Change) {
 	if newest.GetVersion().GetNumber() > old {
 		c.metrics.version.Set(float64(newest.GetVersion().GetNumber()))
 		for _, p := range c.pes {
-			p.wake()
+			p.trigger()
 		}
 	}
 }

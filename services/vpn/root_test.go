@@ -83,7 +83,7 @@ func TestLifeOfWeights(t *testing.T) {
 	}
 }
 
-// TestBadRequests are refused as a whole, with what to write instead.
+// TestBadRequests are refused as a whole, and the error names a valid value.
 func TestBadRequests(t *testing.T) {
 	w := newWorld(t)
 	w.policy("shares.yaml", first)
@@ -102,9 +102,9 @@ func TestBadRequests(t *testing.T) {
 		{"a negative weight", "anna", "x", weight("red", -1), "use more than 0"},
 		{"not a number", "anna", "x", weight("red", math.NaN()), "weight NaN of VPN red"},
 		{"infinity", "anna", "x", weight("red", math.Inf(1)), "at most 1e+06"},
-		{"a name twice", "anna", "x", weight("blue", 2), "blue stands there twice"},
-		{"nobody", " ", "x", weight("red", 2), "say who"},
-		{"no reason", "anna", "", weight("red", 2), "say why"},
+		{"a name twice", "anna", "x", weight("blue", 2), "blue is listed twice"},
+		{"nobody", " ", "x", weight("red", 2), "give the author"},
+		{"no reason", "anna", "", weight("red", 2), "give a reason"},
 		{"nothing", "anna", "x", nil, "name a VPN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestBadRequests(t *testing.T) {
 		})
 	}
 	_, err := s.Restore(t.Context(), connect.NewRequest(&vpnv1.RestoreRequest{By: "anna", Reason: "x"}))
-	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "nothing was in force before") {
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "no earlier version was in force") {
 		t.Errorf("back before the first: %v", err)
 	}
 	_, err = s.Restore(t.Context(), connect.NewRequest(&vpnv1.RestoreRequest{Version: 77, By: "anna", Reason: "x"}))
@@ -128,7 +128,7 @@ func TestBadRequests(t *testing.T) {
 	}
 	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
 	if n := s.weights().GetVersion().GetNumber(); n != 1 {
-		t.Errorf("version %d after nothing but refused requests", n)
+		t.Errorf("version %d after nothing but rejected requests", n)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestSomebodyElsesWeightsAreReplaced(t *testing.T) {
 	s := w.start(w.following("shares"))
 	s.all(1)
 	w.agents[0].change(func(a *agent) { a.has = nil })
-	w.tells("vpn-weights-reinstalled", "pe1 no longer had VPN weights of version 1")
+	w.tells("vpn-weights-reinstalled", "pe1 no longer has VPN weights of version 1")
 	s.all(1)
 	w.wantWeights(map[string]float64{"red": 1, "blue": 2})
 	w.agents[0].mu.Lock()
@@ -209,7 +209,7 @@ func TestOneOfSeveralPolicies(t *testing.T) {
 	w.policy("equal.yaml", "policy: equal\ncriterion: equal\nvpns: [{name: red, weight: 3}, {name: blue}]\n")
 	w.policy("twin.yaml", "policy: equal\nvpns: []\n")
 	s := w.start(w.following(""))
-	w.tells("vpn-policy-invalid", "say which with vpn.policy")
+	w.tells("vpn-policy-invalid", "choose one with vpn.policy")
 	r, err := s.ApplyPolicy(t.Context(), connect.NewRequest(&vpnv1.ApplyPolicyRequest{Policy: "equal", By: "anna", Reason: "all the same"}))
 	if err != nil || r.Msg.GetChange().GetCriterion() != "equal" {
 		t.Fatalf("%v, %v", r, err)
@@ -302,7 +302,7 @@ func TestConfigurations(t *testing.T) {
 		{"as it is by default", func(*Configuration) {}, ""},
 		{"too often", func(c *Configuration) { c.Interval = 1 }, "at least 100ms"},
 		{"no time to answer", func(c *Configuration) { c.Timeout = 0 }, "above 0"},
-		{"no way back", func(c *Configuration) { c.History = 1 }, "no way back"},
+		{"no roll-back", func(c *Configuration) { c.History = 1 }, "no roll-back"},
 		{"a policy without a folder", func(c *Configuration) { c.Policy = "x" }, "set vpn dir"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,19 +18,18 @@ import (
 // pair is two PEs, by the addresses they know each other by.
 type pair struct{ from, to string }
 
-// routes remembers which links lie between PEs.
+// routes has the links between PEs.
 type routes struct {
 	paths pathsv1connect.PathsServiceClient
 
 	mu       sync.Mutex
 	capacity []float64
 	crosses  map[pair][]int
-	// complete tells that every PE was heard when this was read.
+	// complete: every PE had answered when this was read.
 	complete bool
 }
 
-// readRoutes asks services/paths for the links that traffic between PEs takes:
-// all of its equal-cost paths. What cannot be read leaves what was known.
+// readRoutes asks services/paths for the links on all equal-cost paths between PEs. After an error the last links stay.
 func (c *Component) readRoutes(ctx context.Context) {
 	flows, complete := c.lastFlows(), c.allHeard()
 	if len(flows) == 0 {
@@ -73,7 +72,7 @@ func (c *Component) readRoutes(ctx context.Context) {
 	c.routes.capacity, c.routes.crosses, c.routes.complete = capacity, crosses, complete
 }
 
-// network is what max-min fairness needs, by VPN; nil until it is known of every PE's flows.
+// network returns the links by VPN for max-min fairness; nil until they are known for every PE's flows.
 func (r *routes) network(flows []*vpnv1.Flow) *vpnshare.Network {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,23 +94,23 @@ func (r *routes) network(flows []*vpnv1.Flow) *vpnshare.Network {
 	return n
 }
 
-// between are the links of each pair of PEs.
+// between returns the links of each pair of PEs.
 func (r *routes) between() map[pair][]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.crosses)
 }
 
-// lastFlows are all flows that were ever heard of, as of the last answer of each PE.
+// lastFlows are the flows of the last answer of each PE, however old.
 func (c *Component) lastFlows() (out []*vpnv1.Flow) {
 	for _, p := range c.pes {
-		out = append(out, p.flowsEver()...)
+		out = append(out, p.lastFlows()...)
 	}
 	return out
 }
 
-// allHeard tells whether every PE has answered since the start: weights over
-// half the network would be other weights.
+// allHeard tells whether every PE has answered since the start: max-min rates over a part of the network would be
+// wrong.
 func (c *Component) allHeard() bool {
 	for _, p := range c.pes {
 		p.mu.Lock()

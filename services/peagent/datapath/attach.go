@@ -68,10 +68,11 @@ func (d *Datapath) Attach(p *Ports, core, customers []string) error {
 	if err != nil {
 		return err
 	}
-	// All clsact qdiscs before all programs: one port after the other would make the kernel wait for an RCU grace period
-	// between its qdisc and its first program.
+	// All clsact qdiscs before all programs: one port after the other would make the kernel wait for an RCU grace
+	// period between its qdisc and its first program.
 	for _, i := range indices {
-		// On an existing clsact this is a change without effect; for another kind (ingress) the kernel returns an error.
+		// On an existing clsact this is a change without effect; for another kind (ingress) the kernel returns an
+		// error.
 		p.add(unix.RTM_NEWQDISC, unix.NLM_F_CREATE, clsact(i)...)
 	}
 	for i, err := range p.flush() {
@@ -104,7 +105,8 @@ func (p *Ports) program(index int, parent uint32, program *ebpf.Program) {
 	p.add(unix.RTM_NEWTFILTER, unix.NLM_F_CREATE, append(filter(index, parent), options)...)
 }
 
-// Detach removes the programs from ports, and clsact where it has no other filters. Ports that no longer exist are skipped.
+// Detach removes the programs from ports, and clsact where it has no other filters. Ports that no longer exist are
+// skipped.
 func (p *Ports) Detach(names []string) error {
 	var there []int
 	var errs []error

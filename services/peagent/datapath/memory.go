@@ -89,8 +89,8 @@ func (m *memory) SetRate(flow uint32, bytesPerSecond float64, limit uint64) {
 	atomic.StoreUint64(&r.Cost, Cost(bytesPerSecond))
 }
 
-// RescaleEDT adapts a flow's earliest departure time to a change of rate from one cost to another: packets in an HTB class
-// leave at the new rate. (Packets in fq keep their departure times.)
+// RescaleEDT adapts a flow's earliest departure time to a change of rate from one cost to another: packets in an HTB
+// class leave at the new rate. (Packets in fq keep their departure times.)
 func (m *memory) RescaleEDT(flow uint32, from, to uint64) {
 	p := &m.Flows[flow].NextEdt
 	for {
@@ -101,8 +101,8 @@ func (m *memory) RescaleEDT(flow uint32, from, to uint64) {
 	}
 }
 
-// RescaledEDT is the departure time of a packet in an HTB class after a change of rate from one cost to another; at is the
-// time before the change.
+// RescaledEDT is the departure time of a packet in an HTB class after a change of rate from one cost to another; at is
+// the time before the change.
 func RescaledEDT(at, now, from, to uint64) uint64 {
 	if from == 0 || to == 0 || at <= now {
 		return at

@@ -29,7 +29,8 @@ type Options struct {
 	Folder string
 	// Flows is the maximum number of VPN flows.
 	Flows int
-	// Prefixes is the maximum number of IPv4 prefixes of all VPNs; a fourth as many IPv6 prefixes are possible in addition.
+	// Prefixes is the maximum number of IPv4 prefixes of all VPNs; a fourth as many IPv6 prefixes are possible in
+	// addition.
 	Prefixes int
 	// MarkMask has the bits of the packet mark that carry a flow index: ones from bit 0 on.
 	MarkMask uint32

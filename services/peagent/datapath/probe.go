@@ -14,7 +14,8 @@ type Features struct {
 	// Kernel is its release, JIT whether it compiles programs.
 	Kernel string
 	JIT    bool
-	// Verified is how many instructions its verifier walked through for each program, of a million that it would; 0 where it does not say.
+	// Verified is how many instructions its verifier walked through for each program, of a million that it would; 0
+	// where it does not say.
 	Verified map[string]uint32
 }
 

@@ -30,8 +30,8 @@ type Scheduler struct {
 	template []byte
 }
 
-// OpenScheduler adds fq or HTB to a core port: as root qdisc in place of the kernel's default, or as child of a tbf that
-// sets the port's rate. A qdisc of an earlier agent stays.
+// OpenScheduler adds fq or HTB to a core port: as root qdisc in place of the kernel's default, or as child of a tbf
+// that sets the port's rate. A qdisc of an earlier agent stays.
 func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error) {
 	l, err := netlink.LinkByName(port)
 	if err != nil {
@@ -131,10 +131,11 @@ func (s *Scheduler) addHTB(l netlink.Link, parent uint32) error {
 const (
 	// unlimited is the rate of the class without a limit, bytes per second.
 	unlimited = 100e9 / 8
-	// classHeadroom is the rate of a class over that of core_out, whose queue limit counts: the class must not be the slower
-	// of the two.
+	// classHeadroom is the rate of a class over that of core_out, whose queue limit counts: the class must not be the
+	// slower of the two.
 	classHeadroom = 1.002
-	// burstsPerSecond: a burst is 2 ms long, which is how late the timer of HTB may be. minBurst and maxBurst, in bytes, bound the burst.
+	// burstsPerSecond: a burst is 2 ms long, which is how late the timer of HTB may be. minBurst and maxBurst, in
+	// bytes, bound the burst.
 	burstsPerSecond = 500
 	minBurst        = 3200
 	maxBurst        = 1 << 20
@@ -181,8 +182,8 @@ const (
 	atCeil64 = atRate64 + 8 + 4
 )
 
-// classMessage is the template that class fills in. In mode htb each flow's class changes often, and building the message
-// anew would cost as much as the kernel's part. With the link layer given, the kernel needs no rate table.
+// classMessage is the template that class fills in. In mode htb each flow's class changes often, and building the
+// message anew would cost as much as the kernel's part. With the link layer given, the kernel needs no rate table.
 func classMessage(index int) []byte {
 	rate := nl.TcRateSpec{Linklayer: nl.LINKLAYER_ETHERNET}
 	p := nl.TcHtbCopt{Rate: rate, Ceil: rate, Quantum: 3028}
@@ -210,8 +211,8 @@ func (s *Scheduler) class(minor uint16, bytesPerSecond float64) {
 	e.PutUint32(m[atBuffer+4:], time)
 }
 
-// CloseScheduler removes our qdisc from a port. Below a tbf a bfifo of the tbf's limit replaces it, which is what a tbf has
-// by default: without a child the tbf would drop every packet.
+// CloseScheduler removes our qdisc from a port. Below a tbf a bfifo of the tbf's limit replaces it, which is what a tbf
+// has by default: without a child the tbf would drop every packet.
 func CloseScheduler(port string) error {
 	l, err := netlink.LinkByName(port)
 	if err != nil {

@@ -49,8 +49,8 @@ func (s *Sums) Merge(o Sums) {
 	s.Weight += o.Weight
 }
 
-// Domain computes means from the sums. The mean price is harmonic: flows of a low price, whose b is the largest, set the
-// scale, as VPN 1 does in paper 001.
+// Domain computes means from the sums. The mean price is harmonic: flows of a low price, whose b is the largest, set
+// the scale, as VPN 1 does in paper 001.
 func (s Sums) Domain() Domain {
 	return Domain{
 		Price:        ratio(s.Priced, s.InversePrices),

@@ -1,7 +1,7 @@
 package law
 
-// correctionExponent is the power with which the fairness correction enters b: with 4 a third of an error is left on the
-// logarithmic scale; a higher power cuts windows in half for noise (docs/explanation/i2vfc.md, equation 4).
+// correctionExponent is the power with which the fairness correction enters b: with 4 a third of an error is left on
+// the logarithmic scale; a higher power cuts windows in half for noise (docs/explanation/i2vfc.md, equation 4).
 const correctionExponent = 4
 
 // NormalisedThroughput is the sending rate per unit of weight, in full packets per second: what fairness makes equal.
@@ -26,8 +26,8 @@ func (f *Flow) AdaptB(p *Parameters, d Domain) {
 	f.B = Decrease(p, price, reference)
 }
 
-// Price is p·R²·r² with loss event rate p, round-trip time R and weight r. With one b for all flows, throughput would be
-// proportional to r/√price; b makes up for it.
+// Price is p·R²·r² with loss event rate p, round-trip time R and weight r. With one b for all flows, throughput would
+// be proportional to r/√price; b makes up for it.
 func (f *Flow) Price(p *Parameters, domainInterval float64) float64 {
 	x := f.SRTT * f.Weight
 	return f.Loss(p, domainInterval) * x * x

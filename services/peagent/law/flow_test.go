@@ -26,7 +26,8 @@ func TestALiveWeightTakesEffectWithinTenRoundTrips(t *testing.T) {
 	}
 }
 
-// TestANewWeightKeepsTheRateOfLossEvents: two flows of one path swap their weights, and with them all that b is made of.
+// TestANewWeightKeepsTheRateOfLossEvents: two flows of one path swap their weights, and with them all that b is made
+// of.
 func TestANewWeightKeepsTheRateOfLossEvents(t *testing.T) {
 	p := DefaultParameters()
 	one := Flow{Weight: 1, Window: 16, SRTT: 0.01, lastRTT: 0.01, meanLossInterval: 100, openLossInterval: 10, LossEvents: 20, Phase: CongestionAvoidance, windowLimited: true, sendRate: 1600}

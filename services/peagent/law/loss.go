@@ -36,7 +36,8 @@ func (f *Flow) endLossInterval(p *Parameters) {
 
 // Loss is the loss event rate per packet, 1/I_mean. The open interval counts as well once it is longer than the mean
 // (RFC 5348, section 5.4). Until a flow has seen many loss events, its mean is weighted with the domain's (0 if not
-// known): otherwise flows that start together would take the chance of their first losses for a difference between paths.
+// known): otherwise flows that start together would take the chance of their first losses for a difference between
+// paths.
 func (f *Flow) Loss(p *Parameters, domainInterval float64) float64 {
 	own := max(f.meanLossInterval, f.meanLossInterval+(f.openLossInterval-f.meanLossInterval)/p.LossIntervals)
 	if f.LossEvents < firstLossEvents {

@@ -155,8 +155,8 @@ func TestAFloodBesideTCP(t *testing.T) {
 	}
 }
 
-// TestAFloodAlone: nothing inside reacts to loss, and the path is short beside the agent's rounds, so that only the law keeps rate
-// and queue from oscillating. The rate at any moment is what a dead agent leaves behind.
+// TestAFloodAlone: nothing inside reacts to loss, and the path is short beside the agent's rounds, so that only the law
+// keeps rate and queue from oscillating. The rate at any moment is what a dead agent leaves behind.
 func TestAFloodAlone(t *testing.T) {
 	for _, edt := range []bool{false, true} {
 		for _, trip := range []float64{2e-5, 1e-3, 2e-2} {

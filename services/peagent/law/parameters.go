@@ -8,14 +8,14 @@ import (
 // Parameters are the constants of the law, the same for all flows of a domain. Sources in brackets: 001 is paper 001,
 // i2vfc is docs/explanation/i2vfc.md.
 type Parameters struct {
-	// A is the additive increase in packets per round-trip time. At 1 or more the law is as fast as the TCP inside it, and
-	// both disturb each other. [001, table V and section III-A]
+	// A is the additive increase in packets per round-trip time. At 1 or more the law is as fast as the TCP inside it,
+	// and both disturb each other. [001, table V and section III-A]
 	A float64
-	// B is the decrease factor of a flow that has the domain's reference price; those of other flows follow from it. Below
-	// 0.5 for the same reason. [001, table V and section III-A]
+	// B is the decrease factor of a flow that has the domain's reference price; those of other flows follow from it.
+	// Below 0.5 for the same reason. [001, table V and section III-A]
 	B float64
-	// CatchUp is the share of its window by which a flow with half of the domain's normalised throughput grows per round
-	// trip in addition to A, and in proportion where it lacks less. [i2vfc, κ]
+	// CatchUp is the share of its window by which a flow with half of the domain's normalised throughput grows per
+	// round trip in addition to A, and in proportion where it lacks less. [i2vfc, κ]
 	CatchUp float64
 	// MinB and MaxB bound b of every flow. [MaxB: 001, section III-A; MinB: a thousandth still reacts to congestion]
 	MinB, MaxB float64
@@ -27,8 +27,8 @@ type Parameters struct {
 	// StartRate, in packets per second and unit of weight, is the rate at which a flow starts while the domain's
 	// normalised throughput is not known: 1.2 Mbit/s. [i2vfc, "Start"]
 	StartRate float64
-	// DoublingTime, in seconds, is the time in which slow start doubles the window. It is a time and not a round trip, so
-	// that flows which start together stay in the ratio of their weights. [i2vfc, "Start"]
+	// DoublingTime, in seconds, is the time in which slow start doubles the window. It is a time and not a round trip,
+	// so that flows which start together stay in the ratio of their weights. [i2vfc, "Start"]
 	DoublingTime float64
 	// RateHold, in seconds, is how long after slow start the rate is held and not the window: meanwhile the round-trip
 	// time grows from nothing to that of full queues, of which some flows cross more than others. [i2vfc, "Start"]

@@ -32,10 +32,10 @@ func (f *Flow) Rate() float64 {
 }
 
 // QueueLimit bounds, in seconds, the queue of packets that have departure times; limit is the configured bound in
-// packets. Such packets leave too late for the next change of the rate. Where the round-trip time is mostly queue, which
-// reacts to the rate, they may wait no longer than a round trip, or rate and queue oscillate. Propagation delay does not
-// react to the rate: where it is half of the round trip, the whole queue may be used, which many connections need whose
-// windows are a packet or two.
+// packets. Such packets leave too late for the next change of the rate. Where the round-trip time is mostly queue,
+// which reacts to the rate, they may wait no longer than a round trip, or rate and queue oscillate. Propagation delay
+// does not react to the rate: where it is half of the round trip, the whole queue may be used, which many connections
+// need whose windows are a packet or two.
 func (f *Flow) QueueLimit(rate, limit float64) float64 {
 	if f.rateHeld || f.Phase != CongestionAvoidance || f.minRTT > f.SRTT*distantRatio {
 		return limit / rate

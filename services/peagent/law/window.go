@@ -2,9 +2,9 @@ package law
 
 import "math"
 
-// validationHeadroom is how many times its sending rate a flow keeps as window when packets are lost while it does not use
-// the window. Chosen here, so that an unused window is not cut below what the flow sends (docs/explanation/i2vfc.md,
-// "An unused window").
+// validationHeadroom is how many times its sending rate a flow keeps as window when packets are lost while it does not
+// use the window. Chosen here, so that an unused window is not cut below what the flow sends
+// (docs/explanation/i2vfc.md, "An unused window").
 const validationHeadroom = 1.25
 
 // mayDecrease is false within a round trip (and the delay of the control loop) after a decrease: losses of that time

@@ -17,8 +17,8 @@ const (
 	peerUpdateMagic  = 0x4e56
 )
 
-// PeerUpdate carries the sums over the VPN flows of one PE to the others, so that all PEs choose b by the same reference
-// price and normalised throughput.
+// PeerUpdate carries the sums over the VPN flows of one PE to the others, so that all PEs choose b by the same
+// reference price and normalised throughput.
 type PeerUpdate struct {
 	From netip.Addr
 	// Sequence grows, also over restarts (it is a time), so that an old update cannot be replayed.
