@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -23,9 +24,9 @@ func peCommand() *cobra.Command {
 		Use:   "pe",
 		Short: "I2VFC agent on a provider edge: VPNs share the core fairly",
 		Long: "Attaches eBPF programs to customer and core ports, measures round-trip time and loss of each VPN flow with management\n" +
-			"packets, and paces the flow by an AIMD window so that throughputs stand in the ratio of the weights.\n" +
+			"packets, and paces the flow by an AIMD window so that throughputs are proportional to the weights.\n" +
 			"When it ends, traffic goes on at the last rates for fail_open and then unshaped; the next start takes over.\n" +
-			"--remove takes everything off the router again.",
+			"--remove removes programs, qdiscs and pinned maps from the router.",
 		Example: "  millrace pe --config /etc/millrace/pe.yaml\n" +
 			"  millrace pe --probe\n" +
 			"  millrace pe --remove --config /etc/millrace/pe.yaml",
@@ -60,13 +61,13 @@ func peCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "/etc/millrace/pe.yaml", "agent configuration")
-	cmd.Flags().BoolVar(&verbose, "verbose", false, "log also what is only worth it when something is wrong")
-	cmd.Flags().BoolVar(&remove, "remove", false, "take programs, queues and pinned maps off the router and end")
-	cmd.Flags().BoolVar(&probe, "probe", false, "try what this kernel can do and end")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "log debug messages")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove programs, qdiscs and pinned maps from the router and exit")
+	cmd.Flags().BoolVar(&probe, "probe", false, "probe the features of this kernel and exit")
 	return cmd
 }
 
-// probePE says what the kernel can do, in words.
+// probePE prints the features of the kernel.
 func probePE(cmd *cobra.Command) error {
 	f, err := datapath.Probe()
 	if err != nil {
@@ -84,7 +85,7 @@ func probePE(cmd *cobra.Command) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "%-16s %s\n", p.name, word)
 	}
 	if f.Programs != nil {
-		return coded{fmt.Errorf("this kernel cannot run the PE agent"), exitUnmet}
+		return coded{errors.New("this kernel cannot run the PE agent"), exitUnmet}
 	}
 	how := "interpreted: several times slower"
 	if f.JIT {

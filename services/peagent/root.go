@@ -290,7 +290,7 @@ func (a *Agent) chooseMode() (datapath.Mode, error) {
 		return 0, err
 	}
 	if f.Programs != nil {
-		return 0, fmt.Errorf("this kernel cannot run the datapath: %w", f.Programs)
+		return 0, fmt.Errorf("probe the kernel: %w", f.Programs)
 	}
 	if m := f.Mode(); m != datapath.HTB || a.cfg.Flows <= datapath.MaxHTBFlows {
 		return m, nil

@@ -101,7 +101,7 @@ func Open(o Options) (*Datapath, error) {
 			return nil, fmt.Errorf("the maps pinned in %s have another size or version; remove the datapath (millrace pe --remove) and start again: %w",
 				o.Folder, err)
 		}
-		return nil, fmt.Errorf("load programs (Linux 5.12 or newer, CAP_BPF and CAP_NET_ADMIN): %w", err)
+		return nil, featurePrograms.unsupported(err)
 	}
 	if err := d.mapMemory(o.Flows); err != nil {
 		return nil, errors.Join(err, d.Close())

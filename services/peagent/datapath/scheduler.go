@@ -60,7 +60,7 @@ func OpenScheduler(port string, mode Mode, flows, queue int) (*Scheduler, error)
 		err = s.addHTB(l, parent)
 	}
 	if errors.Is(err, unix.ENOENT) {
-		err = fmt.Errorf("this kernel has no %s: %w", mode.needs(), err)
+		return nil, mode.feature().unsupported(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("add the qdisc of mode %s to %s: %w", mode, port, err)
@@ -75,12 +75,12 @@ func (m Mode) major() uint16 {
 	return htbMajor
 }
 
-// needs is the scheduler of a mode with its kernel option.
-func (m Mode) needs() string {
+// feature is the kernel's part of a mode.
+func (m Mode) feature() feature {
 	if m == EDT {
-		return "fq (CONFIG_NET_SCH_FQ)"
+		return featureFq
 	}
-	return "HTB (CONFIG_NET_SCH_HTB)"
+	return featureHTB
 }
 
 // Handle is the handle of the qdisc whose classes core_out selects.
