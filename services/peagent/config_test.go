@@ -55,7 +55,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// What FRR 8.4.4 said of a VRF with one BGP route from another PE and one leaked locally.
+// Output of FRR 8.4.4 for a VRF with one BGP route from another PE and one leaked locally.
 const frrRoutes = `{"10.2.1.0/24":[{"prefix":"10.2.1.0/24","protocol":"bgp","vrfName":"red","selected":true,"installed":true,
 "nexthops":[{"flags":5,"ip":"10.255.0.3","afi":"ipv4","vrf":"default","active":true,"recursive":true,"labels":[17]},
 {"fib":true,"ip":"10.254.0.2","afi":"ipv4","interfaceName":"core","active":true,"labels":[16003,17]}]}],

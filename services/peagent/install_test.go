@@ -81,7 +81,7 @@ func (c *controlled) want(t *testing.T, weights map[string]float64, version uint
 func TestInstalledWeightsAreKept(t *testing.T) {
 	c := newControlled(t)
 	c.want(t, map[string]float64{"vpn1": 3, "vpn2": 1}, 0)
-	// Names of VPNs that are elsewhere are no error: the control plane tells all PEs the same.
+	// VPNs of other PEs are no error: the control plane installs the same weights on all PEs.
 	if _, err := c.Install(t.Context(), installation(7, &vpnv1.Weight{Vpn: "vpn2", Weight: 5}, &vpnv1.Weight{Vpn: "elsewhere", Weight: 2})); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/services/peagent/law"
 )
 
-// TestIPv6IsControlled: only IPv6 crosses, and it is counted at both PEs, asked about and answered for.
+// TestIPv6IsControlled: only IPv6 crosses. It is counted at both PEs and gets feedback.
 func TestIPv6IsControlled(t *testing.T) {
 	n := newNetwork(t, 1)
 	address := map[string][][2]string{

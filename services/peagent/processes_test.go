@@ -84,7 +84,7 @@ func begin(role string, arguments []byte) (answer func(word string) any, err err
 	return nil, fmt.Errorf("no such role")
 }
 
-// agentReport is what an agent's process says of itself.
+// agentReport is the answer of an agent's process.
 type agentReport struct {
 	Attached   float64 // seconds from New to the end of Start
 	CPU        float64 // seconds of this process, user and system
@@ -198,7 +198,7 @@ func (p *process) answer(to any) {
 // ask asks for another answer.
 func (p *process) ask(to any) { p.t.Helper(); p.tell("", to) }
 
-// tell says a word and takes the answer.
+// tell sends a line and reads the answer.
 func (p *process) tell(word string, to any) {
 	p.t.Helper()
 	if _, err := p.in.Write([]byte(word + "\n")); err != nil {

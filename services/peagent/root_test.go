@@ -66,7 +66,7 @@ func TestAFloodGetsNoMore(t *testing.T) {
 
 // TestAPolicerIsAnswered: in mode police packets leave at once, however far the flow's clock is ahead, and so do
 // requests; with the clock's time on them answers would come before their requests had departed. Of 70 possible
-// time-outs, an agent that stands still for a moment has one.
+// time-outs, an agent that stalls for a moment has one.
 func TestAPolicerIsAnswered(t *testing.T) {
 	n := newNetwork(t, 1)
 	pe1 := n.start(1, func(c *Configuration) { c.Mode = "police" })
@@ -117,7 +117,7 @@ func TestFailOpen(t *testing.T) {
 	n := newNetwork(t, 1)
 	pe1 := n.start(1, nil)
 	n.start(2, nil)
-	n.iperf(1, "-t", "40", "-u", "-b", "300M", "-l", "1400") // three times the line
+	n.iperf(1, "-t", "40", "-u", "-b", "300M", "-l", "1400") // three times the link's rate
 	time.Sleep(10 * time.Second)                             // until the start is over
 	const samples = 100
 	far := 0
@@ -159,7 +159,7 @@ func TestFailOpen(t *testing.T) {
 	}
 }
 
-// TestAPeerWithoutAgentIsLeftAlone: nobody answers, so nothing is shaped, and traffic flows.
+// TestAPeerWithoutAgentIsLeftAlone: there is no answer, so nothing is shaped, and traffic flows.
 func TestAPeerWithoutAgentIsLeftAlone(t *testing.T) {
 	n := newNetwork(t, 1)
 	pe1 := n.start(1, nil)

@@ -178,8 +178,8 @@ func TestSomebodyElsesWeightsAreReplaced(t *testing.T) {
 	}
 }
 
-// TestABrokenPolicyLeavesWhatIsInForce: and says so, once, and when it is mended.
-func TestABrokenPolicyLeavesWhatIsInForce(t *testing.T) {
+// TestAnInvalidPolicyKeepsTheWeightsInForce, with one event then and one when it is corrected.
+func TestAnInvalidPolicyKeepsTheWeightsInForce(t *testing.T) {
 	w := newWorld(t)
 	w.policy("shares.yaml", first)
 	s := w.start(w.following("shares"))
@@ -202,7 +202,7 @@ func TestABrokenPolicyLeavesWhatIsInForce(t *testing.T) {
 	}
 }
 
-// TestOneOfSeveralPolicies: which, must be said; another may be chosen while it runs.
+// TestOneOfSeveralPolicies: one must be chosen; another may be chosen later.
 func TestOneOfSeveralPolicies(t *testing.T) {
 	w := newWorld(t)
 	w.policy("shares.yaml", first)

@@ -32,7 +32,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
-// agent answers as a PE's agent does; the real one is in e2e/vpn. Here it also says what no real one should.
+// agent is a scripted PE agent, which can also report invalid flows; the real one is in e2e/vpn.
 type agent struct {
 	vpnv1connect.UnimplementedVpnServiceHandler
 	mu       sync.Mutex
@@ -116,7 +116,7 @@ type world struct {
 	said   *told
 }
 
-// paths is a topology of one link in each direction between each two PEs, as services/paths tells it.
+// paths is a topology of one link in each direction between each two PEs, as services/paths returns it.
 type paths struct {
 	pathsv1connect.UnimplementedPathsServiceHandler
 	mu   sync.Mutex
@@ -137,7 +137,7 @@ func (p *paths) Ecmp(_ context.Context, r *connect.Request[pathsv1.EcmpRequest])
 	return connect.NewResponse(&pathsv1.EcmpResponse{Paths: []*pathsv1.Path{{Links: []string{r.Msg.GetFrom() + " " + r.Msg.GetTo()}}}}), nil
 }
 
-// told remembers what an operator was told, by code.
+// told records events by code.
 type told struct {
 	mu  sync.Mutex
 	all []*eventv1.Event

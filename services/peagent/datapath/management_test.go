@@ -21,7 +21,7 @@ func request(flow uint32, sequence uint64) []byte {
 	return b
 }
 
-// TestManagementRoundTrip takes a packet through all three programs: stamped, reflected, learnt.
+// TestManagementRoundTrip takes a packet through all three programs: stamped, reflected, taken as feedback.
 func TestManagementRoundTrip(t *testing.T) {
 	ingress, egress := open(t, pe1, EDT, 16), open(t, pe2, EDT, 16)
 	if err := egress.SetPeer(9, pe1, 11); err != nil {

@@ -20,7 +20,7 @@ type Sums struct {
 	Weight        float64 // of the same flows
 }
 
-// Add takes in a flow in congestion avoidance; domainInterval is the domain's mean loss interval so far.
+// Add adds a flow in congestion avoidance; domainInterval is the domain's mean loss interval so far.
 func (s *Sums) Add(p *Parameters, f *Flow, domainInterval float64) {
 	if f.Phase != CongestionAvoidance {
 		return

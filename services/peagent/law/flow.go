@@ -13,7 +13,7 @@ const (
 	CongestionAvoidance
 )
 
-// Feedback is what one answered management packet says of a flow.
+// Feedback is the information about a flow in one answered management packet.
 type Feedback struct {
 	// Now is when the answer came, in seconds of any steady clock.
 	Now float64

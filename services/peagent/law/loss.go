@@ -1,7 +1,7 @@
 package law
 
 // firstLossEvents is the number of loss events after which the mean loss interval is the flow's own: the interval
-// before the first event belongs to slow start and says nothing of the path.
+// before the first event belongs to slow start and does not describe the path.
 const firstLossEvents = 2
 
 // countPackets returns how many packets were sent since the last feedback and how many more are lost. A counter that

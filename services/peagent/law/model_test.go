@@ -51,7 +51,7 @@ type source struct {
 	reported [2]int
 }
 
-// packet tells its sender what became of it.
+// packet has callbacks to its sender.
 type packet struct{ arrived, lost func() }
 
 // poisson is background traffic on one link.

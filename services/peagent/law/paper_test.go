@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/vpnshare"
 )
 
-// packets per second of a line of so many Mbit/s, in full packets.
+// packets is the rate of a link of so many Mbit/s in full packets per second.
 func packets(mbps float64) float64 { return mbps * 1e6 / 8 / 1514 }
 
 func newModel(seed uint64, links ...*link) *model {
@@ -30,7 +30,7 @@ func single(a, b float64, seed uint64) *model {
 }
 
 // TestOneBottleneckIsSharedByWeight is figures 3 and 4: F above 0.9 in all of the
-// paper's settings, and the line full. F is that of each second, averaged over
+// paper's settings, and the link full. F is that of each second, averaged over
 // the run and, as in the paper, over repetitions.
 func TestOneBottleneckIsSharedByWeight(t *testing.T) {
 	const repetitions, seconds = 4, 50
@@ -54,15 +54,15 @@ func TestOneBottleneckIsSharedByWeight(t *testing.T) {
 				}
 				// A sawtooth of synchronised flows averages 1-b/2 of its top; b is the reference's.
 				if share := full / (0.7 * packets(50)); share < 1-b/2-0.06 {
-					t.Errorf("the line is %.0f %% full", 100*share)
+					t.Errorf("the link is %.0f %% full", 100*share)
 				}
-				t.Logf("F %.3f, line %.0f %% full", mean, full/(0.7*packets(50))*100)
+				t.Logf("F %.3f, link %.0f %% full", mean, full/(0.7*packets(50))*100)
 			})
 		}
 	}
 }
 
-// TestOneBottleneckWithTCP is table I with the paper's thirty connections in each VPN: fair, and the line full.
+// TestOneBottleneckWithTCP is table I with the paper's thirty connections in each VPN: fair, and the link full.
 func TestOneBottleneckWithTCP(t *testing.T) {
 	for _, edt := range []bool{false, true} {
 		t.Run(fmt.Sprintf("departure times %v", edt), func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestOneBottleneckWithTCP(t *testing.T) {
 				full += v / (0.7 * packets(50))
 			}
 			if f := vpnshare.Fairness(x, m.weights()); f < 0.97 || full < 0.9 {
-				t.Errorf("F %.3f, the line %.0f %% full: %.0f", f, 100*full, x)
+				t.Errorf("F %.3f, the link %.0f %% full: %.0f", f, 100*full, x)
 			}
 		})
 	}
@@ -144,7 +144,7 @@ func TestAFloodBesideTCP(t *testing.T) {
 					t.Errorf("F %.3f: %.0f", f, x)
 				}
 				if share := (x[0] + x[1]) / packets(100); share < 0.85 {
-					t.Errorf("the line is %.0f %% full", 100*share)
+					t.Errorf("the link is %.0f %% full", 100*share)
 				}
 				t.Logf("rates %.0f, the flood's limit %.0f to %.0f", x, low, high)
 				if high > 2*low {
@@ -167,9 +167,9 @@ func TestAFloodAlone(t *testing.T) {
 				m.begin()
 				low, high := m.swing(0)
 				x := m.throughput(10, 20)[0] / packets(100)
-				t.Logf("line %.2f full, limit %.2f to %.2f of it", x, low/packets(100), high/packets(100))
+				t.Logf("link %.2f full, limit %.2f to %.2f of it", x, low/packets(100), high/packets(100))
 				if x < 0.95 || high > 2*low {
-					t.Errorf("the line is %.2f full, the limit swings between %.2f and %.2f of it", x, low/packets(100), high/packets(100))
+					t.Errorf("the link is %.2f full, the limit swings between %.2f and %.2f of it", x, low/packets(100), high/packets(100))
 				}
 			})
 		}

@@ -86,7 +86,7 @@ func TestRandomTopologies(t *testing.T) {
 				m.links = append(m.links, &link{rate: c, buffer: 150, delay: 0.001 + 0.01*random.Float64()})
 			}
 			var routes []vpnshare.Route
-			for i := range capacity { // one local flow on each link, so that every link is somebody's bottleneck
+			for i := range capacity { // one local flow on each link, so that every link is a bottleneck
 				routes = append(routes, vpnshare.Route{Weight: 1, Links: []int{i}})
 			}
 			for range 2 {

@@ -46,7 +46,7 @@ func TestTheLawIsBitForBitWhatItWas(t *testing.T) {
 	lines := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(lines) || line != lines[i] {
-			t.Fatalf("%s:%d: the law says\n%s\nand said\n%s", file, i+1, line, lines[min(i, len(lines)-1)])
+			t.Fatalf("%s:%d: got\n%s\nwant\n%s", file, i+1, line, lines[min(i, len(lines)-1)])
 		}
 	}
 }
@@ -94,7 +94,7 @@ func trace(rounds int) string {
 	return out.String()
 }
 
-// state is all that the law says of a flow.
+// state is the visible state of a flow.
 func (f *traced) state(p *Parameters, domainInterval float64) []float64 {
 	s := []float64{
 		float64(f.Phase), f.Window, f.B, f.SRTT, f.Rate(), f.NormalisedThroughput(), float64(f.LossEvents), float64(f.Timeouts),

@@ -20,13 +20,13 @@ type Key struct{ k0, k1 uint64 }
 // String implements fmt.Stringer.
 func (Key) String() string { return "***" }
 
-// Words are the key as the datapath keeps it.
+// Words are the key as two 64-bit words, as in the key map.
 func (k Key) Words() [2]uint64 { return [2]uint64{k.k0, k.k1} }
 
-// Keyring holds the keys of a domain by number. All are accepted, one signs.
+// Keyring has the keys of a domain by number. All are accepted, one signs.
 //
-// Rotation without a lost packet: put the new key in as the second line
-// everywhere, then move it to the first line everywhere, then take the old one out.
+// Rotation without a lost packet: add the new key as second line on all PEs, then move it to the first line on all,
+// then remove the old one.
 type Keyring struct {
 	keys  map[uint8]Key
 	Signs uint8
@@ -41,8 +41,7 @@ func (r *Keyring) Find(id uint8) (Key, bool) {
 // Signing returns the key that signs and its number.
 func (r *Keyring) Signing() (uint8, Key) { return r.Signs, r.keys[r.Signs] }
 
-// LoadKeys reads a file of lines "NUMBER 32-HEX-DIGITS", numbers from 0 to 7.
-// The first line's key signs.
+// LoadKeys reads a file of lines "NUMBER 32-HEX-DIGITS", numbers from 0 to 7. The key of the first line signs.
 func LoadKeys(path string) (*Keyring, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -76,7 +75,7 @@ func ParseKeys(text []byte) (*Keyring, error) {
 			return nil, fmt.Errorf("line %d: a key is 32 hexadecimal digits", n)
 		}
 		if _, twice := r.keys[uint8(id)]; twice {
-			return nil, fmt.Errorf("line %d: key %d stands here twice", n, id)
+			return nil, fmt.Errorf("line %d: key %d is listed twice", n, id)
 		}
 		if len(r.keys) == 0 {
 			r.Signs = uint8(id)
