@@ -1,10 +1,14 @@
 package gnmiclient
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
+	"github.com/openconfig/ygot/ygot"
 	"google.golang.org/protobuf/testing/protocmp"
 )
 
@@ -64,6 +68,41 @@ func FuzzPath(f *testing.F) {
 		}
 		if diff := cmp.Diff(again, p, protocmp.Transform()); diff != "" {
 			t.Errorf("%q became %q (-got +want):\n%s", s, out, diff)
+		}
+	})
+}
+
+// FuzzPathAsYgot compares with ygot, with three exceptions: ygot drops a last
+// element that has no end and a slash (/a[k/ is the root to it), takes
+// backslashes in names, and splits at a slash behind an escaped bracket.
+func FuzzPathAsYgot(f *testing.F) {
+	for _, s := range []string{"/", "//", "/a/", "/a//", "/a/b[name=x]/c", `/a[k=\]]`, `/a[k=\]/x]`, "/a[k=1/2][l=*]", "/a[k=[]", "/a[k=]", "/a[=v]", "/a[k]", "/a[k=v]x", "/a b", "/a[k=v", "/a[k=a=b]", `/a[k=\\]`, "/a[k=v][k=w]", "/a]", "/[k=v]", "/a[k=//]", "/a[k l=v]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) || !strings.HasPrefix(s, "/") || strings.HasSuffix(s, "//") {
+			return
+		}
+		want, wantErr := ygot.StringToStructuredPath("/" + strings.TrimSuffix(s[1:], "/"))
+		for _, e := range want.GetElem() {
+			if e.GetName() == "" {
+				wantErr = errors.New("an element has no name")
+			}
+		}
+		got, err := ParsePath(s)
+		if !strings.Contains(s, `\`) && (err == nil) != (wantErr == nil) {
+			t.Fatalf("%q: %v; ygot: %v", s, err, wantErr)
+		}
+		if err != nil || wantErr != nil {
+			return
+		}
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("%q (-ygot +got):\n%s", s, diff)
+		}
+		text, err := FormatPath(got)
+		parts, wantErr := ygot.PathToStrings(want)
+		if err != nil || wantErr != nil || text != "/"+strings.Join(parts, "/") {
+			t.Errorf("%q is written %q (%v), by ygot %q (%v)", s, text, err, parts, wantErr)
 		}
 	})
 }

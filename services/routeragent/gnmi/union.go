@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
-	"github.com/openconfig/ygot/ygot"
 
+	"github.com/millrace/millrace/internal/gnmiclient"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -50,7 +50,7 @@ func conflict(a, b *tree.Node) error {
 
 // textOf is a path as a client spelled it.
 func textOf(p *gnmi.Path) string {
-	s, err := ygot.PathToString(p)
+	s, err := gnmiclient.FormatPath(p)
 	if err != nil {
 		return p.String()
 	}
