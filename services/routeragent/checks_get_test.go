@@ -11,7 +11,7 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi_ext"
 	"google.golang.org/grpc/codes"
 
-	"github.com/millrace/millrace/services/routeragent/oc"
+	"github.com/millrace/millrace/services/routeragent/octest"
 )
 
 const (
@@ -37,7 +37,7 @@ func (x *target) ask(req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
 // judge lets ygot, which had no part in writing it, read an answer.
 func judge(t *testing.T, document string) {
 	t.Helper()
-	if err := oc.Unmarshal([]byte(document), &oc.Device{}); err != nil {
+	if err := octest.Unmarshal([]byte(document), &octest.Device{}); err != nil {
 		t.Errorf("ygot cannot read it: %v", err)
 	}
 }

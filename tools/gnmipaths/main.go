@@ -14,12 +14,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openconfig/goyang/pkg/yang"
-
 	"github.com/millrace/millrace/services/routeragent/gnmi"
 	"github.com/millrace/millrace/services/routeragent/intent"
 	"github.com/millrace/millrace/services/routeragent/kernel"
-	"github.com/millrace/millrace/services/routeragent/oc"
+	"github.com/millrace/millrace/services/routeragent/model"
 	"github.com/millrace/millrace/services/routeragent/state"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
@@ -97,13 +95,12 @@ func table(w io.Writer, title, text string, leaves map[string]*tree.Schema, chos
 			fmt.Fprintf(w, "\n`%s`\n\n%s\n|---|---|---|\n", parent, head)
 			last = parent
 		}
-		e := entry(s)
-		note := e.Units
-		switch {
-		case config:
-			note = strings.Join(e.DefaultValues(), ", ")
-		case gnmi.IsMeter(s):
-			note = strings.TrimPrefix(note+", meter", ", ")
+		note := ""
+		switch value, ok := s.Default(); {
+		case config && ok:
+			note = fmt.Sprint(value)
+		case !config && gnmi.IsMeter(s):
+			note = "meter"
 		}
 		fmt.Fprintf(w, "| `%s` | %s | %s |\n", qualified(s), kind(s), note)
 	}
@@ -146,27 +143,17 @@ func qualified(s *tree.Schema) string {
 	return s.Name
 }
 
-func entry(s *tree.Schema) *yang.Entry {
-	if s.Parent == nil {
-		return oc.SchemaTree["Device"]
-	}
-	return entry(s.Parent).Dir[s.Name]
-}
-
 func kind(s *tree.Schema) string {
 	name := s.Type.Name
-	if i := strings.Index(name, ":"); i >= 0 {
-		name = name[i+1:]
-	}
 	switch {
-	case s.Type.Kind == yang.Yleafref:
+	case s.Refers != nil:
 		name = "reference"
-	case s.Type.Kind == yang.Yenum:
-		name = strings.Join(s.Type.Enum.Names(), " \\| ")
-	case s.Type.Kind == yang.Yidentityref:
-		name = "identity " + s.Type.IdentityBase.Name
-	case len(s.Type.Range) > 0 && s.Type.Name == s.Type.Kind.String() && fmt.Sprint(s.Type.Range) != fullRange(s.Type.Kind):
-		name += " " + fmt.Sprint(s.Type.Range)
+	case s.Type.Kind == model.Enumeration:
+		name = strings.Join(s.Type.Words, " \\| ")
+	case s.Type.Kind == model.Identityref:
+		name = "identity " + name
+	case fullRanges[name] != "" && fullRanges[name] != s.Type.Range.String():
+		name += " " + s.Type.Range.String()
 	}
 	if s.Kind == tree.LeafList {
 		name = "list of " + name
@@ -174,20 +161,8 @@ func kind(s *tree.Schema) string {
 	return name
 }
 
-// fullRange is what goyang writes for a number without a range of its own.
-func fullRange(k yang.TypeKind) string {
-	switch k {
-	case yang.Yuint8:
-		return fmt.Sprint(yang.Uint8Range)
-	case yang.Yuint16:
-		return fmt.Sprint(yang.Uint16Range)
-	case yang.Yuint32:
-		return fmt.Sprint(yang.Uint32Range)
-	case yang.Yuint64:
-		return fmt.Sprint(yang.Uint64Range)
-	}
-	return ""
-}
+// fullRanges are those of YANG's own integers, which the page does not repeat.
+var fullRanges = map[string]string{"uint8": "0..255", "uint16": "0..65535", "uint32": "0..4294967295", "uint64": "0..18446744073709551615"}
 
 func deviations(w io.Writer, leaves map[string]*tree.Schema) {
 	fmt.Fprint(w, "\n## Deviations\n\n### By router\n\nTried at the start in a namespace that is thrown away; what does not work is in `/network-instances/network-instance[name=DEFAULT]/agent/state/missing-feature`, and a Set that\nneeds it answers UNIMPLEMENTED.\n\n| feature | configuration that needs it |\n|---|---|\n")
@@ -195,9 +170,9 @@ func deviations(w io.Writer, leaves map[string]*tree.Schema) {
 		fmt.Fprintf(w, "| %s | %s |\n", f, features[f])
 	}
 	fmt.Fprint(w, "\n### Roots of OpenConfig of which there is nothing\n\n")
-	fmt.Fprintf(w, "`/%s`\n", strings.Join(tree.ForeignRoots(), "`, `/"))
+	fmt.Fprintf(w, "`/%s`\n", strings.Join(tree.OtherRoots(), "`, `/"))
 	fmt.Fprint(w, "\n### Subtrees left out of the schema\n\n")
-	for _, p := range oc.Trimmed {
+	for _, p := range model.Trimmed {
 		fmt.Fprintf(w, "- `%s`\n", p)
 	}
 	fmt.Fprint(w, "\n### Leaves in the schema that are not implemented\n\nConfiguration with one of them is refused; reading one answers UNIMPLEMENTED. By container:\n\n")

@@ -56,6 +56,13 @@ func TestRules(t *testing.T) {
 
 		{"shared code that imports a service", walls, map[string]string{"internal/x/x_test.go": "package x\n\nimport _ \"" + module + "services/push\"\n"}, []string{"internal/x/x_test.go imports " + module + "services/push"}},
 		{"detection that imports gNMI", walls, map[string]string{"services/alpha/detect/x.go": "package x\n\nimport _ \"github.com/openconfig/gnmi/proto/gnmi\"\n"}, []string{"services/alpha/detect/x.go imports github.com/openconfig/gnmi/proto/gnmi"}},
+		{"an agent that imports its tests' oracle", walls, map[string]string{
+			"services/routeragent/tree/x.go": "package x\n\nimport _ \"" + module + "services/routeragent/octest\"\n", "cmd/millrace/x.go": "package main\n\nimport _ \"github.com/openconfig/ygot/ygot\"\n",
+		}, []string{"cmd/millrace/x.go imports github.com/openconfig/ygot/ygot", "services/routeragent/tree/x.go imports " + module + "services/routeragent/octest"}},
+		{"tests, tools and benchmarks that compare the agent with ygot", walls, map[string]string{
+			"services/routeragent/tree/x_test.go": "package x\n\nimport _ \"" + module + "services/routeragent/octest\"\n", "services/routeragent/bench/x.go": "package main\n\nimport _ \"github.com/openconfig/ygot/ygot\"\n",
+			"tools/x/x.go": "package main\n\nimport _ \"github.com/openconfig/goyang/pkg/yang\"\n",
+		}, nil},
 		{"a service that imports another", walls, map[string]string{"services/a/x.go": "package x\n\nimport _ \"" + module + "services/b/c\"\n"}, []string{"services/a/x.go imports " + module + "services/b/c"}},
 		{"a test that imports the etcd client past the store", walls, map[string]string{"services/a/x_test.go": "package x\n\nimport _ \"go.etcd.io/etcd/client/v3\"\n", "internal/state/x.go": "package x\n\nimport _ \"go.etcd.io/etcd/client/v3\"\n"}, []string{"services/a/x_test.go imports go.etcd.io/etcd/client/v3: raw etcd"}},
 		{"a service that imports its own part, and the wiring that imports all", walls, map[string]string{

@@ -8,7 +8,7 @@ import (
 	"github.com/openconfig/ygot/ytypes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/millrace/millrace/services/routeragent/oc"
+	"github.com/millrace/millrace/services/routeragent/octest"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -97,14 +97,14 @@ func editLeaves(running *tree.Node, v *tree.Validator, run int) error {
 }
 
 func peerTree(text string, run int, diff, lax, full, copied *row) error {
-	before := &oc.Device{}
-	if err := oc.Unmarshal([]byte(text), before); err != nil {
+	before := &octest.Device{}
+	if err := octest.Unmarshal([]byte(text), before); err != nil {
 		return err
 	}
 	after := before
 	if err := copied.time(1, func() error {
 		c, err := ygot.DeepCopy(before)
-		after, _ = c.(*oc.Device)
+		after, _ = c.(*octest.Device)
 		return err
 	}); err != nil {
 		return err

@@ -1,13 +1,9 @@
 package gnmi
 
 import (
-	"strings"
 	"sync"
 
-	"github.com/openconfig/goyang/pkg/yang"
-
 	"github.com/millrace/millrace/services/routeragent/intent"
-	"github.com/millrace/millrace/services/routeragent/oc"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -19,44 +15,17 @@ import (
 // defaults are the values of leaves that the agent can be configured with, by schema.
 var defaults = sync.OnceValue(func() map[*tree.Schema]any {
 	out := map[*tree.Schema]any{}
-	collectDefaults(tree.Root(), oc.SchemaTree["Device"], out)
+	collectDefaults(tree.Root(), out)
 	return out
 })
 
-func collectDefaults(s *tree.Schema, e *yang.Entry, into map[*tree.Schema]any) {
+func collectDefaults(s *tree.Schema, into map[*tree.Schema]any) {
 	for _, c := range s.Children {
-		ce := e.Dir[c.Name]
-		if ce == nil {
-			continue
+		if v, ok := c.Default(); ok && intent.Supported[c.Path()] {
+			into[c] = v
 		}
-		if values := ce.DefaultValues(); c.Kind == tree.Leaf && len(values) == 1 && intent.Supported[c.Path()] {
-			into[c] = defaultValue(c, values[0])
-		}
-		collectDefaults(c, ce, into)
+		collectDefaults(c, into)
 	}
-}
-
-func defaultValue(s *tree.Schema, text string) any {
-	switch s.Type.Kind {
-	case yang.Ybool:
-		return text == "true"
-	case yang.Yidentityref:
-		name := text[strings.Index(text, ":")+1:]
-		return moduleOf(name) + ":" + name
-	}
-	return text
-}
-
-// moduleOf finds the module that defines an identity.
-func moduleOf(identity string) string {
-	for _, enum := range oc.ΛEnum {
-		for _, d := range enum {
-			if d.Name == identity && d.DefiningModule != "" {
-				return d.DefiningModule
-			}
-		}
-	}
-	return ""
 }
 
 // unset finds the leaves that a path ends at, that are not set and have a default in use: their list entry exists.

@@ -9,7 +9,7 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/ygot/ygot"
 
-	"github.com/millrace/millrace/services/routeragent/oc"
+	"github.com/millrace/millrace/services/routeragent/octest"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -119,7 +119,7 @@ func TestDefaultsAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := oc.Unmarshal(raw, &oc.Device{}); err != nil {
+		if err := octest.Unmarshal(raw, &octest.Device{}); err != nil {
 			t.Errorf("%s = %v: %v", s.Path(), v, err)
 		}
 	}

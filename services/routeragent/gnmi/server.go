@@ -12,7 +12,7 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 
 	"github.com/millrace/millrace/services/routeragent/apply"
-	"github.com/millrace/millrace/services/routeragent/oc"
+	"github.com/millrace/millrace/services/routeragent/model"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -62,9 +62,9 @@ func Models() []*gnmi.ModelData {
 		ours[node.Module] = true
 	}
 	var out []*gnmi.ModelData
-	for _, m := range oc.ΓModelData {
-		if ours[m.GetName()] {
-			out = append(out, m)
+	for _, m := range model.Modules {
+		if ours[m.Name] {
+			out = append(out, &gnmi.ModelData{Name: m.Name, Organization: m.Organization, Version: m.Version})
 		}
 	}
 	return out

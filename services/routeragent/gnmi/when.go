@@ -8,8 +8,8 @@ import (
 )
 
 // condition is a `when` of the model on something the agent can be configured
-// with. goyang reads when statements and nothing judges them, so those that
-// matter here are judged here.
+// with. The schema (services/routeragent/model) holds no when statements, so those
+// that matter are written down here.
 type condition struct {
 	// list is the list whose entries the condition is about, from the root.
 	list string

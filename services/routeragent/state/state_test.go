@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/services/routeragent/frr"
+	"github.com/millrace/millrace/services/routeragent/octest"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -37,7 +38,11 @@ func TestLinkStateDatabaseIsValidOpenConfig(t *testing.T) {
 			t.Errorf("%s is %q, want %s", path, got[path], want)
 		}
 	}
-	if _, err := n.Device(); err != nil && !strings.Contains(err.Error(), "config/") {
+	document, _ := n.AppendJSON(nil, tree.All)
+	if _, err := octest.Judge(document); err != nil {
 		t.Errorf("ygot cannot read it: %v", err)
+	}
+	if _, err := n.Judge(nil); err != nil && !strings.Contains(err.Error(), "config/") {
+		t.Error(err)
 	}
 }

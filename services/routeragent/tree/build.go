@@ -35,7 +35,7 @@ func (n *Node) Entry(list string, values ...string) *Node {
 		e.Keys = keys
 		for i, k := range l.Schema.Keys {
 			s := e.must(k)
-			e.Members[k] = &Node{Schema: s, Value: keyValue(s, values[i])}
+			e.Members[k] = &Node{Schema: s, Value: s.Type.FromText(values[i])}
 		}
 		l.Members[id] = e
 	}
@@ -59,7 +59,7 @@ func (n *Node) Set(name string, v any) *Node {
 
 func number(s *Schema, x uint64) any {
 	text := strconv.FormatUint(x, 10)
-	if Is64(s.Type) {
+	if s.Type.Is64() {
 		return text
 	}
 	return json.Number(text)

@@ -117,7 +117,7 @@ func (n *Node) newEntry(id string, e Elem) (*Node, error) {
 	entry := &Node{Schema: e.Schema, Members: make(map[string]*Node, 4), Keys: e.Keys, owner: n.owner}
 	for _, k := range e.Schema.Keys {
 		s := e.Schema.Children[k]
-		value, err := s.check(keyValue(s, e.Keys[k]))
+		value, err := s.check(s.Type.FromText(e.Keys[k]))
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
-	"github.com/openconfig/goyang/pkg/yang"
+
+	"github.com/millrace/millrace/services/routeragent/model"
 )
 
 // Filter chooses between configuration and state.
@@ -174,9 +175,9 @@ func plain(s *Schema, v any) any {
 	switch {
 	case !ok:
 		return v
-	case Is64(s.Type):
+	case s.Type.Is64():
 		return json.Number(text)
-	case s.Type.Kind == yang.Yidentityref:
+	case s.Type.Kind == model.Identityref:
 		return text[strings.Index(text, ":")+1:]
 	}
 	return text
@@ -201,7 +202,7 @@ func typedScalar(s *Schema, v any) *gnmi.TypedValue {
 	case json.Number:
 		return typedNumber(string(x))
 	case string:
-		if Is64(s.Type) {
+		if s.Type.Is64() {
 			return typedNumber(x)
 		}
 		return &gnmi.TypedValue{Value: &gnmi.TypedValue_StringVal{StringVal: x}}

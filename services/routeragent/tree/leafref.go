@@ -1,36 +1,6 @@
 package tree
 
-import (
-	"fmt"
-	"regexp"
-	"strings"
-)
-
-// predicates select among list entries; whether the entry is the right one is the compiler's to say, existence is asked here.
-var predicates = regexp.MustCompile(`\[[^\]]*\]`)
-
-// referred finds the leaf a leafref points at; nil if the schema was trimmed of it.
-func referred(root, s *Schema) *Schema {
-	path := predicates.ReplaceAllString(s.Type.Path, "")
-	at := s
-	if strings.HasPrefix(path, "/") {
-		at = root
-	}
-	for _, step := range strings.Split(strings.Trim(path, "/"), "/") {
-		if _, bare, ok := strings.Cut(step, ":"); ok {
-			step = bare
-		}
-		if step == ".." {
-			at = at.Parent
-		} else {
-			at = at.Children[step]
-		}
-		if at == nil {
-			return nil
-		}
-	}
-	return at
-}
+import "fmt"
 
 // checkKeys compares the key of every list entry with the leaf in config that it is a leafref to.
 func (n *Node) checkKeys(at Path) error {

@@ -290,7 +290,7 @@ func (n *Node) entry(e Elem) *Node {
 		have.Keys = e.Keys
 		for _, k := range n.Schema.Keys {
 			s := n.Schema.Children[k]
-			have.Members[k] = &Node{Schema: s, Value: keyValue(s, e.Keys[k])}
+			have.Members[k] = &Node{Schema: s, Value: s.Type.FromText(e.Keys[k])}
 		}
 		n.Members[id] = have
 	}

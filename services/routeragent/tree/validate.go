@@ -14,7 +14,7 @@ import (
 //
 // A reference is good if its value occurs among the leaves it points at,
 // wherever; predicates in the leafref's path select the right one and are the
-// compiler's to ask. JudgeWhole is the slow way to the same answer.
+// compiler's to ask.
 type Validator struct {
 	valid      *Node // the last configuration found valid, which the counts are about
 	counts     map[reference]*count

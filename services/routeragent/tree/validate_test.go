@@ -120,7 +120,7 @@ func TestValidationOfTheChangeIsValidationOfTheWhole(t *testing.T) {
 			if whole := NewValidator().Validate(candidate, interfaces); (err == nil) != (whole == nil) {
 				t.Fatalf("after\n%s%s:\nby change: %v, whole: %v", what, jsonText(t, candidate), err, whole)
 			}
-			judged, slow := candidate.JudgeWhole(interfaces)
+			judged, slow := candidate.judgeWhole(interfaces)
 			if (err == nil) != (slow == nil) {
 				t.Fatalf("after\n%s%s:\nby change: %v, ygot: %v", what, jsonText(t, candidate), err, slow)
 			}

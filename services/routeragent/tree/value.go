@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
-	"github.com/openconfig/goyang/pkg/yang"
 )
 
 // Value turns a gNMI value into JSON as the tree reads it. Scalars are accepted for leaves, JSON and JSON_IETF for everything.
@@ -106,39 +105,6 @@ func text(v any) string {
 		return string(x)
 	}
 	return fmt.Sprint(v)
-}
-
-// keyValue is the reverse of text; keys that are leafrefs to numbers are numbers.
-func keyValue(s *Schema, text string) any {
-	switch s.Type.Kind {
-	case yang.Yuint8, yang.Yuint16, yang.Yuint32, yang.Yint8, yang.Yint16, yang.Yint32:
-		return json.Number(text)
-	case yang.Yleafref:
-		if t := target(s); t != nil {
-			return keyValue(t, text)
-		}
-	}
-	return text
-}
-
-// target follows a leafref of the form ../config/x or ../state/x, which every key of OpenConfig is.
-func target(s *Schema) *Schema {
-	parts := strings.Split(s.Type.Path, "/")
-	at := s
-	for _, p := range parts {
-		if _, bare, ok := strings.Cut(p, ":"); ok {
-			p = bare
-		}
-		if p == ".." {
-			at = at.Parent
-		} else {
-			at = at.Children[p]
-		}
-		if at == nil {
-			return nil
-		}
-	}
-	return at
 }
 
 func member(o map[string]any, name string) (any, bool) {
