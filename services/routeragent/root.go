@@ -1,10 +1,10 @@
 // Package routeragent is the gNMI target for routers made of Linux and FRR.
 //
-// In: gNMI over mutually authenticated TLS, OpenConfig. Out: kernel and FRR as
-// the configuration says, state as kernel and FRR say. Next: the router forwards.
+// In: gNMI over mutually authenticated TLS, OpenConfig. Out: kernel and FRR
+// configured by it, state read back from them. Next: the router forwards.
 //
 // A Set goes gnmi (request) → tree (edit, judge) → intent (compile) → apply
-// (journal, order, undo) → frr and kernel (change, read back). A Get or
+// (journal, order, roll back) → frr and kernel (change, read back). A Get or
 // Subscribe goes gnmi → state → kernel and frr. docs/reference/routeragent.md
 // lists every path.
 package routeragent
@@ -73,7 +73,7 @@ func New(cfg Configuration, deps Dependencies) (*Agent, error) {
 	return &Agent{cfg: cfg, deps: deps, wake: service.NewSignal()}, nil
 }
 
-// Start takes over what an earlier agent left, then serves.
+// Start takes over the objects of an earlier agent, then serves.
 func (a *Agent) Start(ctx context.Context) error {
 	if err := os.MkdirAll(a.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
@@ -175,14 +175,14 @@ const maxMessage = 64 << 20
 // Times of reconciliation.
 const (
 	quiet    = time.Second      // after the last change of links or routes
-	retry    = 5 * time.Second  // while the router does not hold its configuration
+	retry    = 5 * time.Second  // while the router differs from its configuration
 	maxRetry = 60 * time.Second // at most, doubling
-	inspect  = 30 * time.Second // between looks at the kernel for what somebody else changed
+	inspect  = 30 * time.Second // between checks of the kernel for changes by other programs
 )
 
-// watch passes changes of links and routes on to subscribers, makes LSPs follow
-// them (labels of adjacencies change when a link comes back), and repairs what
-// somebody else changed of ours.
+// watch tells subscribers of changes of links and routes, resolves LSPs again after
+// them (adjacency labels change when a link comes back), and repairs our objects
+// that another program changed.
 func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 	var wait time.Duration
 	next := time.NewTimer(inspect)
@@ -253,7 +253,7 @@ func (a *Agent) reconcile(ctx context.Context) bool {
 	return true
 }
 
-// Stop ends the service. Kernel and FRR keep what they hold, and traffic flows on.
+// Stop ends the service. Kernel and FRR keep their configuration, and traffic flows on.
 func (a *Agent) Stop(ctx context.Context) error {
 	if a.server == nil {
 		return nil

@@ -19,9 +19,9 @@ type TermID struct {
 	Term string
 }
 
-// readClassifiers reads the classifiers bound to interfaces. What is counted
-// is counted per interface (…/input/classifiers/classifier/terms/term/state),
-// so every interface gets a rule set of its own.
+// readClassifiers reads the classifiers bound to interfaces. Terms count packets
+// per interface (…/input/classifiers/classifier/terms/term/state), so every
+// interface has a rule set of its own.
 func (c *compiler) readClassifiers() error {
 	c.terms, c.ofPorts = map[TermID]int{}, map[string][]kernel.Rule{}
 	for _, e := range c.root.at("qos", "interfaces", "interface").entries() {
@@ -85,7 +85,7 @@ func (c *compiler) boundClassifier(port string, b view) ([]kernel.Rule, error) {
 	return out, nil
 }
 
-// orderedTerms sorts terms by their ids as numbers: the model says nothing of their order.
+// orderedTerms sorts terms by their ids as numbers: the model defines no order.
 func orderedTerms(classifier view) ([]view, error) {
 	terms := classifier.at("terms", "term").entries()
 	number := map[string]uint64{}

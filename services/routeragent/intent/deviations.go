@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/services/routeragent/kernel"
 )
 
-// SupportedPaths lists the leaves of configuration that mean something here, sorted.
+// SupportedPaths lists the supported configuration leaves, sorted.
 func SupportedPaths() []string { return slices.Sorted(maps.Keys(Supported)) }
 
 // Deviation is where this agent does less, or something else, than a supported path may say.

@@ -26,13 +26,13 @@ func (n IDs) equal(m IDs) bool {
 	return maps.Equal(n.Classes, m.Classes) && maps.Equal(n.Paths, m.Paths) && maps.Equal(n.Counters, m.Counters)
 }
 
-// allocator gives out IDs: names keep the ID they had, new names get a free one.
+// allocator allocates IDs: names keep the ID they had, new names get a free one.
 type allocator struct {
 	old, next                IDs
 	classes, paths, counters pool
 }
 
-// pool gives out the lowest free ID. An ID is taken if it is in use or was in use before this change.
+// pool allocates the lowest free ID. An ID is taken if it is in use or was in use before this change.
 type pool struct {
 	taken     map[int]bool
 	low, high int
@@ -68,7 +68,7 @@ func (a *allocator) counter(rule string) (int, bool) {
 }
 
 // allocate keeps the ID a name had, else takes the lowest that is free. An ID is
-// not reused in the change that frees it: the kernel may still hold what it stood for.
+// not reused in the change that frees it: the kernel may still have the object it stood for.
 func (p *pool) allocate(old, next map[string]int, name string) (int, bool) {
 	if n, ok := next[name]; ok {
 		return n, true

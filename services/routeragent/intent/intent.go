@@ -52,7 +52,7 @@ type Tunnel struct {
 // SRv6 tells whether its hops are segments of SRv6; else they are routers of SR-MPLS.
 func (t Tunnel) SRv6() bool { return len(t.Hops) > 0 && t.Hops[0].Address.Is6() }
 
-// MPLS are the tunnels FRR makes.
+// MPLS are the tunnels of SR-MPLS, which FRR makes.
 func (p Plan) MPLS() []Tunnel {
 	return slices.DeleteFunc(slices.Clone(p.Tunnels), Tunnel.SRv6)
 }
@@ -84,7 +84,7 @@ type Error struct {
 	Path string
 	// Reason says what is wrong and what to write instead.
 	Reason string
-	// Unsupported is true for what is valid OpenConfig that this agent does not do.
+	// Unsupported is true for valid OpenConfig that this agent does not implement.
 	Unsupported bool
 }
 
@@ -103,15 +103,15 @@ func Compile(config *tree.Node, hardware Hardware, previous IDs) (Plan, error) {
 	return new(Compiler).Compile(config, hardware, previous)
 }
 
-// Compiler remembers the last configuration it compiled, and compiles of the
-// next only what is another node (tree.Fork): a change of a weight beside 20,000
-// rules does not read the rules. The plan is the same as Compile's.
+// Compiler keeps the last configuration it compiled, and compiles only those nodes
+// of the next that differ (tree.Fork): a change of a weight beside 20,000 rules
+// does not read the rules. The plan is the same as that of the function Compile.
 type Compiler struct {
 	config *tree.Node
 	last   *compiler
 }
 
-// Compile is the function Compile with a memory.
+// Compile compiles a configuration, given the one before.
 func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (Plan, error) {
 	if err := checkSupported(config, m.config); err != nil {
 		return Plan{}, err
@@ -127,7 +127,7 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 	return c.plan(), nil
 }
 
-// policiesAfter takes the policies of the last configuration if all they are made of is the same.
+// policiesAfter reuses the policies of the last configuration if every node they are read from is the same.
 func (c *compiler) policiesAfter(last *compiler) error {
 	c.before = c.ids.next.clone()
 	if last == nil || !c.samePolicies(last) {
@@ -143,7 +143,7 @@ func (c *compiler) policiesAfter(last *compiler) error {
 // changing are the parts of /qos that no rule is read from.
 var changing = []string{"scheduler-policies", "interfaces", "buffer-allocation-profiles", "queue-management-profiles"}
 
-// samePolicies is true if every node that rules are read from is the one it was, and every ID allocated so far.
+// samePolicies is true if the nodes that rules are read from and the IDs allocated so far are the same.
 func (c *compiler) samePolicies(last *compiler) bool {
 	a, b := c.root.node, last.root.node
 	if a.Members["network-instances"] != b.Members["network-instances"] || a.Members["defined-sets"] != b.Members["defined-sets"] {

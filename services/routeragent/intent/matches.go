@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/services/routeragent/kernel"
 )
 
-// match is what the packets of a rule have in common, of one family.
+// match is the condition of a rule, for one address family.
 type match struct {
 	family   string
 	src, dst []netip.Prefix
-	// more is what is compared beside prefixes.
+	// more is compared beside the prefixes.
 	more kernel.Match
 }
 

@@ -52,7 +52,7 @@ func (c *compiler) readPolicers() error {
 	return nil
 }
 
-// PolicerAt is where the kernel counts for a policer.
+// PolicerAt locates the counters of a policer in the kernel.
 type PolicerAt struct {
 	// Interface of Linux.
 	Interface string
@@ -181,8 +181,8 @@ func (c *compiler) readAction(v view) (kernel.Action, error) {
 	return a, nil
 }
 
-// unruled is the class of packets no rule gave one: they wait in the queue with
-// the lowest queue-id, so they are policed as that queue's.
+// unruled is the class of packets that no rule gave a class: they wait in the queue
+// with the lowest queue-id, so the policer of that queue applies to them.
 func (c *compiler) unruled() int {
 	best, bestID, found := "", uint64(0), false
 	for _, q := range c.root.at("qos", "queues", "queue").entries() {

@@ -30,7 +30,7 @@ func (c *compiler) readPolicies() error {
 	return nil
 }
 
-// checkLimits refuses what one rule set cannot hold.
+// checkLimits refuses more rules than one rule set has room for.
 func checkLimits(where string, rules []kernel.Rule) error {
 	lengths := map[[3]int]bool{}
 	of, terms := map[int]int{}, 0
@@ -115,7 +115,7 @@ func readMark(r view, family string) (kernel.Remark, error) {
 	return kernel.RemarkTo(uint8(dscp)), nil
 }
 
-// action is what a rule does beside marking: its class and its LSP.
+// action is the class and the LSP of a rule.
 func (c *compiler) action(r view) (class, path int, err error) {
 	action := r.at("action")
 	if a := action.text("forwarding", "config", "forwarding-action"); a != "" && a != "FORWARD" {
@@ -167,7 +167,7 @@ func (c *compiler) reachable(r view, path int, family string) error {
 	return nil
 }
 
-// readBindings reads which rules classify what comes in where: a forwarding policy, or classifiers.
+// readBindings reads which forwarding policy or classifiers apply to the packets that arrive on each interface.
 func (c *compiler) readBindings() error {
 	c.bindings = map[string]string{}
 	for _, e := range c.ni("policy-forwarding", "interfaces", "interface").entries() {
@@ -190,7 +190,7 @@ func (c *compiler) readBindings() error {
 	return c.readClassifiers()
 }
 
-// boundPolicies are the rule sets some interface uses.
+// boundPolicies are the rule sets that are bound to an interface.
 func (c *compiler) boundPolicies() map[string][]kernel.Rule {
 	out := map[string][]kernel.Rule{}
 	for _, policy := range c.bindings {

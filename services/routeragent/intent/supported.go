@@ -4,9 +4,9 @@ import (
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-// Supported lists the configuration leaves that mean something to this agent,
-// by schema path. Anything else that OpenConfig allows is refused: a router
-// that accepts what it does not do lies.
+// Supported lists the configuration leaves that this agent implements, by schema
+// path. All other leaves of OpenConfig are refused, so that the router never
+// accepts a configuration that has no effect.
 var Supported = tree.LeafTable(`
 /defined-sets/ipv4-prefix-sets/ipv4-prefix-set/config: name description prefix
 /defined-sets/ipv6-prefix-sets/ipv6-prefix-set/config: name description prefix
@@ -59,7 +59,7 @@ var Supported = tree.LeafTable(`
 /network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/p2p-tunnel-attributes/p2p-primary-path/p2p-primary-path/config: name path-computation-method explicit-path-name
 `)
 
-// checkSupported looks at what is not in a configuration found supported before: parts that two share are the same nodes.
+// checkSupported checks the parts that a configuration does not share with one that was checked before: shared parts are the same nodes.
 func checkSupported(config, before *tree.Node) error {
 	for name, part := range config.Members {
 		if (before != nil && before.Members[name] == part) || allSupported(part) {

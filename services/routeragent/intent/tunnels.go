@@ -111,7 +111,7 @@ func ownName(s string) bool {
 
 // readHops reads an explicit path. IPv4 hops are routers, found in the IGP's
 // database; the destination is the last. IPv6 hops are the segments of SRv6
-// themselves, and the last one is where the packets come out.
+// themselves, and the last one decapsulates.
 func readHops(path view, destination netip.Addr) ([]Hop, error) {
 	var out []Hop
 	for _, o := range path.at("explicit-route-objects", "explicit-route-object").entries() {
@@ -141,5 +141,5 @@ func readHops(path view, destination netip.Addr) ([]Hop, error) {
 	return out, nil
 }
 
-// maxSegments keeps the packet inside within what the classifiers of other routers look at.
+// maxSegments keeps the inner header within the bytes that the classifiers of other routers parse.
 const maxSegments = 5

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-// view reads a tree by names; what is not there reads as nothing.
+// view reads a tree by names; an absent node reads as an empty one.
 type view struct {
 	node *tree.Node
 	path string
@@ -23,7 +23,7 @@ func (v view) at(names ...string) view {
 	return v
 }
 
-// below is at without a path to tell: most values are right, and large configurations have many.
+// below is at without the path for error messages, which most values do not need.
 func (v view) below(names []string) *tree.Node {
 	n := v.node
 	for _, name := range names {

@@ -12,10 +12,10 @@ import (
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
-// directions are the hooks the programs hang on.
+// directions are the tc hooks of the programs.
 var directions = map[string]uint32{"ingress": netlink.HANDLE_MIN_INGRESS, "egress": netlink.HANDLE_MIN_EGRESS}
 
-// filterName carries the build of the programs: filters of another build are ours too, but not to be taken over.
+// filterName names the build of the programs. Filters of another build are ours too, but their maps may differ, so they are replaced.
 func filterName() string { return filterPrefix + bpf.Version() }
 
 func ours(name string) bool { return strings.HasPrefix(name, filterPrefix) }
@@ -33,7 +33,7 @@ func (c *classifier) filter(l netlink.Link, parent uint32) (*netlink.BpfFilter, 
 	return nil, nil
 }
 
-// attach hangs both programs on an interface, making clsact where there is none.
+// attach attaches both programs to an interface, and adds clsact where there is none.
 func (c *classifier) attach(name string) error {
 	l, err := c.kernel.link(name)
 	if err != nil {

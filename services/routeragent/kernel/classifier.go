@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
-// objects are the parts of bpf/classifier.c that are ours to hold.
+// objects are the programs and maps of bpf/classifier.c that the agent keeps open.
 type objects struct {
 	Ingress  *ebpf.Program `ebpf:"te_ingress"`
 	Egress   *ebpf.Program `ebpf:"te_egress"`
@@ -42,15 +42,15 @@ func (o *objects) close() {
 }
 
 // classifier is the pair of programs on every interface of the spec. Nothing
-// is pinned: the tc filters hold the programs, the programs hold the maps, so
-// traffic does not care whether the agent lives, and a new agent finds the maps
-// again through any of its filters.
+// is pinned: the tc filters reference the programs, and the programs the maps. So
+// packets are classified whether the agent runs or not, and a new agent finds the
+// maps through any of the filters.
 type classifier struct {
 	kernel *Kernel
 	obj    *objects
 	// sets are the rule sets in the slots, by digest. A slot is never written while a port points at it.
 	sets map[int][32]byte
-	// next is where to look for a free slot: the one that was freed last is taken last.
+	// next is where the search for a free slot begins, so that the slot freed last is used last.
 	next     int
 	slots    map[string]int
 	counters map[int]bool
@@ -82,7 +82,7 @@ func wanted(s Spec) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// ensure loads rule sets and policers, points the interfaces at them, and only then lets packets see the programs.
+// ensure loads rule sets and policers, points the interfaces at them, and attaches the programs last.
 func (c *classifier) ensure(s Spec) error {
 	names := wanted(s)
 	if len(names) == 0 {
@@ -161,7 +161,7 @@ func (c *classifier) adopt() error {
 	return c.recall()
 }
 
-// recall learns after a restart which slots are in use and what is in them.
+// recall reads after a restart which slots are in use and which rule sets are in them.
 func (c *classifier) recall() error {
 	var index uint32
 	var port bpf.ClassifierPort
@@ -216,7 +216,7 @@ func fromIDs(ids map[string]int) (*objects, error) {
 	return obj, nil
 }
 
-// point tells the programs which rules, policers and scheduler an interface has. This is the moment of change.
+// point writes which rules, policers and scheduler an interface has. From here on packets see the change.
 func (c *classifier) point(name string, s Spec) error {
 	want, index, err := c.portEntry(name, s)
 	if err != nil {
@@ -251,7 +251,7 @@ func (c *classifier) portEntry(name string, s Spec) (bpf.ClassifierPort, uint32,
 	return e, uint32(h.index), nil
 }
 
-// prune takes the programs off interfaces that need them no more, and the rule sets nobody uses.
+// prune detaches the programs from interfaces that no longer need them, and frees the rule sets that are not in use.
 func (c *classifier) prune(s Spec) error {
 	keep := wanted(s)
 	if c.obj == nil {

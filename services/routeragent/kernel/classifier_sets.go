@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
-// load puts a rule set into a free slot, unless some slot has it already. No packet sees it yet.
+// load puts a rule set into a free slot, unless a slot has it already. No packet sees it yet.
 func (c *classifier) load(policy string, rules []Rule) error {
 	sum := digest(rules)
 	for slot, have := range c.sets {
@@ -33,7 +33,7 @@ func (c *classifier) load(policy string, rules []Rule) error {
 	})
 }
 
-// put writes a rule set into a slot nobody points at.
+// put writes a rule set into a slot that no interface points at.
 func (o *objects) put(slot int, rules []Rule) error {
 	set, err := encode(rules)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *classifier) freeSlot() int {
 // slotCount is MAX_POLICIES of bpf/maps.h.
 const slotCount = 2 * MaxPolicies
 
-// pruneSets frees the slots no policy of the spec is in.
+// pruneSets frees the slots whose rule set is not in the spec.
 func (c *classifier) pruneSets(s Spec) error {
 	used := map[int]bool{}
 	for policy, slot := range c.slots {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// conn talks rtnetlink in one network namespace. The namespace of a socket is
-// the one it was made in, so a router's agent and a test's agent differ in
-// nothing but this.
+// conn is a connection to rtnetlink in one network namespace. A socket belongs to
+// the namespace in which it was made, so the agent of a router and that of a test
+// differ in their conn and nothing else.
 type conn struct {
 	*netlink.Handle
 	sock *nl.NetlinkSocket
@@ -74,7 +74,7 @@ func (c *conn) batch(reqs ...*nl.NetlinkRequest) error {
 	return firstErr
 }
 
-// dump asks for all objects of a kind.
+// dump reads all objects of a kind.
 func (c *conn) dump(typ int, header nl.NetlinkRequestData, answer uint16) ([][]byte, error) {
 	req := nl.NewNetlinkRequest(typ, unix.NLM_F_DUMP)
 	req.AddData(header)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fillSegments completes a route of several ways with the segments of each: the
-// netlink library decodes segments of single routes only.
+// fillSegments completes a multipath route with the segments of each next hop: the
+// netlink library decodes the segments of single routes only.
 func (k *Kernel) fillSegments(r *netlink.Route, family int) error {
 	missing := false
 	for _, w := range r.MultiPath {
@@ -34,14 +34,14 @@ func (k *Kernel) fillSegments(r *netlink.Route, family int) error {
 			byType[a.Attr.Type&nlaTypeMask] = a.Value
 		}
 		if header.Dst_len == 0 && len(byType[unix.RTA_TABLE]) >= 4 && int(binary.NativeEndian.Uint32(byType[unix.RTA_TABLE])) == r.Table {
-			return fillWays(r.MultiPath, byType[unix.RTA_MULTIPATH])
+			return fillNextHops(r.MultiPath, byType[unix.RTA_MULTIPATH])
 		}
 	}
 	return nil
 }
 
-// fillWays walks struct rtnexthop and its attributes, one per way.
-func fillWays(ways []*netlink.NexthopInfo, raw []byte) error {
+// fillNextHops walks struct rtnexthop and its attributes, one for each next hop.
+func fillNextHops(ways []*netlink.NexthopInfo, raw []byte) error {
 	const header = 8
 	for i := 0; i < len(ways) && len(raw) >= header; i++ {
 		length := int(binary.NativeEndian.Uint16(raw))

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// tree is one port's HTB as the kernel should dump it.
+// tree is the intended HTB tree of one port.
 type tree struct {
 	index      int
 	generation int
@@ -104,8 +104,8 @@ func rateSpec(b []byte, bytesPerSecond uint64) {
 	binary.NativeEndian.PutUint32(b[8:], uint32(min(bytesPerSecond, 0xffffffff)))
 }
 
-// burstTicks is how far a class may run ahead: one packet plus two
-// milliseconds at its rate, so that a late timer costs no throughput; in units of 64 ns.
+// burstTicks is the burst of a class in units of 64 ns: one packet and two
+// milliseconds at its rate, so that a late timer costs no throughput.
 func burstTicks(rate uint64) uint32 {
 	const mtu, slack = 1600, 2_000_000
 	ns := slack + mtu*8*1_000_000_000/max(rate, 1)
@@ -152,7 +152,7 @@ func (t tree) equal(qdiscs, classes []tcObject) bool {
 	return len(got) == len(want)
 }
 
-// ownParts keeps of a class what we set: the kernel adds its level and statistics of its own.
+// ownParts are the values of a class that we set, without the level and the statistics that the kernel adds.
 func ownParts(options []byte) []byte {
 	list, err := nl.ParseRouteAttr(options)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// ErrConflict marks state that belongs to somebody else and stands in the way.
-var ErrConflict = errors.New("owned by somebody else")
+// ErrConflict marks objects of another program where ours should be.
+var ErrConflict = errors.New("owned by another program")
 
 // Configuration of a Kernel.
 type Configuration struct {
@@ -32,7 +32,7 @@ type Kernel struct {
 	owned *owned
 	bpf   *classifier
 	log   *slog.Logger
-	// Fault, when set, is asked before every change; tests fail each step in turn with it.
+	// Fault, when set, is called before every change; tests make each step fail in turn with it.
 	Fault func(step string) error
 }
 
@@ -52,7 +52,7 @@ func Open(cfg Configuration, log *slog.Logger) (*Kernel, error) {
 	return k, nil
 }
 
-// Close releases sockets and file descriptors; what the kernel holds stays and traffic flows on.
+// Close releases sockets and file descriptors. Nothing in the kernel changes, and traffic flows on.
 func (k *Kernel) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,7 +74,7 @@ func (k *Kernel) step(name string, change func() error) error {
 	return nil
 }
 
-// Ensure makes everything of the spec exist, before any packet is steered into it; nothing is taken away yet.
+// Ensure adds and changes what the spec needs, before any packet is steered into it. It removes nothing.
 func (k *Kernel) Ensure(s Spec) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,14 +94,14 @@ func (k *Kernel) Ensure(s Spec) error {
 	return nil
 }
 
-// Switch makes the classifier steer as the spec says. This is the moment of change.
+// Switch makes the classifier steer packets as the spec says. From here on packets see the change.
 func (k *Kernel) Switch(s Spec) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.bpf.ensure(s)
 }
 
-// Prune takes away what is ours and not in the spec.
+// Prune removes what is ours and not in the spec.
 func (k *Kernel) Prune(s Spec) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

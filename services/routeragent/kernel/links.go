@@ -56,7 +56,7 @@ func newLink(a *netlink.LinkAttrs, addrs []netip.Prefix) Link {
 		Name: a.Name, Index: a.Index, MTU: a.MTU, MAC: strings.ToUpper(a.HardwareAddr.String()), Addresses: addrs,
 		AdminUp: a.RawFlags&unix.IFF_UP != 0, Loopback: a.RawFlags&unix.IFF_LOOPBACK != 0,
 	}
-	// Loopback and tunnels have no carrier to report: running is all there is.
+	// Loopbacks and tunnels report no carrier, only whether they run.
 	l.Up = a.OperState == netlink.OperUp || (a.OperState == netlink.OperUnknown && a.RawFlags&unix.IFF_RUNNING != 0)
 	if s := a.Statistics; s != nil {
 		l.In = LinkCounters{s.RxBytes, s.RxPackets, s.RxDropped, s.RxErrors}
@@ -73,9 +73,9 @@ func (k *Kernel) HasLink(name string) bool {
 	return err == nil
 }
 
-// Watch wakes its reader when a link or a route changes. Bursts are one wake. The
-// channel closes when done does, or when the kernel could not queue all
-// messages; then watch again.
+// Watch sends when a link or a route changes; a burst of changes sends once. The
+// channel closes when done closes, or when the kernel could not queue all
+// messages: then call Watch again.
 func (k *Kernel) Watch(done <-chan struct{}) (<-chan struct{}, error) {
 	links, routes := make(chan netlink.LinkUpdate, 64), make(chan netlink.RouteUpdate, 64)
 	stop := make(chan struct{})

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// owned remembers what our objects replaced, so that it can be put back
-// exactly. It is on disk before the kernel changes.
+// owned records what our objects replaced, so that it can be restored exactly. It
+// is on disk before the kernel changes.
 type owned struct {
 	file string
 	// Roots are the root qdiscs by interface as they were; Kind "" is the kernel's default.

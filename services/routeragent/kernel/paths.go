@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Families a path may carry.
+// families are the address families that a path may carry.
 var families = []int{unix.AF_INET, unix.AF_INET6}
 
 // carries6 is true for paths that take IPv6: SRv6, and groups of nothing else.
@@ -44,7 +44,7 @@ func (s Spec) pathsOf(family int) []int {
 	return out
 }
 
-// made are the ids of the paths whose route is ours: SRv6 before the groups that share flows among them.
+// made are the ids of the paths whose route we add: SRv6 first, then the groups that share flows among them.
 func (s Spec) made() []int {
 	return append(slices.Sorted(maps.Keys(s.Segments)), slices.Sorted(maps.Keys(s.Groups))...)
 }
@@ -71,8 +71,8 @@ func (k *Kernel) route(s Spec, id, family int) (*netlink.Route, error) {
 	return r, nil
 }
 
-// throws lead encapsulated packets out of the path's IPv6 table again: they
-// still have the mark, and would be encapsulated without end.
+// throws are routes that end the lookup of encapsulated packets in the path's IPv6
+// table: they still have the mark, and would be encapsulated again without end.
 func (s Spec) throws(id, family int) []*netlink.Route {
 	if family != unix.AF_INET6 {
 		return nil
@@ -98,7 +98,7 @@ func everywhere(family int) *net.IPNet {
 	return &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
 }
 
-// seg6 carries packets whole behind a segment routing header; the kernel lists segments last first.
+// seg6 encapsulates packets in IPv6 with a segment routing header; the kernel lists the last segment first.
 func seg6(segments []netip.Addr) *netlink.SEG6Encap {
 	e := &netlink.SEG6Encap{Mode: nl.SEG6_IPTUN_MODE_ENCAP}
 	for _, s := range slices.Backward(segments) {
@@ -107,7 +107,7 @@ func seg6(segments []netip.Addr) *netlink.SEG6Encap {
 	return e
 }
 
-// towards is the IGP's way to a segment. Where the packet leaves is looked up again behind the encapsulation; the route must only name one.
+// towards is the IGP's next hop to a segment. The kernel looks up the outer header again after encapsulation, but the route must have a next hop.
 func (k *Kernel) towards(segment netip.Addr) (link int, gateway net.IP, err error) {
 	routes, err := k.conn.RouteGet(segment.AsSlice())
 	if err != nil {
@@ -122,7 +122,7 @@ func (k *Kernel) towards(segment netip.Addr) (link int, gateway net.IP, err erro
 	return routes[0].LinkIndex, gateway, nil
 }
 
-// share lists the ways out of several paths, each path with the same weight however many ways it has.
+// share lists the next hops of several paths. Each path has the same weight, however many next hops it has.
 func (k *Kernel) share(members []int, family int) ([]*netlink.NexthopInfo, error) {
 	var ways [][]*netlink.NexthopInfo
 	all := 1
@@ -178,7 +178,7 @@ func (k *Kernel) heldAt(id, family int, dst *net.IPNet) (*netlink.Route, error) 
 	return nil, nil
 }
 
-// sameRoute compares what leaves and how much of it.
+// sameRoute compares next hops and their weights.
 func sameRoute(a, b *netlink.Route) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -205,7 +205,7 @@ func routeText(r *netlink.Route) string {
 	return strings.Join(out, ", ")
 }
 
-// eachMade visits the routes that are ours to make, with what the kernel has in their place.
+// eachMade visits the routes that we add, each with the route that the kernel has in its place.
 func (k *Kernel) eachMade(s Spec, visit func(id int, want, have *netlink.Route) error) error {
 	for _, id := range s.made() {
 		for _, family := range families {
@@ -248,7 +248,7 @@ func (k *Kernel) verifyRoutes(s Spec) error {
 	})
 }
 
-// pruneRoutes removes our routes from tables whose path is gone, or made by FRR now.
+// pruneRoutes removes our routes from tables whose path is gone or is FRR's now.
 func (k *Kernel) pruneRoutes(s Spec) error {
 	for _, family := range families {
 		list, err := k.conn.RouteListFiltered(family, &netlink.Route{Protocol: RouteProtocol, Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)

@@ -36,7 +36,7 @@ func action(a Action) bpf.ClassifierAction {
 	return out
 }
 
-// entry is a policer as the program reads it.
+// entry is a policer as the eBPF program has it.
 func (p Policer) entry(meter uint32) bpf.ClassifierPolicer {
 	return bpf.ClassifierPolicer{
 		Committed: bucket(p.Rate, p.Burst), Peak: bucket(p.PeakRate, p.PeakBurst),
@@ -44,7 +44,7 @@ func (p Policer) entry(meter uint32) bpf.ClassifierPolicer {
 	}
 }
 
-// policers lists what the programs have, by interface and class.
+// policers lists the policers in the maps, by interface and class.
 func (c *classifier) policers() (map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer, error) {
 	out := map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer{}
 	var k bpf.ClassifierPoliceKey
@@ -59,7 +59,7 @@ func (c *classifier) policers() (map[bpf.ClassifierPoliceKey]bpf.ClassifierPolic
 	return out, nil
 }
 
-// ensurePolicers writes the policers of an interface. A policer that changes keeps its counters and what is in its buckets.
+// ensurePolicers writes the policers of an interface. A policer that changes keeps its counters and the tokens in its buckets.
 func (c *classifier) ensurePolicers(name string, list []Policer) error {
 	if len(list) == 0 {
 		return nil
@@ -114,7 +114,7 @@ func freeMeter(have map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer) (uint32, 
 	return 0, fmt.Errorf("more than %d policers", MaxPolicers)
 }
 
-// prunePolicers removes those the spec does not have.
+// prunePolicers removes the policers that are not in the spec.
 func (c *classifier) prunePolicers(s Spec) error {
 	have, err := c.policers()
 	if err != nil {
@@ -150,13 +150,13 @@ func (c *classifier) verifyPolicers(name string, list []Policer) error {
 		var have bpf.ClassifierPolicer
 		err := c.obj.Policers.Lookup(bpf.ClassifierPoliceKey{Ifindex: uint32(l.Attrs().Index), Class: uint32(p.Class)}, &have)
 		if err != nil || have != p.entry(have.Meter) {
-			return fmt.Errorf("policer of class %d on %s is not what was asked for (%v)", p.Class, name, err)
+			return fmt.Errorf("policer of class %d on %s differs from the intended one (%v)", p.Class, name, err)
 		}
 	}
 	return nil
 }
 
-// forget removes what the programs know of an interface.
+// forget removes the map entries of an interface.
 func (c *classifier) forget(index uint32) {
 	_ = c.obj.Ports.Delete(index)
 	for class := range uint32(MaxClass + 1) {
@@ -184,7 +184,7 @@ func (k *Kernel) PolicerCounters(name string) (map[int]PolicerCounters, error) {
 		}
 		var m bpf.ClassifierMeter
 		if err == nil {
-			// Under the lock, so that packets and octets are of one moment.
+			// Under the lock, so that packets and octets are read at one time.
 			err = k.bpf.obj.Meters.LookupWithFlags(p.Meter, &m, ebpf.LookupLock)
 		}
 		if err != nil {

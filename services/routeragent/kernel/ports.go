@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// held is what an interface has at its root.
+// held is the scheduler that an interface has in the kernel.
 type held struct {
 	index           int
 	root            tcObject // Kind "" where the kernel's default is in place
@@ -41,8 +41,8 @@ func (k *Kernel) held(name string) (held, error) {
 	return h, nil
 }
 
-// foreign tells whether the root is a scheduler somebody else built: one with children we could not put back.
-func (h held) foreign() error {
+// unmanaged refuses a root scheduler of another program that has children, because they could not be restored.
+func (h held) unmanaged() error {
 	if h.generation >= 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (k *Kernel) ensurePort(name string, port Port) error {
 	if err != nil {
 		return err
 	}
-	if err := h.foreign(); err != nil {
+	if err := h.unmanaged(); err != nil {
 		return fmt.Errorf("interface %s: %w", name, err)
 	}
 	t := tree{index: h.index, generation: max(h.generation, 0), port: port}
@@ -88,7 +88,7 @@ func (k *Kernel) ensurePort(name string, port Port) error {
 	})
 }
 
-// sameShape is true if only numbers of existing classes differ, which the kernel changes without losing a packet.
+// sameShape is true if the classes are the same and only their values differ: the kernel changes those without losing a packet.
 func sameShape(t tree, h held) bool {
 	if !bytes.Contains(h.root.Options, htbInit(classMinor + t.port.Default)[4+8:4+12]) {
 		return false
@@ -136,12 +136,12 @@ func (k *Kernel) verifyPort(name string, port Port) error {
 		return fmt.Errorf("interface %s has root qdisc %q, not our scheduler", name, h.root.Kind)
 	}
 	if t := (tree{index: h.index, generation: h.generation, port: port}); !t.equal(h.qdiscs, h.classes) {
-		return fmt.Errorf("scheduler of interface %s is not what was asked for", name)
+		return fmt.Errorf("scheduler of interface %s differs from the intended one", name)
 	}
 	return nil
 }
 
-// prunePorts puts back what was there before our schedulers.
+// prunePorts restores the root qdiscs that our schedulers replaced.
 func (k *Kernel) prunePorts(keep map[string]Port) error {
 	for _, name := range slices.Sorted(maps.Keys(k.owned.Roots)) {
 		if _, ok := keep[name]; ok {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NextHop is one way out of a route: over which neighbour and interface, with which labels pushed, top first.
+// NextHop is one next hop of a route: its neighbour and interface, and the labels it pushes, top first.
 type NextHop struct {
 	Gateway, Interface string
 	Labels             []int
@@ -42,8 +42,8 @@ func (k *Kernel) Path(id int) ([]NextHop, error) {
 	return nil, nil
 }
 
-// Label reads what the kernel does with packets that arrive with a label: the
-// local meaning of the first segment of an LSP. Nil if it knows nothing of it.
+// Label reads the route of packets that arrive with a label, which is how this
+// router forwards the first segment of an LSP; nil if there is none.
 func (k *Kernel) Label(label int) ([]NextHop, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -62,7 +62,7 @@ func (k *Kernel) Label(label int) ([]NextHop, error) {
 	return nil, nil
 }
 
-// nextHops lists the ways out of a route in a stable order.
+// nextHops lists the next hops of a route in a stable order.
 func (k *Kernel) nextHops(r netlink.Route) []NextHop {
 	ways := r.MultiPath
 	if len(ways) == 0 {

@@ -17,7 +17,7 @@ func (c *classifier) markCounters(rules []Rule) {
 	}
 }
 
-// clearNewCounters starts counters at zero for rules that were not there before.
+// clearNewCounters sets the counters of new rules to zero.
 func (c *classifier) clearNewCounters(rules []Rule) {
 	zero := make([]bpf.ClassifierHit, ebpf.MustPossibleCPU())
 	for _, r := range rules {

@@ -18,7 +18,7 @@ import (
 // MaxLengthPairs is how many pairs of prefix lengths a policy may use, per family.
 const MaxLengthPairs = 32
 
-// ruleset is a policy as the classifier reads it.
+// ruleset is a policy as the eBPF classifier has it.
 type ruleset struct {
 	policy bpf.ClassifierPolicy
 	keys   []bpf.ClassifierKey
@@ -27,8 +27,8 @@ type ruleset struct {
 	rules6 []bpf.ClassifierRule
 }
 
-// encode lays out rules: pairs of prefixes into hashes, of two rules with the
-// same prefixes the lower sequence; the others into an ordered list.
+// encode puts rules that are a pair of prefixes into hashes, of two rules with the
+// same prefixes the one with the lower sequence, and the others into an ordered list.
 func encode(rules []Rule) (*ruleset, error) {
 	s := &ruleset{}
 	at, at6 := make(map[bpf.ClassifierKey]int, len(rules)), map[bpf.ClassifierKey6]int{}
@@ -120,7 +120,7 @@ func ports(p PortRange) bpf.ClassifierRange {
 	return bpf.ClassifierRange{First: uint32(p.First), Width: uint32(p.Last) - uint32(p.First)}
 }
 
-// word is an IPv4 address as it lies in memory of the packet.
+// word is an IPv4 address in network byte order, as it is in a packet.
 func word(a netip.Addr) uint32 {
 	b := a.As4()
 	return binary.NativeEndian.Uint32(b[:])
@@ -171,15 +171,15 @@ func hash[K any](name string, keys []K, rules []bpf.ClassifierRule) (*ebpf.Map, 
 	return m, nil
 }
 
-// refills is how often a kernel may be waited for without any progress, refill how long each time.
+// refills is how often to wait for the kernel without progress, refill how long each time.
 const (
 	refills = 200
 	refill  = 5 * time.Millisecond
 )
 
 // fillMap writes in batches. The kernel takes the entries from a small cache that it
-// refills beside us, in User-Mode Linux only once per tick of its clock: a cache
-// that is empty is no lack of memory.
+// refills in the background, in User-Mode Linux only once per tick: an empty cache
+// is not a lack of memory.
 func fillMap[K any](m *ebpf.Map, keys []K, rules []bpf.ClassifierRule) error {
 	for waited := 0; len(keys) > 0; waited++ {
 		n, err := m.BatchUpdate(keys, rules, nil)
@@ -197,7 +197,7 @@ func fillMap[K any](m *ebpf.Map, keys []K, rules []bpf.ClassifierRule) error {
 	return nil
 }
 
-// digest tells whether two lists of rules are the same, whatever their order costs.
+// digest is equal for equal lists of rules.
 func digest(rules []Rule) [32]byte {
 	h := sha256.New()
 	b := make([]byte, 0, 128)

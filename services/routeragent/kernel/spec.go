@@ -1,20 +1,20 @@
-// Package kernel makes Linux hold exactly what a Spec says: HTB schedulers,
-// the eBPF classifier and policers, and the ip rules and routes that lead
-// marked packets into an LSP.
+// Package kernel brings Linux to exactly what a Spec says: HTB schedulers, the eBPF
+// classifier and policers, and the ip rules and routes that lead marked packets
+// into an LSP.
 //
 // In: a Spec. Out: kernel state, read back and compared, and counters. Next:
-// services/routeragent/apply, which orders it with FRR and undoes it.
+// services/routeragent/apply, which orders it with FRR and rolls it back.
 //
 // Everything is a reconciliation: dump, compare, change the difference, dump
-// again. So a restart, a rollback and a first Set are the same code, and what
-// the kernel already holds is never touched. Only objects that carry our marks
+// again. So a restart, a rollback and a first Set are the same code, and an object
+// that is right already is never touched. Only objects that carry our marks
 // are ours: qdisc handles 7e0x:, filters named millrace-te-…, rule preferences
 // 20000-20999 and routes with protocol 199.
 package kernel
 
 import "net/netip"
 
-// Ranges that belong to us in every router.
+// Ranges that are ours on every router.
 const (
 	MarkMask        = 0xffff0000 // bits of skb->mark: class (4) | loss priority (2) | path (10)
 	pathShift       = 16
@@ -53,7 +53,7 @@ type Spec struct {
 	Bindings map[string]string
 	// Policers limit what comes in, by interface.
 	Policers map[string][]Policer
-	// Unruled is the class whose policers hold for packets that no rule gave a class; 0: none.
+	// Unruled is the class whose policers apply to packets that no rule gave a class; 0: none.
 	Unruled int
 	// Paths are the ids of LSPs that a rule leads into.
 	Paths []int
@@ -98,10 +98,10 @@ type Rule struct {
 	Sequence uint32
 	// Src and Dst are of one family, the rule's.
 	Src, Dst netip.Prefix
-	// Match is what else is compared; nil: nothing.
+	// Match is what is compared beside the prefixes; nil: nothing.
 	Match *Match
 	Mark  uint32
-	// Remark is what is written into the packets.
+	// Remark is the DSCP that is written into the packets.
 	Remark Remark
 	// Counter is the index of the rule's counter, below MaxRuleCounters.
 	Counter int
@@ -163,10 +163,10 @@ const (
 // Counters are what a rule or a policer counted.
 type Counters struct{ Packets, Octets uint64 }
 
-// QueueCounters is what a queue did.
+// QueueCounters are the counters of a queue.
 type QueueCounters struct {
 	Packets, Octets, Drops uint64
-	// Backlog is what waits now, octets.
+	// Backlog is the octets in the queue now.
 	Backlog uint64
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // tcObject is a qdisc or class as the kernel dumps it. Options are kept as
-// bytes: what we replace we must be able to put back exactly, whatever it is.
+// bytes, because whatever we replace must be restored exactly.
 type tcObject struct {
 	Index   int    `json:"-"`
 	Handle  uint32 `json:"handle"`
@@ -64,7 +64,7 @@ func (c *conn) classes(index int) ([]tcObject, error) {
 	return c.tcDump(unix.RTM_GETTCLASS, unix.RTM_NEWTCLASS, index)
 }
 
-// tcDump lists the objects of one interface. The kernel lists qdiscs of all interfaces whatever is asked.
+// tcDump lists the objects of one interface. The kernel lists the qdiscs of all interfaces, whichever was requested.
 func (c *conn) tcDump(ask, answer, index int) ([]tcObject, error) {
 	msgs, err := c.dump(ask, tcMsg(index, 0, 0), uint16(answer))
 	if err != nil {

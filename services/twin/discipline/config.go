@@ -5,10 +5,10 @@
 //
 // One order of service covers both papers' routers and the HTB of the router
 // agent: queues within their guarantee first, by priority; then queues beyond
-// it, by priority; ties by fair queueing (paper 004, section 4.1: high and
+// it, by priority; equals by fair queueing (paper 004, section 4.1: high and
 // positive, low and positive, high and negative, low and negative; paper 002,
 // section III-A: in-profile by priority, and priority order again when all are
-// out of profile). As in HTB, what is served beyond the guarantee is not charged
+// out of profile). As in HTB, packets served beyond the guarantee are not charged
 // to it.
 //
 // In: arrivals with queue, size and colour; the time. Out: the packet that leaves
@@ -27,7 +27,7 @@ type Time = int64
 // Second in Time.
 const Second Time = 1e12
 
-// MaxQueues is what the hardware of the papers has.
+// MaxQueues of a port, as on the routers of the papers.
 const MaxQueues = 8
 
 // Colours of packets, as loss priorities; Green is none given.

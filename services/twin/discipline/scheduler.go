@@ -7,13 +7,13 @@ import (
 	"github.com/millrace/millrace/services/twin/traffic"
 )
 
-// Item is a packet as a queue sees it.
+// Item is a packet in a queue.
 type Item struct {
-	// ID is the caller's.
+	// ID is a value of the caller.
 	ID int32
 	// Size in bytes on the wire.
 	Size int32
-	// Tag is the caller's too.
+	// Tag is another value of the caller.
 	Tag int32
 }
 
@@ -34,7 +34,7 @@ type Scheduler struct {
 	random *traffic.Random
 	queues [MaxQueues]state
 	total  int
-	// now is the fair-queueing clock of each stage: the start tag last served.
+	// clock is the virtual time of fair queueing in each stage: the start tag last served.
 	clock [2]float64
 }
 
@@ -82,7 +82,7 @@ func (s *Scheduler) Counters(queue int) Counters { return s.queues[queue].Counte
 // Waiting is the number of packets in all queues.
 func (s *Scheduler) Waiting() int { return s.total }
 
-// Drain empties the queues: what waited, by queue, in order.
+// Drain empties the queues and returns their packets, by queue and in order.
 func (s *Scheduler) Drain() [][]Item {
 	out := make([][]Item, len(s.Config.Queues))
 	for i := range out {
@@ -125,8 +125,8 @@ func (s *Scheduler) Enqueue(queue, colour uint8, item Item) bool {
 	return true
 }
 
-// Dequeue takes the packet that leaves now. Without one, it says when to ask
-// again: Never if nothing waits.
+// Dequeue takes the packet that leaves now. Without one it returns the time to try
+// again: Never if no packet waits.
 func (s *Scheduler) Dequeue(now Time) (Item, bool, Time) {
 	best, bestStage, bestTag, retry := -1, math.MaxInt, 0.0, Never
 	for i := range s.Config.Queues {

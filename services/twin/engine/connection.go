@@ -11,19 +11,19 @@ type TCPConfig struct {
 	Name string
 	tcp.Config
 	Receiver tcp.Policy
-	// AckEvery is how many segments one delayed acknowledgement answers; default 2.
+	// AckEvery is how many segments one delayed acknowledgement covers; default 2.
 	AckEvery int
 	// AckDelay is the receiver's timer; default 200 ms.
 	AckDelay Time
 	// Payload and Header bytes of a full segment; an acknowledgement is a Header.
 	Payload, Header int32
 	Start, Stop     Time
-	// HostQueue is how many bytes the host's own interface, the first port of the way, lets the connection
-	// keep waiting there; zero: no limit. A host does not drop its own segments: the source waits.
+	// HostQueue is how many bytes of the connection the host's own interface, the first port of the route,
+	// queues; zero: no limit. A host does not drop its own segments: the sender waits.
 	HostQueue int64
 	// HostReacts makes the sender reduce its window then, as Linux did before 3.6; else it waits silently.
 	HostReacts bool
-	// Ways there and back.
+	// Forward and reverse routes.
 	Forward, Back Route
 	DSCP          uint8
 }
@@ -74,8 +74,8 @@ func (n *Net) AddTCP(c TCPConfig) (int, error) {
 	return index, nil
 }
 
-// push sends what the windows and the host's interface let go, and says when to come again if it was the interface
-// that held a segment back.
+// push sends what the windows and the host's interface allow. If the interface is full, it returns the time to try
+// again.
 func (n *Net) push(f *tcpFlow, index int32) (again Time) {
 	again = Never
 	if f.shut || n.now >= f.Stop {
@@ -122,8 +122,8 @@ func (n *Net) segment(pk packet) {
 	n.sooner(f.acker, f.recv.Deadline)
 }
 
-// sooner moves a timer if that makes it earlier. A timer that moves later is left alone until its old time has
-// come and then set again: one heap operation per expiry instead of one per packet.
+// sooner moves a timer only to an earlier time. A timer that moves later expires at its old time and is set again
+// then: one heap operation per expiry instead of one per packet.
 func (n *Net) sooner(actor int32, at Time) {
 	if at < n.events.order[n.events.place[actor]].at {
 		n.events.set(actor, at)

@@ -4,9 +4,9 @@
 // Packets live in a pool and move as numbers; each link keeps what it carries in
 // a ring, so the event heap has one entry per link, connection and source. A
 // first-in first-out port needs one event per packet and hop, a scheduled one
-// two. A network built twice from one seed runs the same to the last packet.
+// two. Two runs with one seed are equal to the last packet.
 //
-// In: ports, routes, flows. Out: what every flow, port and queue counted.
+// In: ports, routes, flows. Out: the counters of every flow, port and queue.
 // Next: services/twin/predict, which builds one from a scenario, and papers.
 package engine
 
@@ -29,7 +29,7 @@ const (
 // Seconds as Time.
 func Seconds(s float64) Time { return Time(s * float64(Second)) }
 
-// Kinds of actors: what has events of its own.
+// Kinds of actors. An actor has events of its own.
 const (
 	actLink     uint8 = iota // the packet at the head of a link arrives
 	actTransmit              // a scheduled port may send
@@ -54,7 +54,7 @@ type Net struct {
 
 	pool []packet
 	free []int32
-	// ahead is nobody's value: reading a packet early brings it into the cache.
+	// ahead is an unused result: reading a packet early prefetches it into the cache.
 	ahead int32
 
 	ports    []port
@@ -69,7 +69,7 @@ type Net struct {
 
 	// Hops counts packets put on links, the unit of the benchmarks.
 	Hops int64
-	// Events counts turns of the loop.
+	// Events counts the events handled.
 	Events int64
 	sent   int64 // packets made
 	gone   [reasons]int64
@@ -105,7 +105,7 @@ func (n *Net) tick(t *tick) {
 	t.do(n.now)
 }
 
-// Run plays until a time, events at it included.
+// Run simulates until a time, events at it included.
 func (n *Net) Run(until Time) {
 	if len(n.actors) == 0 {
 		return
@@ -137,8 +137,8 @@ func (n *Net) Run(until Time) {
 	n.now = max(n.now, until)
 }
 
-// Check holds the law of conservation: every packet made has arrived, was
-// dropped and counted, or is on a link or in a queue.
+// Check verifies conservation: every packet sent has arrived, was dropped and
+// counted, or is on a link or in a queue.
 func (n *Net) Check() error {
 	var ended, inside int64
 	for _, g := range n.gone {

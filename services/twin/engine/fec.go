@@ -1,8 +1,8 @@
 package engine
 
-// AddRoute writes a route down once. Flows that are given what it returns are one forwarding equivalence class: at a
-// router that sends packet by packet they take turns together, not each for itself. That is how routers do it and
-// what papers 000 and 003 say (section I-A): packets of one class go to the next hops in turn.
+// AddRoute adds a route that several flows share as one forwarding equivalence class (FEC). Where a router balances
+// per packet, the flows of a FEC take turns together, not each on its own: papers 000 and 003, section I-A, and
+// routers send the packets of one FEC to the next hops in turn.
 func (n *Net) AddRoute(r Route) (Route, error) {
 	start, err := n.addRoute(r)
 	if err != nil {

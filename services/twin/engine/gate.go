@@ -6,12 +6,12 @@ import (
 	"github.com/millrace/millrace/services/twin/discipline"
 )
 
-// Control is who decides a gate's rate: the I2VFC law behind an interface, so
-// that the twin runs the very package that runs on provider edges.
+// Control decides the rate of a gate. It is an interface to the I2VFC law, so that
+// the twin runs the same package as the provider edges.
 type Control interface {
-	// Departed is told of every packet that leaves the gate; true sends a management packet behind it.
+	// Departed is called for every packet that leaves the gate; true sends a management packet behind it.
 	Departed(now Time) bool
-	// Answered is told when a management packet has come back: how long it took, how many packets had left the
+	// Answered is called when a management packet is back: with its round-trip time, how many packets had left the
 	// gate before it, and how many of them had arrived.
 	Answered(now, rtt Time, sent, received uint64)
 }
@@ -23,7 +23,7 @@ type GateConfig struct {
 	LimitPackets int
 	// Size of a management packet in IP bytes.
 	Size int32
-	// Forward is how management packets go, over the links of the VPN's packets; Back is how they return.
+	// Forward is the route of management packets, over the links of the VPN's packets; Back is their return route.
 	Forward, Back Route
 	Control       Control
 }
@@ -57,7 +57,7 @@ func (n *Net) AddGate(c GateConfig) (int, error) {
 	return len(n.gates) - 1, nil
 }
 
-// SetRate sets what a gate lets through, packets per second; zero: everything.
+// SetRate sets the rate of a gate, packets per second; zero: no limit.
 func (n *Net) SetRate(index int, packets float64) {
 	g := &n.gates[index]
 	before := g.gap
@@ -75,7 +75,7 @@ func (n *Net) SetRate(index int, packets float64) {
 	}
 }
 
-// Waiting packets in a gate's queue, and how many were dropped there.
+// Waiting is the number of packets in a gate's queue, and the number dropped there.
 func (n *Net) Gate(index int) (waiting int, drops int64) {
 	return n.gates[index].queue.Len(), n.gates[index].drops
 }
@@ -94,7 +94,7 @@ func (n *Net) enter(g *gate, i int32) {
 	}
 }
 
-// release lets the head of the queue go.
+// release sends the head of the queue.
 func (n *Net) release(index int32) {
 	g := &n.gates[index]
 	i := g.queue.Pop()
@@ -120,7 +120,7 @@ func (n *Net) ask(index int32) {
 	n.forward(i)
 }
 
-// answer turns a management packet round at the egress PE, with what has arrived there.
+// answer returns a management packet from the egress PE with the count of arrivals there.
 func (n *Net) answer(i int32) {
 	pk := &n.pool[i]
 	g := &n.gates[pk.flow]

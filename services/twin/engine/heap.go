@@ -2,9 +2,9 @@ package engine
 
 // heap is a 4-ary heap of the next event of each actor: a link has one pending
 // arrival, a connection one timer, so it holds as many entries as the network
-// has actors, not packets. Which of four children is the earliest is as good as
-// random, so it is found without branches; three entries that never come stand
-// behind the last, so that there are always four.
+// has actors, not packets. Which of four children is the earliest cannot be
+// predicted, so it is found without branches; three entries with time Never follow
+// the last, so that there are always four children.
 type heap struct {
 	order []entry
 	place []int32 // of each actor in order
@@ -15,7 +15,7 @@ type entry struct {
 	actor int32
 }
 
-// spare is how many entries stand behind the last.
+// spare is the number of entries with time Never behind the last.
 const spare = 3
 
 // add gives a new actor its number; it has no event yet.
@@ -32,7 +32,7 @@ func (h *heap) add() int32 {
 // top is the earliest event.
 func (h *heap) top() entry { return h.order[0] }
 
-// set moves an actor's event; Never takes it off.
+// set moves an actor's event; Never removes it.
 func (h *heap) set(actor int32, at Time) {
 	i := h.place[actor]
 	if at < h.order[i].at {

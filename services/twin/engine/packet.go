@@ -11,7 +11,7 @@ const (
 	probed // and back
 )
 
-// packet is what is on the way; the pool holds them.
+// packet is a packet on its route; packets are entries of the pool.
 type packet struct {
 	seq       int64
 	low, high int64 // of an acknowledgement: the block beyond seq
@@ -28,7 +28,7 @@ type packet struct {
 	_ [8]byte
 }
 
-// Reasons why a packet is no more.
+// Reasons for the end of a packet.
 const (
 	arrived uint8 = iota
 	droppedQueue
@@ -38,7 +38,7 @@ const (
 	reasons
 )
 
-// Ended is how many packets ended in each way.
+// Ended counts packets by the reason of their end.
 type Ended struct {
 	Arrived, QueueFull, DrawnEarly, Policed, LostOnWire int64
 }
@@ -49,7 +49,7 @@ func (n *Net) Ended() Ended {
 	return Ended{g[arrived], g[droppedQueue], g[droppedEarly], g[droppedPolicer], g[lostOnWire]}
 }
 
-// make takes a packet from the pool; its fields are whatever they were.
+// make takes a packet from the pool; its fields are those of its last use.
 func (n *Net) make() int32 {
 	n.sent++
 	if last := len(n.free) - 1; last >= 0 {
@@ -61,7 +61,7 @@ func (n *Net) make() int32 {
 	return int32(len(n.pool) - 1)
 }
 
-// end gives a packet back.
+// end returns a packet to the pool.
 func (n *Net) end(i int32, reason uint8) {
 	n.gone[reason]++
 	n.free = append(n.free, i)

@@ -43,8 +43,8 @@ type port struct {
 	PortCounters
 }
 
-// flight is a packet on a link, with what the next port has to know: at 10 Gbit/s there are 100,000 packets, each of
-// them cold, and one that only passes through is not looked at.
+// flight is a packet on a link, with all that the next port needs: at 10 Gbit/s there are 100,000 packets, none of them
+// in the cache, so a packet that is only forwarded is not read.
 type flight struct {
 	at   Time
 	id   int32
@@ -52,14 +52,14 @@ type flight struct {
 	size int32 // IP bytes
 }
 
-// PortCounters is what one port did. Bytes are on the wire.
+// PortCounters are the counters of one port. Bytes are on the wire.
 type PortCounters struct {
 	Packets, Bytes, Drops int64
 	// Longest is the most bytes that waited, of a first-in first-out port.
 	Longest int64
 }
 
-// AddPort adds a port and its link; it returns the number routes call it by.
+// AddPort adds a port and its link; it returns the number by which routes name it.
 func (n *Net) AddPort(c PortConfig) (int, error) {
 	switch {
 	case c.Rate <= 0:
@@ -83,7 +83,7 @@ func (n *Net) AddPort(c PortConfig) (int, error) {
 	return len(n.ports) - 1, nil
 }
 
-// Port counts what one did; Scheduler is nil for first-in first-out.
+// Port returns the counters and the scheduler of a port; the scheduler is nil for first-in first-out.
 func (n *Net) Port(i int) (PortCounters, *discipline.Scheduler) {
 	return n.ports[i].PortCounters, n.ports[i].sched
 }
@@ -123,7 +123,7 @@ func (n *Net) enqueue(p *port, at, i, ip int32) {
 	n.launch(p, at, i, size, p.busy+p.Delay)
 }
 
-// queued counts packets that have not been sent, the one under way included.
+// queued counts packets that have not been sent, including the one being sent.
 func (p *port) queued(now Time) int64 {
 	for p.unsent > 0 && p.link.At(p.link.Len()-p.unsent).at-p.Delay <= now {
 		p.unsent--
@@ -195,7 +195,7 @@ func (n *Net) schedule(p *port, at, i int32, size int64) {
 	}
 }
 
-// transmit sends what the scheduler picks, and comes back when that is done.
+// transmit sends the packet that the scheduler picks, and runs again when it is sent.
 func (n *Net) transmit(p *port) {
 	item, ok, retry := p.sched.Dequeue(n.now)
 	if !ok {

@@ -6,16 +6,15 @@ import (
 	"github.com/millrace/millrace/services/twin/discipline"
 )
 
-// requeued is one change of a port's queues: packets on routes from before it
-// name queues of then.
+// requeued is one change of a port's queues. Packets on routes from before the change name the old queues.
 type requeued struct {
 	since int32 // hops from this number on were written after it
 	to    [discipline.MaxQueues]uint8
 }
 
-// Requeue gives a port other queues while packets pass: nil makes it first-in first-out again. What waits keeps its
-// order and moves to the queue of the same name, or to queue number fallback; what does not fit there is dropped.
-// Counters of the queues begin anew.
+// Requeue gives a port other queues while packets pass: nil makes it first-in first-out again. Packets that wait
+// keep their order and move to the queue of the same name, or to queue number fallback; those that do not fit are
+// dropped. The counters of the queues begin at zero.
 func (n *Net) Requeue(i int, c *discipline.Config, fallback int) error {
 	p := &n.ports[i]
 	change := requeued{since: int32(len(n.hops))}
@@ -88,7 +87,7 @@ func (n *Net) refill(p *port, waiting [][]discipline.Item, to *requeued) {
 	}
 }
 
-// today is the number that a queue of the time when a route was written has now.
+// today is the present number of a queue that a route names by the number it had when the route was added.
 func (p *port) today(at int32, queue uint8) uint8 {
 	for _, c := range p.changes {
 		if at < c.since {
@@ -98,7 +97,7 @@ func (p *port) today(at int32, queue uint8) uint8 {
 	return queue
 }
 
-// RerouteTCP sends what a connection sends from now on by other ways.
+// RerouteTCP gives the packets that a connection sends from now on other routes.
 func (n *Net) RerouteTCP(i int, forward, back Route) error {
 	f := &n.tcps[i]
 	there, err := n.addRoute(forward)

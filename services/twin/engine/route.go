@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// Hop is one step of a route as it is written down.
+// Hop is one step of a route, as configured.
 type Hop struct {
 	Port int
 	// Queue the packet waits in at a scheduled port.
@@ -43,27 +43,27 @@ const (
 	hopCount
 )
 
-// Spread is how a router chooses among several ways.
+// Spread is how a router balances load over several paths.
 type Spread uint8
 
-// The ways of papers 000 and 003.
+// The load balancing of papers 000 and 003.
 const (
-	// RoundRobin sends packet by packet in turn, in proportion to weights.
+	// RoundRobin sends packets to the paths in turn, in proportion to weights (packet spraying).
 	RoundRobin Spread = iota
-	// RandomPacket draws for every packet.
+	// RandomPacket draws a path for every packet.
 	RandomPacket
-	// FlowHash keeps a flow on one way.
+	// FlowHash keeps a flow on one path.
 	FlowHash
 )
 
-// Branch is one of several ways from a router to the end of the route.
+// Branch is one of several paths from a router to the end of the route.
 type Branch struct {
 	// Weight among the branches; zero counts as one.
 	Weight int
 	Route  Route
 }
 
-// Route is the way of packets from one end to the other: hops, then either the end or a choice.
+// Route is the path of packets from end to end: hops, then either the end or a choice of branches.
 type Route struct {
 	Hops   []Hop
 	Spread Spread
@@ -78,7 +78,7 @@ type split struct {
 	turn  int32
 }
 
-// addRoute writes a route down and returns where it begins.
+// addRoute stores a route and returns its first hop.
 func (n *Net) addRoute(r Route) (int32, error) {
 	if r.known > 0 {
 		return r.known - 1, nil
@@ -138,10 +138,10 @@ func (n *Net) classes(m *DSCPMap) int16 {
 	return int16(len(n.maps) - 1)
 }
 
-// forward moves a packet from where it begins, or begins anew.
+// forward moves a packet along its route from the first hop, or from a branch.
 func (n *Net) forward(i int32) { n.walk(n.pool[i].at, i, n.pool[i].size) }
 
-// walk moves a packet to the port, choice or end it has come to.
+// walk moves a packet to the next port, choice or end.
 func (n *Net) walk(at, i, size int32) {
 	for {
 		h := &n.hops[at]

@@ -39,8 +39,8 @@ func count(c []int32, now Time, by int32) []int32 {
 	return c
 }
 
-// Delays are delays of single packets. Up to maxKept are kept one by one, beyond that
-// every second one of what is kept, and so on: memory is bounded and time is covered evenly.
+// Delays are the delays of single packets. Up to maxKept samples are kept; then every second one is dropped, and so
+// on: memory is bounded and the samples are spread evenly over time.
 type Delays struct {
 	Born, Took []Time
 	skip, seen int64
@@ -128,12 +128,12 @@ func statistics(v []float64) Statistics {
 	return s
 }
 
-// MeanMillis is over all packets, whatever was kept.
+// MeanMillis is over all packets, kept or not.
 func (d *Delays) MeanMillis() float64 {
 	return float64(d.Sum) / float64(max(d.Count, 1)) * 1000 * 1e3 / float64(Second)
 }
 
-// TCPResult is what a connection did.
+// TCPResult is the outcome of a connection.
 type TCPResult struct {
 	Series *Series
 	// Repeats is retransmissions by second.

@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace/services/twin/traffic"
 )
 
-// SourceConfig is a sender that listens to nobody, or a ping.
+// SourceConfig is a source without congestion control (UDP), or a ping.
 type SourceConfig struct {
 	Name string
 	traffic.Pattern
@@ -17,7 +17,7 @@ type SourceConfig struct {
 	Start, Stop Time
 	// Count is how many packets it sends at most; zero: until Stop.
 	Count int64
-	// Forward is the way there; Back makes it a ping, whose answers come that way.
+	// Forward is the route of its packets. Back makes it a ping, and is the route of the replies.
 	Forward Route
 	Back    *Route
 	DSCP    uint8
@@ -36,7 +36,7 @@ type sourceFlow struct {
 	lastDelay Time
 }
 
-// SourceCounters is what became of a source's packets.
+// SourceCounters count the packets of a source.
 type SourceCounters struct {
 	Sent, Received, Lost, OutOfOrder int64
 	// Marked arrived with a DSCP other than they were sent with; DSCP is what the last one arrived with.
@@ -119,7 +119,7 @@ func (n *Net) consume(i int32) {
 	}
 }
 
-// sink takes a datagram or an answer.
+// sink receives a datagram or a reply.
 func (n *Net) sink(f *sourceFlow, pk *packet) {
 	f.Received++
 	if pk.seq != f.expected {
@@ -134,7 +134,7 @@ func (n *Net) sink(f *sourceFlow, pk *packet) {
 	f.lastDelay = n.now - pk.born
 }
 
-// dropped books a loss with the flow it belonged to.
+// dropped counts a loss for its flow.
 func (n *Net) dropped(pk *packet) {
 	switch pk.kind {
 	case data:

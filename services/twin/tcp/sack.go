@@ -1,6 +1,6 @@
 package tcp
 
-// What the scoreboard knows of a segment.
+// States of a segment on the scoreboard.
 const (
 	sacked uint8 = 1 << iota
 	lost
@@ -38,10 +38,10 @@ func (b *scoreboard) reset() {
 
 func (b *scoreboard) at(seq int64) *uint8 { return &b.flags[seq&int64(len(b.flags)-1)] }
 
-// pipe estimates what is in the network (RFC 6675, SetPipe).
+// pipe estimates the segments in the network (RFC 6675, SetPipe).
 func (b *scoreboard) pipe(una, high int64) int64 { return high - una - b.sacked - b.lost + b.resent }
 
-// mark notes a block of arrivals.
+// mark records a block of segments that have arrived.
 func (b *scoreboard) mark(una, low, high int64) {
 	low = max(low, una)
 	from := low
@@ -61,7 +61,7 @@ func (b *scoreboard) mark(una, low, high int64) {
 	b.low, b.high = low, high
 }
 
-// forget takes a segment out of the counts.
+// forget removes a segment from the counts.
 func (b *scoreboard) forget(f *uint8) {
 	if *f&sacked != 0 {
 		b.sacked--
@@ -88,7 +88,7 @@ func (b *scoreboard) rank(seq int64) {
 	b.top[i] = seq
 }
 
-// advance forgets what is acknowledged.
+// advance removes acknowledged segments.
 func (b *scoreboard) advance(una, ack int64) {
 	for seq := una; seq < ack; seq++ {
 		b.forget(b.at(seq))
@@ -110,7 +110,7 @@ func (b *scoreboard) judge(una int64) bool {
 	return found
 }
 
-// loseAll is a timeout: what has not arrived is lost, retransmissions included.
+// loseAll is the reaction to a timeout: every segment that has not arrived is lost, retransmissions included.
 func (b *scoreboard) loseAll(una, high int64) {
 	for seq := una; seq < high; seq++ {
 		if f := b.at(seq); *f&sacked == 0 {

@@ -1,12 +1,12 @@
-// Package tcp is TCP without a network: what a sender does on an acknowledgement
-// and a receiver on a segment, by the RFCs or by papers 000 and 003.
+// Package tcp is TCP without a network: the reaction of a sender to acknowledgements
+// and of a receiver to segments, by the RFCs or by papers 000 and 003.
 //
 // Segments are numbered from 0, windows are in segments, times in picoseconds.
 // Loss recovery is NewReno (RFC 6582) or SACK (RFC 6675), each with a settable
-// threshold of duplicates; growth is a choice of its own.
+// threshold of duplicates; the congestion control algorithm is chosen separately.
 //
-// In: acknowledgements, segments, the time. Out: what to send, when the timers
-// run out. Next: services/twin/engine, which carries both ends' packets.
+// In: acknowledgements, segments, the time. Out: segments to send, deadlines of
+// timers. Next: services/twin/engine, which carries the packets of both ends.
 package tcp
 
 import "math"
@@ -106,7 +106,7 @@ func (s *Sender) Una() int64 { return s.una }
 // Done tells whether all there was to send has been acknowledged.
 func (s *Sender) Done() bool { return s.una >= s.Segments }
 
-// Next is the segment to send now, if the windows let one go.
+// Next is the segment to send now, if the windows allow one.
 func (s *Sender) Next(now Time) (seq int64, retransmission, ok bool) {
 	switch {
 	case s.NS2:
@@ -144,7 +144,7 @@ func (s *Sender) nextReno() (int64, bool) {
 		s.board.once = 0
 		return hole - 1, true
 	}
-	// Limited transmit (RFC 3042): the first two duplicates let a segment go each, without opening the window.
+	// Limited transmit (RFC 3042): each of the first two duplicates sends a segment, without opening the window.
 	extra := 0.0
 	if !s.recovering {
 		extra = float64(min(s.dups, 2))
@@ -161,11 +161,11 @@ func (s *Sender) nextReno() (int64, bool) {
 	return s.nxt - 1, true
 }
 
-// Hold says that the host's own interface would not take a segment: the window is not what limits now.
+// Hold says that the host's own interface is full, so that the connection is not window-limited now (RFC 7661).
 func (s *Sender) Hold() { s.limited = false }
 
-// Reduce is how Linux took a full interface before 3.6: as a loss, without one (tcp_enter_cwr). The window is
-// reduced once per round trip and slow start is over.
+// Reduce is the reaction of Linux before 3.6 to a full interface: that to a loss (tcp_enter_cwr). The window is
+// reduced once per round trip, and slow start ends.
 func (s *Sender) Reduce(now Time) {
 	if s.recovering || s.una < s.held {
 		return
@@ -207,7 +207,7 @@ func (s *Sender) Ack(now Time, ack, low, high int64, rtt Time) {
 	}
 }
 
-// grow opens the window, if the window was what held the sender back (RFC 7661's rule). Slow start and Reno
+// grow opens the window, if the sender was window-limited (RFC 7661). Slow start and Reno
 // count acknowledgements (RFC 5681, equations 2 and 3), which is why delayed ones slow them; the others count segments.
 func (s *Sender) grow(now Time, acked int64) {
 	if !s.limited || acked == 0 {
@@ -220,7 +220,7 @@ func (s *Sender) grow(now Time, acked int64) {
 	s.cwnd = min(s.cwnd+step, float64(s.Window))
 }
 
-// reduce begins a recovery: the window is multiplied by what the algorithm says.
+// reduce begins a recovery: the window is multiplied by the algorithm's factor.
 func (s *Sender) reduce(now Time, flight float64) {
 	s.ssthresh = max(flight*s.cc.loss(float64(now)/second, flight), 2)
 	s.recovering, s.recover = true, s.high

@@ -1,4 +1,4 @@
-// Package traffic says when a source that listens to nobody sends its next packet.
+// Package traffic computes when a source without congestion control sends its next packet.
 //
 // In: a Pattern. Out: gaps between packets, drawn from a seeded Random.
 // Next: services/twin/engine, which sends them.
@@ -31,8 +31,8 @@ type Pattern struct {
 	On, Off float64
 	// Shape of the Pareto lengths; above 1, or there is no mean.
 	Shape float64
-	// Tick is a constant source that is a program: it sends what is due together, sleeps until the next is due and at
-	// least so long, and wakes up to Late after that. Zero: a machine that keeps its gaps.
+	// Tick makes a constant source behave like a program: it sends all packets that are due together, then sleeps until
+	// the next is due, at least for Tick, and wakes up to Late after that. Zero: exact gaps.
 	Tick, Late float64
 }
 
@@ -49,7 +49,7 @@ func (p Pattern) Check() error {
 	return nil
 }
 
-// Source is a pattern being played.
+// Source is a running Pattern.
 type Source struct {
 	Pattern
 	left float64 // what is left of the burst
@@ -71,7 +71,7 @@ func (s *Source) Next(r *Random) float64 {
 	return s.Gap
 }
 
-// program sleeps when all that is due has been sent.
+// program sleeps when all packets that are due are sent.
 func (s *Source) program(r *Random) float64 {
 	s.sent++
 	due := s.sent * s.Gap
