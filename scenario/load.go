@@ -40,12 +40,8 @@ func Names() []string {
 func Load(name string) (*Scenario, error) {
 	info, err := os.Stat(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && path.Base(name) == name && isShipped(name):
-		folder, err := fs.Sub(shipped(), name)
-		if err != nil {
-			return nil, fmt.Errorf("open scenario %s: %w", name, err)
-		}
-		return load(folder, "scenario.yaml", path.Join(Folder, name, "scenario.yaml"))
+	case errors.Is(err, fs.ErrNotExist) && isShipped(name):
+		return Shipped(name)
 	case err != nil:
 		return nil, fmt.Errorf("read scenario: %w; give a file, a folder with scenario.yaml, or one of the shipped: %v", err, Names())
 	case info.IsDir():
@@ -54,7 +50,22 @@ func Load(name string) (*Scenario, error) {
 	return load(os.DirFS(filepath.Dir(name)), filepath.Base(name), name)
 }
 
+// Shipped reads a shipped scenario; it looks at no file of this machine.
+func Shipped(name string) (*Scenario, error) {
+	if !isShipped(name) {
+		return nil, fmt.Errorf("no scenario %q is shipped; there are %v", name, Names())
+	}
+	folder, err := fs.Sub(shipped(), name)
+	if err != nil {
+		return nil, fmt.Errorf("open scenario %s: %w", name, err)
+	}
+	return load(folder, "scenario.yaml", path.Join(Folder, name, "scenario.yaml"))
+}
+
 func isShipped(name string) bool {
+	if path.Base(name) != name {
+		return false
+	}
 	_, err := fs.Stat(shipped(), path.Join(name, "scenario.yaml"))
 	return err == nil
 }

@@ -273,6 +273,7 @@ func printChange(out io.Writer, c *pushv1.ChangeSet) {
 	for _, n := range c.GetNotes() {
 		fmt.Fprintf(out, "  note: %s\n", n)
 	}
+	printPrediction(out, c.GetPrediction())
 	fmt.Fprintln(out, "\nhistory")
 	for _, t := range c.GetHistory() {
 		fmt.Fprintf(out, "  %s\n", transitionLine(t))

@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 	"github.com/millrace/millrace/services/alpha"
 	"github.com/millrace/millrace/services/dashboard"
@@ -22,6 +23,7 @@ import (
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
+	"github.com/millrace/millrace/services/twin"
 	"github.com/millrace/millrace/services/vpn"
 )
 
@@ -51,7 +53,8 @@ func services() []service {
 		{"paths", nil, false, pathsv1connect.PathsServiceName, defaults(paths.DefaultConfiguration), with(buildPaths)},
 		{"topology", nil, false, topologyv1connect.TopologyCollectorServiceName, defaults(topology.DefaultConfiguration), with(buildTopology)},
 		{"policy", []string{"alpha", "paths"}, false, policyv1connect.PolicyServiceName, defaults(policy.DefaultConfiguration), with(buildPolicy)},
-		{"push", []string{"policy"}, true, pushv1connect.ChangeServiceName, defaults(push.DefaultConfiguration), with(buildPush)},
+		{"twin", []string{"flowstore"}, false, twinv1connect.TwinServiceName, defaults(twin.DefaultConfiguration), with(buildTwin)},
+		{"push", []string{"policy", "twin"}, true, pushv1connect.ChangeServiceName, defaults(push.DefaultConfiguration), with(buildPush)},
 		{"vpn", []string{"paths"}, true, vpnv1connect.VpnServiceName, defaults(vpn.DefaultConfiguration), with(buildVPN)},
 		{"alpha", []string{"flowstore", "flow", "push"}, true, alphav1connect.AlphaServiceName, defaults(alpha.DefaultConfiguration), with(buildAlpha)},
 		{"dashboard", nil, false, "", defaults(dashboard.DefaultConfiguration), with(buildDashboard)},

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 	"github.com/millrace/millrace/services/alpha"
 	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/flowstore"
@@ -26,6 +27,7 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 	"github.com/millrace/millrace/services/push/driver/junos"
 	"github.com/millrace/millrace/services/push/driver/openconfig"
+	"github.com/millrace/millrace/services/twin"
 	"github.com/millrace/millrace/services/vpn"
 )
 
@@ -91,14 +93,21 @@ func buildPolicy(p *process, cfg policy.Configuration) (lifecycle.Component, err
 
 func buildPush(p *process, cfg push.Configuration) (lifecycle.Component, error) {
 	policyClient, policyURL := p.to("policy")
+	twinClient, twinURL := p.to("twin")
 	return push.New(cfg, push.Dependencies{
 		Inventory: p.devices, Store: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Policy: policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
+		Twin:   twinv1connect.NewTwinServiceClient(twinClient, twinURL),
 		Routers: driver.ByOS{
 			device.OSMillrace: openconfig.Opener{Credentials: p.tls},
 			device.OSJunos:    junos.Opener{Credentials: p.tls, Profile: junos.Junos244},
 		},
 	}), nil
+}
+
+func buildTwin(p *process, cfg twin.Configuration) (lifecycle.Component, error) {
+	storeClient, storeURL := p.to("flowstore")
+	return twin.New(cfg, twin.Dependencies{Flows: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL), Log: p.log, Registerer: p.metrics})
 }
 
 func buildAlpha(p *process, cfg alpha.Configuration) (lifecycle.Component, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/driver"
 )
@@ -41,7 +42,7 @@ func newID(key string) string {
 func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pushv1.ChangeSet, error) {
 	cs := &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
-		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.Now(),
+		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.Now(), Predict: req.GetPredict(),
 	}
 	step(cs, move{to: pushv1.State_STATE_DRAFT, by: req.GetAuthor(), note: req.GetReason()})
 	_, err := c.deps.Store.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
@@ -70,6 +71,13 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	for _, s := range plan.Msg.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
 	}
+	var prediction *twinv1.PredictResponse
+	if cs.GetPredict() {
+		var predictErr error
+		if prediction, predictErr = c.predict(ctx, devices); predictErr != nil {
+			notes = append(notes, fmt.Sprintf("the effect could not be predicted: %v", predictErr))
+		}
+	}
 	for _, d := range devices {
 		if err := c.contents.save(ctx, d); err != nil {
 			return c.unplanned(ctx, id, err)
@@ -79,11 +87,36 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 		if cs.GetState() != pushv1.State_STATE_DRAFT {
 			return nil // another process planned it first
 		}
-		cs.Devices, cs.Notes = devices, notes
+		cs.Devices, cs.Notes, cs.Prediction = devices, notes, prediction
 		step(cs, planned(devices, failed))
 		return nil
 	})
 }
+
+// predict asks the twin what the routers' ports would do with the load of today. Routers that lose their plan are
+// left out: there is nothing of ours to simulate on them.
+func (c *Component) predict(ctx context.Context, devices []*pushv1.DeviceChange) (*twinv1.PredictResponse, error) {
+	if c.deps.Twin == nil {
+		return nil, errors.New("no twin is configured")
+	}
+	plans := &twinv1.Plans{}
+	for _, d := range devices {
+		if p := d.GetPlan(); len(p.GetQueues()) > 0 {
+			plans.Plans = append(plans.Plans, p)
+		}
+	}
+	if len(plans.GetPlans()) == 0 {
+		return nil, errors.New("no router gets queues by this change set")
+	}
+	r, err := c.deps.Twin.Predict(ctx, connect.NewRequest(&twinv1.PredictRequest{Subject: &twinv1.PredictRequest_Plans{Plans: plans}, Seed: predictionSeed}))
+	if err != nil {
+		return nil, err
+	}
+	return r.Msg, nil
+}
+
+// predictionSeed is the same for all, so that two predictions of one plan under one load are equal.
+const predictionSeed = 1
 
 // unplanned ends a draft, unless the process is ending: then the draft stays, and is planned at the next start.
 func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pushv1.ChangeSet, error) {

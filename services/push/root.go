@@ -24,6 +24,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 	"github.com/millrace/millrace/services/push/driver"
 )
 
@@ -32,6 +33,8 @@ type Dependencies struct {
 	Inventory *device.Inventory
 	Store     *state.Store
 	Policy    policyv1connect.PolicyServiceClient
+	// Twin predicts what a change set does where its author asks; nil: nobody predicts.
+	Twin twinv1connect.TwinServiceClient
 	// Routers opens connections; driver.ByOS in production.
 	Routers    driver.Opener
 	Bus        bus.Bus

@@ -9,7 +9,8 @@
 package pushv1
 
 import (
-	v1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	v11 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	v1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -177,7 +178,11 @@ type ChangeSet struct {
 	// Evidence for the change, such as alpha pair ids.
 	Pairs []string `protobuf:"bytes,10,rep,name=pairs,proto3" json:"pairs,omitempty"`
 	// What an approver should know beside the diffs: pairs left out, routers that could not be read.
-	Notes         []string `protobuf:"bytes,11,rep,name=notes,proto3" json:"notes,omitempty"`
+	Notes []string `protobuf:"bytes,11,rep,name=notes,proto3" json:"notes,omitempty"`
+	// Whether the requester asked for a prediction.
+	Predict bool `protobuf:"varint,12,opt,name=predict,proto3" json:"predict,omitempty"`
+	// What the change does to each class of traffic, by the twin; empty unless asked for, and where it failed (see notes).
+	Prediction    *v1.PredictResponse `protobuf:"bytes,13,opt,name=prediction,proto3" json:"prediction,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -289,6 +294,20 @@ func (x *ChangeSet) GetNotes() []string {
 	return nil
 }
 
+func (x *ChangeSet) GetPredict() bool {
+	if x != nil {
+		return x.Predict
+	}
+	return false
+}
+
+func (x *ChangeSet) GetPrediction() *v1.PredictResponse {
+	if x != nil {
+		return x.Prediction
+	}
+	return nil
+}
+
 type Transition struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         State                  `protobuf:"varint,1,opt,name=state,proto3,enum=millrace.push.v1.State" json:"state,omitempty"`
@@ -361,7 +380,7 @@ func (x *Transition) GetNote() string {
 type DeviceChange struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Device string                 `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
-	Plan   *v1.RouterPlan         `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
+	Plan   *v11.RouterPlan        `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
 	Units  []*UnitChange          `protobuf:"bytes,3,rep,name=units,proto3" json:"units,omitempty"`
 	// Unified diff for people.
 	Diff  string      `protobuf:"bytes,4,opt,name=diff,proto3" json:"diff,omitempty"`
@@ -419,7 +438,7 @@ func (x *DeviceChange) GetDevice() string {
 	return ""
 }
 
-func (x *DeviceChange) GetPlan() *v1.RouterPlan {
+func (x *DeviceChange) GetPlan() *v11.RouterPlan {
 	if x != nil {
 		return x.Plan
 	}
@@ -567,8 +586,10 @@ type CreateRequest struct {
 	Pairs  []string               `protobuf:"bytes,5,rep,name=pairs,proto3" json:"pairs,omitempty"`
 	// The same key never makes a second change set.
 	IdempotencyKey string `protobuf:"bytes,6,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Ask the twin what the change does to each class of traffic; a prediction that fails is a note, not an obstacle.
+	Predict       bool `protobuf:"varint,7,opt,name=predict,proto3" json:"predict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateRequest) Reset() {
@@ -641,6 +662,13 @@ func (x *CreateRequest) GetIdempotencyKey() string {
 		return x.IdempotencyKey
 	}
 	return ""
+}
+
+func (x *CreateRequest) GetPredict() bool {
+	if x != nil {
+		return x.Predict
+	}
+	return false
 }
 
 type CreateResponse struct {
@@ -1180,7 +1208,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\"\xfc\x02\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xd9\x03\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1193,7 +1221,11 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\acreated\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x12\x14\n" +
 	"\x05pairs\x18\n" +
 	" \x03(\tR\x05pairs\x12\x14\n" +
-	"\x05notes\x18\v \x03(\tR\x05notes\"\x8f\x01\n" +
+	"\x05notes\x18\v \x03(\tR\x05notes\x12\x18\n" +
+	"\apredict\x18\f \x01(\bR\apredict\x12A\n" +
+	"\n" +
+	"prediction\x18\r \x01(\v2!.millrace.twin.v1.PredictResponseR\n" +
+	"prediction\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
@@ -1219,14 +1251,15 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"UnitChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06before\x18\x02 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\xac\x01\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"\xc6\x01\n" +
 	"\rCreateRequest\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06policy\x18\x04 \x01(\tR\x06policy\x12\x14\n" +
 	"\x05pairs\x18\x05 \x03(\tR\x05pairs\x12'\n" +
-	"\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\"E\n" +
+	"\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12\x18\n" +
+	"\apredict\x18\a \x01(\bR\apredict\"E\n" +
 	"\x0eCreateResponse\x123\n" +
 	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change\"#\n" +
 	"\vListRequest\x12\x14\n" +
@@ -1320,44 +1353,46 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*RollbackRequest)(nil),       // 16: millrace.push.v1.RollbackRequest
 	(*RollbackResponse)(nil),      // 17: millrace.push.v1.RollbackResponse
 	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*v1.RouterPlan)(nil),         // 19: millrace.policy.v1.RouterPlan
+	(*v1.PredictResponse)(nil),    // 19: millrace.twin.v1.PredictResponse
+	(*v11.RouterPlan)(nil),        // 20: millrace.policy.v1.RouterPlan
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
 	4,  // 1: millrace.push.v1.ChangeSet.devices:type_name -> millrace.push.v1.DeviceChange
 	3,  // 2: millrace.push.v1.ChangeSet.history:type_name -> millrace.push.v1.Transition
 	18, // 3: millrace.push.v1.ChangeSet.created:type_name -> google.protobuf.Timestamp
-	0,  // 4: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
-	18, // 5: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	19, // 6: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 7: millrace.push.v1.DeviceChange.units:type_name -> millrace.push.v1.UnitChange
-	1,  // 8: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
-	18, // 9: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
-	18, // 10: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	18, // 11: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	2,  // 12: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 13: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 14: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 15: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 16: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 17: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 18: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 19: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 20: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 21: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 22: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 23: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	7,  // 24: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 25: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 26: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 27: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 28: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 29: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	24, // [24:30] is the sub-list for method output_type
-	18, // [18:24] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	19, // 4: millrace.push.v1.ChangeSet.prediction:type_name -> millrace.twin.v1.PredictResponse
+	0,  // 5: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
+	18, // 6: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	20, // 7: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 8: millrace.push.v1.DeviceChange.units:type_name -> millrace.push.v1.UnitChange
+	1,  // 9: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
+	18, // 10: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
+	18, // 11: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
+	18, // 12: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	2,  // 13: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 14: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 15: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 16: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 17: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 18: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 19: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 20: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 21: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 22: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 23: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 24: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	7,  // 25: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 26: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 27: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 28: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 29: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 30: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	25, // [25:31] is the sub-list for method output_type
+	19, // [19:25] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }

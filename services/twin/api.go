@@ -1,0 +1,97 @@
+package twin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"connectrpc.com/connect"
+
+	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
+	"github.com/millrace/millrace/scenario"
+	"github.com/millrace/millrace/services/twin/predict"
+)
+
+// api is the Connect face of the component. Codes: INVALID_ARGUMENT for what
+// cannot be simulated, with the reasons; DEADLINE_EXCEEDED for what takes too long.
+type api struct{ c *Component }
+
+// Predict implements TwinService.
+func (a *api) Predict(ctx context.Context, req *connect.Request[twinv1.PredictRequest]) (*connect.Response[twinv1.PredictResponse], error) {
+	subject, run := "plans", a.c.plans
+	switch req.Msg.GetSubject().(type) {
+	case *twinv1.PredictRequest_Scenario:
+		subject, run = "scenario", a.c.scenario
+	case *twinv1.PredictRequest_Plans:
+	default:
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("say what to simulate: a scenario or plans"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.c.cfg.Timeout)
+	defer cancel()
+	began := time.Now()
+	out, err := a.c.inTurn(ctx, req.Msg, run)
+	a.c.metrics.seconds.Observe(time.Since(began).Seconds())
+	a.c.metrics.predictions.WithLabelValues(subject, result(ctx, err)).Inc()
+	switch {
+	case ctx.Err() != nil:
+		return nil, connect.NewError(connect.CodeDeadlineExceeded, errors.New("the prediction takes too long; ask for fewer routers or a shorter scenario, or raise twin.timeout"))
+	case err != nil:
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	a.c.metrics.hops.Add(float64(out.GetPacketHops()))
+	return connect.NewResponse(out), nil
+}
+
+func result(ctx context.Context, err error) string {
+	switch {
+	case ctx.Err() != nil:
+		return "timeout"
+	case err != nil:
+		return "refused"
+	}
+	return "done"
+}
+
+type prediction func(context.Context, *twinv1.PredictRequest) (*twinv1.PredictResponse, error)
+
+// inTurn waits until fewer than Parallel predictions run.
+func (c *Component) inTurn(ctx context.Context, req *twinv1.PredictRequest, run prediction) (*twinv1.PredictResponse, error) {
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+		return run(ctx, req)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// scenario simulates a whole experiment.
+func (c *Component) scenario(ctx context.Context, req *twinv1.PredictRequest) (*twinv1.PredictResponse, error) {
+	s, err := parse(req.GetScenario())
+	if err != nil {
+		return nil, err
+	}
+	r, err := predict.Run(ctx, s, predict.Options{Seed: req.GetSeed()})
+	if err != nil {
+		return nil, err
+	}
+	out := &twinv1.PredictResponse{Metrics: r.Metrics, PacketHops: uint64(r.Hops)}
+	for phase, needs := range r.Skipped {
+		out.Assumptions = append(out.Assumptions, "phase "+phase+" is left out: it requires "+needs)
+	}
+	for _, v := range r.Verdicts {
+		out.Verdicts = append(out.Verdicts, &twinv1.Verdict{Name: v.Name, Got: v.Got, Bound: v.Bound(), Result: v.Result()})
+	}
+	return out, nil
+}
+
+// parse takes a shipped scenario by name or the text of another; a request opens no file.
+func parse(m *twinv1.Scenario) (*scenario.Scenario, error) {
+	switch {
+	case (m.GetName() == "") == (m.GetText() == ""):
+		return nil, errors.New("give a scenario's name or its text")
+	case m.GetName() != "":
+		return scenario.Shipped(m.GetName())
+	}
+	return scenario.Parse("scenario", []byte(m.GetText()))
+}

@@ -1,0 +1,97 @@
+package twin
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/millrace/millrace/internal/units"
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/twin/predict"
+)
+
+// plansFromProto takes what a port's simulation needs of plans: queues, ports and scheduling.
+func plansFromProto(list []*policyv1.RouterPlan) ([]compile.RouterPlan, error) {
+	if len(list) == 0 {
+		return nil, errors.New("there is no plan to simulate")
+	}
+	var out []compile.RouterPlan
+	var failed error
+	for _, m := range list {
+		p, err := planFromProto(m)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("router %s: %w", m.GetRouter(), err))
+		}
+		out = append(out, p)
+	}
+	return out, failed
+}
+
+func planFromProto(m *policyv1.RouterPlan) (compile.RouterPlan, error) {
+	p := compile.RouterPlan{Router: m.GetRouter(), Policy: m.GetPolicy(), BufferTime: document.Duration(m.GetBufferTime())}
+	err := errors.Join(
+		word(&p.Scheduling.Excess, m.GetScheduling().GetExcess()),
+		word(&p.Scheduling.Partition, m.GetScheduling().GetPartition()),
+	)
+	for _, q := range m.GetQueues() {
+		queue, wrong := queueFromProto(q)
+		err = errors.Join(err, wrong)
+		p.Queues = append(p.Queues, queue)
+	}
+	for _, port := range m.GetPorts() {
+		p.Ports = append(p.Ports, compile.Port{Interface: port.GetInterface(), Speed: units.Rate(port.GetSpeed())})
+	}
+	for _, f := range m.GetFilters() {
+		filter := compile.Filter{Name: f.GetName()}
+		for _, r := range m.GetRules() {
+			if r.GetFilter() == f.GetName() {
+				filter.Rules = append(filter.Rules, compile.Rule{Sequence: r.GetSequence(), Queue: r.GetQueue()})
+			}
+		}
+		p.Filters = append(p.Filters, filter)
+	}
+	return p, err
+}
+
+func queueFromProto(m *policyv1.Queue) (document.Queue, error) {
+	q := document.Queue{
+		Name: m.GetName(), ID: uint8(m.GetId()), Weight: uint8(m.GetWeight()), Buffer: uint8(m.GetBuffer()),
+		Priority: document.Priority(m.GetPriority()), Default: m.GetDefault(), MaxRate: uint8(m.GetMaxRate()),
+	}
+	for _, c := range m.GetCurves() {
+		if c.GetEcn() {
+			return q, fmt.Errorf("queue %s marks instead of dropping (ECN), which the twin does not simulate", q.Name)
+		}
+		curve := document.Curve{Min: uint8(c.GetMin()), Max: uint8(c.GetMax()), Probability: uint8(c.GetProbability())}
+		if err := word(&curve.LossPriority, c.GetLossPriority()); err != nil {
+			return q, fmt.Errorf("queue %s: %w", q.Name, err)
+		}
+		if c.GetLossPriority() == "" {
+			q.RED = &curve
+		} else {
+			q.WRED = append(q.WRED, curve)
+		}
+	}
+	return q, nil
+}
+
+// word reads a word of the policy language; none is its zero value.
+func word[T interface{ UnmarshalText([]byte) error }](into T, text string) error {
+	if text == "" {
+		return nil
+	}
+	return into.UnmarshalText([]byte(text))
+}
+
+func effectsToProto(router, port string, effects []predict.Effect) []*twinv1.ClassEffect {
+	var out []*twinv1.ClassEffect
+	for _, e := range effects {
+		out = append(out, &twinv1.ClassEffect{
+			Router: router, Interface: port, Queue: e.Queue, Offered: uint64(e.Offered), Carried: uint64(e.Carried),
+			LossPercent: e.LossPercent, DelayMeanMs: e.DelayMean, DelayP99Ms: e.DelayP99,
+		})
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package twin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/rpc"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
+)
+
+// client serves a twin in memory; change edits its configuration.
+func client(t *testing.T, flows flowv1connect.FlowStoreServiceHandler, change func(*Configuration)) twinv1connect.TwinServiceClient {
+	t.Helper()
+	cfg := DefaultConfiguration()
+	if change != nil {
+		change(&cfg)
+	}
+	mux := http.NewServeMux()
+	local := rpc.NewLocal(mux)
+	t.Cleanup(func() { _ = local.Close() })
+	deps := Dependencies{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	if flows != nil {
+		mux.Handle(flowv1connect.NewFlowStoreServiceHandler(flows))
+		deps.Flows = flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL)
+	}
+	c, err := New(cfg, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux.Handle(c.Handler())
+	return twinv1connect.NewTwinServiceClient(local.Client(), rpc.LocalURL)
+}
+
+func ask(t *testing.T, c twinv1connect.TwinServiceClient, req *twinv1.PredictRequest) *twinv1.PredictResponse {
+	t.Helper()
+	r, err := c.Predict(t.Context(), connect.NewRequest(req))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Msg
+}
+
+func plan() *policyv1.RouterPlan {
+	return &policyv1.RouterPlan{
+		Router: "WR", BufferTime: uint64(50 * time.Millisecond),
+		Queues: []*policyv1.Queue{
+			{Name: "alpha", Id: 1, Weight: 75, Buffer: 50, Priority: 2},
+			{Name: "beta", Weight: 25, Buffer: 50, Priority: 2, Default: true},
+		},
+		Ports: []*policyv1.PortScheduling{{Interface: "ge-0", Speed: 100e6}},
+	}
+}
+
+func plans(loads ...*twinv1.Load) *twinv1.PredictRequest {
+	return &twinv1.PredictRequest{Seed: 1, Subject: &twinv1.PredictRequest_Plans{Plans: &twinv1.Plans{Plans: []*policyv1.RouterPlan{plan()}, Loads: loads}}}
+}
+
+func class(t *testing.T, r *twinv1.PredictResponse, queue string) *twinv1.ClassEffect {
+	t.Helper()
+	i := slices.IndexFunc(r.GetClasses(), func(e *twinv1.ClassEffect) bool { return e.GetQueue() == queue })
+	if i < 0 {
+		t.Fatalf("no effect on %s in %v", queue, r)
+	}
+	return r.GetClasses()[i]
+}
+
+func TestPlansUnderTheLoadThatIsStated(t *testing.T) {
+	c := client(t, nil, nil)
+	request := plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "alpha", Rate: 100e6}, &twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 100e6})
+	r := ask(t, c, request)
+	alpha, beta := class(t, r, "alpha"), class(t, r, "beta")
+	if ratio := float64(alpha.GetCarried()) / float64(beta.GetCarried()); ratio < 2.9 || ratio > 3.1 {
+		t.Errorf("alpha carries %.2f times what beta carries, want 3, as weighted", ratio)
+	}
+	if again := ask(t, c, request); again.String() != r.String() {
+		t.Error("the same request and seed gave another answer")
+	}
+	if !slices.Contains(r.GetAssumptions(), openLoop) {
+		t.Errorf("it does not say that senders do not slow down: %v", r.GetAssumptions())
+	}
+}
+
+// counters answers as services/flowstore does, of one router.
+type counters struct {
+	flowv1connect.UnimplementedFlowStoreServiceHandler
+	series []*flowv1.TelemetrySeries
+	err    error
+}
+
+func (c counters) Telemetry(_ context.Context, r *connect.Request[flowv1.TelemetryRequest]) (*connect.Response[flowv1.TelemetryResponse], error) {
+	out := &flowv1.TelemetryResponse{}
+	for _, s := range c.series {
+		if s.GetDevice() == r.Msg.GetDevice() && strings.HasPrefix(s.GetPath(), r.Msg.GetPathPrefix()) {
+			out.Series = append(out.Series, s)
+		}
+	}
+	return connect.NewResponse(out), c.err
+}
+
+const (
+	portPath  = "/interfaces/interface[name=ge-0]/state/counters/out-octets"
+	queuePath = "/qos/interfaces/interface[interface-id=ge-0]/output/queues/queue[name=te-alpha]/state/transmit-octets"
+)
+
+// series counts octets at ten-second intervals.
+func series(path string, values ...uint64) *flowv1.TelemetrySeries {
+	s := &flowv1.TelemetrySeries{Device: "WR", Path: path}
+	for i, v := range values {
+		s.Points = append(s.Points, &flowv1.TelemetryPoint{Time: timestamppb.New(time.Unix(int64(10*i), 0)), Value: v})
+	}
+	return s
+}
+
+func TestPlansUnderTheLoadThatRoutersCounted(t *testing.T) {
+	flows := counters{series: []*flowv1.TelemetrySeries{series(portPath, 0, 50e6, 100e6), series(queuePath, 0, 25e6, 75e6)}}
+	r := ask(t, client(t, flows, nil), plans())
+	if got := class(t, r, "alpha").GetOffered(); got != 30e6 {
+		t.Errorf("alpha offers %d bit/s, want the 30 Mbit/s its queue counted", got)
+	}
+	if got := class(t, r, "beta").GetOffered(); got != 10e6 {
+		t.Errorf("beta offers %d bit/s, want the 10 Mbit/s that the port counted beside alpha", got)
+	}
+}
+
+func TestAPortWithoutCountersIsLeftOutAndSaidSo(t *testing.T) {
+	for name, flows := range map[string]counters{"nothing counted": {}, "not answered": {err: errors.New("the store is away")}} {
+		r := ask(t, client(t, flows, nil), plans())
+		if len(r.GetClasses()) > 0 || !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "ge-0 is left out") {
+			t.Errorf("%s: %v", name, r)
+		}
+		if name == "not answered" && !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "the store is away") {
+			t.Errorf("it does not say why: %v", r.GetAssumptions())
+		}
+	}
+}
+
+func TestARateCountsOverARestart(t *testing.T) {
+	if got := rate(series(portPath, 1000, 2000, 500).GetPoints()); got != 1500*8/20.0 {
+		t.Errorf("rate %g, want 600 bit/s: 1,000 octets before the restart and 500 after it", got)
+	}
+	for _, few := range [][]uint64{nil, {7}} {
+		if got := rate(series(portPath, few...).GetPoints()); got != 0 {
+			t.Errorf("rate %g of %d points", got, len(few))
+		}
+	}
+}
+
+func TestAShippedScenario(t *testing.T) {
+	r := ask(t, client(t, nil, nil), &twinv1.PredictRequest{Seed: 1, Subject: &twinv1.PredictRequest_Scenario{Scenario: &twinv1.Scenario{Name: "geant-lbe-whatif"}}})
+	if len(r.GetMetrics()) == 0 || len(r.GetVerdicts()) == 0 || r.GetPacketHops() == 0 {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestWhatCannotBeSimulatedIsRefusedWithItsReason(t *testing.T) {
+	named := func(name, text string) *twinv1.PredictRequest {
+		return &twinv1.PredictRequest{Subject: &twinv1.PredictRequest_Scenario{Scenario: &twinv1.Scenario{Name: name, Text: text}}}
+	}
+	marking := plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1})
+	marking.GetPlans().GetPlans()[0].GetQueues()[0].Curves = []*policyv1.Curve{{Min: 10, Max: 20, Probability: 50, Ecn: true}}
+	for _, tc := range []struct {
+		name    string
+		request *twinv1.PredictRequest
+		want    string
+	}{
+		{"nothing", &twinv1.PredictRequest{}, "a scenario or plans"},
+		{"no plan", &twinv1.PredictRequest{Subject: &twinv1.PredictRequest_Plans{Plans: &twinv1.Plans{}}}, "no plan"},
+		{"a file of the server", named("/etc/passwd", ""), "no scenario"},
+		{"a path", named("../hntes-exp2", ""), "no scenario"},
+		{"name and text", named("hntes-exp2", "name: x"), "name or its text"},
+		{"text that is no scenario", named("", "routers: 7"), "scenario:1"},
+		{"programs of the lab", named("i2vfc-single", ""), "runs programs"},
+		{"ECN", marking, "ECN"},
+		{"an unknown queue", plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "gamma", Rate: 1}), `no queue "gamma"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := client(t, nil, nil).Predict(t.Context(), connect.NewRequest(tc.request))
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want INVALID_ARGUMENT with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAPredictionEndsInTime(t *testing.T) {
+	c := client(t, nil, func(cfg *Configuration) { cfg.Timeout = time.Nanosecond })
+	_, err := c.Predict(t.Context(), connect.NewRequest(plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1e6})))
+	if connect.CodeOf(err) != connect.CodeDeadlineExceeded {
+		t.Errorf("got %v, want DEADLINE_EXCEEDED", err)
+	}
+}
+
+func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
+	for _, change := range []func(*Configuration){
+		func(c *Configuration) { c.Timeout = 0 }, func(c *Configuration) { c.Parallel = 0 }, func(c *Configuration) { c.Window = -1 },
+	} {
+		cfg := DefaultConfiguration()
+		change(&cfg)
+		if _, err := New(cfg, Dependencies{}); err == nil {
+			t.Errorf("%+v was taken", cfg)
+		}
+	}
+}
