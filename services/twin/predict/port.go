@@ -46,7 +46,7 @@ const (
 func Port(ctx context.Context, plan compile.RouterPlan, speed float64, loads []Load, seed uint64) ([]Effect, int64, error) {
 	scale := min(1, fastest/speed)
 	p := &portRun{net: engine.New(seed), end: max(shortest, buffers*float64(plan.BufferTime)/1e9)}
-	number, err := p.net.AddPort(engine.PortConfig{Name: plan.Router, Rate: speed * scale, Overhead: frame, Queues: queues(plan, speed*scale)})
+	number, err := p.net.AddPort(engine.PortConfig{Name: plan.Router, Rate: speed * scale, Overhead: frame, Queues: Queues(plan, speed*scale)})
 	if err != nil {
 		return nil, 0, err
 	}
