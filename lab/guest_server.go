@@ -122,6 +122,8 @@ func (g *guest) answer(r request, in io.Reader, out *frames) exit {
 			return exit{Code: 1, Error: err.Error()}
 		}
 		return exit{Data: raw}
+	case r.Counters != nil:
+		return counters(r.Counters)
 	case r.Sync:
 		unix.Sync()
 	default:
@@ -131,6 +133,18 @@ func (g *guest) answer(r request, in io.Reader, out *frames) exit {
 		return exit{Code: 1, Error: err.Error()}
 	}
 	return exit{}
+}
+
+func counters(nodes []string) exit {
+	read, err := countInterfaces(nodes)
+	if err != nil {
+		return exit{Code: 1, Error: err.Error()}
+	}
+	raw, err := json.Marshal(read)
+	if err != nil {
+		return exit{Code: 1, Error: err.Error()}
+	}
+	return exit{Data: raw}
 }
 
 // command prepares a program; start runs it in the node's namespace.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
@@ -22,9 +23,9 @@ const (
 	// streamNap is how long a receiver sleeps when it has read all there is. The
 	// kernel notes when each packet came, so nothing is lost by looking late.
 	streamNap = 20 * time.Millisecond
-	// A sink ends when nothing has come for streamQuiet after its stream's end, and
-	// at the latest streamDrain after it: a queue that was full empties first.
-	streamQuiet = 500 * time.Millisecond
+	// A sink ends when nothing has come for streamQuiet after its stream's end, and at the latest streamDrain after it:
+	// a sender may be a second late (send), and a queue that was full empties first.
+	streamQuiet = 1500 * time.Millisecond
 	streamDrain = 5 * time.Second
 )
 
@@ -32,6 +33,8 @@ const (
 type receivedStream struct {
 	Received   int `json:"received"`
 	Duplicates int `json:"duplicates"`
+	// Dropped packets found the socket's receive buffer full (SK_MEMINFO_DROPS).
+	Dropped int `json:"dropped"`
 	// Reordered packets came after one that was sent later (RFC 4737, section 3.3).
 	Reordered int    `json:"reordered"`
 	Bytes     uint64 `json:"bytes"` // payload
@@ -111,7 +114,32 @@ func (s streamSink) receive(conn *ipv4.PacketConn, origin time.Time, r *received
 		}
 	}
 	r.Delay, r.IPDV = distribution(r.delays), distribution(r.ipdvs)
-	return nil
+	var err error
+	r.Dropped, err = socketDrops(conn)
+	return err
+}
+
+// socketDrops asks the kernel for SO_MEMINFO (socket(7)), whose last number counts packets the socket had no room for.
+func socketDrops(conn *ipv4.PacketConn) (int, error) {
+	udp, ok := conn.PacketConn.(*net.UDPConn)
+	if !ok {
+		return 0, fmt.Errorf("%T has no socket buffer", conn.PacketConn)
+	}
+	raw, err := udp.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var info [unix.SK_MEMINFO_VARS]uint32
+	err = onDescriptor(raw, func(fd int) error {
+		size := uint32(unsafe.Sizeof(info))
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+			uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+		if errno != 0 {
+			return fmt.Errorf("read the socket's drops: %w", errno)
+		}
+		return nil
+	})
+	return int(info[unix.SK_MEMINFO_DROPS]), err
 }
 
 // take reads one packet. Anything too short to be of the stream is none of ours.

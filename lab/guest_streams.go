@@ -30,6 +30,10 @@ type streamSource struct {
 	DSCP    int     `json:"dscp"`
 	// Tick is the least time between batches.
 	Tick time.Duration `json:"tick"`
+	// Class is the minor number of the stream's HTB class on a paced host, 0 on another; Ahead is how long before its
+	// departure a packet is handed to the kernel.
+	Class uint32        `json:"class,omitempty"`
+	Ahead time.Duration `json:"ahead,omitempty"`
 	// Start and Stop count from the moment that follows the job on standard input.
 	Start time.Duration `json:"start"`
 	Stop  time.Duration `json:"stop"`

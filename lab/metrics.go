@@ -40,7 +40,7 @@ func (a ApplicationResult) statistics() map[string]float64 {
 
 func (u *UDPSeries) statistics() map[string]float64 {
 	m := map[string]float64{"goodput_mbps": u.Mbps, "bytes": float64(u.Bytes), "duplicates": float64(u.Duplicates),
-		"reordered": float64(u.Reordered), "frame_octets": float64(u.FrameOctets), "dscp_changed": float64(u.changedDSCP())}
+		"reordered": float64(u.Reordered), "frame_octets": float64(u.FrameOctets), "dscp_changed": float64(u.changedDSCP()), "socket_dropped": float64(u.SocketDropped)}
 	packets(m, u.Sent, u.Received)
 	if dscp, one := u.arrivedAs(); one {
 		m["dscp"] = float64(dscp)
@@ -150,7 +150,7 @@ func (p *PhaseResult) within(a ApplicationResult, s span) []Interval {
 // AddWindows adds the metrics of parts of phases that expectations ask for.
 func AddWindows(m scenario.Metrics, s *scenario.Scenario, results ...*PhaseResult) {
 	for _, e := range s.Expectations {
-		for _, name := range []string{e.Metric, e.Of} {
+		for _, name := range e.Names() {
 			parts := strings.Split(name, "/")
 			if len(parts) != 3 {
 				continue

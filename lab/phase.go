@@ -92,6 +92,8 @@ type UDPSeries struct {
 	Sent      int        `json:"sent"`
 	Received  int        `json:"received"`
 	Lost      int        `json:"lost"`
+	// SocketDropped packets reached the receiving host and found the socket's buffer full.
+	SocketDropped int `json:"socket_dropped"`
 	// Duplicates and Reordered packets (RFC 4737, section 3.3) count as received.
 	Duplicates int `json:"duplicates"`
 	Reordered  int `json:"reordered"`
@@ -169,6 +171,9 @@ type phaseRun struct {
 
 // prepare starts all programs and waits until every one is ready.
 func (r *phaseRun) prepare(ctx context.Context) error {
+	if err := r.pace(ctx); err != nil {
+		return err
+	}
 	if err := r.startStreams(ctx); err != nil {
 		return err
 	}

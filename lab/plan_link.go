@@ -24,7 +24,11 @@ func joinLink(s *scenario.Scenario, place int, nodes map[string]*NodePlan) []str
 			prefix = prefixB
 		}
 		n.Plain = append(n.Plain, end.Interface)
-		n.Batch.TC = append(n.Batch.TC, fmt.Sprintf("qdisc add dev %s %s", end.Interface, lineRate(l)))
+		if h, ok := s.Host(end.Node); ok && h.Paced {
+			n.Batch.TC = append(n.Batch.TC, pacedLine(end.Interface, l)...)
+		} else {
+			n.Batch.TC = append(n.Batch.TC, fmt.Sprintf("qdisc add dev %s %s", end.Interface, lineRate(l)))
+		}
 		n.Batch.IP = append(n.Batch.IP,
 			fmt.Sprintf("address add %s dev %s", prefix, end.Interface), fmt.Sprintf("link set %s up", end.Interface))
 	}
@@ -33,7 +37,7 @@ func joinLink(s *scenario.Scenario, place int, nodes map[string]*NodePlan) []str
 			l.A.Interface, mac(1, place, 0), l.MTU, l.A.Node, l.B.Interface, mac(1, place, 1), l.MTU, l.B.Node)}
 	}
 	w := nodes[wire]
-	inner := [2]string{fmt.Sprintf("w%da", place), fmt.Sprintf("w%db", place)}
+	inner := [2]string{wireEnd(place, 0), wireEnd(place, 1)}
 	var lines []string
 	for side, end := range []scenario.Endpoint{l.A, l.B} {
 		lines = append(lines, fmt.Sprintf("link add %s address %s mtu %d numtxqueues 1 numrxqueues 1 netns %s type veth peer name %s mtu %d numtxqueues 1 numrxqueues 1 netns %s",
@@ -47,6 +51,9 @@ func joinLink(s *scenario.Scenario, place int, nodes map[string]*NodePlan) []str
 	}
 	return lines
 }
+
+// wireEnd is the interface in the wire namespace that faces one side of a link.
+func wireEnd(place, side int) string { return fmt.Sprintf("w%d%c", place, 'a'+side) }
 
 // lineRate is the port as a qdisc. The burst is what the port may send at once:
 // two packets or 2 ms, whichever is more: a timer may be late by as much (one

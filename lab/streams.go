@@ -43,11 +43,17 @@ func (l *Lab) streamJobs(p scenario.Phase) map[string]*streamJob {
 		if a.Kind != scenario.UDP {
 			continue
 		}
+		from, _ := l.Scenario.Host(a.From)
 		to, _ := l.Scenario.Host(a.To)
-		of(a.From).Sources = append(of(a.From).Sources, streamSource{
+		source := streamSource{
 			Name: a.Name, Target: to.Address.Addr().String() + ":" + strconv.Itoa(int(a.Port)),
 			Packets: a.PacketsPerSecond(), Size: int(a.Packet), DSCP: a.DSCP, Tick: a.Interval, Start: a.Start, Stop: a.Stop,
-		})
+		}
+		if from.Paced {
+			source.Class = pacedFirst + uint32(len(of(a.From).Sources))
+			source.Ahead, source.Tick = pacedAhead, max(a.Interval, pacedAhead/40)
+		}
+		of(a.From).Sources = append(of(a.From).Sources, source)
 		of(a.To).Sinks = append(of(a.To).Sinks, streamSink{Name: a.Name, Port: int(a.Port), Stop: a.Stop})
 	}
 	return jobs
@@ -86,7 +92,7 @@ func (r *phaseRun) awaitStreams() error {
 // joinStream puts both ends' views together.
 func joinStream(a scenario.Application, s *sentStream, r *receivedStream) *UDPSeries {
 	u := &UDPSeries{
-		Sent: s.Sent, Received: r.Received, Lost: s.Sent - r.Received, Duplicates: r.Duplicates, Reordered: r.Reordered,
+		Sent: s.Sent, Received: r.Received, Lost: s.Sent - r.Received, Duplicates: r.Duplicates, Reordered: r.Reordered, SocketDropped: r.Dropped,
 		Bytes: r.Bytes, FrameOctets: uint64(r.Received) * uint64(int(a.Packet)+scenario.FrameOverhead),
 		Delay: r.Delay, IPDV: r.IPDV, DSCP: r.DSCP, began: s.Began, sentDSCP: a.DSCP,
 	}

@@ -63,7 +63,7 @@ func TestASinkTellsLossReorderingAndDuplicatesApart(t *testing.T) {
 	r := &receivedStream{highest: -1, DSCP: map[int]int{}}
 	b := newBatch(100, time.Now())
 	for _, sequence := range []int{0, 1, 3, 2, 2, 6} { // 4 and 5 are lost
-		m := b.fill(sequence, 1)
+		m := b.fill(sequence, 1, func(int) time.Duration { return 0 })
 		r.take(&ipv4.Message{Buffers: m[0].Buffers, N: 100}, time.Now())
 	}
 	r.take(&ipv4.Message{Buffers: [][]byte{make([]byte, 8)}, N: 8}, time.Now())

@@ -37,6 +37,8 @@ type request struct {
 	Segments map[string]string `json:"segments,omitempty"`
 	// Daemons asks what became of the nodes' daemons.
 	Daemons bool `json:"daemons,omitempty"`
+	// Counters asks for the interfaces' counters of these namespaces.
+	Counters []string `json:"counters,omitempty"`
 	// Sync writes dirty pages through to the host.
 	Sync bool `json:"sync,omitempty"`
 }
@@ -55,7 +57,7 @@ type execRequest struct {
 type exit struct {
 	Code  int             `json:"code"`
 	Error string          `json:"error,omitempty"` // the order itself failed
-	Data  json.RawMessage `json:"data,omitempty"`  // answer of Daemons
+	Data  json.RawMessage `json:"data,omitempty"`  // answer of Daemons and Counters
 }
 
 // frames writes from several goroutines onto one connection.

@@ -10,16 +10,21 @@ import (
 // but from whoever drives the scenario, e.g. external/rollback/clean.
 const External = "external"
 
+// Network is the second part of metrics that sum over a phase's udp streams and over all links.
+const Network = "network"
+
 // statistics are what an application of each kind, and a group, reports.
 var statistics = map[Kind][]string{
 	Ping: {"rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms", "sent", "received", "loss_percent"},
 	TCP:  {"goodput_mbps", "bytes", "retransmits", "out_of_order"},
 	UDP: append([]string{"goodput_mbps", "bytes", "lost", "sent", "received", "duplicates", "reordered", "loss_percent", "received_percent",
-		"frame_octets", "dscp", "dscp_changed"}, distributed("delay", "ipdv")...),
+		"frame_octets", "dscp", "dscp_changed", "socket_dropped"}, distributed("delay", "ipdv")...),
 	"group":   {"goodput_mbps", "bytes", "jain", "sent", "received", "lost", "loss_percent", "received_percent", "frame_octets"},
 	"queue":   {"transmit_pkts", "transmit_octets", "dropped_pkts"},
 	"policer": {"conforming_pkts", "conforming_octets", "exceeding_pkts", "exceeding_octets", "violating_pkts", "violating_octets"},
-	"port":    {"out_pkts", "out_octets", "in_pkts", "in_octets"},
+	"term":    {"matched_packets", "matched_octets"},
+	"port":    {"out_pkts", "out_octets", "in_pkts", "in_octets", "dropped_pkts", "wire_dropped_pkts"},
+	"network": {"sent", "received", "lost", "dropped_pkts"},
 	"change":  {"seconds", "units"},
 }
 
@@ -109,10 +114,13 @@ func (e Expectation) judge(m Metrics) Verdict {
 	v := Verdict{Expectation: e, Name: e.Name, Metric: e.Metric, Source: e.Source, Paper: e.Paper, Observed: e.Observed,
 		Op: e.Op, Want: e.Value, Tolerance: e.Tolerance}
 	var missing []string
-	take := func(name string) float64 {
-		n, ok := m[name]
-		if !ok {
-			missing = append(missing, name)
+	take := func(sum string) (n float64) {
+		for _, name := range terms(sum) {
+			value, ok := m[name]
+			if !ok {
+				missing = append(missing, name)
+			}
+			n += value
 		}
 		return n
 	}
@@ -126,6 +134,17 @@ func (e Expectation) judge(m Metrics) Verdict {
 	}
 	v.Pass = compare[e.Op](v.Got, v.Want, e.Tolerance)
 	return v
+}
+
+// Names are the metrics that the expectation is about, each by itself.
+func (e Expectation) Names() []string { return append(terms(e.Metric), terms(e.Of)...) }
+
+// terms are the metrics of a sum.
+func terms(sum string) []string {
+	if sum == "" {
+		return nil
+	}
+	return strings.Split(sum, " + ")
 }
 
 func (v Verdict) String() string {

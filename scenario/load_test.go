@@ -110,6 +110,8 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"a pair nobody defined", "name: two, repeat: one", "name: two, repeat: one, policy: {use: none, pairs: [x]}", "no pair is called x"},
 		{"a counter of an interface that is not there", "metric: two/ping/rtt_mean_ms", "metric: two/R1:ge-7:alpha/transmit_pkts", "no application or group R1:ge-7:alpha"},
 		{"a counter that queues do not have", "metric: two/ping/rtt_mean_ms", "metric: two/R1:ge-0:alpha/rtt_mean_ms", "transmit_pkts"},
+		{"one wrong metric in a sum", "metric: two/ping/rtt_mean_ms", "metric: two/bulk/bytes + two/bulk/colour", "bulk has goodput_mbps"},
+		{"a paced host that sends tcp", "gateway: 10.1.1.1}", "gateway: 10.1.1.1, paced: true}", "application ping: paced host H1 sends udp only"},
 		{"a loss above one", "delay: 1ms", "loss: 3", "loss 3: it is a probability"},
 		{"an unknown NetFlow version", "netflow: {}", "netflow: {version: 7}", "NetFlow version 7"},
 		{"an FRR daemon that is not one", "{name: R2}", "{name: R2, frr: {daemons: [ripd]}}", `4:32: FRR daemon "ripd"`},
@@ -149,6 +151,35 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("got %+v", v)
 			}
 		})
+	}
+}
+
+func TestAPacedHostOffersWhatItsLineCarries(t *testing.T) {
+	for rate, fits := range map[string]bool{"5Mbit/s": true, "5001kbit/s": false} {
+		text := strings.Replace(good, "gateway: 10.2.1.1}", "gateway: 10.2.1.1, paced: true}", 1)
+		text = strings.Replace(text, "  - {name: two, repeat: one}\n", `      - {name: a, kind: udp, from: H2, to: H1, port: 2, frame_rate: 5Mbit/s, stop: 5s}
+      - {name: b, kind: udp, from: H2, to: H1, port: 3, frame_rate: `+rate+`, stop: 5s}
+  - {name: two, repeat: one}
+`, 1)
+		_, err := Parse("paced.yaml", []byte(text))
+		if fits && err != nil || !fits && (err == nil || !strings.Contains(err.Error(), "paced host H2 offers 10001000 bit/s on a line of 10Mbit/s")) {
+			t.Errorf("%s beside 5Mbit/s: %v", rate, err)
+		}
+	}
+}
+
+func TestAMetricMayBeASum(t *testing.T) {
+	e := Expectation{Metric: "p/r:i:q/dropped_pkts + p/a/received", Op: "==", Of: "p/r:i:term-1/matched_packets + p/r:j:term-1/matched_packets", Factor: 1}
+	all := Metrics{"p/r:i:q/dropped_pkts": 3, "p/a/received": 7, "p/r:i:term-1/matched_packets": 4, "p/r:j:term-1/matched_packets": 6}
+	if v := e.judge(all); !v.Pass || v.Got != 10 || v.Want != 10 {
+		t.Errorf("%+v", v)
+	}
+	delete(all, "p/a/received")
+	if v := e.judge(all); v.Pass || v.Skipped != "not measured: p/a/received" {
+		t.Errorf("without one of its terms: %+v", v)
+	}
+	if diff := cmp.Diff([]string{"p/r:i:q/dropped_pkts", "p/a/received", "p/r:i:term-1/matched_packets", "p/r:j:term-1/matched_packets"}, e.Names()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -133,6 +133,9 @@ type Host struct {
 	// Settings are the host's own kernel settings, paths below /proc/sys, such
 	// as net/ipv4/tcp_recovery.
 	Settings map[string]string `yaml:"settings"`
+	// Paced makes the host a traffic generator: the kernel paces every udp stream at its rate, from packets that the
+	// sending program queues ahead. A program that is late by less than that leaves no gap and no burst in what it offers.
+	Paced bool `yaml:"paced"`
 }
 
 // Daemon is a program that runs on a node for as long as the lab is up. It is
@@ -283,11 +286,16 @@ func (a Application) PacketsPerSecond() float64 {
 	return float64(a.Rate) / 8 / float64(a.Packet)
 }
 
+// WireRate of a udp application is what it offers in Ethernet frames, in bit/s.
+func (a Application) WireRate() float64 {
+	return a.PacketsPerSecond() * 8 * float64(a.Packet+FrameOverhead)
+}
+
 // Expectation is a claim about one metric.
 type Expectation struct {
 	Name string `yaml:"name"`
 	// Metric is PHASE/NAME/STATISTIC, with @FROM-TO for a part of the phase in
-	// whole seconds, such as day1/ping/rtt_mean_ms@10s-20s.
+	// whole seconds, such as day1/ping/rtt_mean_ms@10s-20s; or several with " + " between them, which are summed.
 	Metric string `yaml:"metric"`
 	// Op is one of < <= > >= ==, within (Tolerance) and within% (Tolerance in percent of the value).
 	Op        string  `yaml:"op"`

@@ -30,6 +30,7 @@ func (c *checker) phase(i int, p Phase) {
 	if earlier, ok := c.s.Phase(p.Repeat); ok && p.Repeat != p.Name {
 		own -= len(earlier.Applications)
 	}
+	c.paced(path, p)
 	names, ports := map[string]bool{}, map[string]string{}
 	for j, a := range p.Applications {
 		at := fmt.Sprintf("%s.applications[%d]", path, j)
@@ -45,6 +46,29 @@ func (c *checker) phase(i int, p Phase) {
 			c.add(at+".port", "%s and %s both use port %d of %s", other, a.Name, a.Port, a.To)
 		}
 		ports[key] = a.Name
+	}
+}
+
+// paced checks that a paced host's streams fit its line: the kernel paces each by itself.
+func (c *checker) paced(path string, p Phase) {
+	for _, h := range c.s.Hosts {
+		_, l, ok := c.s.Attachment(h.Name)
+		if !h.Paced || !ok {
+			continue
+		}
+		offered := 0.0
+		for _, a := range p.Applications {
+			switch {
+			case a.From == h.Name && a.Kind == UDP:
+				offered += a.WireRate()
+			case a.From == h.Name:
+				c.add(path, "application %s: paced host %s sends udp only", a.Name, h.Name)
+			}
+		}
+		// A millionth is rounding.
+		if offered > float64(l.Rate)*(1+1e-6) {
+			c.add(path, "paced host %s offers %.0f bit/s on a line of %s: the line cannot carry it", h.Name, offered, l.Rate)
+		}
 	}
 }
 
@@ -186,9 +210,9 @@ func (c *checker) expectation(path string, e Expectation) {
 	if e.Of != "" && (e.Factor == 0 || e.Value != 0) {
 		c.add(path, "with `of`, give `factor` and no `value`")
 	}
-	for _, m := range []struct{ key, name string }{{".metric", e.Metric}, {".of", e.Of}} {
-		if m.name != "" {
-			c.metric(path+m.key, m.name)
+	for _, m := range []struct{ key, sum string }{{".metric", e.Metric}, {".of", e.Of}} {
+		for _, name := range terms(m.sum) {
+			c.metric(path+m.key, name)
 		}
 	}
 	if e.Metric == "" {
@@ -197,8 +221,8 @@ func (c *checker) expectation(path string, e Expectation) {
 }
 
 // metric checks the parts of PHASE/NAME/STATISTIC that are known from the file
-// alone. A counter's name is ROUTER:INTERFACE:QUEUE, ROUTER:INTERFACE:policer-N
-// or ROUTER:INTERFACE.
+// alone. A counter's name is ROUTER:INTERFACE:QUEUE, ROUTER:INTERFACE:policer-N,
+// ROUTER:INTERFACE:term-N, NODE:INTERFACE or network.
 func (c *checker) metric(path, name string) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 {
@@ -239,8 +263,11 @@ func (s *Scenario) kindOf(p Phase, name string) Kind {
 			return "group"
 		}
 	}
-	if name == "policy" {
+	switch name {
+	case "policy":
 		return "change"
+	case Network:
+		return "network"
 	}
 	router, rest, found := strings.Cut(name, ":")
 	port, what, deeper := strings.Cut(rest, ":")
@@ -252,6 +279,8 @@ func (s *Scenario) kindOf(p Phase, name string) Kind {
 		return "port"
 	case strings.HasPrefix(what, "policer-"):
 		return "policer"
+	case strings.HasPrefix(what, "term-"):
+		return "term"
 	}
 	return "queue"
 }

@@ -46,7 +46,7 @@ func keepMeasured(folder string, s *scenario.Scenario, r *qos.Result) error {
 		return nil
 	}
 	for _, e := range s.Expectations {
-		for _, name := range []string{e.Metric, e.Of} {
+		for _, name := range e.Names() {
 			if v, ok := r.Metrics[name]; ok {
 				m.Metrics[name] = v
 			}

@@ -17,20 +17,28 @@ import (
 	"github.com/millrace/millrace/scenario"
 )
 
-// counters reads what routers count about ports, queues and policers, over
-// gNMI, as any collector would. Names are the second and third part of metrics.
-func (r *run) counters(ctx context.Context) (scenario.Metrics, error) {
-	m := scenario.Metrics{}
+// reading is all counters at one time. Names are the second and third part of metrics.
+type reading struct {
+	// agents is what routers count about ports, queues, policers and classifiers, over gNMI, as any collector would.
+	agents scenario.Metrics
+	// links is what the kernels count of every link, hosts' and wires' too.
+	links scenario.Metrics
+}
+
+func (r *run) counters(ctx context.Context) (reading, error) {
+	now := reading{agents: scenario.Metrics{}}
 	for name, client := range r.routers {
 		read := func(path string, into func([]byte) error) error { return readState(ctx, client, name, path, into) }
-		if err := read("/qos/interfaces", func(raw []byte) error { return queueCounters(m, name, raw) }); err != nil {
-			return nil, err
+		if err := read("/qos/interfaces", func(raw []byte) error { return queueCounters(now.agents, name, raw) }); err != nil {
+			return now, err
 		}
-		if err := read("/interfaces", func(raw []byte) error { return portCounters(m, name, raw) }); err != nil {
-			return nil, err
+		if err := read("/interfaces", func(raw []byte) error { return portCounters(now.agents, name, raw) }); err != nil {
+			return now, err
 		}
 	}
-	return m, nil
+	var err error
+	now.links, err = r.lab.Counters(ctx)
+	return now, err
 }
 
 // readState gets state; a path without data is no error.
@@ -59,7 +67,7 @@ type leaves map[string]any
 func (l leaves) into(m scenario.Metrics, name string) {
 	for leaf, value := range l {
 		if n, err := strconv.ParseFloat(fmt.Sprint(value), 64); err == nil {
-			m[name+"/"+strings.ReplaceAll(leaf, "-", "_")] = n
+			m[name+"/"+strings.ReplaceAll(leaf, "-", "_")] += n
 		}
 	}
 }
@@ -77,6 +85,16 @@ func queueCounters(m scenario.Metrics, router string, raw []byte) error {
 				}
 			}
 			Input struct {
+				Classifiers struct {
+					Classifier []struct {
+						Terms struct {
+							Term []struct {
+								ID    string
+								State leaves
+							}
+						}
+					}
+				}
 				Policy struct {
 					Schedulers struct {
 						Scheduler []struct {
@@ -98,6 +116,13 @@ func queueCounters(m scenario.Metrics, router string, raw []byte) error {
 		}
 		for _, s := range i.Input.Policy.Schedulers.Scheduler {
 			s.State.into(m, fmt.Sprintf("%spolicer-%v", at, s.Sequence))
+		}
+		// A term of one number in two classifiers, for IPv4 and for MPLS, is one class: the sum.
+		for _, c := range i.Input.Classifiers.Classifier {
+			for _, t := range c.Terms.Term {
+				delete(t.State, "id")
+				t.State.into(m, at+"term-"+t.ID)
+			}
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 func TestCountersAreNamedAsMetricsAre(t *testing.T) {
 	m := scenario.Metrics{}
 	qos := `{"interface":[{"interface-id":"ge-b","output":{"queues":{"queue":[{"name":"te-alpha","state":{"name":"te-alpha","transmit-pkts":"12","dropped-pkts":"3"}}]}},
-		"input":{"scheduler-policy":{"schedulers":{"scheduler":[{"sequence":"1","state":{"exceeding-octets":"9000"}},{"sequence":2,"state":{"exceeding-octets":"8"}}]}}}}]}`
+		"input":{"classifiers":{"classifier":[{"type":"IPV4","terms":{"term":[{"id":"7","state":{"id":"7","matched-packets":"40"}}]}},
+			{"type":"MPLS","terms":{"term":[{"id":"7","state":{"id":"7","matched-packets":"2"}}]}}]},"scheduler-policy":{"schedulers":{"scheduler":[{"sequence":"1","state":{"exceeding-octets":"9000"}},{"sequence":2,"state":{"exceeding-octets":"8"}}]}}}}]}`
 	if err := queueCounters(m, "A", []byte(qos)); err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +22,7 @@ func TestCountersAreNamedAsMetricsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := scenario.Metrics{"A:ge-b:alpha/transmit_pkts": 12, "A:ge-b:alpha/dropped_pkts": 3,
-		"A:ge-b:policer-1/exceeding_octets": 9000, "A:ge-b:policer-2/exceeding_octets": 8, "A:ge-b/out_pkts": 7}
+		"A:ge-b:term-7/matched_packets": 42, "A:ge-b:policer-1/exceeding_octets": 9000, "A:ge-b:policer-2/exceeding_octets": 8, "A:ge-b/out_pkts": 7}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

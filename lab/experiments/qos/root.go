@@ -117,10 +117,28 @@ func (r *run) phase(ctx context.Context, p scenario.Phase) error {
 		return err
 	}
 	r.result.Phases = append(r.result.Phases, result)
-	for name, value := range after {
-		r.metrics[p.Name+"/"+name] = value - before[name]
+	for name, value := range difference(before.agents, after.agents) {
+		r.metrics[p.Name+"/"+name] = value
+	}
+	links := difference(before.links, after.links)
+	for name, value := range links {
+		if _, byAgent := after.agents[name]; !byAgent {
+			r.metrics[p.Name+"/"+name] = value
+		}
+	}
+	// A port that got another policy meanwhile has begun to count anew: then the sum is not known.
+	if len(p.Changes) == 0 {
+		lab.AddNetwork(r.metrics, result, links)
 	}
 	return nil
+}
+
+func difference(before, after scenario.Metrics) scenario.Metrics {
+	m := scenario.Metrics{}
+	for name, value := range after {
+		m[name] = value - before[name]
+	}
+	return m
 }
 
 // applications runs them, with the phase's policy changes at their times beside them.

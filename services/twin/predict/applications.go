@@ -58,8 +58,12 @@ func (b *builder) applications(p scenario.Phase) []running {
 		case scenario.UDP:
 			there.protocol = document.UDP
 			r.ways = []way{{there: there}}
+			pattern := traffic.Pattern{Gap: 1 / a.PacketsPerSecond(), Tick: a.Interval.Seconds(), Late: jiffy}
+			if from.Paced {
+				pattern = traffic.Pattern{Gap: pattern.Gap}
+			}
 			r.source = b.source(engine.SourceConfig{
-				Name: a.Name, Pattern: traffic.Pattern{Gap: 1 / a.PacketsPerSecond(), Tick: a.Interval.Seconds(), Late: jiffy},
+				Name: a.Name, Pattern: pattern,
 				Size: int32(a.Packet) + 28, Payload: int32(a.Packet), Count: int64((a.Stop - a.Start).Seconds() * a.PacketsPerSecond()),
 				Start: start, Stop: stop + engine.Second, Forward: b.route(there), DSCP: uint8(a.DSCP),
 			})

@@ -119,7 +119,7 @@ func Compare(ctx context.Context, s *scenario.Scenario, kept scenario.Measured, 
 	}
 	seen := map[string]bool{}
 	for _, e := range s.Expectations {
-		for _, metric := range []string{e.Metric, e.Of} {
+		for _, metric := range e.Names() {
 			statistic, _, _ := strings.Cut(path.Base(metric), "@")
 			b, judged := bounds[statistic]
 			lab, measured := kept.Metrics[metric]

@@ -34,8 +34,9 @@ func (m *measurer) all() {
 	}
 	m.ports()
 	for _, e := range m.s.Expectations {
-		m.window(e.Metric)
-		m.window(e.Of)
+		for _, name := range e.Names() {
+			m.window(name)
+		}
 	}
 }
 
