@@ -10,9 +10,9 @@ import (
 var pureFolders = []string{
 	"collectors/flow/decode",
 	"internal/ocunit",
+	"internal/shares",
 	"internal/topo",
 	"internal/units",
-	"internal/shares",
 	"internal/vpnshare",
 	"scenario",
 	"services/alpha/detect",
@@ -23,6 +23,10 @@ var pureFolders = []string{
 	"services/policy/render",
 	"services/push/diff",
 	"services/routeragent/intent",
+	"services/twin/discipline",
+	"services/twin/engine",
+	"services/twin/tcp",
+	"services/twin/traffic",
 }
 
 // pureEdges are files of pure packages that may touch the world, each for a reason.

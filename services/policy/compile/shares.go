@@ -1,7 +1,10 @@
 package compile
 
 import (
+	"time"
+
 	"github.com/millrace/millrace/internal/shares"
+	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
@@ -24,4 +27,10 @@ func (p RouterPlan) Shares() ([]shares.Queue, shares.Excess) {
 		return out, shares.Equal
 	}
 	return out, shares.Weighted
+}
+
+// BufferBytes is a queue's part of what a port of that speed sends in the plan's buffer time.
+func (p RouterPlan) BufferBytes(speed units.Rate, q document.Queue) uint64 {
+	whole := float64(speed) / 8 * time.Duration(p.BufferTime).Seconds()
+	return uint64(whole * float64(q.Buffer) / 100)
 }

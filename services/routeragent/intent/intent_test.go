@@ -82,7 +82,7 @@ func TestHNTESCompilesToTwoQueuesOneRuleOneLSP(t *testing.T) {
 	}
 }
 
-func TestNumbersStayWithTheirNames(t *testing.T) {
+func TestIDsStayWithTheirNames(t *testing.T) {
 	old := IDs{Classes: map[string]int{"te-beta": 1, "gone": 2}, Paths: map[string]int{"te-old": 1}, Counters: map[string]int{"te-in/10": 7}}
 	got, err := Compile(config(t), hardware, old)
 	if err != nil {

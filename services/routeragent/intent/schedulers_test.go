@@ -62,7 +62,7 @@ func TestSchedulersBecomeRatesCeilingsPrioritiesAndQuanta(t *testing.T) {
 		{"a ceiling below the guarantee wins",
 			[]string{scheduler(1, high, `"cir":"1000000"`, "be 60"), scheduler(2, low, "", "lbe 40")},
 			[]string{"be 1000000/1000000 0 2271", "lbe 40000000/0 1 1514"}},
-		{"a ceiling above the line is none",
+		{"a ceiling above the port speed is none",
 			[]string{scheduler(1, high, `"cir":"200000000"`, "a 60")},
 			[]string{"a 100000000/0 0 1514"}},
 		{"STRICT inputs by weight, then weighted round robin without a guarantee (featureprofiles DP-1.10)",

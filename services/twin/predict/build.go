@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
@@ -87,11 +88,10 @@ func (b *builder) queuesOf(e scenario.Endpoint, l scenario.Link) (*discipline.Co
 func Queues(plan compile.RouterPlan, rate float64) *discipline.Config {
 	list, excess := plan.Shares()
 	c := &discipline.Config{Rate: rate, Excess: excess}
-	buffer := rate / 8 * float64(plan.BufferTime) / 1e9
 	for i, q := range plan.Queues {
 		c.Queues = append(c.Queues, discipline.Queue{
 			Name: q.Name, Weight: list[i].Weight, Max: list[i].Max, Priority: uint8(list[i].Priority),
-			Limit: max(int64(buffer*float64(q.Buffer)/100), 2*9216), Discipline: dropping(q),
+			Limit: max(int64(plan.BufferBytes(units.Rate(rate), q)), 2*9216), Discipline: dropping(q),
 		})
 	}
 	return c

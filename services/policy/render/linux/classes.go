@@ -2,7 +2,6 @@ package linux
 
 import (
 	"slices"
-	"time"
 
 	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/services/policy/compile"
@@ -17,6 +16,7 @@ type class struct {
 	buffer uint64
 }
 
+// The agent's bounds of a buffer, bytes (services/routeragent/intent, ports.go).
 const (
 	minBuffer = 1600
 	maxBuffer = 1 << 30
@@ -38,13 +38,7 @@ func classesOf(p compile.RouterPlan, port compile.Port) []class {
 	queues, excess := p.Shares()
 	var out []class
 	for i, c := range shares.Classes(queues, uint64(port.Speed), excess) {
-		out = append(out, class{Class: c, queue: p.Queues[i], number: i + 1, buffer: buffer(p, port, p.Queues[i])})
+		out = append(out, class{Class: c, queue: p.Queues[i], number: i + 1, buffer: min(max(p.BufferBytes(port.Speed, p.Queues[i]), minBuffer), maxBuffer)})
 	}
 	return out
-}
-
-// buffer is a queue's part of what the port sends in its buffer time, within the agent's bounds.
-func buffer(p compile.RouterPlan, port compile.Port, q document.Queue) uint64 {
-	whole := float64(port.Speed) / 8 * time.Duration(p.BufferTime).Seconds()
-	return min(max(uint64(whole*float64(q.Buffer)/100), minBuffer), maxBuffer)
 }

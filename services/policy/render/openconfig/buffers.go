@@ -3,7 +3,6 @@ package openconfig
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/internal/units"
@@ -27,17 +26,11 @@ func (r *renderer) bufferProfiles() {
 		var queues []any
 		for _, q := range r.plan.Queues {
 			queues = append(queues, entry("name", owned(q.Name), object{
-				"dedicated-buffer": strconv.FormatUint(bufferBytes(port.Speed, r.plan.BufferTime, q.Buffer), 10),
+				"dedicated-buffer": strconv.FormatUint(r.plan.BufferBytes(port.Speed, q), 10),
 			}, nil))
 		}
 		r.add(ocunit.BufferProfile, name, entry("name", name, nil, object{"queues": object{"queue": queues}}))
 	}
-}
-
-// bufferBytes is a queue's share of what a port sends in its buffer time.
-func bufferBytes(speed units.Rate, t document.Duration, percent uint8) uint64 {
-	whole := float64(speed) / 8 * time.Duration(t).Seconds()
-	return uint64(whole * float64(percent) / 100)
 }
 
 func (r *renderer) curvesOf(queue string) string { return owned(r.plan.Policy + "-" + queue) }
