@@ -36,6 +36,7 @@ func TestClassesOfAPort(t *testing.T) {
 		{"STRICT queues by weight, then the others without a guarantee (featureprofiles DP-1.10)", 100 * mbit, Weighted,
 			[]Queue{{Weight: 6, Strict: true}, {Weight: 64, Priority: 1}, {Weight: 16, Priority: 1}, {Weight: 7, Strict: true}},
 			[]string{"8000/100000000 1 1514", "8000/100000000 2 6056", "8000/100000000 2 1514", "8000/100000000 0 1514"}},
+		{"the least ceiling", 100 * mbit, Weighted, []Queue{{Weight: 1, Max: Limit{Rate: 1}}}, []string{"1/1 0 1514"}},
 		{"a STRICT queue goes before the others of its priority", 100 * mbit, Weighted,
 			[]Queue{{Weight: 10}, {Weight: 1, Strict: true}}, []string{"8000/100000000 1 1514", "8000/100000000 0 1514"}},
 		{"no quantum below a frame, however unequal the weights", 100 * mbit, Weighted,
@@ -70,6 +71,16 @@ func randomQueues(r *rand.Rand) []Queue {
 		}
 	}
 	return queues
+}
+
+func TestTheOrderOfServiceIsAnOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 20_000 {
+		a, b := randomQueues(r)[0], randomQueues(r)[0]
+		if Compare(a, b) != -Compare(b, a) || Compare(a, a) != 0 {
+			t.Fatalf("%+v and %+v compare as %d and %d", a, b, Compare(a, b), Compare(b, a))
+		}
+	}
 }
 
 // Rates and priorities as their definitions say them, in exact and slow arithmetic.

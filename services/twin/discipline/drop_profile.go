@@ -16,12 +16,12 @@ type DropProfile struct {
 }
 
 func (p *DropProfile) at(fill float64) float64 {
-	if p.Points > 1 && fill < 1 {
+	if p.Points > 1 {
 		steps := float64(p.Points - 1)
 		fill = math.Floor(fill*steps) / steps
 	}
 	switch {
-	case fill <= p.Min && fill < p.Max:
+	case fill < p.Min:
 		return 0
 	case fill >= p.Max:
 		return 1

@@ -221,6 +221,16 @@ func TestEveryDisciplineIsComplete(t *testing.T) {
 	}
 }
 
+func TestABufferIsFullToTheLastByte(t *testing.T) {
+	s := New(Config{Rate: 1e9, Queues: []Queue{{Weight: 1, Limit: 2000}}}, traffic.NewRandom(1))
+	if !s.Enqueue(0, Green, Item{Size: 1500}) || !s.Enqueue(0, Green, Item{Size: 500}) {
+		t.Error("2000 bytes do not fit into a buffer of 2000")
+	}
+	if s.Enqueue(0, Green, Item{Size: 1}) || s.Counters(0).TailDrops != 1 {
+		t.Errorf("byte 2001 was taken, or counted otherwise: %+v", s.Counters(0))
+	}
+}
+
 func TestNothingIsAllocatedOnceWarm(t *testing.T) {
 	s := New(Config{Rate: 1e9, Queues: hntes()}, traffic.NewRandom(1))
 	now := Time(0)
@@ -240,14 +250,17 @@ func TestNothingIsAllocatedOnceWarm(t *testing.T) {
 
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	for name, c := range map[string]Config{
-		"no rate":            {Queues: hntes()},
-		"no queues":          {Rate: 1},
-		"more than the rate": {Rate: 1, Queues: []Queue{{Max: shares.Limit{Percent: 101}}}},
-		"a negative buffer":  {Rate: 1, Queues: []Queue{{Limit: -1}}},
-		"a huge weight":      {Rate: 1, Queues: []Queue{{Weight: shares.MaxWeight + 1}}},
-		"a fill of nothing":  {Rate: 1, Queues: []Queue{{Discipline: RED{Max: 1, Probability: 1}}}},
-		"thresholds crossed": {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Min: 1, Max: 0.5}}}},
-		"a profile of WRED":  {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: WRED{{Max: 1, Probability: 2}}}}},
+		"no rate":                   {Queues: hntes()},
+		"no queues":                 {Rate: 1},
+		"more than the rate":        {Rate: 1, Queues: []Queue{{Max: shares.Limit{Percent: 101}}}},
+		"a negative buffer":         {Rate: 1, Queues: []Queue{{Limit: -1}}},
+		"a huge weight":             {Rate: 1, Queues: []Queue{{Weight: shares.MaxWeight + 1}}},
+		"a fill of nothing":         {Rate: 1, Queues: []Queue{{Discipline: RED{Max: 1, Probability: 1}}}},
+		"thresholds crossed":        {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Min: 1, Max: 0.5}}}},
+		"more queues than hardware": {Rate: 1, Queues: make([]Queue, MaxQueues+1)},
+		"a negative threshold":      {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Min: -1, Max: 1}}}},
+		"a negative probability":    {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Max: 1, Probability: -1}}}},
+		"a profile of WRED":         {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: WRED{{Max: 1, Probability: 2}}}}},
 	} {
 		if c.Check() == nil {
 			t.Errorf("%s was accepted", name)
