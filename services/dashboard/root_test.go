@@ -71,6 +71,15 @@ func (r *rig) say(t *testing.T, text string) {
 	events.NewPublisher(r.bus, slog.New(slog.DiscardHandler)).Publish(t.Context(), events.PairFound, "subject", text)
 }
 
+// sayAndWait returns once the dashboard has taken the event from the bus, which delivers in its own time.
+func (r *rig) sayAndWait(t *testing.T, code string) {
+	t.Helper()
+	_, taken := r.feed.watch(0)
+	defer r.feed.leave(taken)
+	r.say(t, code)
+	<-taken.events
+}
+
 func http2Client() *http.Client {
 	p := new(http.Protocols)
 	p.SetUnencryptedHTTP2(true)
@@ -171,7 +180,7 @@ func TestWatchStartsWithRecentEventsAndGoesOn(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r.say(t, "three") // while nobody watches
+	r.sayAndWait(t, "three") // while no stream is open
 	again := watch(t, r.url, 2)
 	got = append(got, next(t, again), next(t, again))
 	r.say(t, "four")
