@@ -88,7 +88,10 @@ func Roots() []string {
 }
 
 // keyEscaper writes a key value as gNMI's string paths want it.
-var keyEscaper = strings.NewReplacer(`\`, `\\`, `]`, `\]`)
+var (
+	keyEscaper   = strings.NewReplacer(`\`, `\\`, `]`, `\]`)
+	keyUnescaper = strings.NewReplacer(`\\`, `\`, `\]`, `]`)
+)
 
 // Path is the unit's gNMI path in string form.
 func (k Kind) Path(key string) string {
@@ -102,7 +105,7 @@ func Of(path string) (kind Kind, order int, key string, ok bool) {
 		if !found || !strings.HasSuffix(rest, "]") {
 			continue
 		}
-		key = strings.NewReplacer(`\\`, `\`, `\]`, `]`).Replace(strings.TrimSuffix(rest, "]"))
+		key = keyUnescaper.Replace(strings.TrimSuffix(rest, "]"))
 		return k, i, key, true
 	}
 	return Kind{}, 0, "", false

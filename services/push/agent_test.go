@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -230,7 +229,6 @@ func killAtConfirm(t *testing.T) (w *world, r *realRouter, before string) {
 	before = r.kernel.Dump()
 	dead := make(chan struct{})
 	w.push.deps.Routers = killer{w.deps.Routers, sync.OnceFunc(func() { r.stop(); close(dead) })}
-	w.push.cfg.RollbackAfter = 10 * time.Second
 	must(t, w.command([]string{"create", "day-1"}), "planned")
 	must(t, w.command([]string{"approve", "apply"}), "")
 	<-dead

@@ -44,10 +44,10 @@ func (r *run) commit(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c := driver.Commit{ID: r.commitID(name), Rollback: r.c.cfg.RollbackAfter, Changes: changes}
+	c := driver.Commit{ID: r.commitID(name), Rollback: r.rollback(), Changes: changes}
 	if err := r.device(ctx, name, func(d *pushv1.DeviceChange) {
 		d.State, d.CommitId, d.Error, d.Checks = pushv1.DeviceState_DEVICE_STATE_UNKNOWN, c.ID, "", nil
-		d.RollbackAt = timestamppb.New(time.Now().Add(c.Rollback))
+		d.RollbackAt = timestamppb.New(r.c.now().Add(c.Rollback))
 	}); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func pause(ctx context.Context, d time.Duration) {
 // once more, under the same id, if the router does not have it.
 func (r *run) settle(ctx context.Context, name string, c driver.Commit) error {
 	resent, last := false, driver.ErrLost
-	for deadline := time.Now().Add(r.c.cfg.CallTimeout); ctx.Err() == nil && time.Now().Before(deadline); pause(ctx, poll) {
+	for deadline := time.Now().Add(r.c.cfg.CallTimeout + r.extra[name]); ctx.Err() == nil && time.Now().Before(deadline); pause(ctx, poll) {
 		units, err := r.snapshot(ctx, name)
 		switch {
 		case err != nil:

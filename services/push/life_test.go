@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/testkit/await"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/driver/junos/junostest"
 	"github.com/millrace/millrace/services/push/pushtest"
@@ -107,12 +107,11 @@ func (w *world) command(words []string) string {
 			Title: "Alpha pairs of " + arg(1), Author: "alpha nightly", Policy: "hntes-two-queue", IdempotencyKey: arg(1),
 		}))
 		w.id = newID(arg(1))
-		for range 1000 {
-			if _, _, err := w.push.load(ctx, w.id); err == nil {
-				return show(w.get())
-			}
-		}
-		return "never drafted"
+		await.True(w.t, "the change set is a draft", func() bool {
+			_, _, err := w.push.load(ctx, w.id)
+			return err == nil
+		})
+		return show(w.get())
 	case "use":
 		w.id = newID(arg(1))
 	case "approve":
@@ -146,26 +145,21 @@ func (w *world) command(words []string) string {
 		w.stop()
 	case "start":
 		w.start()
-	case "expire": // until no router has a commit pending
-		for _, r := range w.routers {
-			for r.Pending() {
-				time.Sleep(10 * time.Millisecond)
-			}
-		}
-		for _, r := range w.junos {
-			for r.Pending() {
-				time.Sleep(10 * time.Millisecond)
-			}
-		}
+	case "expire": // the time a router waits for its confirmation passes, for all of them
+		w.expire()
+	case "give-up": // the time in which a router that went back by itself may answer again passes
+		w.passed.Add(int64(2 * expiryGrace))
+	case "await-hang": // until a call is at the router
+		await.True(w.t, "a call hangs at "+arg(1), w.routers[arg(1)].Hangs)
+	case "time-out": // of a call that hangs there
+		w.routers[arg(1)].TimeOut()
 	case "await":
-		err = w.await(arg(1), func(cs *pushv1.ChangeSet) bool { return stateWord(cs.GetState()) == arg(1) })
-		if err == nil {
-			return show(w.get())
-		}
+		w.await(arg(1), func(cs *pushv1.ChangeSet) bool { return stateWord(cs.GetState()) == arg(1) })
+		return show(w.get())
 	case "until":
-		err = w.await(arg(1), func(cs *pushv1.ChangeSet) bool { return stateWord(cs.GetState()) == arg(1) })
+		w.await(arg(1), func(cs *pushv1.ChangeSet) bool { return stateWord(cs.GetState()) == arg(1) })
 	case "await-router":
-		err = w.await(arg(1)+" "+arg(2), func(cs *pushv1.ChangeSet) bool { return deviceWord(deviceOf(cs, arg(1))) == arg(2) })
+		w.await(arg(1)+" "+arg(2), func(cs *pushv1.ChangeSet) bool { return deviceWord(deviceOf(cs, arg(1))) == arg(2) })
 	case "routers":
 		return w.held()
 	case "show":

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -51,6 +52,9 @@ type Component struct {
 	// contents are the plans of change sets.
 	contents *contents
 
+	// now is the clock by which routers go back by themselves; tests have their own.
+	now func() time.Time
+
 	// run ends with Stop; whatever is under way then is resumed by the next Start.
 	run  context.Context
 	stop context.CancelFunc
@@ -62,6 +66,7 @@ func New(cfg Configuration, deps Dependencies) *Component {
 	return &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
 		events:   events.NewPublisher(deps.Bus, deps.Log),
+		now:      time.Now,
 		contents: &contents{store: deps.Store, recent: map[string]*pushv1.DeviceChange{}},
 	}
 }

@@ -52,6 +52,8 @@ type run struct {
 	by string
 	// waves are the routers in the order in which they are changed; those of one wave at once.
 	waves [][]string
+	// extra is how much longer than CallTimeout, CommitTimeout and VerifyFor each router may take, see allowance.
+	extra map[string]time.Duration
 	// attempt numbers commits, so that a second rollback is not taken for the first.
 	attempt int
 
@@ -60,13 +62,14 @@ type run struct {
 }
 
 func (c *Component) newRun(cs *pushv1.ChangeSet, dir direction, by string) *run {
-	r := &run{c: c, id: cs.GetId(), dir: dir, by: by, routers: map[string]driver.Driver{}}
+	r := &run{c: c, id: cs.GetId(), dir: dir, by: by, routers: map[string]driver.Driver{}, extra: map[string]time.Duration{}}
 	last := -1
 	for _, d := range cs.GetDevices() {
 		if rank(d) != last {
 			r.waves = append(r.waves, nil)
 		}
 		last = rank(d)
+		r.extra[d.GetDevice()] = allowance(dir.changes(d), c.cfg.CommitRate)
 		r.waves[len(r.waves)-1] = append(r.waves[len(r.waves)-1], d.GetDevice())
 	}
 	if dir.name == rollingBack.name {
@@ -203,13 +206,16 @@ func (r *run) ask(ctx context.Context, name string, do func(context.Context, dri
 	return r.call(ctx, name, r.c.cfg.CallTimeout, do)
 }
 
+// rollback is how long a router waits for the confirmation of what this run sends it.
+func (r *run) rollback() time.Duration { return rollbackAfter(r.c.cfg.RollbackAfter, r.waves, r.extra) }
+
 // tell does one thing with a router that it answers when it has done it.
 func (r *run) tell(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
 	return r.call(ctx, name, r.c.cfg.CommitTimeout, do)
 }
 
 func (r *run) call(ctx context.Context, name string, within time.Duration, do func(context.Context, driver.Driver) error) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, within+r.extra[name])
 	defer cancel()
 	router, err := r.router(ctx, name)
 	if err != nil {

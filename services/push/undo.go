@@ -54,7 +54,7 @@ func (r *run) cancel(ctx context.Context, d *pushv1.DeviceChange) error {
 			return r.revert(ctx, d)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !errors.Is(err, driver.ErrLost) || time.Now().After(deadline):
+		case !errors.Is(err, driver.ErrLost) || r.c.now().After(deadline):
 			return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, fmt.Errorf("could not be taken back, look at the router: %w", err))
 		case !told:
 			told = true
@@ -89,7 +89,7 @@ func (r *run) whatIsThere(ctx context.Context, d *pushv1.DeviceChange) error {
 // back: another router failed after it.
 func (r *run) revert(ctx context.Context, d *pushv1.DeviceChange) error {
 	name := d.GetDevice()
-	c := driver.Commit{ID: d.GetCommitId() + "-undo", Rollback: r.c.cfg.RollbackAfter, Changes: diff.Reverse(r.dir.changes(d))}
+	c := driver.Commit{ID: d.GetCommitId() + "-undo", Rollback: r.rollback(), Changes: diff.Reverse(r.dir.changes(d))}
 	err := r.send(ctx, name, c)
 	if errors.Is(err, driver.ErrLost) {
 		err = r.settle(ctx, name, c)

@@ -26,7 +26,7 @@ func (r *run) verify(ctx context.Context, name string) error {
 		return err
 	}
 	var checks []driver.Check
-	for deadline := time.Now().Add(r.c.cfg.VerifyFor); ctx.Err() == nil; pause(ctx, poll) {
+	for deadline := time.Now().Add(r.c.cfg.VerifyFor + r.extra[name]); ctx.Err() == nil; pause(ctx, poll) {
 		checks = r.look(ctx, name, changes, expect)
 		if failed(checks) == "" || time.Now().After(deadline) {
 			break
@@ -108,7 +108,7 @@ func (r *run) confirm(ctx context.Context, name string) error {
 		if errors.Is(err, driver.ErrNotPending) {
 			err = r.alreadyKept(ctx, name, err)
 		}
-		if !errors.Is(err, driver.ErrLost) || time.Now().After(d.GetRollbackAt().AsTime()) {
+		if !errors.Is(err, driver.ErrLost) || r.c.now().After(d.GetRollbackAt().AsTime()) {
 			break
 		}
 		pause(ctx, poll)

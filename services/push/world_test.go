@@ -25,6 +25,7 @@ import (
 	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -157,12 +158,21 @@ type world struct {
 	api    pushv1connect.ChangeServiceClient
 	// id is the change set commands are about.
 	id string
+	// began and passed are the clock of roll-backs: it stands still but for the command "expire".
+	began  time.Time
+	passed atomic.Int64
 }
+
+// now is Component.now.
+func (w *world) now() time.Time { return w.began.Add(time.Duration(w.passed.Load())) }
 
 func newWorld(t *testing.T, onJunos ...string) *world {
 	t.Helper()
-	w := &world{t: t, routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
-		RollbackAfter: 30 * time.Second, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Second, LockTTL: 2 * time.Second,
+	// Nothing waits for RollbackAfter, CommitTimeout or LockTTL: a transcript says when they pass. CallTimeout is how long a
+	// router that is down is asked for what became of its commit, VerifyFor how long an LSP may stay down; at CommitRate
+	// the plan of 12,000 units has some minutes more.
+	w := &world{t: t, began: time.Now(), routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
+		RollbackAfter: 10 * time.Minute, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Minute, CommitRate: 10_000, LockTTL: time.Minute,
 	}}
 	certs := gnmitest.NewCerts(t)
 	inv := &device.Inventory{}
@@ -204,6 +214,9 @@ func storeOf(t *testing.T) *state.Store {
 func (w *world) start() {
 	w.t.Helper()
 	w.push = New(w.cfg, w.deps)
+	if !w.began.IsZero() {
+		w.push.now = w.now
+	}
 	if err := w.push.Start(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -228,14 +241,31 @@ func (w *world) get() *pushv1.ChangeSet {
 	return r.Msg.GetChange()
 }
 
-// await polls the record; the bound is far beyond every time-out of the test's configuration.
-func (w *world) await(what string, until func(*pushv1.ChangeSet) bool) error {
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if until(w.get()) {
-			return nil
-		}
+// record is the change set without its plans, also while nothing serves the API.
+func (w *world) record() *pushv1.ChangeSet {
+	w.t.Helper()
+	cs := &pushv1.ChangeSet{}
+	if _, err := w.deps.Store.Get(w.t.Context(), recordPrefix+w.id, cs); err != nil {
+		w.t.Fatal(err)
 	}
-	err := fmt.Errorf("never %s; it is:\n%s", what, show(w.get()))
-	w.t.Error(err) // also while rewriting
-	return err
+	return cs
+}
+
+func (w *world) await(what string, until func(*pushv1.ChangeSet) bool) {
+	w.t.Helper()
+	await.True(w.t, what, func() bool { return until(w.record()) })
+}
+
+// expire is the moment after the last router has gone back by itself.
+func (w *world) expire() {
+	for _, d := range w.record().GetDevices() {
+		late := d.GetRollbackAt().AsTime().Sub(w.began) + time.Second
+		w.passed.Store(max(w.passed.Load(), int64(late)))
+	}
+	for _, r := range w.routers {
+		r.Expire()
+	}
+	for _, r := range w.junos {
+		r.Expire()
+	}
 }

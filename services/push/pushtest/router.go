@@ -32,17 +32,17 @@ type Fault string
 const (
 	// RefuseCommit answers INVALID_ARGUMENT to the next commit and changes nothing.
 	RefuseCommit Fault = "refuse-commit"
-	// HangBeforeCommit never does the next commit, and never answers.
+	// HangBeforeCommit never does the next commit, and does not answer until TimeOut.
 	HangBeforeCommit Fault = "hang-before-commit"
-	// HangAfterCommit does the next commit, and never answers.
+	// HangAfterCommit does the next commit, and does not answer until TimeOut.
 	HangAfterCommit Fault = "hang-after-commit"
 	// DieAfterCommit does the next commit and is unreachable from then on, before it could answer.
 	DieAfterCommit Fault = "die-after-commit"
-	// HangAtConfirm neither confirms nor answers, once.
+	// HangAtConfirm neither confirms nor answers until TimeOut, once.
 	HangAtConfirm Fault = "hang-at-confirm"
 	// DieAtConfirm is unreachable from the next confirmation on.
 	DieAtConfirm Fault = "die-at-confirm"
-	// LoseConfirm confirms and loses the answer, once.
+	// LoseConfirm confirms, and does not answer until TimeOut, once.
 	LoseConfirm Fault = "lose-confirm"
 	// TunnelsDown reports every LSP as down until cleared.
 	TunnelsDown Fault = "tunnels-down"
@@ -64,6 +64,9 @@ type Router struct {
 	faults  map[Fault]bool
 	commits int
 	grpc    *grpc.Server
+	// hanging counts the calls that get no answer; timeouts ends one of them.
+	hanging  int
+	timeouts chan struct{}
 }
 
 // pending is a commit that waits for its confirmation.
@@ -78,7 +81,7 @@ func Start(t testing.TB, name string, certs gnmitest.Certs) *Router {
 	t.Helper()
 	r := &Router{
 		Device: device.Device{Name: name, Address: "127.0.0.1:0"},
-		certs:  certs, units: map[string]string{}, faults: map[Fault]bool{},
+		certs:  certs, units: map[string]string{}, faults: map[Fault]bool{}, timeouts: make(chan struct{}),
 	}
 	r.Up(t)
 	t.Cleanup(r.Down)
@@ -166,6 +169,32 @@ func (r *Router) Pending() bool {
 	defer r.mu.Unlock()
 	return r.pending != nil
 }
+
+// Expire is the end of the time a commit waits for its confirmation: what is pending is taken back.
+func (r *Router) Expire() {
+	if id := r.pendingID(); id != "" {
+		r.finish(id, true) //nolint:errcheck // it may be confirmed by now
+	}
+}
+
+func (r *Router) pendingID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending == nil {
+		return ""
+	}
+	return r.pending.id
+}
+
+// Hangs tells whether a call is at the router that gets no answer.
+func (r *Router) Hangs() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hanging > 0
+}
+
+// TimeOut lets the time of a call that hangs run out; it waits for one.
+func (r *Router) TimeOut() { r.timeouts <- struct{}{} }
 
 // Commits counts the transactions that changed the router.
 func (r *Router) Commits() int {

@@ -55,10 +55,23 @@ func reply(err error) (*gnmi.SetResponse, error) {
 	return &gnmi.SetResponse{Timestamp: time.Now().UnixNano()}, nil
 }
 
-// hang never answers: the caller gives up, or the connection goes.
-func hang(ctx context.Context) (*gnmi.SetResponse, error) {
-	<-ctx.Done()
-	return nil, status.FromContextError(ctx.Err()).Err()
+// hang does not answer. It ends with the connection, or with TimeOut: the caller's call then ends as gRPC ends one whose
+// time-out has passed, without the test having to wait for that.
+func (r *Router) hang(ctx context.Context) (*gnmi.SetResponse, error) {
+	r.addHanging(1)
+	defer r.addHanging(-1)
+	select {
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case <-r.timeouts:
+		return nil, status.Error(codes.DeadlineExceeded, "no answer in time")
+	}
+}
+
+func (r *Router) addHanging(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hanging += n
 }
 
 func (r *Router) commit(ctx context.Context, req *gnmi.SetRequest, id string, d time.Duration) (*gnmi.SetResponse, error) {
@@ -66,15 +79,15 @@ func (r *Router) commit(ctx context.Context, req *gnmi.SetRequest, id string, d 
 		return nil, status.Error(codes.InvalidArgument, "/qos/queues/queue[name=te-alpha]: this platform has one queue")
 	}
 	if r.once(HangBeforeCommit) {
-		return hang(ctx)
+		return r.hang(ctx)
 	}
 	err := r.write(req, id, d)
 	if err == nil && r.once(HangAfterCommit) {
-		return hang(ctx)
+		return r.hang(ctx)
 	}
 	if err == nil && r.once(DieAfterCommit) {
 		go r.Down()
-		return hang(ctx)
+		return r.hang(ctx)
 	}
 	return reply(err)
 }
@@ -85,15 +98,15 @@ func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, err
 	r.mu.Unlock()
 	switch {
 	case ours && r.once(HangAtConfirm):
-		return hang(ctx)
+		return r.hang(ctx)
 	case ours && r.once(DieAtConfirm):
 		go r.Down()
-		return hang(ctx)
+		return r.hang(ctx)
 	case ours && r.once(LoseConfirm):
 		if err := r.finish(id, false); err != nil {
 			return nil, err
 		}
-		return hang(ctx)
+		return r.hang(ctx)
 	}
 	return reply(r.finish(id, false))
 }

@@ -79,6 +79,15 @@ func (r *Router) finish(id string, restore bool) error {
 	return nil
 }
 
+// Expire is the end of the time a commit waits for its confirmation: what is pending is taken back.
+func (r *Router) Expire() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending != nil {
+		r.finish(r.pending.id, true) //nolint:errcheck // it is pending
+	}
+}
+
 // expire is finish by the clock.
 func (r *Router) expire(id string) {
 	r.mu.Lock()

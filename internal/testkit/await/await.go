@@ -1,0 +1,40 @@
+// Package await lets a test wait for a fact instead of for time.
+//
+// In: what must become true. Out: it is true, or the test has failed. Next: every test of something that works in
+// the background.
+package await
+
+import (
+	"testing"
+	"time"
+)
+
+// Patience is when a test gives up. It is no expectation of speed: what a test waits for takes milliseconds on an idle
+// machine and some seconds on one with forty runnable processes; what has not happened after two minutes does not
+// happen, and the test should say so before go test ends the whole package.
+const Patience = 2 * time.Minute
+
+// pause is how long a fact that is not there yet is left alone.
+const pause = 5 * time.Millisecond
+
+// True asks until the answer is yes.
+func True(t testing.TB, what string, fact func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !fact(); time.Sleep(pause) {
+		if time.Now().After(end) {
+			t.Fatalf("after %s not yet: %s", Patience, what)
+		}
+	}
+}
+
+// Value takes the next value from a channel.
+func Value[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(Patience):
+		t.Fatalf("after %s not yet: %s", Patience, what)
+		panic("unreachable")
+	}
+}

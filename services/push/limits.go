@@ -1,0 +1,44 @@
+package push
+
+import (
+	"time"
+
+	"github.com/millrace/millrace/services/push/diff"
+)
+
+// allowance is how much longer than a small change one of this size may take on a router that installs rate octets per
+// second. A Set is answered when all of it is done and tells nothing of its progress before, so the size is all there
+// is to go by: with one time-out for all sizes a slow router never gets a large change through, and with one for the
+// largest a router that hangs is found out late.
+func allowance(changes []diff.Change, rate int) time.Duration {
+	octets := 0
+	for _, c := range changes {
+		octets += len(c.Path) + max(len(c.Before), len(c.After))
+	}
+	return time.Duration(float64(octets) / float64(max(rate, 1)) * float64(time.Second))
+}
+
+// together is how long routers may take that are spoken to at once, some at a time: the slowest of each turn.
+func together(routers []string, each map[string]time.Duration) (total time.Duration) {
+	for len(routers) > 0 {
+		turn := routers[:min(parallelRouters, len(routers))]
+		routers = routers[len(turn):]
+		slowest := time.Duration(0)
+		for _, name := range turn {
+			slowest = max(slowest, each[name])
+		}
+		total += slowest
+	}
+	return total
+}
+
+// rollbackAfter is how long the first router that committed must wait for its confirmation: while the waves after it
+// commit, and while all are verified.
+func rollbackAfter(atLeast time.Duration, waves [][]string, each map[string]time.Duration) time.Duration {
+	var all []string
+	for _, wave := range waves {
+		atLeast += together(wave, each)
+		all = append(all, wave...)
+	}
+	return atLeast + together(all, each)
+}

@@ -1,0 +1,63 @@
+package push
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/services/push/diff"
+)
+
+func TestAllowanceIsTheSizeByTheRate(t *testing.T) {
+	path, kilo := "/p", strings.Repeat("x", 998)
+	for name, c := range map[string]struct {
+		changes []diff.Change
+		want    time.Duration
+	}{
+		"nothing":                        {nil, 0},
+		"an entry that is new":           {[]diff.Change{{Path: path, After: kilo}}, time.Second},
+		"an entry that goes":             {[]diff.Change{{Path: path, Before: kilo}}, time.Second},
+		"an entry that changes is one":   {[]diff.Change{{Path: path, Before: kilo, After: kilo[1:]}}, time.Second},
+		"and its larger state counts":    {[]diff.Change{{Path: path, Before: "x", After: kilo}}, time.Second},
+		"entries add up":                 {[]diff.Change{{Path: path, After: kilo}, {Path: path, Before: kilo}}, 2 * time.Second},
+		"a small one is given next to 0": {[]diff.Change{{Path: path, After: "{}"}}, 4 * time.Millisecond},
+	} {
+		if got := allowance(c.changes, 1000); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// What a change set of 20,000 pairs takes (5.5 MB in one policy, performance.md: 6 s in the router agent, on two
+// processors) and what it may take.
+func TestALargeChangeHasTimeOnARouterTenTimesAsSlow(t *testing.T) {
+	cfg := DefaultConfiguration()
+	large := []diff.Change{{Path: "/p", After: strings.Repeat("x", 5_500_000)}}
+	if got := cfg.CommitTimeout + allowance(large, cfg.CommitRate); got < 60*time.Second {
+		t.Errorf("a commit of 5.5 MB is given up after %s", got)
+	}
+}
+
+func TestRollbackWaitsForEveryWave(t *testing.T) {
+	var many []string
+	each := map[string]time.Duration{"a": 1 * time.Second, "b": 4 * time.Second, "c": 2 * time.Second}
+	for i := range parallelRouters + 1 {
+		many = append(many, fmt.Sprint(i))
+		each[fmt.Sprint(i)] = time.Second
+	}
+	for name, c := range map[string]struct {
+		waves [][]string
+		want  time.Duration
+	}{
+		"nobody":                               {nil, 60 * time.Second},
+		"one router: commit and verification":  {[][]string{{"a"}}, 62 * time.Second},
+		"of one wave the slowest counts":       {[][]string{{"a", "b"}}, 68 * time.Second},
+		"waves add up":                         {[][]string{{"a", "b"}, {"c"}}, 70 * time.Second},
+		"more than are spoken to at once wait": {[][]string{many}, 64 * time.Second},
+	} {
+		if got := rollbackAfter(60*time.Second, c.waves, each); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
