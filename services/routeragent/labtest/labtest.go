@@ -37,18 +37,12 @@ func NewRouter(t testing.TB) *Router {
 	for _, ns := range []string{r.Name, r.Peer} {
 		r.Run("ip", "netns", "add", ns)
 		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", ns).Run() })
-		r.Run("ip", "netns", "exec", ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1") // address detection would change dumps
-		r.Run("ip", "-n", ns, "link", "set", "lo", "up")
 	}
-	for i, port := range []string{"ge-a", "ge-b"} {
+	for _, port := range []string{"ge-a", "ge-b"} {
 		r.Run("ip", "link", "add", port, "netns", r.Name, "type", "veth", "peer", "name", port, "netns", r.Peer)
-		for j, ns := range []string{r.Name, r.Peer} {
-			r.Run("ip", "-n", ns, "addr", "add", fmt.Sprintf("10.0.%d.%d/24", i+1, j+1), "dev", port)
-			r.Run("ip", "-n", ns, "link", "set", port, "up")
-		}
-		r.Run("tc", "-n", r.Name, "qdisc", "add", "dev", port, "root", "handle", "1:", "tbf", "rate", "100mbit", "burst", "15k", "limit", "1250000")
 	}
-	r.In("sysctl", "-qw", "net.ipv4.ip_forward=1")
+	r.In("sh", "-ec", fmt.Sprintf(ports, 1)+lines)
+	r.Run("ip", "netns", "exec", r.Peer, "sh", "-ec", fmt.Sprintf(ports, 2))
 	r.waitCarrier()
 	h, err := netns.GetFromName(r.Name)
 	if err != nil {
@@ -58,6 +52,22 @@ func NewRouter(t testing.TB) *Router {
 	t.Cleanup(func() { h.Close() })
 	return r
 }
+
+// ports are those of one end; IPv6 is off, because address detection would change dumps.
+const ports = `sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
+ip link set lo up
+ip addr add 10.0.1.%[1]d/24 dev ge-a
+ip addr add 10.0.2.%[1]d/24 dev ge-b
+ip link set ge-a up
+ip link set ge-b up
+`
+
+// lines are the default queues of the router's ports, and what makes it a router.
+const lines = `for port in ge-a ge-b; do
+	tc qdisc add dev $port root handle 1: tbf rate 100mbit burst 15k limit 1250000
+done
+sysctl -qw net.ipv4.ip_forward=1
+`
 
 // waitCarrier waits until the kernel has noticed that both ends of the ports are up, which dumps of routes show.
 func (r *Router) waitCarrier() {
@@ -94,14 +104,19 @@ var counters = regexp.MustCompile(`(?m) (id \d+|tag [0-9a-f]+|jited|not_in_hw|re
 // filters, rules, routes of all tables, MPLS.
 func (r *Router) Dump() string {
 	r.t.Helper()
-	out := r.In("tc", "qdisc", "show")
-	for _, port := range []string{"ge-a", "ge-b"} {
-		out += r.In("tc", "class", "show", "dev", port)
-		out += r.In("sh", "-c", "tc filter show dev "+port+" ingress 2>&1; tc filter show dev "+port+" egress 2>&1; true")
-	}
-	out += r.In("ip", "rule") + r.In("ip", "route", "show", "table", "all")
-	return counters.ReplaceAllString(out, "")
+	return counters.ReplaceAllString(r.In("sh", "-ec", dump), "")
 }
+
+// dump is one script, because entering a namespace takes longer than all that is asked there. A port without clsact
+// has no filters to show, which tc takes for an error.
+const dump = `tc qdisc show
+for port in ge-a ge-b; do
+	tc class show dev $port
+	tc filter show dev $port ingress 2>&1 || true
+	tc filter show dev $port egress 2>&1 || true
+done
+ip rule
+ip route show table all`
 
 // Programs counts classifier programs in the kernel, of all namespaces.
 func (r *Router) Programs() int {
