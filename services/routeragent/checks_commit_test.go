@@ -12,6 +12,8 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi_ext"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/millrace/millrace/internal/testkit/await"
 )
 
 func commit(req *gnmi.SetRequest, c *gnmi_ext.Commit) *gnmi.SetRequest {
@@ -75,14 +77,14 @@ func tenMinutes(t *testing.T) {
 	}
 }
 
-// unconfirmedIsTakenBack: each of two commits is looked at while it waits only
-// where nothing can run out meanwhile.
+// unconfirmedIsTakenBack goes by the machine's clock: each of two commits is looked at while it waits only
+// where nothing can run out meanwhile. The other tests of durations have a clock of their own.
 func unconfirmedIsTakenBack(t *testing.T) {
 	x := newTarget(t)
 	before := x.dump()
 	reverted := func() {
 		t.Helper()
-		eventually(t, "the commit is taken back", func() bool { return x.config("/qos") == "" })
+		await.True(t, "the commit is taken back", func() bool { return x.config("/qos") == "" })
 		if diff := cmp.Diff(before, x.dump()); diff != "" {
 			t.Errorf("kernel after the rollback (-before +after):\n%s", diff)
 		}
@@ -105,7 +107,7 @@ func unconfirmedIsTakenBack(t *testing.T) {
 }
 
 func confirmedStays(t *testing.T) {
-	x := newTarget(t)
+	x := newTargetBy(t, &clock{})
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(4*time.Second)))); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,7 @@ func confirmedStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := x.dump()
-	time.Sleep(4200 * time.Millisecond) // past the deadline: nothing may happen
+	x.clock.pass(4 * time.Second) // the deadline: nothing may happen
 	if diff := cmp.Diff(held, x.dump()); diff != "" || x.config("/qos") == "" {
 		t.Errorf("a confirmed commit was taken back (-held +now):\n%s", diff)
 	}
@@ -125,7 +127,7 @@ func confirmedStays(t *testing.T) {
 }
 
 func cancelAndExtend(t *testing.T) {
-	x := newTarget(t)
+	x := newTargetBy(t, &clock{})
 	before := x.dump()
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(4*time.Second)))); err != nil {
 		t.Fatal(err)
@@ -133,9 +135,16 @@ func cancelAndExtend(t *testing.T) {
 	if err := x.set(commit(&gnmi.SetRequest{}, extend("c1", durationpb.New(time.Hour)))); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(4200 * time.Millisecond) // past the first deadline
+	x.clock.pass(4 * time.Second)
 	if x.config("/qos") == "" {
 		t.Fatal("an extended commit was taken back at its first deadline")
+	}
+	x.clock.pass(time.Hour)
+	if x.config("/qos") != "" {
+		t.Fatal("an extended commit was not taken back at its second deadline")
+	}
+	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Hour)))); err != nil {
+		t.Fatal(err)
 	}
 	if err := x.set(commit(&gnmi.SetRequest{}, cancel("c1"))); err != nil {
 		t.Fatal(err)

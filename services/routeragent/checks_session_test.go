@@ -3,13 +3,13 @@ package routeragent_test
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -66,13 +66,12 @@ func check02(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	b := make([]byte, 64)
-	if n, _ := c.Read(b); n > 0 && b[0] != 0x15 {
-		t.Errorf("plaintext was answered with % x, want a TLS alert (15) or nothing", b[:n])
+	// The target closes the connection; a reset is an end, too.
+	if b, _ := io.ReadAll(c); len(b) > 0 && b[0] != 0x15 {
+		t.Errorf("plaintext was answered with % x, want a TLS alert (15) or nothing", b)
 	}
 }
 
@@ -80,9 +79,7 @@ func check02(t *testing.T) {
 func (x *target) refusesToTalk(t *testing.T, who string, conn *grpc.ClientConn) {
 	t.Helper()
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	if _, err := gnmi.NewGNMIClient(conn).Capabilities(ctx, &gnmi.CapabilityRequest{}); codeOf(err) != codes.Unavailable {
+	if _, err := gnmi.NewGNMIClient(conn).Capabilities(t.Context(), &gnmi.CapabilityRequest{}); codeOf(err) != codes.Unavailable {
 		t.Errorf("%s: %v, want no connection", who, err)
 	}
 }

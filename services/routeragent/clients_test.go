@@ -1,17 +1,16 @@
 package routeragent_test
 
 import (
-	"context"
 	"encoding/json"
 	"net"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/thirdparty"
 	"github.com/millrace/millrace/services/routeragent"
 )
@@ -34,9 +33,7 @@ func newOutside(t *testing.T) *outside {
 // run runs a program to its end; ok tells whether it was content.
 func run(t *testing.T, name string, args ...string) (output string, ok bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
 	return string(out), err == nil
 }
 
@@ -46,7 +43,7 @@ func (x *outside) cli(t *testing.T, args ...string) (string, bool) {
 }
 
 func (x *outside) cliFlags() []string {
-	return []string{"-address", x.addr, "-ca_crt", x.pki.CA, "-client_crt", x.cert, "-client_key", x.key, "-server_name", "127.0.0.1", "-timeout", "20s"}
+	return []string{"-address", x.addr, "-ca_crt", x.pki.CA, "-client_crt", x.cert, "-client_key", x.key, "-server_name", "127.0.0.1", "-timeout", await.Patience.String()}
 }
 
 const textQueue = `path: {elem: {name: "qos"} elem: {name: "queues"} elem: {name: "queue" key: {key: "name" value: "te-alpha"}} elem: {name: "config"} elem: {name: "queue-id"}}`
@@ -91,9 +88,9 @@ func (x *outside) cliStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	eventually(t, "gnmi_cli shows what is there", func() bool { return strings.Contains(out.String(), "te-alpha") })
+	await.True(t, "gnmi_cli shows what is there", func() bool { return strings.Contains(out.String(), "te-alpha") })
 	x.must(t, "update /qos/queues/queue[name=cli]/config/queue-id 77")
-	eventually(t, "gnmi_cli shows the change", func() bool { return strings.Contains(out.String(), "77") })
+	await.True(t, "gnmi_cli shows the change", func() bool { return strings.Contains(out.String(), "77") })
 }
 
 // Requests that no well-meaning library sends, written by hand.

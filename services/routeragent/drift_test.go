@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
+
+	"github.com/millrace/millrace/internal/testkit/await"
 )
 
 func TestWhatSomebodyElseRemovedComesBackWithALinkEvent(t *testing.T) {
@@ -17,7 +19,7 @@ func TestWhatSomebodyElseRemovedComesBackWithALinkEvent(t *testing.T) {
 	x.router.In("tc", "filter", "del", "dev", "ge-a", "ingress")
 	// Any change of a link makes the agent look.
 	x.router.In("ip", "link", "set", "ge-b", "mtu", "1400")
-	eventually(t, "the agent repairs it", func() bool { return x.router.Dump() == held })
+	await.True(t, "the agent repairs it", func() bool { return x.router.Dump() == held })
 }
 
 func TestARouterWhoseInterfaceIsMissingAtStartIsServedAndRepairedLater(t *testing.T) {
@@ -60,12 +62,12 @@ func TestDriftAndWaitingCommitsAreState(t *testing.T) {
 	// A port that is gone cannot be repaired: that is drift, and it stays until the port is back.
 	x.router.In("ip", "link", "set", "ge-b", "down")
 	x.router.In("ip", "link", "set", "ge-b", "name", "ge-x")
-	eventually(t, "drift is sent", func() bool { return s.change()[agent+"/in-sync"] == "bool_val:false" })
+	await.True(t, "drift is sent", func() bool { return s.change()[agent+"/in-sync"] == "bool_val:false" })
 	if got, err := x.get(gnmi.GetRequest_STATE, agent+"/drift"); err != nil || got == "" {
 		t.Errorf("drift is not shown: %s, %v", got, err)
 	}
 	x.router.In("ip", "link", "set", "ge-x", "name", "ge-b")
 	x.router.In("ip", "link", "set", "ge-b", "up")
 	x.lsps.forget() // the route went with the port
-	eventually(t, "the end of drift is sent", func() bool { return s.change()[agent+"/in-sync"] == "bool_val:true" })
+	await.True(t, "the end of drift is sent", func() bool { return s.change()[agent+"/in-sync"] == "bool_val:true" })
 }

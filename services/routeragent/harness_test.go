@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/ygot/ygot"
@@ -40,11 +39,15 @@ type target struct {
 	conn   *grpc.ClientConn
 	addr   string
 	lsps   *plainLSPs
+	// clock times the roll-back of commits; nil: the machine's.
+	clock *clock
 }
 
-func newTarget(t *testing.T) *target {
+func newTarget(t *testing.T) *target { return newTargetBy(t, nil) }
+
+func newTargetBy(t *testing.T, by *clock) *target {
 	t.Helper()
-	x := &target{T: t, router: labtest.NewRouter(t), pki: pki.New(t)}
+	x := &target{T: t, clock: by, router: labtest.NewRouter(t), pki: pki.New(t)}
 	cert, key := x.pki.Issue(t, "router", "127.0.0.1")
 	x.cfg = routeragent.Configuration{
 		Name: "r1", DataDir: t.TempDir(), FRRInstance: "none",
@@ -65,8 +68,11 @@ func (x *target) start() {
 		x.Fatal(err)
 	}
 	x.addr = l.Addr().String()
-	x.agent, err = routeragent.New(x.cfg, routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps})
-	if err != nil {
+	deps := routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps}
+	if x.clock != nil {
+		deps.After = x.clock.after
+	}
+	if x.agent, err = routeragent.New(x.cfg, deps); err != nil {
 		x.Fatal(err)
 	}
 	if err := x.agent.Start(x.Context()); err != nil {
@@ -253,14 +259,3 @@ func table(id int) string {
 }
 
 var errInjected = errors.New("injected")
-
-// eventually waits for what happens by a clock of its own.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if f() {
-			return
-		}
-	}
-	t.Fatalf("never: %s", what)
-}

@@ -47,6 +47,8 @@ type Dependencies struct {
 	Listener net.Listener
 	// LSPs replaces FRR for routers whose LSPs are made by something else.
 	LSPs apply.LSPs
+	// After times the roll-back of a commit that is not confirmed; nil: by the clock.
+	After func(d time.Duration, f func()) (stop func())
 }
 
 // Agent is a running target.
@@ -126,7 +128,7 @@ func (a *Agent) open() error {
 	if router := a.frr(); router != nil && a.engine.LSPs == nil {
 		a.engine.LSPs = router
 	}
-	a.store = apply.NewStore(apply.Configuration{Dir: a.cfg.DataDir, Hardware: a.hardware, Interfaces: a.interfaceNames}, a.engine)
+	a.store = apply.NewStore(apply.Configuration{Dir: a.cfg.DataDir, Hardware: a.hardware, Interfaces: a.interfaceNames, After: a.deps.After}, a.engine)
 	a.metrics = newMetrics(a.deps.Registerer, func() bool { return a.store.Drift() != nil })
 	return nil
 }

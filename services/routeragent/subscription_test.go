@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/ygot/ygot"
@@ -40,7 +39,7 @@ type subscription struct {
 
 func (x *target) subscribe(t *testing.T, list *gnmi.SubscriptionList) *subscription {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithCancel(t.Context()) // open as long as the test needs it
 	t.Cleanup(cancel)
 	s, err := x.client.Subscribe(ctx)
 	if err != nil {

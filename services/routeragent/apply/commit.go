@@ -21,13 +21,13 @@ func (s *Store) PendingID() string {
 
 // setPending stops the timer of the last commit and starts that of the next; the caller holds mu.
 func (s *Store) setPending(p *pending) {
-	if s.timer != nil {
-		s.timer.Stop()
-		s.timer = nil
+	if s.disarm != nil {
+		s.disarm()
+		s.disarm = nil
 	}
 	s.pending = p
 	if p != nil && !s.stopped {
-		s.timer = time.AfterFunc(time.Until(p.Deadline), func() { s.expire(p.ID) })
+		s.disarm = s.cfg.After(time.Until(p.Deadline), func() { s.expire(p.ID) })
 	}
 }
 
@@ -43,7 +43,7 @@ func (s *Store) expire(id string) {
 		s.engine.Log.Error("rollback failed; will try again", "commit", id, "error", err)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.timer = time.AfterFunc(retryRollback, func() { s.expire(id) })
+		s.disarm = s.cfg.After(retryRollback, func() { s.expire(id) })
 	}
 }
 

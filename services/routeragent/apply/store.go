@@ -19,6 +19,14 @@ type Configuration struct {
 	Hardware intent.Hardware
 	// Interfaces lists the names a configuration may refer to.
 	Interfaces func() []string
+	// After runs f once d has passed, unless stop comes first; nil: by the clock.
+	After func(d time.Duration, f func()) (stop func())
+}
+
+// byTheClock is After of time.AfterFunc.
+func byTheClock(d time.Duration, f func()) (stop func()) {
+	timer := time.AfterFunc(d, f)
+	return func() { timer.Stop() }
 }
 
 // Store is the running configuration and the only way to change it.
@@ -35,7 +43,7 @@ type Store struct {
 	running *tree.Node // never changed in place
 	plan    intent.Plan
 	pending *pending
-	timer   *time.Timer
+	disarm  func() // stops the clock of pending; nil: none runs
 	changed chan struct{}
 	drift   error
 	stopped bool
@@ -53,6 +61,9 @@ var ErrApply = errors.New("not applied")
 
 // NewStore is inert; Recover reads the journal.
 func NewStore(cfg Configuration, e *Engine) *Store {
+	if cfg.After == nil {
+		cfg.After = byTheClock
+	}
 	return &Store{cfg: cfg, engine: e, running: tree.New(), validator: tree.NewValidator(), journal: newJournal(cfg.Dir), changed: make(chan struct{})}
 }
 
