@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/nfcapd"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/testkit/await"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
@@ -99,7 +100,7 @@ func (r *rig) records(n int) []*flowv1.FlowRecord {
 		}
 		select {
 		case <-r.came:
-		case <-time.After(20 * time.Second):
+		case <-time.After(await.Patience):
 			r.t.Fatalf("only %d of %d records came", len(all), n)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/gnmiclient"
 	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/testkit/await"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
@@ -105,16 +106,9 @@ func subscribe[M proto.Message](t *testing.T, b bus.Bus, topic string, to chan M
 	}
 }
 
-// next waits for a message, long enough that only a hang fails.
 func next[M any](t *testing.T, from chan M) M {
 	t.Helper()
-	select {
-	case m := <-from:
-		return m
-	case <-time.After(20 * time.Second):
-		t.Fatal("nothing came")
-		panic("unreachable")
-	}
+	return await.Value(t, "a message", from)
 }
 
 func (r *rig) devices(t *testing.T) []*telemetryv1.Device {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
@@ -198,18 +200,11 @@ func (r *rig) listen(t *testing.T, b bus.Bus) {
 // heard waits for an event with the code.
 func (r *rig) heard(t *testing.T, code string) {
 	t.Helper()
-	for range 2000 {
+	await.True(t, "the event "+code+" is heard", func() bool {
 		r.mu.Lock()
-		for _, c := range r.codes {
-			if c == code {
-				r.mu.Unlock()
-				return
-			}
-		}
-		r.mu.Unlock()
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("no event %q; heard %v", code, r.codes)
+		defer r.mu.Unlock()
+		return slices.Contains(r.codes, code)
+	})
 }
 
 // flow adds what one flow sent in the minute at start.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/testkit/await"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -90,17 +91,13 @@ func put(t *testing.T, b bus.Bus, client flowv1connect.FlowStoreServiceClient, i
 		t.Fatal(err)
 	}
 	from := records[0].GetStart().AsTime()
-	for range 1000 {
+	await.True(t, "the flow store has the batch", func() bool {
 		top, err := client.Top(t.Context(), connect.NewRequest(&flowv1.TopRequest{
 			From: timestamppb.New(from), To: timestamppb.New(from.Add(time.Second)), Ipv4Length: 24, Limit: 1,
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(top.Msg.GetPairs()) > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the flow store never stored the batch")
+		return len(top.Msg.GetPairs()) > 0
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/topo"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
@@ -104,16 +105,10 @@ func start(t *testing.T, cfg Configuration, pairs ...*alphav1.Pair) policyv1conn
 
 func awaitTopology(t *testing.T, c *Component) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for ctx.Err() == nil {
-		r, err := c.deps.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
-		if err == nil && len(r.Msg.GetSnapshot().GetNodes()) > 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("the topology never came")
+	await.True(t, "the path service has a topology", func() bool {
+		r, err := c.deps.Paths.Topology(t.Context(), connect.NewRequest(&pathsv1.TopologyRequest{}))
+		return err == nil && len(r.Msg.GetSnapshot().GetNodes()) > 0
+	})
 }
 
 func pair(id, src, dst, exporter string) *alphav1.Pair {

@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
@@ -292,7 +293,7 @@ func (s *service) set(vpn string, weight float64) *vpnv1.SetWeightsResponse {
 // until gives something time to come about, and fails with what was there instead.
 func until(t *testing.T, what string, ask func() (bool, any)) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(await.Patience); ; time.Sleep(10 * time.Millisecond) {
 		ok, state := ask()
 		if ok {
 			return

@@ -104,13 +104,11 @@ func TestAGroupComesChangesAndGoes(t *testing.T) {
 
 func TestACommitThatIsNotConfirmedIsTakenBack(t *testing.T) {
 	r, d := start(t)
-	err := d.Commit(t.Context(), driver.Commit{ID: "c-1", Rollback: 300 * time.Millisecond, Changes: []diff.Change{{Path: junosconf.UnitPath, After: golden(t)}}})
+	err := d.Commit(t.Context(), driver.Commit{ID: "c-1", Rollback: time.Hour, Changes: []diff.Change{{Path: junosconf.UnitPath, After: golden(t)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r.Pending() {
-		time.Sleep(10 * time.Millisecond)
-	}
+	r.Expire()
 	if got := held(t, d); got != "" {
 		t.Errorf("the router still holds\n%s", got)
 	}
