@@ -12,6 +12,8 @@ packages=(
   clickhouse-server
   # eBPF programs are compiled by this very clang, so that committed objects can be compared
   clang llvm libbpf-dev bpftool
+  # the race detector needs cgo, and cgo a C compiler
+  gcc libc6-dev
   # Kafka for the bus's tests
   openjdk-17-jre-headless maven
   # gNMI clients of other people, for the router agent's tests
