@@ -22,7 +22,7 @@ import (
 func flowsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flows",
-		Short: "Import flow records, rank them, and see how far they can be trusted",
+		Short: "Import flow records, rank them, and show exporter health",
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(flowsImportCommand(), flowsQualityCommand(), flowsTopCommand())

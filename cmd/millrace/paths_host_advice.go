@@ -65,12 +65,12 @@ func pathsHostAdviceCommand() *cobra.Command {
 	return cmd
 }
 
-// equalPaths counts the shortest paths to the routers that attach a destination: the nearest, if several do.
+// equalPaths counts the shortest paths to the routers that originate a destination: the nearest, if several do.
 func equalPaths(cmd *cobra.Command, from, destination string) (int, error) {
 	if from == "" {
 		return 0, coded{errors.New("say where the node is attached with --from ROUTER, or how many paths there are with --paths"), exitUsage}
 	}
-	located, err := pathsClient(cmd).Locate(cmd.Context(), connect.NewRequest(&pathsv1.LocateRequest{Prefix: destination}))
+	located, err := pathsClient(cmd).PrefixOwners(cmd.Context(), connect.NewRequest(&pathsv1.PrefixOwnersRequest{Prefix: destination}))
 	if err != nil {
 		return 0, refusal(err)
 	}
@@ -86,7 +86,7 @@ func equalPaths(cmd *cobra.Command, from, destination string) (int, error) {
 		}
 	}
 	if count == 0 {
-		return 0, coded{fmt.Errorf("no router attaches %s; see `millrace paths show`", destination), exitUnmet}
+		return 0, coded{fmt.Errorf("no router originates %s; see `millrace paths show`", destination), exitUnmet}
 	}
 	return count, nil
 }

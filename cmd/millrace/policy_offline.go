@@ -101,7 +101,7 @@ func newFinder(n *offline.Network) (*finder, error) {
 // Attached implements offline.Finder.
 func (f *finder) Attached(p netip.Prefix) []string {
 	var out []string
-	for _, n := range f.graph.Locate(p) {
+	for _, n := range f.graph.PrefixOwners(p) {
 		out = append(out, n.Label())
 	}
 	return out

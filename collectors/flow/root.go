@@ -1,8 +1,8 @@
 // Package flow is the flow collector.
 //
 // In: NetFlow v5, v9 and IPFIX datagrams from routers over UDP, and records
-// read from nfcapd files. Out: FlowBatch on the bus, keyed by exporter, and per
-// exporter how far it can be trusted. Next: services/flowstore.
+// read from nfcapd files. Out: FlowBatch on the bus, keyed by exporter, and
+// each exporter's health. Next: services/flowstore.
 package flow
 
 import (

@@ -1,4 +1,4 @@
-// Package topo is the network as a graph: routers, directed links, attached
+// Package topo is the network as a graph: routers, directed links, originated
 // prefixes, in Millrace's own types.
 //
 // In: millrace.topology.v1.TopologySnapshot (or its parts, from a link-state

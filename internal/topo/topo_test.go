@@ -104,7 +104,7 @@ func TestLocatePrefersTheLongestPrefix(t *testing.T) {
 		"the other address family":         {"2001:db8::/48", nil},
 	} {
 		var got []string
-		for _, n := range g.Locate(prefix(tc.prefix)) {
+		for _, n := range g.PrefixOwners(prefix(tc.prefix)) {
 			got = append(got, n.Label())
 		}
 		if diff := cmp.Diff(got, tc.want); diff != "" {

@@ -14,7 +14,7 @@ import (
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 )
 
-// api is the Connect face of the component.
+// api serves AlphaService.
 type api struct{ c *Component }
 
 // Nightly implements AlphaService.
@@ -48,7 +48,7 @@ func (a *api) Explain(ctx context.Context, req *connect.Request[alphav1.ExplainR
 	return connect.NewResponse(&alphav1.ExplainResponse{Pair: p}), nil
 }
 
-// pairs in force; when they age out follows the ageing interval of now, not of the night that stored them.
+// pairs in force; when they age out follows the ageing interval of now, not of the run that stored them.
 func (c *Component) pairs(ctx context.Context) ([]*alphav1.Pair, error) {
 	r, err := c.memory().read(ctx)
 	if err != nil {

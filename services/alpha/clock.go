@@ -19,7 +19,7 @@ const (
 	retryPending = 5 * time.Minute
 )
 
-// watchClock starts nights and brings pending change sets to services/push.
+// watchClock starts nightly runs and retries pending change sets.
 func (c *Component) watchClock(ctx context.Context) {
 	timer := time.NewTicker(tick)
 	defer timer.Stop()
@@ -41,7 +41,7 @@ func (c *Component) watchClock(ctx context.Context) {
 func (c *Component) runIfDue(ctx context.Context) {
 	due, err := c.claim(ctx)
 	if err != nil {
-		c.deps.Log.WarnContext(ctx, "cannot tell whether the nightly run is due", "error", err)
+		c.deps.Log.WarnContext(ctx, "not known whether the nightly run is due", "error", err)
 	}
 	if !due {
 		return
@@ -51,8 +51,8 @@ func (c *Component) runIfDue(ctx context.Context) {
 	}
 }
 
-// claim tells whether a night is due and takes it: of several replicas, one
-// writes the schedule first and runs.
+// claim reports whether a run is due and takes it: of several replicas, the one that
+// writes the schedule first runs.
 func (c *Component) claim(ctx context.Context) (bool, error) {
 	if c.at == nil {
 		return false, nil
@@ -77,12 +77,12 @@ func (c *Component) claim(ctx context.Context) (bool, error) {
 	return due && err == nil, err
 }
 
-// retry asks again for a change set that an earlier night left pending.
+// retry requests a change set again that an earlier run left pending.
 func (c *Component) retry(ctx context.Context) {
-	if !c.night.TryLock() {
+	if !c.running.TryLock() {
 		return
 	}
-	defer c.night.Unlock()
+	defer c.running.Unlock()
 	r, err := c.memory().read(ctx)
 	if err == nil && r.generation.GetPending() != nil {
 		_, err = c.deliver(ctx, r)

@@ -123,7 +123,7 @@ func pairsToProto(rule detect.Rule, pairs []detect.Pair) []*alphav1.Pair {
 	return out
 }
 
-// order is what a night was asked to do, defaults filled in.
+// order is what a nightly run has to do, defaults filled in.
 type order struct {
 	rule     detect.Rule
 	from, to time.Time

@@ -7,8 +7,8 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// judge says of which exporters the data are not to be trusted, and why. An
-// exporter the collector knows nothing of came from files and is taken as it is.
+// judge returns the exporters whose flows may be incomplete, and why. An exporter
+// without an entry in the collector was imported from files and passes.
 func (g Gate) judge(quality []*flowv1.ExporterQuality) map[netip.Addr]string {
 	refused := map[netip.Addr]string{}
 	for _, q := range quality {
@@ -18,7 +18,7 @@ func (g Gate) judge(quality []*flowv1.ExporterQuality) map[netip.Addr]string {
 			continue
 		}
 		exporter = exporter.Unmap()
-		// One bad observation domain is enough; the first is the one told.
+		// One bad observation domain is enough; the first is reported.
 		if refused[exporter] == "" {
 			refused[exporter] = fmt.Sprintf("observation domain %d: %s", q.GetObservationDomain(), reason)
 		}

@@ -23,7 +23,7 @@ const (
 	opsPerTxn = 100
 )
 
-// memory keeps pairs in etcd. The pairs of a night are written under a new
+// memory keeps pairs in etcd. The pairs of a nightly run are written under a new
 // generation first, in as many transactions as their number needs; then one
 // write of keyCurrent puts them in force, all at once, together with the change
 // set that is still to be asked for.
@@ -32,7 +32,7 @@ type memory struct{ store *state.Store }
 // remembered is one consistent reading.
 type remembered struct {
 	generation *alphav1.Generation
-	// revision of keyCurrent; 0 before the first night.
+	// revision of keyCurrent; 0 before the first run.
 	revision int64
 	pairs    []*alphav1.Pair
 }

@@ -6,7 +6,7 @@ import (
 )
 
 type metrics struct {
-	nights  *prometheus.CounterVec
+	runs    *prometheus.CounterVec
 	pairs   prometheus.Gauge
 	changes *prometheus.CounterVec
 	refused prometheus.Gauge
@@ -19,13 +19,13 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	f := promauto.With(r)
 	return &metrics{
-		nights: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "millrace_services_alpha_nights_total",
-			Help: "Nightly runs, by result: done, dry-run, failed.",
+		runs: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_alpha_runs_total",
+			Help: "Nightly runs by result: done, dry-run, failed.",
 		}, []string{"result"}),
 		pairs: f.NewGauge(prometheus.GaugeOpts{
 			Name: "millrace_services_alpha_pairs",
-			Help: "Pairs in force after the last night.",
+			Help: "Pairs in force after the last nightly run.",
 		}),
 		changes: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_alpha_pair_changes_total",
@@ -33,7 +33,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"change"}),
 		refused: f.NewGauge(prometheus.GaugeOpts{
 			Name: "millrace_services_alpha_refused_exporters",
-			Help: "Exporters that the data-quality gate refused in the last night.",
+			Help: "Exporters that the collection-quality gate refused in the last nightly run.",
 		}),
 		sums: f.NewCounter(prometheus.CounterOpts{
 			Name: "millrace_services_alpha_sums_total",
@@ -44,7 +44,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Flow sums that could not be read and were left out.",
 		}),
 		seconds: f.NewHistogram(prometheus.HistogramOpts{
-			Name:    "millrace_services_alpha_night_seconds",
+			Name:    "millrace_services_alpha_run_seconds",
 			Help:    "How long a nightly run took.",
 			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
 		}),

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/services/alpha/detect"
 )
 
-// report is the answer to whoever started the night.
+// report is the response to a nightly run.
 func (c *Component) report(o order, r detect.Result, refused map[netip.Addr]string) *alphav1.NightlyResponse {
 	c.metrics.refused.Set(float64(len(refused)))
 	out := &alphav1.NightlyResponse{
@@ -32,7 +32,7 @@ func (c *Component) report(o order, r detect.Result, refused map[netip.Addr]stri
 	return out
 }
 
-// strangers warns of pairs whose exporter no device claims: no rule can be made for them.
+// strangers warns of pairs whose exporter belongs to no device: no rule can be made for them.
 func (c *Component) strangers(r detect.Result) []string {
 	var out []string
 	seen := map[netip.Addr]bool{}
@@ -47,8 +47,8 @@ func (c *Component) strangers(r detect.Result) []string {
 	return out
 }
 
-// tell publishes the night's news.
-func (c *Component) tell(ctx context.Context, o order, out *alphav1.NightlyResponse) {
+// publish publishes an event for each result of the run.
+func (c *Component) publish(ctx context.Context, o order, out *alphav1.NightlyResponse) {
 	for _, p := range out.GetAdded() {
 		c.events.Publish(ctx, events.PairFound, p.GetId(), fmt.Sprintf("%s to %s is alpha: %s.", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence())))
 	}
@@ -65,7 +65,7 @@ func (c *Component) tell(ctx context.Context, o order, out *alphav1.NightlyRespo
 		stamp(o.from), stamp(o.to), len(out.GetAdded()), len(out.GetRefreshed()), len(out.GetAgedOut())))
 }
 
-// request is the change set to ask for; nil if no router's rules can differ.
+// request is the change set to create; nil if no router's rules can differ.
 func (c *Component) request(o order, r detect.Result) *pushv1.CreateRequest {
 	changed := slices.Concat(r.Added, r.AgedOut)
 	if len(changed) == 0 {
@@ -101,7 +101,7 @@ func reason(o order, r detect.Result) string {
 	return text
 }
 
-// strongest puts the evidence with the most bytes in words.
+// strongest describes the evidence with the most bytes.
 func strongest(list []*alphav1.Evidence) string {
 	if len(list) == 0 {
 		return "sent more than the threshold"

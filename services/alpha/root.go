@@ -2,12 +2,12 @@
 // 002, section II).
 //
 // In: flow sums per fixed interval and last-seen times from services/flowstore,
-// data quality from collectors/flow. Out: prefix pairs with evidence, and one
-// change set per night in which they changed. Next: services/push, which plans
+// exporter health from collectors/flow. Out: prefix pairs with evidence, and one
+// change set per nightly run that changed them. Next: services/push, which plans
 // the change; services/policy, which reads the pairs while it does.
 //
-// What is alpha is decided by the pure package detect; this one asks, stores
-// and says.
+// The pure package detect decides which flows are alpha; this package queries
+// the flow store, persists the pairs and publishes events.
 package alpha
 
 import (
@@ -44,16 +44,16 @@ type Dependencies struct {
 	Now func() time.Time
 }
 
-// Component serves AlphaService and runs the night.
+// Component serves AlphaService and makes the nightly run.
 type Component struct {
 	cfg     Configuration
 	deps    Dependencies
 	metrics *metrics
 	events  *events.Publisher
 	at      *timeOfDay
-	// night allows one run at a time; reading pairs does not need it.
-	night sync.Mutex
-	loops lifecycle.Loops
+	// running allows one nightly run at a time; reading pairs does not need it.
+	running sync.Mutex
+	loops   lifecycle.Loops
 }
 
 // New checks the configuration and is otherwise inert.
@@ -74,7 +74,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}, nil
 }
 
-// Start begins to watch the clock and to ask for change sets left pending.
+// Start begins to watch the clock and to retry change sets left pending.
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
 	c.loops.Go(c.watchClock)

@@ -224,7 +224,7 @@ func TestAChangeSetThatCouldNotBeMadeIsAskedForAgain(t *testing.T) {
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.pushDown = true
 	_, err := r.client.Nightly(t.Context(), connect.NewRequest(night()))
-	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "asked for again") {
+	if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "retried every") {
 		t.Fatalf("error %v: want Unavailable that says what happens next", err)
 	}
 	r.pushDown = false

@@ -30,10 +30,10 @@ func (d timeOfDay) latest(now time.Time) time.Time {
 }
 
 // due decides from wall-clock times only, so that it holds over suspended
-// machines, restarts and clocks that are set: a night is due if its time came
-// after last. Missed nights are made up for by one. A last time in the future
+// machines, restarts and clocks that are set: a run is due if its time came
+// after last. One run makes up for all missed ones. A last time in the future
 // comes from a clock that ran ahead and was set back: it is forgotten, and the
-// next time of day is the next night.
+// next time of day is the next run.
 func (d timeOfDay) due(now, last time.Time) (run bool, newLast time.Time) {
 	if last.IsZero() || last.After(now) {
 		return false, now

@@ -1,5 +1,5 @@
 // Package flowstore keeps flow records and router counters in ClickHouse and
-// answers questions about them. It is the only reader and writer of its tables.
+// serves queries over them. It is the only reader and writer of its tables.
 //
 // In: FlowBatch from collectors/flow, CounterBatch from collectors/telemetry and
 // SampleBatch from services/vpn, over the bus. Out: sums per fixed interval (the

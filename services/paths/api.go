@@ -51,18 +51,18 @@ func (a *api) Ecmp(_ context.Context, req *connect.Request[pathsv1.EcmpRequest])
 	return connect.NewResponse(out), nil
 }
 
-func (a *api) Locate(_ context.Context, req *connect.Request[pathsv1.LocateRequest]) (*connect.Response[pathsv1.LocateResponse], error) {
+func (a *api) PrefixOwners(_ context.Context, req *connect.Request[pathsv1.PrefixOwnersRequest]) (*connect.Response[pathsv1.PrefixOwnersResponse], error) {
 	p, err := parsePrefix(req.Msg.GetPrefix())
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
-	out := &pathsv1.LocateResponse{}
-	for _, n := range a.c.view.Load().graph.Locate(p) {
+	out := &pathsv1.PrefixOwnersResponse{}
+	for _, n := range a.c.view.Load().graph.PrefixOwners(p) {
 		out.Routers = append(out.Routers, n.Label())
 	}
 	if len(out.Routers) == 0 {
 		return nil, connect.NewError(connect.CodeNotFound,
-			fmt.Errorf("no router attaches %s; see the prefixes of each with `millrace paths show`", p))
+			fmt.Errorf("no router originates %s; see the prefixes of each with `millrace paths show`", p))
 	}
 	return connect.NewResponse(out), nil
 }

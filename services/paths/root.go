@@ -1,11 +1,12 @@
-// Package paths knows the network and answers how to get through it.
+// Package paths holds the current topology and computes paths over it.
 //
 // In: topology snapshots from the bus (collectors/topology), requests for paths.
 // Out: ECMP sets, explicit paths with their segment lists, the routers that
-// attach a prefix. Next: services/policy, which puts alpha pairs on these paths.
+// originate a prefix. Next: services/policy, which maps alpha pairs to these paths.
 //
-// The computing is done by the pure package compute; this one holds the current
-// graph and speaks protobuf.
+// The pure package compute finds the paths; this package keeps the graph and
+// translates from and to protobuf. A segment list is made of loopbacks here;
+// services/routeragent/frr resolves each to the router's label.
 package paths
 
 import (

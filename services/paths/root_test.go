@@ -191,20 +191,20 @@ func TestErrorsHaveCodes(t *testing.T) {
 		return err
 	}
 	locate := func(p string) error {
-		_, err := client.Locate(t.Context(), connect.NewRequest(&pathsv1.LocateRequest{Prefix: p}))
+		_, err := client.PrefixOwners(t.Context(), connect.NewRequest(&pathsv1.PrefixOwnersRequest{Prefix: p}))
 		return err
 	}
 	for name, tc := range map[string]struct {
 		err  error
 		code connect.Code
 	}{
-		"an unknown router":            {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "xx"}), connect.CodeNotFound},
-		"an unknown link":              {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "er", ExcludeLinks: []string{"x"}}), connect.CodeNotFound},
-		"the same router twice":        {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "10.255.0.1"}), connect.CodeInvalidArgument},
-		"more bandwidth than there is": {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "er", MinBandwidth: 1e9}), connect.CodeFailedPrecondition},
-		"no topology yet":              {compute(empty, &pathsv1.ComputeRequest{From: "wr", To: "er"}), connect.CodeNotFound},
-		"a prefix nobody attaches":     {locate("192.0.2.0/24"), connect.CodeNotFound},
-		"no prefix":                    {locate("wr"), connect.CodeInvalidArgument},
+		"an unknown router":               {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "xx"}), connect.CodeNotFound},
+		"an unknown link":                 {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "er", ExcludeLinks: []string{"x"}}), connect.CodeNotFound},
+		"the same router twice":           {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "10.255.0.1"}), connect.CodeInvalidArgument},
+		"more bandwidth than there is":    {compute(client, &pathsv1.ComputeRequest{From: "wr", To: "er", MinBandwidth: 1e9}), connect.CodeFailedPrecondition},
+		"no topology yet":                 {compute(empty, &pathsv1.ComputeRequest{From: "wr", To: "er"}), connect.CodeNotFound},
+		"a prefix that nobody originates": {locate("192.0.2.0/24"), connect.CodeNotFound},
+		"no prefix":                       {locate("wr"), connect.CodeInvalidArgument},
 	} {
 		if connect.CodeOf(tc.err) != tc.code {
 			t.Errorf("%s: %v, want %v", name, tc.err, tc.code)
@@ -218,14 +218,14 @@ func TestLocate(t *testing.T) {
 		prefix string
 		want   []string
 	}{
-		"a host in an attached network":     {"10.1.0.7", []string{"wr"}},
-		"an attached network":               {"10.1.0.0/24", []string{"wr"}},
-		"a network attached in two halves":  {"10.2.0.0/24", []string{"er"}},
-		"a loopback, attached or not":       {"10.255.0.3/32", []string{"cr"}},
-		"host bits in a prefix are ignored": {"10.1.0.9/24", []string{"wr"}},
-		"an area wider than several sites":  {"10.0.0.0/8", []string{"wr", "er", "cr"}},
+		"a host in an originated network":    {"10.1.0.7", []string{"wr"}},
+		"an originated network":              {"10.1.0.0/24", []string{"wr"}},
+		"a network originated in two halves": {"10.2.0.0/24", []string{"er"}},
+		"a loopback, originated or not":      {"10.255.0.3/32", []string{"cr"}},
+		"host bits in a prefix are ignored":  {"10.1.0.9/24", []string{"wr"}},
+		"an area wider than several sites":   {"10.0.0.0/8", []string{"wr", "er", "cr"}},
 	} {
-		r, err := client.Locate(t.Context(), connect.NewRequest(&pathsv1.LocateRequest{Prefix: tc.prefix}))
+		r, err := client.PrefixOwners(t.Context(), connect.NewRequest(&pathsv1.PrefixOwnersRequest{Prefix: tc.prefix}))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -58,7 +58,7 @@ func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compi
 
 // attached finds the routers a prefix is behind. The IGP knows IPv4 only; for IPv6 the interfaces' subnets tell.
 func attached(g *topo.Graph, p netip.Prefix) []*topo.Node {
-	out := g.Locate(p)
+	out := g.PrefixOwners(p)
 	if len(out) > 0 || p.Addr().Is4() {
 		return out
 	}

@@ -1,5 +1,5 @@
-// Package exporter knows each exporter: its templates, its sequence numbers,
-// its clock, its sampling, and how much of what it sends can be trusted.
+// Package exporter keeps the state of each exporter: templates, sequence
+// numbers, clock, sampling and health.
 //
 // In: datagrams with their source address and time of arrival. Out: complete
 // flow records, and per exporter a count of everything that was lost or dropped
@@ -158,7 +158,7 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 	return out
 }
 
-// rate is the operator's word, else the exporter's, else the default.
+// rate is the configured one, else the exporter's, else the default.
 func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
 	if n, ok := cfg.SamplingRate[s.key.from.Addr()]; ok {
 		return n

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
-// Quality is how far an exporter's byte counts can be trusted, by exporter,
-// observation domain and format.
+// Quality is an exporter's health by observation domain and format: what of its
+// export is missing, dropped or unknown.
 type Quality struct {
 	Exporter netip.Addr
 	Domain   uint32
@@ -27,7 +27,7 @@ type Quality struct {
 	Templates int
 	// SamplingRate is 0 while it is not known.
 	SamplingRate uint64
-	// Drops counts datagrams, sets or records that were dropped, Events what was seen and kept.
+	// Drops counts datagrams, sets or records that were dropped, Events what was counted and kept.
 	Drops    map[string]uint64
 	Events   map[string]uint64
 	LastSeen time.Time

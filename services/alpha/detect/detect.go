@@ -117,7 +117,7 @@ type Input struct {
 	Sums []Sum
 	// LastSeen tells when any flow of the remembered prefixes was last seen; absent where none was.
 	LastSeen map[Prefixes]time.Time
-	// Frozen are exporters whose data are not to be trusted now: nothing about their pairs changes.
+	// Frozen are exporters that the collection-quality gate refuses: nothing about their pairs changes.
 	Frozen map[netip.Addr]bool
 }
 

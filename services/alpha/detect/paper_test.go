@@ -153,7 +153,7 @@ func TestRepeatedAlphaFlowsRefreshThePair(t *testing.T) {
 	}
 }
 
-func TestDataNotToBeTrustedChangesNothing(t *testing.T) {
+func TestARefusedExporterChangesNothing(t *testing.T) {
 	old := Run(DefaultRule(), nil, Input{Sums: []Sum{
 		sum(wr, "10.1.0.5:1", "10.2.0.9:2", t0, 2e9), sum(er, "10.1.0.5:1", "10.2.0.9:2", t0, 2e9),
 	}}, t0)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Run is one night: find, merge, age.
+// Run is the decision of one nightly run: find pairs, merge them with the old ones, age out.
 func Run(rule Rule, remembered []Pair, in Input, now time.Time) Result {
 	memory := make(map[Key]Pair, len(remembered))
 	for _, p := range remembered {

@@ -36,7 +36,7 @@ type NightlyRequest struct {
 	MinBytes   *uint64              `protobuf:"varint,3,opt,name=min_bytes,json=minBytes,proto3,oneof" json:"min_bytes,omitempty"`
 	Interval   *durationpb.Duration `protobuf:"bytes,4,opt,name=interval,proto3" json:"interval,omitempty"`
 	Ipv4Length *uint32              `protobuf:"varint,5,opt,name=ipv4_length,json=ipv4Length,proto3,oneof" json:"ipv4_length,omitempty"`
-	// Find and report, but store nothing and ask for no change.
+	// Find and report, but store nothing and create no change set.
 	DryRun        bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -119,9 +119,9 @@ type NightlyResponse struct {
 	Added     []*Pair                `protobuf:"bytes,1,rep,name=added,proto3" json:"added,omitempty"`
 	Refreshed []*Pair                `protobuf:"bytes,2,rep,name=refreshed,proto3" json:"refreshed,omitempty"`
 	AgedOut   []*Pair                `protobuf:"bytes,3,rep,name=aged_out,json=agedOut,proto3" json:"aged_out,omitempty"`
-	// Exporters whose pairs were left as they are, and why (the data-quality gate).
+	// Exporters whose pairs were left as they are, and why (the collection-quality gate).
 	Refused []*Refusal `protobuf:"bytes,4,rep,name=refused,proto3" json:"refused,omitempty"`
-	// The change set asked for; empty when nothing changed.
+	// The change set created; empty when nothing changed.
 	ChangeId string `protobuf:"bytes,5,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
 	// What an operator should look at, one sentence each, such as an exporter that belongs to no device.
 	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
@@ -201,13 +201,13 @@ func (x *NightlyResponse) GetWarnings() []string {
 	return nil
 }
 
-// Generation is how services/alpha keeps its pairs in etcd: the pairs of one night lie under the generation's id, and
+// Generation is how services/alpha keeps its pairs in etcd: the pairs of one nightly run lie under the generation's id, and
 // replacing this message makes them the ones in force, all at once.
 type Generation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Time  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// The change set still to be asked for; unset once services/push has it. A crash in between loses nothing.
+	// The change set still to be created; unset once services/push has it. A crash in between loses nothing.
 	Pending       *v1.CreateRequest `protobuf:"bytes,3,opt,name=pending,proto3" json:"pending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -264,7 +264,7 @@ func (x *Generation) GetPending() *v1.CreateRequest {
 	return nil
 }
 
-// Schedule is when the nightly run last fell due, kept in etcd so that a night is neither missed nor run twice.
+// Schedule is when the nightly run last fell due, kept in etcd so that no run is missed or made twice.
 type Schedule struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Last          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last,proto3" json:"last,omitempty"`

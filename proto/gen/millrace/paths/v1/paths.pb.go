@@ -242,7 +242,7 @@ type Path struct {
 	// Link ids in order.
 	Links   []string `protobuf:"bytes,2,rep,name=links,proto3" json:"links,omitempty"`
 	IgpCost uint32   `protobuf:"varint,3,opt,name=igp_cost,json=igpCost,proto3" json:"igp_cost,omitempty"`
-	// Smallest link on the way; bit/s.
+	// Smallest bandwidth of its links; bit/s.
 	Bottleneck uint64 `protobuf:"varint,4,opt,name=bottleneck,proto3" json:"bottleneck,omitempty"`
 	// Loopbacks to put in a segment list so that the IGP can only follow this path.
 	Segments []string `protobuf:"bytes,5,rep,name=segments,proto3" json:"segments,omitempty"`
@@ -420,27 +420,27 @@ func (x *EcmpResponse) GetPaths() []*Path {
 	return nil
 }
 
-type LocateRequest struct {
+type PrefixOwnersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LocateRequest) Reset() {
-	*x = LocateRequest{}
+func (x *PrefixOwnersRequest) Reset() {
+	*x = PrefixOwnersRequest{}
 	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LocateRequest) String() string {
+func (x *PrefixOwnersRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LocateRequest) ProtoMessage() {}
+func (*PrefixOwnersRequest) ProtoMessage() {}
 
-func (x *LocateRequest) ProtoReflect() protoreflect.Message {
+func (x *PrefixOwnersRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -452,39 +452,39 @@ func (x *LocateRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LocateRequest.ProtoReflect.Descriptor instead.
-func (*LocateRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use PrefixOwnersRequest.ProtoReflect.Descriptor instead.
+func (*PrefixOwnersRequest) Descriptor() ([]byte, []int) {
 	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *LocateRequest) GetPrefix() string {
+func (x *PrefixOwnersRequest) GetPrefix() string {
 	if x != nil {
 		return x.Prefix
 	}
 	return ""
 }
 
-type LocateResponse struct {
+type PrefixOwnersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Routers       []string               `protobuf:"bytes,1,rep,name=routers,proto3" json:"routers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LocateResponse) Reset() {
-	*x = LocateResponse{}
+func (x *PrefixOwnersResponse) Reset() {
+	*x = PrefixOwnersResponse{}
 	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LocateResponse) String() string {
+func (x *PrefixOwnersResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LocateResponse) ProtoMessage() {}
+func (*PrefixOwnersResponse) ProtoMessage() {}
 
-func (x *LocateResponse) ProtoReflect() protoreflect.Message {
+func (x *PrefixOwnersResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -496,12 +496,12 @@ func (x *LocateResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LocateResponse.ProtoReflect.Descriptor instead.
-func (*LocateResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use PrefixOwnersResponse.ProtoReflect.Descriptor instead.
+func (*PrefixOwnersResponse) Descriptor() ([]byte, []int) {
 	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *LocateResponse) GetRouters() []string {
+func (x *PrefixOwnersResponse) GetRouters() []string {
 	if x != nil {
 		return x.Routers
 	}
@@ -538,16 +538,16 @@ const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"=\n" +
 	"\fEcmpResponse\x12-\n" +
-	"\x05paths\x18\x01 \x03(\v2\x17.millrace.paths.v1.PathR\x05paths\"'\n" +
-	"\rLocateRequest\x12\x16\n" +
-	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"*\n" +
-	"\x0eLocateResponse\x12\x18\n" +
-	"\arouters\x18\x01 \x03(\tR\arouters2\xcd\x02\n" +
+	"\x05paths\x18\x01 \x03(\v2\x17.millrace.paths.v1.PathR\x05paths\"-\n" +
+	"\x13PrefixOwnersRequest\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"0\n" +
+	"\x14PrefixOwnersResponse\x12\x18\n" +
+	"\arouters\x18\x01 \x03(\tR\arouters2\xdf\x02\n" +
 	"\fPathsService\x12S\n" +
 	"\bTopology\x12\".millrace.paths.v1.TopologyRequest\x1a#.millrace.paths.v1.TopologyResponse\x12P\n" +
 	"\aCompute\x12!.millrace.paths.v1.ComputeRequest\x1a\".millrace.paths.v1.ComputeResponse\x12G\n" +
-	"\x04Ecmp\x12\x1e.millrace.paths.v1.EcmpRequest\x1a\x1f.millrace.paths.v1.EcmpResponse\x12M\n" +
-	"\x06Locate\x12 .millrace.paths.v1.LocateRequest\x1a!.millrace.paths.v1.LocateResponseB\xcb\x01\n" +
+	"\x04Ecmp\x12\x1e.millrace.paths.v1.EcmpRequest\x1a\x1f.millrace.paths.v1.EcmpResponse\x12_\n" +
+	"\fPrefixOwners\x12&.millrace.paths.v1.PrefixOwnersRequest\x1a'.millrace.paths.v1.PrefixOwnersResponseB\xcb\x01\n" +
 	"\x15com.millrace.paths.v1B\n" +
 	"PathsProtoP\x01Z@github.com/millrace/millrace/proto/gen/millrace/paths/v1;pathsv1\xa2\x02\x03MPX\xaa\x02\x11Millrace.Paths.V1\xca\x02\x11Millrace\\Paths\\V1\xe2\x02\x1dMillrace\\Paths\\V1\\GPBMetadata\xea\x02\x13Millrace::Paths::V1b\x06proto3"
 
@@ -565,16 +565,16 @@ func file_millrace_paths_v1_paths_proto_rawDescGZIP() []byte {
 
 var file_millrace_paths_v1_paths_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_millrace_paths_v1_paths_proto_goTypes = []any{
-	(*TopologyRequest)(nil),     // 0: millrace.paths.v1.TopologyRequest
-	(*TopologyResponse)(nil),    // 1: millrace.paths.v1.TopologyResponse
-	(*ComputeRequest)(nil),      // 2: millrace.paths.v1.ComputeRequest
-	(*ComputeResponse)(nil),     // 3: millrace.paths.v1.ComputeResponse
-	(*Path)(nil),                // 4: millrace.paths.v1.Path
-	(*EcmpRequest)(nil),         // 5: millrace.paths.v1.EcmpRequest
-	(*EcmpResponse)(nil),        // 6: millrace.paths.v1.EcmpResponse
-	(*LocateRequest)(nil),       // 7: millrace.paths.v1.LocateRequest
-	(*LocateResponse)(nil),      // 8: millrace.paths.v1.LocateResponse
-	(*v1.TopologySnapshot)(nil), // 9: millrace.topology.v1.TopologySnapshot
+	(*TopologyRequest)(nil),      // 0: millrace.paths.v1.TopologyRequest
+	(*TopologyResponse)(nil),     // 1: millrace.paths.v1.TopologyResponse
+	(*ComputeRequest)(nil),       // 2: millrace.paths.v1.ComputeRequest
+	(*ComputeResponse)(nil),      // 3: millrace.paths.v1.ComputeResponse
+	(*Path)(nil),                 // 4: millrace.paths.v1.Path
+	(*EcmpRequest)(nil),          // 5: millrace.paths.v1.EcmpRequest
+	(*EcmpResponse)(nil),         // 6: millrace.paths.v1.EcmpResponse
+	(*PrefixOwnersRequest)(nil),  // 7: millrace.paths.v1.PrefixOwnersRequest
+	(*PrefixOwnersResponse)(nil), // 8: millrace.paths.v1.PrefixOwnersResponse
+	(*v1.TopologySnapshot)(nil),  // 9: millrace.topology.v1.TopologySnapshot
 }
 var file_millrace_paths_v1_paths_proto_depIdxs = []int32{
 	9, // 0: millrace.paths.v1.TopologyResponse.snapshot:type_name -> millrace.topology.v1.TopologySnapshot
@@ -583,11 +583,11 @@ var file_millrace_paths_v1_paths_proto_depIdxs = []int32{
 	0, // 3: millrace.paths.v1.PathsService.Topology:input_type -> millrace.paths.v1.TopologyRequest
 	2, // 4: millrace.paths.v1.PathsService.Compute:input_type -> millrace.paths.v1.ComputeRequest
 	5, // 5: millrace.paths.v1.PathsService.Ecmp:input_type -> millrace.paths.v1.EcmpRequest
-	7, // 6: millrace.paths.v1.PathsService.Locate:input_type -> millrace.paths.v1.LocateRequest
+	7, // 6: millrace.paths.v1.PathsService.PrefixOwners:input_type -> millrace.paths.v1.PrefixOwnersRequest
 	1, // 7: millrace.paths.v1.PathsService.Topology:output_type -> millrace.paths.v1.TopologyResponse
 	3, // 8: millrace.paths.v1.PathsService.Compute:output_type -> millrace.paths.v1.ComputeResponse
 	6, // 9: millrace.paths.v1.PathsService.Ecmp:output_type -> millrace.paths.v1.EcmpResponse
-	8, // 10: millrace.paths.v1.PathsService.Locate:output_type -> millrace.paths.v1.LocateResponse
+	8, // 10: millrace.paths.v1.PathsService.PrefixOwners:output_type -> millrace.paths.v1.PrefixOwnersResponse
 	7, // [7:11] is the sub-list for method output_type
 	3, // [3:7] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name

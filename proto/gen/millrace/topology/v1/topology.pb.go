@@ -113,7 +113,7 @@ type Node struct {
 	Loopback string `protobuf:"bytes,3,opt,name=loopback,proto3" json:"loopback,omitempty"`
 	// Absolute MPLS label of the node SID: SRGB base + index; 0 where the router has none.
 	SidLabel uint32 `protobuf:"varint,4,opt,name=sid_label,json=sidLabel,proto3" json:"sid_label,omitempty"`
-	// Prefixes attached to this router (stub networks of its router LSA).
+	// Prefixes that this router originates (stub networks of its router LSA).
 	Prefixes []string `protobuf:"bytes,5,rep,name=prefixes,proto3" json:"prefixes,omitempty"`
 	// Interfaces of a managed router, links or not.
 	Interfaces    []*Interface `protobuf:"bytes,6,rep,name=interfaces,proto3" json:"interfaces,omitempty"`

@@ -45,7 +45,7 @@ const (
 
 // AlphaServiceClient is a client for the millrace.alpha.v1.AlphaService service.
 type AlphaServiceClient interface {
-	// Nightly finds alpha pairs in stored flows, ages old ones out, and asks for a change set.
+	// Nightly finds alpha pairs in stored flows, ages old ones out, and creates a change set.
 	Nightly(context.Context, *connect.Request[v1.NightlyRequest]) (*connect.Response[v1.NightlyResponse], error)
 	// List returns the pairs in force.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
@@ -109,7 +109,7 @@ func (c *alphaServiceClient) Explain(ctx context.Context, req *connect.Request[v
 
 // AlphaServiceHandler is an implementation of the millrace.alpha.v1.AlphaService service.
 type AlphaServiceHandler interface {
-	// Nightly finds alpha pairs in stored flows, ages old ones out, and asks for a change set.
+	// Nightly finds alpha pairs in stored flows, ages old ones out, and creates a change set.
 	Nightly(context.Context, *connect.Request[v1.NightlyRequest]) (*connect.Response[v1.NightlyResponse], error)
 	// List returns the pairs in force.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)

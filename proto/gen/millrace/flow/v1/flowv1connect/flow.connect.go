@@ -64,7 +64,7 @@ const (
 type FlowCollectorServiceClient interface {
 	// Import takes records read from files (`millrace flows import`) and puts them on the bus.
 	Import(context.Context) *connect.ClientStreamForClient[v1.ImportRequest, v1.ImportResponse]
-	// Quality says, per exporter and observation domain, how far its byte counts can be trusted.
+	// Quality reports exporter health: loss, templates and sampling per exporter and observation domain.
 	Quality(context.Context, *connect.Request[v1.QualityRequest]) (*connect.Response[v1.QualityResponse], error)
 }
 
@@ -115,7 +115,7 @@ func (c *flowCollectorServiceClient) Quality(ctx context.Context, req *connect.R
 type FlowCollectorServiceHandler interface {
 	// Import takes records read from files (`millrace flows import`) and puts them on the bus.
 	Import(context.Context, *connect.ClientStream[v1.ImportRequest]) (*connect.Response[v1.ImportResponse], error)
-	// Quality says, per exporter and observation domain, how far its byte counts can be trusted.
+	// Quality reports exporter health: loss, templates and sampling per exporter and observation domain.
 	Quality(context.Context, *connect.Request[v1.QualityRequest]) (*connect.Response[v1.QualityResponse], error)
 }
 

@@ -41,8 +41,9 @@ const (
 	PathsServiceComputeProcedure = "/millrace.paths.v1.PathsService/Compute"
 	// PathsServiceEcmpProcedure is the fully-qualified name of the PathsService's Ecmp RPC.
 	PathsServiceEcmpProcedure = "/millrace.paths.v1.PathsService/Ecmp"
-	// PathsServiceLocateProcedure is the fully-qualified name of the PathsService's Locate RPC.
-	PathsServiceLocateProcedure = "/millrace.paths.v1.PathsService/Locate"
+	// PathsServicePrefixOwnersProcedure is the fully-qualified name of the PathsService's PrefixOwners
+	// RPC.
+	PathsServicePrefixOwnersProcedure = "/millrace.paths.v1.PathsService/PrefixOwners"
 )
 
 // PathsServiceClient is a client for the millrace.paths.v1.PathsService service.
@@ -52,8 +53,8 @@ type PathsServiceClient interface {
 	Compute(context.Context, *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error)
 	// Ecmp returns the equal-cost shortest paths the IGP uses.
 	Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error)
-	// Locate finds the routers that attach a prefix, by longest match.
-	Locate(context.Context, *connect.Request[v1.LocateRequest]) (*connect.Response[v1.LocateResponse], error)
+	// PrefixOwners finds the routers that originate a prefix, by longest match.
+	PrefixOwners(context.Context, *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error)
 }
 
 // NewPathsServiceClient constructs a client for the millrace.paths.v1.PathsService service. By
@@ -85,10 +86,10 @@ func NewPathsServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(pathsServiceMethods.ByName("Ecmp")),
 			connect.WithClientOptions(opts...),
 		),
-		locate: connect.NewClient[v1.LocateRequest, v1.LocateResponse](
+		prefixOwners: connect.NewClient[v1.PrefixOwnersRequest, v1.PrefixOwnersResponse](
 			httpClient,
-			baseURL+PathsServiceLocateProcedure,
-			connect.WithSchema(pathsServiceMethods.ByName("Locate")),
+			baseURL+PathsServicePrefixOwnersProcedure,
+			connect.WithSchema(pathsServiceMethods.ByName("PrefixOwners")),
 			connect.WithClientOptions(opts...),
 		),
 	}
@@ -96,10 +97,10 @@ func NewPathsServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // pathsServiceClient implements PathsServiceClient.
 type pathsServiceClient struct {
-	topology *connect.Client[v1.TopologyRequest, v1.TopologyResponse]
-	compute  *connect.Client[v1.ComputeRequest, v1.ComputeResponse]
-	ecmp     *connect.Client[v1.EcmpRequest, v1.EcmpResponse]
-	locate   *connect.Client[v1.LocateRequest, v1.LocateResponse]
+	topology     *connect.Client[v1.TopologyRequest, v1.TopologyResponse]
+	compute      *connect.Client[v1.ComputeRequest, v1.ComputeResponse]
+	ecmp         *connect.Client[v1.EcmpRequest, v1.EcmpResponse]
+	prefixOwners *connect.Client[v1.PrefixOwnersRequest, v1.PrefixOwnersResponse]
 }
 
 // Topology calls millrace.paths.v1.PathsService.Topology.
@@ -117,9 +118,9 @@ func (c *pathsServiceClient) Ecmp(ctx context.Context, req *connect.Request[v1.E
 	return c.ecmp.CallUnary(ctx, req)
 }
 
-// Locate calls millrace.paths.v1.PathsService.Locate.
-func (c *pathsServiceClient) Locate(ctx context.Context, req *connect.Request[v1.LocateRequest]) (*connect.Response[v1.LocateResponse], error) {
-	return c.locate.CallUnary(ctx, req)
+// PrefixOwners calls millrace.paths.v1.PathsService.PrefixOwners.
+func (c *pathsServiceClient) PrefixOwners(ctx context.Context, req *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error) {
+	return c.prefixOwners.CallUnary(ctx, req)
 }
 
 // PathsServiceHandler is an implementation of the millrace.paths.v1.PathsService service.
@@ -129,8 +130,8 @@ type PathsServiceHandler interface {
 	Compute(context.Context, *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error)
 	// Ecmp returns the equal-cost shortest paths the IGP uses.
 	Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error)
-	// Locate finds the routers that attach a prefix, by longest match.
-	Locate(context.Context, *connect.Request[v1.LocateRequest]) (*connect.Response[v1.LocateResponse], error)
+	// PrefixOwners finds the routers that originate a prefix, by longest match.
+	PrefixOwners(context.Context, *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error)
 }
 
 // NewPathsServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -158,10 +159,10 @@ func NewPathsServiceHandler(svc PathsServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(pathsServiceMethods.ByName("Ecmp")),
 		connect.WithHandlerOptions(opts...),
 	)
-	pathsServiceLocateHandler := connect.NewUnaryHandler(
-		PathsServiceLocateProcedure,
-		svc.Locate,
-		connect.WithSchema(pathsServiceMethods.ByName("Locate")),
+	pathsServicePrefixOwnersHandler := connect.NewUnaryHandler(
+		PathsServicePrefixOwnersProcedure,
+		svc.PrefixOwners,
+		connect.WithSchema(pathsServiceMethods.ByName("PrefixOwners")),
 		connect.WithHandlerOptions(opts...),
 	)
 	return "/millrace.paths.v1.PathsService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,8 +173,8 @@ func NewPathsServiceHandler(svc PathsServiceHandler, opts ...connect.HandlerOpti
 			pathsServiceComputeHandler.ServeHTTP(w, r)
 		case PathsServiceEcmpProcedure:
 			pathsServiceEcmpHandler.ServeHTTP(w, r)
-		case PathsServiceLocateProcedure:
-			pathsServiceLocateHandler.ServeHTTP(w, r)
+		case PathsServicePrefixOwnersProcedure:
+			pathsServicePrefixOwnersHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -195,6 +196,6 @@ func (UnimplementedPathsServiceHandler) Ecmp(context.Context, *connect.Request[v
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.paths.v1.PathsService.Ecmp is not implemented"))
 }
 
-func (UnimplementedPathsServiceHandler) Locate(context.Context, *connect.Request[v1.LocateRequest]) (*connect.Response[v1.LocateResponse], error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.paths.v1.PathsService.Locate is not implemented"))
+func (UnimplementedPathsServiceHandler) PrefixOwners(context.Context, *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.paths.v1.PathsService.PrefixOwners is not implemented"))
 }

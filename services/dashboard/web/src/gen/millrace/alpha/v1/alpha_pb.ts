@@ -54,7 +54,7 @@ export type NightlyRequest = Message<"millrace.alpha.v1.NightlyRequest"> & {
   ipv4Length?: number | undefined;
 
   /**
-   * Find and report, but store nothing and ask for no change.
+   * Find and report, but store nothing and create no change set.
    *
    * @generated from field: bool dry_run = 6;
    */
@@ -88,14 +88,14 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
   agedOut: Pair[];
 
   /**
-   * Exporters whose pairs were left as they are, and why (the data-quality gate).
+   * Exporters whose pairs were left as they are, and why (the collection-quality gate).
    *
    * @generated from field: repeated millrace.alpha.v1.Refusal refused = 4;
    */
   refused: Refusal[];
 
   /**
-   * The change set asked for; empty when nothing changed.
+   * The change set created; empty when nothing changed.
    *
    * @generated from field: string change_id = 5;
    */
@@ -117,7 +117,7 @@ export const NightlyResponseSchema: GenMessage<NightlyResponse> = /*@__PURE__*/
   messageDesc(file_millrace_alpha_v1_alpha, 1);
 
 /**
- * Generation is how services/alpha keeps its pairs in etcd: the pairs of one night lie under the generation's id, and
+ * Generation is how services/alpha keeps its pairs in etcd: the pairs of one nightly run lie under the generation's id, and
  * replacing this message makes them the ones in force, all at once.
  *
  * @generated from message millrace.alpha.v1.Generation
@@ -134,7 +134,7 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
   time?: Timestamp | undefined;
 
   /**
-   * The change set still to be asked for; unset once services/push has it. A crash in between loses nothing.
+   * The change set still to be created; unset once services/push has it. A crash in between loses nothing.
    *
    * @generated from field: millrace.push.v1.CreateRequest pending = 3;
    */
@@ -149,7 +149,7 @@ export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
   messageDesc(file_millrace_alpha_v1_alpha, 2);
 
 /**
- * Schedule is when the nightly run last fell due, kept in etcd so that a night is neither missed nor run twice.
+ * Schedule is when the nightly run last fell due, kept in etcd so that no run is missed or made twice.
  *
  * @generated from message millrace.alpha.v1.Schedule
  */
@@ -415,7 +415,7 @@ export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
  */
 export const AlphaService: GenService<{
   /**
-   * Nightly finds alpha pairs in stored flows, ages old ones out, and asks for a change set.
+   * Nightly finds alpha pairs in stored flows, ages old ones out, and creates a change set.
    *
    * @generated from rpc millrace.alpha.v1.AlphaService.Nightly
    */

@@ -958,7 +958,7 @@ export const FlowCollectorService: GenService<{
     output: typeof ImportResponseSchema;
   },
   /**
-   * Quality says, per exporter and observation domain, how far its byte counts can be trusted.
+   * Quality reports exporter health: loss, templates and sampling per exporter and observation domain.
    *
    * @generated from rpc millrace.flow.v1.FlowCollectorService.Quality
    */

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/paths/v1/paths.proto.
  */
 export const file_millrace_paths_v1_paths: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9wYXRocy92MS9wYXRocy5wcm90bxIRbWlsbHJhY2UucGF0aHMudjEiEQoPVG9wb2xvZ3lSZXF1ZXN0IkwKEFRvcG9sb2d5UmVzcG9uc2USOAoIc25hcHNob3QYASABKAsyJi5taWxscmFjZS50b3BvbG9neS52MS5Ub3BvbG9neVNuYXBzaG90IocBCg5Db21wdXRlUmVxdWVzdBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgASgJEhUKDW1pbl9iYW5kd2lkdGgYAyABKAQSFgoOYXZvaWRfc2hvcnRlc3QYBCABKAgSFQoNZXhjbHVkZV9ub2RlcxgFIAMoCRIVCg1leGNsdWRlX2xpbmtzGAYgAygJIjgKD0NvbXB1dGVSZXNwb25zZRIlCgRwYXRoGAEgASgLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCJsCgRQYXRoEg0KBW5vZGVzGAEgAygJEg0KBWxpbmtzGAIgAygJEhAKCGlncF9jb3N0GAMgASgNEhIKCmJvdHRsZW5lY2sYBCABKAQSEAoIc2VnbWVudHMYBSADKAkSDgoGcmVhc29uGAYgASgJIicKC0VjbXBSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkiNgoMRWNtcFJlc3BvbnNlEiYKBXBhdGhzGAEgAygLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCIfCg1Mb2NhdGVSZXF1ZXN0Eg4KBnByZWZpeBgBIAEoCSIhCg5Mb2NhdGVSZXNwb25zZRIPCgdyb3V0ZXJzGAEgAygJMs0CCgxQYXRoc1NlcnZpY2USUwoIVG9wb2xvZ3kSIi5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlcXVlc3QaIy5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlc3BvbnNlElAKB0NvbXB1dGUSIS5taWxscmFjZS5wYXRocy52MS5Db21wdXRlUmVxdWVzdBoiLm1pbGxyYWNlLnBhdGhzLnYxLkNvbXB1dGVSZXNwb25zZRJHCgRFY21wEh4ubWlsbHJhY2UucGF0aHMudjEuRWNtcFJlcXVlc3QaHy5taWxscmFjZS5wYXRocy52MS5FY21wUmVzcG9uc2USTQoGTG9jYXRlEiAubWlsbHJhY2UucGF0aHMudjEuTG9jYXRlUmVxdWVzdBohLm1pbGxyYWNlLnBhdGhzLnYxLkxvY2F0ZVJlc3BvbnNlQssBChVjb20ubWlsbHJhY2UucGF0aHMudjFCClBhdGhzUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcGF0aHMvdjE7cGF0aHN2MaICA01QWKoCEU1pbGxyYWNlLlBhdGhzLlYxygIRTWlsbHJhY2VcUGF0aHNcVjHiAh1NaWxscmFjZVxQYXRoc1xWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpQYXRoczo6VjFiBnByb3RvMw", [file_millrace_topology_v1_topology]);
+  fileDesc("Ch1taWxscmFjZS9wYXRocy92MS9wYXRocy5wcm90bxIRbWlsbHJhY2UucGF0aHMudjEiEQoPVG9wb2xvZ3lSZXF1ZXN0IkwKEFRvcG9sb2d5UmVzcG9uc2USOAoIc25hcHNob3QYASABKAsyJi5taWxscmFjZS50b3BvbG9neS52MS5Ub3BvbG9neVNuYXBzaG90IocBCg5Db21wdXRlUmVxdWVzdBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgASgJEhUKDW1pbl9iYW5kd2lkdGgYAyABKAQSFgoOYXZvaWRfc2hvcnRlc3QYBCABKAgSFQoNZXhjbHVkZV9ub2RlcxgFIAMoCRIVCg1leGNsdWRlX2xpbmtzGAYgAygJIjgKD0NvbXB1dGVSZXNwb25zZRIlCgRwYXRoGAEgASgLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCJsCgRQYXRoEg0KBW5vZGVzGAEgAygJEg0KBWxpbmtzGAIgAygJEhAKCGlncF9jb3N0GAMgASgNEhIKCmJvdHRsZW5lY2sYBCABKAQSEAoIc2VnbWVudHMYBSADKAkSDgoGcmVhc29uGAYgASgJIicKC0VjbXBSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkiNgoMRWNtcFJlc3BvbnNlEiYKBXBhdGhzGAEgAygLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCIlChNQcmVmaXhPd25lcnNSZXF1ZXN0Eg4KBnByZWZpeBgBIAEoCSInChRQcmVmaXhPd25lcnNSZXNwb25zZRIPCgdyb3V0ZXJzGAEgAygJMt8CCgxQYXRoc1NlcnZpY2USUwoIVG9wb2xvZ3kSIi5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlcXVlc3QaIy5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlc3BvbnNlElAKB0NvbXB1dGUSIS5taWxscmFjZS5wYXRocy52MS5Db21wdXRlUmVxdWVzdBoiLm1pbGxyYWNlLnBhdGhzLnYxLkNvbXB1dGVSZXNwb25zZRJHCgRFY21wEh4ubWlsbHJhY2UucGF0aHMudjEuRWNtcFJlcXVlc3QaHy5taWxscmFjZS5wYXRocy52MS5FY21wUmVzcG9uc2USXwoMUHJlZml4T3duZXJzEiYubWlsbHJhY2UucGF0aHMudjEuUHJlZml4T3duZXJzUmVxdWVzdBonLm1pbGxyYWNlLnBhdGhzLnYxLlByZWZpeE93bmVyc1Jlc3BvbnNlQssBChVjb20ubWlsbHJhY2UucGF0aHMudjFCClBhdGhzUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcGF0aHMvdjE7cGF0aHN2MaICA01QWKoCEU1pbGxyYWNlLlBhdGhzLlYxygIRTWlsbHJhY2VcUGF0aHNcVjHiAh1NaWxscmFjZVxQYXRoc1xWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpQYXRoczo6VjFiBnByb3RvMw", [file_millrace_topology_v1_topology]);
 
 /**
  * @generated from message millrace.paths.v1.TopologyRequest
@@ -135,7 +135,7 @@ export type Path = Message<"millrace.paths.v1.Path"> & {
   igpCost: number;
 
   /**
-   * Smallest link on the way; bit/s.
+   * Smallest bandwidth of its links; bit/s.
    *
    * @generated from field: uint64 bottleneck = 4;
    */
@@ -203,9 +203,9 @@ export const EcmpResponseSchema: GenMessage<EcmpResponse> = /*@__PURE__*/
   messageDesc(file_millrace_paths_v1_paths, 6);
 
 /**
- * @generated from message millrace.paths.v1.LocateRequest
+ * @generated from message millrace.paths.v1.PrefixOwnersRequest
  */
-export type LocateRequest = Message<"millrace.paths.v1.LocateRequest"> & {
+export type PrefixOwnersRequest = Message<"millrace.paths.v1.PrefixOwnersRequest"> & {
   /**
    * @generated from field: string prefix = 1;
    */
@@ -213,16 +213,16 @@ export type LocateRequest = Message<"millrace.paths.v1.LocateRequest"> & {
 };
 
 /**
- * Describes the message millrace.paths.v1.LocateRequest.
- * Use `create(LocateRequestSchema)` to create a new message.
+ * Describes the message millrace.paths.v1.PrefixOwnersRequest.
+ * Use `create(PrefixOwnersRequestSchema)` to create a new message.
  */
-export const LocateRequestSchema: GenMessage<LocateRequest> = /*@__PURE__*/
+export const PrefixOwnersRequestSchema: GenMessage<PrefixOwnersRequest> = /*@__PURE__*/
   messageDesc(file_millrace_paths_v1_paths, 7);
 
 /**
- * @generated from message millrace.paths.v1.LocateResponse
+ * @generated from message millrace.paths.v1.PrefixOwnersResponse
  */
-export type LocateResponse = Message<"millrace.paths.v1.LocateResponse"> & {
+export type PrefixOwnersResponse = Message<"millrace.paths.v1.PrefixOwnersResponse"> & {
   /**
    * @generated from field: repeated string routers = 1;
    */
@@ -230,10 +230,10 @@ export type LocateResponse = Message<"millrace.paths.v1.LocateResponse"> & {
 };
 
 /**
- * Describes the message millrace.paths.v1.LocateResponse.
- * Use `create(LocateResponseSchema)` to create a new message.
+ * Describes the message millrace.paths.v1.PrefixOwnersResponse.
+ * Use `create(PrefixOwnersResponseSchema)` to create a new message.
  */
-export const LocateResponseSchema: GenMessage<LocateResponse> = /*@__PURE__*/
+export const PrefixOwnersResponseSchema: GenMessage<PrefixOwnersResponse> = /*@__PURE__*/
   messageDesc(file_millrace_paths_v1_paths, 8);
 
 /**
@@ -271,14 +271,14 @@ export const PathsService: GenService<{
     output: typeof EcmpResponseSchema;
   },
   /**
-   * Locate finds the routers that attach a prefix, by longest match.
+   * PrefixOwners finds the routers that originate a prefix, by longest match.
    *
-   * @generated from rpc millrace.paths.v1.PathsService.Locate
+   * @generated from rpc millrace.paths.v1.PathsService.PrefixOwners
    */
-  locate: {
+  prefixOwners: {
     methodKind: "unary";
-    input: typeof LocateRequestSchema;
-    output: typeof LocateResponseSchema;
+    input: typeof PrefixOwnersRequestSchema;
+    output: typeof PrefixOwnersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_millrace_paths_v1_paths, 0);

@@ -92,7 +92,7 @@ export type Node = Message<"millrace.topology.v1.Node"> & {
   sidLabel: number;
 
   /**
-   * Prefixes attached to this router (stub networks of its router LSA).
+   * Prefixes that this router originates (stub networks of its router LSA).
    *
    * @generated from field: repeated string prefixes = 5;
    */

@@ -17,10 +17,10 @@ import (
 	"github.com/millrace/millrace/services/alpha/detect"
 )
 
-// run is one night: judge the data, find, remember, ask for a change set.
+// run is one nightly run: check the exporters' health, find pairs, store them, create a change set.
 func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alphav1.NightlyResponse, error) {
-	c.night.Lock()
-	defer c.night.Unlock()
+	c.running.Lock()
+	defer c.running.Unlock()
 	started := time.Now()
 	out, err := c.runLocked(ctx, req)
 	result := "done"
@@ -30,7 +30,7 @@ func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alph
 	case req.GetDryRun():
 		result = "dry-run"
 	}
-	c.metrics.nights.WithLabelValues(result).Inc()
+	c.metrics.runs.WithLabelValues(result).Inc()
 	c.metrics.seconds.Observe(time.Since(started).Seconds())
 	return out, err
 }
@@ -63,9 +63,9 @@ func (c *Component) runLocked(ctx context.Context, req *alphav1.NightlyRequest) 
 	if err != nil {
 		return nil, err
 	}
-	c.tell(ctx, o, out)
+	c.publish(ctx, o, out)
 	if out.ChangeId, err = c.deliver(ctx, after); err != nil {
-		return nil, fmt.Errorf("the pairs are stored, but no change set was made; it will be asked for again every %s: %w", retryPending, err)
+		return nil, fmt.Errorf("the pairs are stored, but no change set was created; this is retried every %s: %w", retryPending, err)
 	}
 	return out, nil
 }
@@ -73,19 +73,19 @@ func (c *Component) runLocked(ctx context.Context, req *alphav1.NightlyRequest) 
 // everyone stands for all exporters in a refusal.
 var everyone netip.Addr
 
-// gate asks how good the data are. A window without any flow is a collector or
-// a clock that is wrong, not a network that is silent: nothing may age for it.
+// gate refuses exporters whose health is bad. A window without any flow is a
+// stopped collector or a wrong clock, not a silent network: no pair may age out for it.
 func (c *Component) gate(ctx context.Context, o order) (map[netip.Addr]string, error) {
 	q, err := c.deps.Collector.Quality(ctx, connect.NewRequest(&flowv1.QualityRequest{}))
 	if err != nil {
-		return nil, fmt.Errorf("ask collectors/flow for data quality, without which no pair may change: %w", err)
+		return nil, fmt.Errorf("read exporter health from collectors/flow, without which no pair may change: %w", err)
 	}
 	refused := c.cfg.Gate.judge(q.Msg.GetExporters())
 	top, err := c.deps.FlowStore.Top(ctx, connect.NewRequest(&flowv1.TopRequest{
 		From: timestamppb.New(o.from), To: timestamppb.New(o.to), Ipv4Length: uint32(o.rule.IPv4Length), Limit: 1,
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("ask services/flowstore for flows: %w", err)
+		return nil, fmt.Errorf("query services/flowstore for flows: %w", err)
 	}
 	if len(top.Msg.GetPairs()) == 0 {
 		refused[everyone] = fmt.Sprintf("no flow of any exporter is stored between %s and %s; check the window, the clock and `millrace flows quality`",
@@ -94,7 +94,7 @@ func (c *Component) gate(ctx context.Context, o order) (map[netip.Addr]string, e
 	return refused, nil
 }
 
-// find runs the detector on what flowstore has.
+// find runs the detector on the flows of the flow store.
 func (c *Component) find(ctx context.Context, o order, before remembered, refused map[netip.Addr]string) ([]detect.Pair, detect.Result, error) {
 	old := make([]detect.Pair, 0, len(before.pairs))
 	for _, m := range before.pairs {
@@ -124,7 +124,7 @@ func (c *Component) sums(ctx context.Context, o order) ([]detect.Sum, error) {
 		Interval: durationpb.New(o.rule.Interval), MinBytes: o.rule.MinBytes,
 	}))
 	if err != nil {
-		return nil, fmt.Errorf("ask services/flowstore for interval sums: %w", err)
+		return nil, fmt.Errorf("query services/flowstore for interval sums: %w", err)
 	}
 	defer stream.Close()
 	var out []detect.Sum
@@ -144,19 +144,19 @@ func (c *Component) sums(ctx context.Context, o order) ([]detect.Sum, error) {
 	return out, nil
 }
 
-// pairsPerQuestion bounds one LastSeen request.
-const pairsPerQuestion = 1000
+// pairsPerRequest bounds one LastSeen request.
+const pairsPerRequest = 1000
 
 func (c *Component) lastSeen(ctx context.Context, pairs []detect.Pair) (map[detect.Prefixes]time.Time, error) {
 	out := map[detect.Prefixes]time.Time{}
-	for some := range slices.Chunk(pairs, pairsPerQuestion) {
+	for some := range slices.Chunk(pairs, pairsPerRequest) {
 		req := &flowv1.LastSeenRequest{}
 		for _, p := range some {
 			req.Pairs = append(req.Pairs, &flowv1.PrefixPair{Src: p.Key.Prefixes.Src.String(), Dst: p.Key.Prefixes.Dst.String()})
 		}
 		r, err := c.deps.FlowStore.LastSeen(ctx, connect.NewRequest(req))
 		if err != nil {
-			return nil, fmt.Errorf("ask services/flowstore when pairs were last seen: %w", err)
+			return nil, fmt.Errorf("query services/flowstore for last-seen times: %w", err)
 		}
 		if len(r.Msg.GetPairs()) != len(some) {
 			return nil, fmt.Errorf("services/flowstore answered for %d of %d pairs", len(r.Msg.GetPairs()), len(some))
@@ -170,7 +170,7 @@ func (c *Component) lastSeen(ctx context.Context, pairs []detect.Pair) (map[dete
 	return out, nil
 }
 
-// remember stores the new pairs together with the change set to ask for.
+// remember stores the new pairs together with the change set to create.
 func (c *Component) remember(ctx context.Context, o order, before remembered, old []detect.Pair, r detect.Result) (remembered, error) {
 	pending := merge(before.generation.GetPending(), c.request(o, r))
 	if slices.EqualFunc(old, r.Pairs, detect.Pair.Equal) {
@@ -187,8 +187,8 @@ func (c *Component) remember(ctx context.Context, o order, before remembered, ol
 	return after, nil
 }
 
-// deliver asks services/push for the pending change set, if there is one, and
-// returns its id. The idempotency key makes asking twice harmless.
+// deliver has services/push create the pending change set, if there is one, and
+// returns its id. The idempotency key makes a second request harmless.
 func (c *Component) deliver(ctx context.Context, r remembered) (string, error) {
 	pending := r.generation.GetPending()
 	if pending == nil {
@@ -196,17 +196,17 @@ func (c *Component) deliver(ctx context.Context, r remembered) (string, error) {
 	}
 	created, err := c.deps.Changes.Create(ctx, connect.NewRequest(pending))
 	if err != nil {
-		return "", fmt.Errorf("ask services/push for a change set: %w", err)
+		return "", fmt.Errorf("create a change set in services/push: %w", err)
 	}
 	id := created.Msg.GetChange().GetId()
 	if err := c.memory().delivered(ctx, r); err != nil {
-		// The next retry asks again and gets the same change set.
-		c.deps.Log.WarnContext(ctx, "change set made, but still noted as pending", "change", id, "error", err)
+		// The next retry gets the same change set.
+		c.deps.Log.WarnContext(ctx, "change set created, but still noted as pending", "change", id, "error", err)
 	}
 	return id, nil
 }
 
-// merge keeps what an earlier night could not deliver.
+// merge keeps what an earlier run could not deliver.
 func merge(old, fresh *pushv1.CreateRequest) *pushv1.CreateRequest {
 	if old == nil || fresh == nil {
 		if fresh == nil {

@@ -2,10 +2,10 @@ package topo
 
 import "net/netip"
 
-// Locate finds the routers that attach a prefix: those with the longest
-// attached prefix that covers it, or, where none does, those that attach a part
-// of it (an alpha pair's /24 may be cut into smaller subnets at the site).
-func (g *Graph) Locate(p netip.Prefix) []*Node {
+// PrefixOwners finds the routers that originate a prefix: those with the longest
+// originated prefix that covers it, or, where none does, those that originate a
+// part of it (an alpha pair's /24 may be cut into smaller subnets at the site).
+func (g *Graph) PrefixOwners(p netip.Prefix) []*Node {
 	p = p.Masked()
 	var best, parts []*Node
 	longest := -1
@@ -28,10 +28,10 @@ func (g *Graph) Locate(p netip.Prefix) []*Node {
 }
 
 // match returns the length of n's longest prefix that covers p (-1: none), and
-// whether n attaches a part of p.
+// whether n originates a part of p.
 func (n *Node) match(p netip.Prefix) (bits int, part bool) {
 	bits = -1
-	for _, q := range n.attached() {
+	for _, q := range n.originated() {
 		if !q.Overlaps(p) {
 			continue
 		}
@@ -44,7 +44,7 @@ func (n *Node) match(p netip.Prefix) (bits int, part bool) {
 	return bits, part
 }
 
-func (n *Node) attached() []netip.Prefix {
+func (n *Node) originated() []netip.Prefix {
 	if !n.Loopback.IsValid() {
 		return n.Prefixes
 	}
