@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// The guest's protocol: one TCP connection per order. The client sends one
-// frameRequest and then its standard input; the guest answers with output as it
-// comes and ends with one frameExit. Closing the connection kills the program.
-// It is spoken only inside a lab, between two copies of the same binary, hence
-// neither versions nor a schema.
+// frameType is the first byte of a frame of the guest's protocol: one TCP
+// connection per order. The client sends one frameRequest and then its standard
+// input; the guest sends output as it comes and ends with one frameExit. Closing
+// the connection kills the program. The protocol is spoken only inside a lab,
+// between two copies of the same binary, hence neither versions nor a schema.
 type frameType byte
 
 const (

@@ -15,7 +15,7 @@ func hntes() []Experiment {
 	return []Experiment{hntesIdentification(), hntes1(), hntes2(), hntes3(), hntes4(), hntes5Similar(), hntes5Different(), hntes6(), hntes7()}
 }
 
-// Queues of the paper: alpha medium-high, beta medium-low, scavenger low.
+// two makes the paper's queues: alpha medium-high, beta medium-low.
 func two(alpha, beta float64) []liman.Queue {
 	return []liman.Queue{{Rate: alpha, Buffer: alpha, Priority: 2}, {Rate: beta, Buffer: beta, Priority: 3}}
 }

@@ -55,5 +55,5 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// label is a number that fits 32 bits, which metrics, labels and indexes do.
+// uint32 caps a number at 32 bits, into which metrics, labels and indexes fit.
 func (n number) uint32() uint32 { return uint32(min(n, 1<<32-1)) }

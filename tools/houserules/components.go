@@ -18,7 +18,6 @@ var otherComponents = map[string]struct{ kind, why string }{
 var noComponents = map[string]string{
 	"services/policy": "New does not return an error yet",
 	"services/push":   "New does not return an error yet",
-	"services/twin":   "a library of packages so far; it becomes a service with its API",
 }
 
 // components: each folder of collectors and services has in its root the names

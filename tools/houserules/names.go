@@ -65,7 +65,7 @@ func metricNames(t *Tree) []string {
 	return bad
 }
 
-// commandWords are the first words of all string literals in cmd/millrace.
+// commandWords are the first words of the Use of cobra commands, and the names in the table of services, in cmd/millrace.
 func commandWords(t *Tree) map[string]bool {
 	words := map[string]bool{}
 	for _, f := range t.Written(false) {
@@ -73,15 +73,38 @@ func commandWords(t *Tree) map[string]bool {
 			continue
 		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {
-			if _, ok := n.(*ast.ImportSpec); ok {
-				return false
-			}
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				word, _, _ := strings.Cut(strings.Trim(lit.Value, "`\""), " ")
-				words[word] = true
+			switch n := n.(type) {
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Use" {
+					words[firstOf(n.Value)] = true
+				}
+			case *ast.FuncDecl:
+				if n.Name.Name == "services" {
+					serviceNames(n, words)
+				}
 			}
 			return true
 		})
 	}
 	return words
+}
+
+// serviceNames adds the first column of the rows that a function returns.
+func serviceNames(table *ast.FuncDecl, words map[string]bool) {
+	ast.Inspect(table, func(n ast.Node) bool {
+		if row, ok := n.(*ast.CompositeLit); ok && row.Type == nil && len(row.Elts) > 0 {
+			words[firstOf(row.Elts[0])] = true
+		}
+		return true
+	})
+}
+
+// firstOf is the first word of a string literal; empty for anything else.
+func firstOf(e ast.Expr) string {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return ""
+	}
+	word, _, _ := strings.Cut(strings.Trim(lit.Value, "`\""), " ")
+	return word
 }

@@ -53,6 +53,16 @@ func Rules() []Rule {
 			documented,
 		},
 		{
+			"a doc comment stands above its declaration and begins with its name",
+			"a comment that was moved or copied describes something else, and tools and readers believe it",
+			docComments,
+		},
+		{
+			"comments, pages and commands use the field's words",
+			"a network engineer must never have to guess a word",
+			coined,
+		},
+		{
 			"one name everywhere: folder, reference page, command, metric",
 			"an operator who sees a name in a log or a metric must find its page and its command without asking",
 			oneName,

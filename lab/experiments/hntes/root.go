@@ -1,5 +1,5 @@
 // Package hntes drives the whole product once around its loop on a virtual
-// network: day one, the night, the approval, day two, the way back.
+// network: day one, the nightly run, the approval, day two, the rollback.
 //
 // It plays the operator and the judge, nothing else: everything that finds,
 // decides or configures is `millrace up` and the routers' agents. What it

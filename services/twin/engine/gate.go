@@ -75,7 +75,7 @@ func (n *Net) SetRate(index int, packets float64) {
 	}
 }
 
-// Waiting is the number of packets in a gate's queue, and the number dropped there.
+// Gate returns the number of packets in a gate's queue, and the number dropped there.
 func (n *Net) Gate(index int) (waiting int, drops int64) {
 	return n.gates[index].queue.Len(), n.gates[index].drops
 }
