@@ -14,7 +14,7 @@ func newMetrics(r prometheus.Registerer, drifted func() bool) *metrics {
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "calls_total", Help: "gNMI calls by method and code."}, []string{"method", "code"}),
 		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: ns, Name: "reconciliations_total",
 			Help: "Reconciliations outside of a Set, by result."}, []string{"result"}),
-		drift: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Name: "drift", Help: "1 while the router does not hold its configuration."}, func() float64 {
+		drift: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: ns, Name: "drift", Help: "1 while the router differs from its configuration."}, func() float64 {
 			if drifted() {
 				return 1
 			}

@@ -111,7 +111,7 @@ func (a *Agent) open() error {
 		return err
 	}
 	if a.deps.LSPs != nil {
-		delete(features, kernel.FeatureMPLS) // whoever makes the LSPs knows what it needs
+		delete(features, kernel.FeatureMPLS) // another maker of LSPs may need no MPLS
 	}
 	for _, missing := range features.Missing() {
 		a.deps.Log.Warn("kernel feature missing; configuration that needs it is refused", "feature", missing)
@@ -248,7 +248,7 @@ func (a *Agent) reconcile(ctx context.Context) bool {
 	err := a.store.Reconcile(ctx)
 	if err != nil {
 		a.metrics.reconciled.WithLabelValues("failed").Inc()
-		a.deps.Log.Warn("router does not hold its configuration; will try again", "error", err)
+		a.deps.Log.Warn("router differs from its configuration; will try again", "error", err)
 		return false
 	}
 	a.metrics.reconciled.WithLabelValues("ok").Inc()

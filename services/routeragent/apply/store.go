@@ -84,7 +84,7 @@ func (s *Store) Recover(ctx context.Context) error {
 	plan, err := s.reach(ctx, r.Config, r.IDs)
 	if err != nil {
 		// The configuration is kept although the router cannot take it yet: FRR may be starting, or an interface be missing. Reconcile tries again.
-		s.engine.Log.Error("router does not hold its configuration", "error", err)
+		s.engine.Log.Error("router differs from its configuration", "error", err)
 	}
 	s.setDrift(err)
 	if err := s.journal.save(record{Config: r.Config, IDs: plan.IDs}); err != nil {

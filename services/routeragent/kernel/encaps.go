@@ -41,9 +41,9 @@ func (k *Kernel) fillSegments(r *netlink.Route, family int) error {
 }
 
 // fillNextHops walks struct rtnexthop and its attributes, one for each next hop.
-func fillNextHops(ways []*netlink.NexthopInfo, raw []byte) error {
+func fillNextHops(nextHops []*netlink.NexthopInfo, raw []byte) error {
 	const header = 8
-	for i := 0; i < len(ways) && len(raw) >= header; i++ {
+	for i := 0; i < len(nextHops) && len(raw) >= header; i++ {
 		length := int(binary.NativeEndian.Uint16(raw))
 		if length < header || length > len(raw) {
 			return fmt.Errorf("a next hop of %d octets in %d", length, len(raw))
@@ -62,12 +62,12 @@ func fillNextHops(ways []*netlink.NexthopInfo, raw []byte) error {
 				encap = a.Value
 			}
 		}
-		if kind == nl.LWTUNNEL_ENCAP_SEG6 && ways[i].Encap == nil {
+		if kind == nl.LWTUNNEL_ENCAP_SEG6 && nextHops[i].Encap == nil {
 			e := &netlink.SEG6Encap{}
 			if err := e.Decode(encap); err != nil {
 				return fmt.Errorf("parse segments: %w", err)
 			}
-			ways[i].Encap = e
+			nextHops[i].Encap = e
 		}
 		raw = raw[min((length+3)&^3, len(raw)):]
 	}

@@ -63,11 +63,11 @@ func (k *Kernel) route(s Spec, id, family int) (*netlink.Route, error) {
 		}
 		return r, nil
 	}
-	ways, err := k.share(s.Groups[id], family)
+	nextHops, err := k.share(s.Groups[id], family)
 	if err != nil {
 		return nil, fmt.Errorf("group of paths %v: %w", s.Groups[id], err)
 	}
-	r.MultiPath = ways
+	r.MultiPath = nextHops
 	return r, nil
 }
 
@@ -124,7 +124,7 @@ func (k *Kernel) towards(segment netip.Addr) (link int, gateway net.IP, err erro
 
 // share lists the next hops of several paths. Each path has the same weight, however many next hops it has.
 func (k *Kernel) share(members []int, family int) ([]*netlink.NexthopInfo, error) {
-	var ways [][]*netlink.NexthopInfo
+	var nextHops [][]*netlink.NexthopInfo
 	all := 1
 	for _, id := range members {
 		r, err := k.heldRoute(id, family)
@@ -138,10 +138,10 @@ func (k *Kernel) share(members []int, family int) ([]*netlink.NexthopInfo, error
 		if len(w) == 0 {
 			w = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, Encap: r.Encap}}
 		}
-		ways, all = append(ways, w), lcm(all, len(w))
+		nextHops, all = append(nextHops, w), lcm(all, len(w))
 	}
 	var out []*netlink.NexthopInfo
-	for _, list := range ways {
+	for _, list := range nextHops {
 		for _, w := range list {
 			out = append(out, &netlink.NexthopInfo{LinkIndex: w.LinkIndex, Gw: w.Gw, Via: w.Via, Encap: w.Encap, Hops: min(all/len(list), 256) - 1})
 		}
@@ -193,12 +193,12 @@ func routeText(r *netlink.Route) string {
 	if r == nil {
 		return "missing"
 	}
-	ways := r.MultiPath
-	if len(ways) == 0 {
-		ways = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, Encap: r.Encap}}
+	nextHops := r.MultiPath
+	if len(nextHops) == 0 {
+		nextHops = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, Encap: r.Encap}}
 	}
 	var out []string
-	for _, w := range ways {
+	for _, w := range nextHops {
 		out = append(out, fmt.Sprintf("%d %s %v %v %d", w.LinkIndex, address(w.Gw), w.Via, w.Encap, w.Hops))
 	}
 	slices.Sort(out)

@@ -64,12 +64,12 @@ func (k *Kernel) Label(label int) ([]NextHop, error) {
 
 // nextHops lists the next hops of a route in a stable order.
 func (k *Kernel) nextHops(r netlink.Route) []NextHop {
-	ways := r.MultiPath
-	if len(ways) == 0 {
-		ways = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, NewDst: r.NewDst, Encap: r.Encap}}
+	hops := r.MultiPath
+	if len(hops) == 0 {
+		hops = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, NewDst: r.NewDst, Encap: r.Encap}}
 	}
 	var out []NextHop
-	for _, w := range ways {
+	for _, w := range hops {
 		out = append(out, k.nextHop(w))
 	}
 	slices.SortFunc(out, func(a, b NextHop) int { return strings.Compare(a.String(), b.String()) })

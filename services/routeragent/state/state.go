@@ -184,12 +184,12 @@ func (r *Reader) rules(_ context.Context, n *tree.Node) error {
 
 func (r *Reader) tunnels(_ context.Context, n *tree.Node) error {
 	for _, t := range r.deps.Plan().Tunnels {
-		ways, err := r.deps.Kernel.Path(t.ID)
+		nextHops, err := r.deps.Kernel.Path(t.ID)
 		if err != nil {
 			return err
 		}
 		// A route without labels is the IGP's, which the table falls back to when the LSP is down; only to a neighbour are they the same.
-		up := len(ways) > 0 && (len(ways[0].Labels) > 0 || len(ways[0].Segments) > 0 || len(t.Hops) < 2)
+		up := len(nextHops) > 0 && (len(nextHops[0].Labels) > 0 || len(nextHops[0].Segments) > 0 || len(t.Hops) < 2)
 		instance(n).Into("mpls", "lsps", "constrained-path", "tunnels").Entry("tunnel", t.Name).Into("state").
 			Set("name", t.Name).Set("oper-status", "openconfig-mpls-types:"+word(up, "UP", "DOWN"))
 	}

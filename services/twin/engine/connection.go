@@ -61,7 +61,7 @@ func (n *Net) AddTCP(c TCPConfig) (int, error) {
 		return 0, fmt.Errorf("connection %s: %w", c.Name, err)
 	}
 	if f.back, err = n.addRoute(c.Back); err != nil {
-		return 0, fmt.Errorf("connection %s, way back: %w", c.Name, err)
+		return 0, fmt.Errorf("connection %s, return route: %w", c.Name, err)
 	}
 	f.first = -1
 	if n.hops[f.there].kind == hopPort {

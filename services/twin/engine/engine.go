@@ -154,7 +154,7 @@ func (n *Net) Check() error {
 		return fmt.Errorf("%d packets are out of the pool and %d are on links and in queues", out, inside)
 	}
 	if n.sent != ended+inside {
-		return fmt.Errorf("%d packets were made, %d ended and %d are on their way", n.sent, ended, inside)
+		return fmt.Errorf("%d packets were sent, %d ended and %d are in the network", n.sent, ended, inside)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ type gate struct {
 // AddGate adds one; At hops with Gate and Count name it.
 func (n *Net) AddGate(c GateConfig) (int, error) {
 	if c.LimitPackets <= 0 || c.Size <= 0 || c.Control == nil {
-		return 0, fmt.Errorf("gate %s: limit %d packets, management packets of %d bytes: both above zero, and somebody in control", c.Name, c.LimitPackets, c.Size)
+		return 0, fmt.Errorf("gate %s: limit %d packets, management packets of %d bytes: both above zero, and a Control", c.Name, c.LimitPackets, c.Size)
 	}
 	g := gate{GateConfig: c}
 	var err error
@@ -50,7 +50,7 @@ func (n *Net) AddGate(c GateConfig) (int, error) {
 		return 0, fmt.Errorf("gate %s: %w", c.Name, err)
 	}
 	if g.back, err = n.addRoute(c.Back); err != nil {
-		return 0, fmt.Errorf("gate %s, way back: %w", c.Name, err)
+		return 0, fmt.Errorf("gate %s, return route: %w", c.Name, err)
 	}
 	g.actor = n.act(actGate, len(n.gates))
 	n.gates = append(n.gates, g)

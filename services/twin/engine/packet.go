@@ -7,7 +7,7 @@ const (
 	datagram
 	echo
 	reply
-	probe  // a management packet on its way out
+	probe  // a management packet to the egress PE
 	probed // and back
 )
 

@@ -199,7 +199,7 @@ func (n *Net) schedule(p *port, at, i int32, size int64) {
 func (n *Net) transmit(p *port) {
 	item, ok, retry := p.sched.Dequeue(n.now)
 	if !ok {
-		p.sending = retry != Never // a ceiling holds packets back: it must be asked again
+		p.sending = retry != Never // a ceiling delays packets: try again then
 		n.events.set(p.sender, retry)
 		return
 	}

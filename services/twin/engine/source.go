@@ -64,7 +64,7 @@ func (n *Net) AddSource(c SourceConfig) (int, error) {
 	}
 	if c.Back != nil {
 		if f.back, err = n.addRoute(*c.Back); err != nil {
-			return 0, fmt.Errorf("source %s, way back: %w", c.Name, err)
+			return 0, fmt.Errorf("source %s, return route: %w", c.Name, err)
 		}
 	}
 	f.actor = n.act(actSource, len(n.sources))
