@@ -129,6 +129,22 @@ func play(t *testing.T, text string) *Result {
 	return r
 }
 
+// One stream alone meets no queue where the kernel paces it; a program's packets of one tick wait for each other.
+func TestAPacedHostKeepsItsGaps(t *testing.T) {
+	spread := func(host string) float64 {
+		text := diamond[:strings.Index(diamond, "phases:")] + `phases:
+  - name: one
+    applications:
+      - {name: be, kind: udp, from: H1, to: H2, port: 1, rate: 7Mbit/s, packet: 1000B, stop: 2s}
+`
+		return play(t, strings.Replace(text, "gateway: 10.1.1.1}", host, 1)).Metrics["one/be/delay_spread_ms"]
+	}
+	program, paced := spread("gateway: 10.1.1.1}"), spread("gateway: 10.1.1.1, paced: true}")
+	if paced > 1e-6 || program < 0.5 {
+		t.Errorf("delays spread over %.3f ms from a program, %.6f ms from a paced host", program, paced)
+	}
+}
+
 // The cheaper way becomes the dearer one while packets are on both.
 func TestCostsThatChangeMoveTraffic(t *testing.T) {
 	text := strings.Replace(diamond, "    applications:", "    changes: [{at: 3s, costs: [{interface: \"R1:ge-2\", cost: 100}]}]\n    applications:", 1)
