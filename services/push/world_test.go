@@ -37,15 +37,9 @@ import (
 	"github.com/millrace/millrace/services/push/pushtest"
 )
 
-// etcd is one embedded server for all tests of the package; each test has a prefix in it.
-var etcd *state.Store
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	// Lives are mostly waiting.
-	if err := flag.Set("test.parallel", "10"); err != nil {
-		panic(err)
-	}
+// etcd is one embedded server for all tests of the package; each test has a prefix in it. It starts with the first
+// test and not before: with -json, testing.M.Run exchanges os.Stderr, which etcd's goroutines read.
+var etcd = sync.OnceValue(func() *state.Embedded {
 	dir, err := os.MkdirTemp("", "millrace-push")
 	if err != nil {
 		panic(err)
@@ -54,10 +48,23 @@ func TestMain(m *testing.M) {
 	if err := server.Start(context.Background()); err != nil {
 		panic(err)
 	}
-	etcd = server.Store()
+	stopEtcd = func() {
+		server.Stop(context.Background()) //nolint:errcheck // the process ends
+		os.RemoveAll(dir)
+	}
+	return server
+})
+
+var stopEtcd = func() {}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Lives are mostly waiting.
+	if err := flag.Set("test.parallel", "10"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
-	server.Stop(context.Background()) //nolint:errcheck // the process ends
-	os.RemoveAll(dir)
+	stopEtcd()
 	os.Exit(code)
 }
 
@@ -208,7 +215,7 @@ var worlds atomic.Int32
 
 func storeOf(t *testing.T) *state.Store {
 	t.Helper()
-	return etcd.Within(fmt.Sprintf("%s/%d/", t.Name(), worlds.Add(1)))
+	return etcd().Store().Within(fmt.Sprintf("%s/%d/", t.Name(), worlds.Add(1)))
 }
 
 func (w *world) start() {
