@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,6 +18,48 @@ type Measured struct {
 	Unmet   []string           `json:"unmet,omitempty"`
 	Metrics map[string]float64 `json:"metrics"`
 }
+
+// quoted are the statistics of applications that pages quote beside those that expectations name.
+var quoted = []string{"goodput_mbps", "loss_percent", "rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_max_ms",
+	"delay_mean_ms", "delay_spread_ms", "ipdv_mean_ms", "out_of_order", "retransmits", "jain"}
+
+// Measure picks what is worth keeping of a run: what expectations name and pages quote.
+func (s *Scenario) Measure(started time.Time, metrics Metrics, verdicts []Verdict) Measured {
+	m := Measured{Scenario: s.Name, Started: started, Unmet: Unmet(verdicts), Metrics: map[string]float64{}}
+	for _, e := range s.Expectations {
+		for _, name := range e.Names() {
+			if v, ok := metrics[name]; ok {
+				m.Metrics[name] = v
+			}
+		}
+	}
+	for name, v := range metrics {
+		if !strings.Contains(name, ":") && slices.Contains(quoted, path.Base(name)) {
+			m.Metrics[name] = v
+		}
+	}
+	return m
+}
+
+// Unmet names the verdicts that were not met.
+func Unmet(verdicts []Verdict) []string {
+	var out []string
+	for _, v := range verdicts {
+		if v.Unmet() {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+// Replaces tells whether a run takes the place of an earlier one: it is later, and it does not miss an expectation
+// where the earlier one met them all.
+func (m Measured) Replaces(earlier Measured) bool {
+	return m.Started.After(earlier.Started) && (len(m.Unmet) == 0 || len(earlier.Unmet) > 0 || len(earlier.Metrics) == 0)
+}
+
+// MeasuredFile is where a checkout keeps a scenario's figures, below Folder or another folder.
+func MeasuredFile(folder, name string) string { return path.Join(folder, name, "measured.json") }
 
 // MeasuredIn reads the figures of a shipped scenario that has them.
 func MeasuredIn(name string) (Measured, error) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,7 +32,6 @@ func (a *allFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.results, "results", "", "with --all: write the table of all results to this Markdown file")
 }
 
-// run goes on after a scenario that fails, so that one run tells everything.
 func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 	backend, err := lab.ParseBackend(f.backend)
 	if err != nil {
@@ -46,39 +44,16 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 	if err := os.MkdirAll(a.folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder for results: %w", err)
 	}
-	say := progress(cmd)
-	var unmet []string
-	var failed error
-	var results []*qos.Result
-	for _, s := range all {
-		if a.wanted(s.Name) {
-			say("scenario " + s.Name)
-			result, err := qos.Run(cmd.Context(), s, qos.Options{Lab: lab.Options{Backend: backend}, Progress: say})
-			if err != nil {
-				failed = errors.Join(failed, fmt.Errorf("scenario %s: %w", s.Name, err))
-				continue
-			}
-			if err := keep(a.file(result.Scenario), result.Scenario, result); err != nil {
-				return err
-			}
-		}
-		result, err := a.kept(s)
-		if err != nil {
-			return err
-		}
-		if result == nil {
-			continue
-		}
-		if err := keepMeasured(a.figures, s, result); err != nil {
-			return err
-		}
-		results = append(results, result)
-		if !result.Pass {
-			unmet = append(unmet, s.Name)
-		}
-	}
+	batch := qos.Batch{Lab: lab.Options{Backend: backend}, Progress: progress(cmd), Results: a.folder, Figures: a.figures, Wanted: a.wanted}
+	results, failed := batch.Run(cmd.Context(), all)
 	if err := a.write(cmd, results); err != nil {
-		return err
+		return errors.Join(failed, err)
+	}
+	var unmet []string
+	for _, r := range results {
+		if !r.Pass {
+			unmet = append(unmet, r.Scenario)
+		}
 	}
 	if failed == nil && len(unmet) > 0 {
 		return coded{fmt.Errorf("expectations were not met in %s", strings.Join(unmet, ", ")), exitUnmet}
@@ -88,17 +63,6 @@ func (a *allFlags) run(cmd *cobra.Command, f labFlags) error {
 
 func (a *allFlags) wanted(name string) bool {
 	return len(a.only) == 0 || slices.ContainsFunc(a.only, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-func (a *allFlags) file(name string) string { return filepath.Join(a.folder, name+".json") }
-
-// kept reads a scenario's last measurements, and judges them by the expectations of today; none where it never ran to its end.
-func (a *allFlags) kept(s *scenario.Scenario) (*qos.Result, error) {
-	r, err := kept[qos.Result](a.file(s.Name), s.Name)
-	if r != nil {
-		r.Judge(s)
-	}
-	return r, err
 }
 
 func (a *allFlags) write(cmd *cobra.Command, results []*qos.Result) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/lab/experiments/i2vfc"
+	"github.com/millrace/millrace/lab/experiments/results"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -104,14 +105,14 @@ func (f *vpnRun) measure(cmd *cobra.Command, p i2vfc.Plan, backend lab.Backend) 
 	if earlier != nil {
 		report.Join(earlier)
 	}
-	return errors.Join(failed, keep(f.file(p.Scenario), p.Scenario, report))
+	return errors.Join(failed, results.Keep(f.file(p.Scenario), report))
 }
 
 func (f *vpnRun) file(name string) string { return filepath.Join(f.folder, name+"-vpn.json") }
 
 // kept reads a scenario's last report and judges it by today's expectations; nil where there is none.
 func (f *vpnRun) kept(name string) (*i2vfc.Report, error) {
-	r, err := kept[i2vfc.Report](f.file(name), name)
+	r, err := results.Read[i2vfc.Report](f.file(name))
 	if r == nil {
 		return nil, err
 	}
@@ -123,6 +124,15 @@ func (f *vpnRun) kept(name string) (*i2vfc.Report, error) {
 	return r, nil
 }
 
+// renew puts a report's medians in the place of the figures that the product quotes.
+func (f *vpnRun) renew(r *i2vfc.Report) error {
+	if f.figures == "" {
+		return nil
+	}
+	m := scenario.Measured{Scenario: r.Scenario, Started: r.Started, Metrics: r.Metrics(), Unmet: scenario.Unmet(r.Verdicts)}
+	return results.Keep(scenario.MeasuredFile(f.figures, r.Scenario), m)
+}
+
 func (f *vpnRun) print(cmd *cobra.Command, all []*i2vfc.Report) error {
 	page := i2vfc.Markdown(all)
 	if f.results != "" {
@@ -130,7 +140,7 @@ func (f *vpnRun) print(cmd *cobra.Command, all []*i2vfc.Report) error {
 			return fmt.Errorf("write results: %w", err)
 		}
 		for _, r := range all {
-			if err := keepMedians(f.figures, r); err != nil {
+			if err := f.renew(r); err != nil {
 				return err
 			}
 		}

@@ -6,16 +6,11 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
-	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/paths/hostadvice"
 )
-
-// sprayed is the scenario whose measurements back the advice.
-const sprayed = "multipath-packet-level"
 
 type hostAdvice struct {
 	Destination string `json:"destination"`
@@ -31,7 +26,7 @@ func pathsHostAdviceCommand() *cobra.Command {
 		Short: "Say what a data transfer node should set for a destination with several paths, and what that gains",
 		Long: "Say what a data transfer node should set for a destination (a prefix) with several paths, and what that gains.\n\n" +
 			"How many equal paths there are from the node's router is asked of the control plane, unless --paths says it.\n" +
-			"The gains are those the lab measured in scenario " + sprayed + ".",
+			"The gains are those the lab measured in scenario " + hostadvice.Scenario + ".",
 		Example: "  millrace paths host-advice 198.51.100.0/24 --from wr --forwarding packet\n" +
 			"  millrace paths host-advice 198.51.100.0/24 --paths 3 --forwarding packet --gateway 192.0.2.1",
 		Args: cobra.ExactArgs(1),
@@ -45,7 +40,7 @@ func pathsHostAdviceCommand() *cobra.Command {
 			if err != nil {
 				return coded{err, exitUsage}
 			}
-			measured, err := scenario.MeasuredIn(sprayed)
+			measured, err := scenario.MeasuredIn(hostadvice.Scenario)
 			if err != nil {
 				return err
 			}
@@ -65,30 +60,19 @@ func pathsHostAdviceCommand() *cobra.Command {
 	return cmd
 }
 
-// equalPaths counts the shortest paths to the routers that originate a destination: the nearest, if several do.
+// equalPaths asks the control plane.
 func equalPaths(cmd *cobra.Command, from, destination string) (int, error) {
 	if from == "" {
 		return 0, coded{errors.New("say where the node is attached with --from ROUTER, or how many paths there are with --paths"), exitUsage}
 	}
-	located, err := pathsClient(cmd).PrefixOwners(cmd.Context(), connect.NewRequest(&pathsv1.PrefixOwnersRequest{Prefix: destination}))
+	n, err := hostadvice.EqualPaths(cmd.Context(), pathsClient(cmd), from, destination)
+	if errors.Is(err, hostadvice.ErrNowhere) {
+		return 0, coded{fmt.Errorf("%w; see `millrace paths show`", err), exitUnmet}
+	}
 	if err != nil {
 		return 0, refusal(err)
 	}
-	count, least := 0, uint64(0)
-	for _, to := range located.Msg.GetRouters() {
-		r, err := pathsClient(cmd).Ecmp(cmd.Context(), connect.NewRequest(&pathsv1.EcmpRequest{From: from, To: to}))
-		if err != nil {
-			return 0, refusal(err)
-		}
-		cost := uint64(r.Msg.GetPaths()[0].GetIgpCost())
-		if count == 0 || cost < least {
-			count, least = len(r.Msg.GetPaths()), cost
-		}
-	}
-	if count == 0 {
-		return 0, coded{fmt.Errorf("no router originates %s; see `millrace paths show`", destination), exitUnmet}
-	}
-	return count, nil
+	return n, nil
 }
 
 func (h hostAdvice) print(out io.Writer) error {
@@ -99,20 +83,11 @@ func (h hostAdvice) print(out io.Writer) error {
 	for _, s := range h.Settings {
 		fmt.Fprintf(out, "\n  # %s\n  %s\n", s.Why, s.Command)
 	}
-	fmt.Fprintf(out, "\nmeasured by the lab over three paths of 10, 15 and 20 ms (scenario %s, %s):\n", sprayed, h.Measured.Started.Format("2006-01-02"))
+	fmt.Fprintf(out, "\nmeasured by the lab over three paths of 10, 15 and 20 ms (scenario %s, %s):\n", hostadvice.Scenario, h.Measured.Started.Format("2006-01-02"))
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "sender\tMbit/s\tof one path\tretransmissions\t")
-	one := h.Measured.Metrics["single/tcp/goodput_mbps"]
-	for _, row := range []struct{ phase, sender string }{
-		{"single", "one path"},
-		{"flow", "three paths, flows hashed"},
-		{"spray-t3", "sprayed, NewReno, threshold 3"},
-		{"spray-t6", "sprayed, NewReno, threshold 6"},
-		{"spray-linux", "sprayed, Linux's defaults"},
-		{"spray-advised", "sprayed, with these settings"},
-	} {
-		mbps := h.Measured.Metrics[row.phase+"/tcp/goodput_mbps"]
-		fmt.Fprintf(w, "%s\t%.1f\t%.2f\t%.0f\t\n", row.sender, mbps, mbps/one, h.Measured.Metrics[row.phase+"/tcp/retransmits"])
+	for _, g := range hostadvice.Gains(h.Measured.Metrics) {
+		fmt.Fprintf(w, "%s\t%.1f\t%.2f\t%.0f\t\n", g.Sender, g.Goodput, g.Share, g.Retransmits)
 	}
 	return w.Flush()
 }

@@ -1,0 +1,48 @@
+// Package results keeps what experiments measured in files, so that a run can
+// be judged again by the expectations of today without being repeated.
+//
+// In: results of lab/experiments. Out: JSON files. Next: cmd/millrace, which
+// prints them; scenario, whose measured.json files are quoted by the product.
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Keep writes a result.
+func Keep(file string, result any) error {
+	raw, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the result for %s: %w", file, err)
+	}
+	return os.WriteFile(file, append(raw, '\n'), 0o644)
+}
+
+// Read is what a file keeps; nil where there is no file or an empty one.
+func Read[Result any](file string) (*Result, error) {
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(raw) == 0 {
+		return nil, nil
+	}
+	var r Result
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the result in %s: %w", file, err)
+	}
+	return &r, nil
+}
+
+// Exists tells whether a result is kept, or meant to be: an empty file asks for one.
+func Exists(file string) (bool, error) {
+	_, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
