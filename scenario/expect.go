@@ -25,7 +25,7 @@ var statistics = map[Kind][]string{
 	"term":    {"matched_packets", "matched_octets"},
 	"port":    {"out_pkts", "out_octets", "in_pkts", "in_octets", "dropped_pkts", "wire_dropped_pkts"},
 	"network": {"sent", "received", "lost", "dropped_pkts"},
-	"change":  {"seconds", "units"},
+	"change":  {"seconds", "entries"},
 }
 
 // windowed are the statistics that can be asked of a part of a phase.

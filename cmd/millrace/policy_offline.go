@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/topo"
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/policies"
@@ -44,7 +45,7 @@ func (f planFlags) offline(policy string) (*policyv1.PlanResponse, error) {
 	if err != nil {
 		return nil, coded{err, exitUnmet}
 	}
-	r, err := policyservice.Response(result, f.router, f.vendor())
+	r, err := renderers().Response(result, policyservice.Request{Router: f.router, Syntax: f.render, Inventory: &device.Inventory{}})
 	if err != nil {
 		return nil, coded{err, exitUnmet}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -16,20 +17,20 @@ import (
 // planFlags are what one may ask of a plan.
 type planFlags struct {
 	router, render, network string
-	units                   bool
+	entries                 bool
 }
 
 func policyPlanCommand() *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan NAME|FILE",
-		Short: "Show what each router shall hold by a policy; changes nothing",
-		Long: `Show what each router shall hold by a policy. Nothing is changed.
+		Short: "Show each router's intended config under a policy; changes nothing",
+		Long: `Show each router's intended config under a policy. Nothing is changed.
 
-With a NAME the control plane is asked: its policy of that name, its topology, the alpha pairs in force.
+With a NAME the control plane plans: its policy of that name, its topology, the alpha pairs in force.
 With --network no control plane is needed: the policy is a FILE (or the NAME of a shipped one), the network, its links
 and pairs are read from another; see policies/golden/hntes-redirect/network.yaml.
---render prints the plan in the words of OpenConfig (JSON by path, as it is pushed), Junos, or tc and ip.
+--render prints the plan in the syntax of OpenConfig (JSON by path, as it is pushed), of Junos, or of tc and ip (linux).
 Exit code 3 where the policy has errors or does not fit the network.`,
 		Example: "  millrace policy plan hntes-two-queue\n" +
 			"  millrace policy plan hntes-two-queue --router wr --render openconfig\n" +
@@ -38,18 +39,16 @@ Exit code 3 where the policy has errors or does not fit the network.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.router, "router", "", "only this router's plan")
-	cmd.Flags().StringVar(&f.render, "render", "", "print the plan in the words of openconfig, junos or linux")
+	cmd.Flags().StringVar(&f.render, "render", "", "print the plan in this syntax: "+strings.Join(renderers().Syntaxes(), ", "))
 	cmd.Flags().StringVar(&f.network, "network", "", "plan for the network in this file, without a control plane")
-	cmd.Flags().BoolVar(&f.units, "units", false, "print the OpenConfig units too")
+	cmd.Flags().BoolVar(&f.entries, "entries", false, "print the config entries too, as they are pushed")
 	jsonFlag(cmd)
 	return cmd
 }
 
 func (f planFlags) run(cmd *cobra.Command, policy string) error {
-	switch f.render {
-	case "", "openconfig", "junos", "linux":
-	default:
-		return coded{fmt.Errorf("there is no rendering %q; write openconfig, junos or linux", f.render), exitUsage}
+	if known := renderers().Syntaxes(); f.render != "" && !slices.Contains(known, f.render) {
+		return coded{fmt.Errorf("there is no rendering %q; write one of %s", f.render, strings.Join(known, ", ")), exitUsage}
 	}
 	var r *policyv1.PlanResponse
 	var err error
@@ -68,19 +67,11 @@ func (f planFlags) run(cmd *cobra.Command, policy string) error {
 	case wantJSON(cmd):
 		return printJSON(cmd, r)
 	case f.render != "":
-		printRendered(cmd.OutOrStdout(), r, f.render)
+		printRendered(cmd.OutOrStdout(), r)
 	default:
-		printPlans(cmd.OutOrStdout(), r, f.units)
+		printPlans(cmd.OutOrStdout(), r, f.entries)
 	}
 	return nil
-}
-
-// vendor is the rendering to ask for; OpenConfig is always there.
-func (f planFlags) vendor() string {
-	if f.render == "openconfig" {
-		return ""
-	}
-	return f.render
 }
 
 func (f planFlags) online(cmd *cobra.Command, policy string) (*policyv1.PlanResponse, error) {
@@ -89,7 +80,7 @@ func (f planFlags) online(cmd *cobra.Command, policy string) (*policyv1.PlanResp
 	}
 	client, server := apiClient(cmd)
 	r, err := policyv1connect.NewPolicyServiceClient(client, server).
-		Plan(cmd.Context(), connect.NewRequest(&policyv1.PlanRequest{Policy: policy, Router: f.router, Render: f.vendor()}))
+		Plan(cmd.Context(), connect.NewRequest(&policyv1.PlanRequest{Policy: policy, Router: f.router, Render: f.render}))
 	switch code := connect.CodeOf(err); {
 	case err == nil:
 		return r.Msg, nil

@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-func printPlans(out io.Writer, r *policyv1.PlanResponse, showUnits bool) {
+func printPlans(out io.Writer, r *policyv1.PlanResponse, showEntries bool) {
 	for _, p := range r.GetPlans() {
 		printPlan(out, p)
-		if showUnits {
-			printUnits(out, p)
+		if showEntries {
+			printEntries(out, p)
 		}
 	}
 	if len(r.GetPlans()) == 0 {
@@ -31,21 +31,16 @@ func printSkipped(out io.Writer, r *policyv1.PlanResponse, comment string) {
 	}
 }
 
-func printRendered(out io.Writer, r *policyv1.PlanResponse, render string) {
+func printRendered(out io.Writer, r *policyv1.PlanResponse) {
 	for _, p := range r.GetPlans() {
-		if render == "openconfig" {
-			fmt.Fprintf(out, "# %s\n", p.GetRouter())
-			printUnits(out, p)
-			continue
-		}
 		fmt.Fprint(out, p.GetRendered())
 	}
 	printSkipped(out, r, "# ")
 }
 
-func printUnits(out io.Writer, p *policyv1.RouterPlan) {
-	for _, u := range p.GetUnits() {
-		fmt.Fprintf(out, "  %s\n    %s\n", u.GetPath(), strings.ReplaceAll(u.GetJson(), "\n", "\n    "))
+func printEntries(out io.Writer, p *policyv1.RouterPlan) {
+	for _, e := range p.GetEntries() {
+		fmt.Fprintf(out, "  %s\n    %s\n", e.GetPath(), strings.ReplaceAll(e.GetBody(), "\n", "\n    "))
 	}
 }
 

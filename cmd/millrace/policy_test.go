@@ -64,7 +64,7 @@ func TestPlansNeedNoControlPlane(t *testing.T) {
 		},
 		{
 			"an unknown rendering", []string{"plan", "geant-lbe", "--network", golden + "geant-lbe/network.yaml", "--render", "cobol"}, exitUsage,
-			[]string{"write openconfig, junos or linux"},
+			[]string{"write one of junos, linux, openconfig"},
 		},
 	} {
 		t.Run(c.what, func(t *testing.T) {

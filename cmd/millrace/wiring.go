@@ -10,7 +10,6 @@ import (
 	"github.com/millrace/millrace/collectors/telemetry"
 	"github.com/millrace/millrace/collectors/topology"
 	"github.com/millrace/millrace/docs/reference/papers"
-	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -24,9 +23,6 @@ import (
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
-	"github.com/millrace/millrace/services/push/driver"
-	"github.com/millrace/millrace/services/push/driver/junos"
-	"github.com/millrace/millrace/services/push/driver/openconfig"
 	"github.com/millrace/millrace/services/twin"
 	"github.com/millrace/millrace/services/vpn"
 )
@@ -85,24 +81,20 @@ func buildPolicy(p *process, cfg policy.Configuration) (lifecycle.Component, err
 	alphaClient, alphaURL := p.to("alpha")
 	pathsClient, pathsURL := p.to("paths")
 	return policy.New(cfg, policy.Dependencies{
-		Inventory: p.devices, Log: p.log, Registerer: p.metrics,
+		Inventory: p.devices, Renderers: renderers(), Log: p.log, Registerer: p.metrics,
 		Alpha: alphav1connect.NewAlphaServiceClient(alphaClient, alphaURL),
 		Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
-	}), nil
+	})
 }
 
 func buildPush(p *process, cfg push.Configuration) (lifecycle.Component, error) {
 	policyClient, policyURL := p.to("policy")
 	twinClient, twinURL := p.to("twin")
 	return push.New(cfg, push.Dependencies{
-		Inventory: p.devices, Store: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
+		Inventory: p.devices, Vendors: drivers(p.tls), State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Policy: policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
 		Twin:   twinv1connect.NewTwinServiceClient(twinClient, twinURL),
-		Routers: driver.ByOS{
-			device.OSMillrace: openconfig.Opener{Credentials: p.tls},
-			device.OSJunos:    junos.Opener{Credentials: p.tls, Profile: junos.Junos244},
-		},
-	}), nil
+	})
 }
 
 func buildTwin(p *process, cfg twin.Configuration) (lifecycle.Component, error) {

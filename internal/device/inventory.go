@@ -7,6 +7,7 @@
 package device
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -50,17 +51,20 @@ type Device struct {
 	PasswordFile string `yaml:"password_file"`
 }
 
-// OS names a way to configure routers.
+// OS is a router's operating system, which decides how it is configured.
 type OS string
 
-// The ways there are.
+// The operating systems; each has a row in the vendors' table of cmd/millrace.
 const (
 	OSMillrace OS = "millrace"
 	OSJunos    OS = "junos"
 )
 
-// OSes lists them.
+// OSes lists them all.
 var OSes = []OS{OSMillrace, OSJunos}
+
+// OrDefault is OSMillrace where the inventory gives no os.
+func (o OS) OrDefault() OS { return cmp.Or(o, OSMillrace) }
 
 // Load reads and checks an inventory file. Errors start with file:line.
 func Load(path string) (*Inventory, error) {

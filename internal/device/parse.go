@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
@@ -31,9 +32,7 @@ func parse(src source) (*Inventory, error) {
 		return nil, src.locate(err)
 	}
 	for i, d := range inv.Devices {
-		if d.OS == "" {
-			inv.Devices[i].OS = OSMillrace
-		}
+		inv.Devices[i].OS = d.OS.OrDefault()
 		for j, e := range d.Exporters { // flows name IPv4 exporters without the IPv6 wrapping
 			d.Exporters[j] = e.Unmap()
 		}
@@ -104,7 +103,7 @@ func (inv *Inventory) check(src source) error {
 		case d.PE != "" && agents[d.PE] != "":
 			return src.at(here+".pe", "device %s has the PE agent %s of device %s", d.Name, d.PE, agents[d.PE])
 		case !slices.Contains(OSes, d.OS):
-			return src.at(here+".os", "os %q of device %s is none of %s, %s", d.OS, d.Name, OSMillrace, OSJunos)
+			return src.at(here+".os", "os %q of device %s is none of %s", d.OS, d.Name, osNames())
 		case (d.Username == "") != (d.PasswordFile == ""):
 			return src.at(here, "device %s needs both username and password_file, or neither", d.Name)
 		case d.Loopback.IsValid() && loopbacks[d.Loopback] != "":
@@ -119,6 +118,14 @@ func (inv *Inventory) check(src source) error {
 		}
 	}
 	return nil
+}
+
+func osNames() string {
+	out := make([]string, len(OSes))
+	for i, os := range OSes {
+		out[i] = string(os)
+	}
+	return strings.Join(out, ", ")
 }
 
 func hostPort(address string) bool {

@@ -13,9 +13,9 @@ import (
 // that replacing or removing it never touches an operator's own statements.
 const Group = "te-managed"
 
-// UnitPath names the group where configuration is kept in units (internal/ocunit
-// has those of OpenConfig). The unit is curly-brace text as Tree.Text prints it.
-const UnitPath = "cli:/groups/" + Group
+// EntryPath is the path of the group as a managed config entry (internal/configentry).
+// Its body is curly-brace text as Tree.Text prints it.
+const EntryPath = "cli:/groups/" + Group
 
 // Tree is a configuration.
 type Tree struct{ top *node }

@@ -8,6 +8,9 @@ type View struct{ n *node }
 // View of the whole.
 func (t *Tree) View() View { return View{t.top} }
 
+// Empty tells whether there is nothing at this place.
+func (v View) Empty() bool { return v.n == nil }
+
 // In goes down containers; the zero View where one is missing.
 func (v View) In(names ...string) View {
 	for _, name := range names {

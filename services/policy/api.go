@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// api is the Connect face of the component. Codes: NOT_FOUND for a policy or
+// api implements PolicyService. Codes: NOT_FOUND for a policy or
 // router that is not there, FAILED_PRECONDITION for a policy with errors or
 // one that does not fit the network, UNAVAILABLE before the topology is known.
 type api struct{ c *Component }
@@ -52,10 +52,7 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
-	out, err := Response(result, req.GetRouter(), req.GetRender())
-	if err == nil {
-		err = native(a.c.deps.Inventory, result, out)
-	}
+	out, err := a.c.deps.Renderers.Response(result, Request{Router: req.GetRouter(), Syntax: req.GetRender(), Inventory: a.c.deps.Inventory})
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}

@@ -1,40 +1,47 @@
 package policy
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
+	"github.com/millrace/millrace/internal/device"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
-	"github.com/millrace/millrace/services/policy/render/junos"
-	"github.com/millrace/millrace/services/policy/render/linux"
-	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
-// renderers write a plan in a vendor's words for people to read; OpenConfig is in every answer as units.
-var renderers = map[string]func(compile.RouterPlan) (string, error){"junos": junos.Text, "linux": linux.Text}
+// Request is what the API is asked about a compiled policy.
+type Request struct {
+	// Router leaves out all plans but its own; empty: none.
+	Router string
+	// Syntax fills in the plans' text; empty: none.
+	Syntax string
+	// Inventory has the operating systems of the routers.
+	Inventory *device.Inventory
+}
 
-// Response is what the API answers of a compiled policy: all plans, or one
-// router's, and where render names a vendor, in its words as well.
-func Response(result compile.Result, only, render string) (*policyv1.PlanResponse, error) {
-	text, known := renderers[render]
-	if render != "" && !known {
-		return nil, fmt.Errorf("there is no rendering %q; write junos or linux, or leave it out", render)
+// Response is the API's answer about a compiled policy.
+func (r Renderers) Response(result compile.Result, req Request) (*policyv1.PlanResponse, error) {
+	text, err := r.text(req.Syntax)
+	if err != nil {
+		return nil, err
 	}
 	out := &policyv1.PlanResponse{}
 	for _, plan := range result.Plans {
-		if only != "" && plan.Router != only {
+		if req.Router != "" && plan.Router != req.Router {
 			continue
 		}
-		m, err := planToProto(plan)
+		m := planToProto(plan)
+		renderer, err := r.of(req.Inventory, plan.Router)
 		if err != nil {
 			return nil, err
 		}
-		if known {
+		if m.Entries, err = renderer.entries(plan); err != nil {
+			return nil, err // it names the router
+		}
+		if text != nil {
 			if m.Rendered, err = text(plan); err != nil {
-				return nil, err // it names the router
+				return nil, err
 			}
 		}
 		out.Plans = append(out.Plans, m)
@@ -45,11 +52,7 @@ func Response(result compile.Result, only, render string) (*policyv1.PlanRespons
 	return out, nil
 }
 
-func planToProto(p compile.RouterPlan) (*policyv1.RouterPlan, error) {
-	list, err := openconfig.Units(p)
-	if err != nil {
-		return nil, err
-	}
+func planToProto(p compile.RouterPlan) *policyv1.RouterPlan {
 	out := &policyv1.RouterPlan{
 		Router: p.Router, Reasons: p.Reasons, Policy: p.Policy, BufferTime: uint64(p.BufferTime),
 		Scheduling: &policyv1.Scheduling{Excess: p.Scheduling.Excess.String(), Partition: p.Scheduling.Partition.String()},
@@ -71,10 +74,7 @@ func planToProto(p compile.RouterPlan) (*policyv1.RouterPlan, error) {
 	for _, o := range p.Policers {
 		out.Policers = append(out.Policers, policerToProto(o))
 	}
-	for _, u := range list {
-		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: u.Path, Json: u.JSON})
-	}
-	return out, nil
+	return out
 }
 
 func queueToProto(q document.Queue) *policyv1.Queue {

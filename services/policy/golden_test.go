@@ -63,7 +63,7 @@ func goldenCases(t *testing.T) []string {
 	return out
 }
 
-func TestPlansAndUnitsAreTheGoldenOnes(t *testing.T) {
+func TestPlansAndEntriesAreTheGoldenOnes(t *testing.T) {
 	for _, name := range goldenCases(t) {
 		t.Run(name, func(t *testing.T) {
 			result, err := compile.Compile(readCase(t, name))
@@ -72,7 +72,7 @@ func TestPlansAndUnitsAreTheGoldenOnes(t *testing.T) {
 			}
 			compareGolden(t, filepath.Join(goldenDir, name, "plan.json"), planText(t, result))
 			for _, plan := range result.Plans {
-				compareGolden(t, filepath.Join(goldenDir, name, plan.Router+".units"), unitsText(t, plan))
+				compareGolden(t, filepath.Join(goldenDir, name, plan.Router+".entries"), entriesText(t, plan))
 			}
 		})
 	}
@@ -111,15 +111,15 @@ func prune(v any) any {
 	return v
 }
 
-func unitsText(t *testing.T, plan compile.RouterPlan) string {
+func entriesText(t *testing.T, plan compile.RouterPlan) string {
 	t.Helper()
-	list, err := openconfig.Units(plan)
+	list, err := openconfig.Entries(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
 	for _, u := range list {
-		b.WriteString(u.Path + "\n" + u.JSON + "\n\n")
+		b.WriteString(u.Path + "\n" + u.Body + "\n\n")
 	}
 	return b.String()
 }

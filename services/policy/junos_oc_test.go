@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/render/junos"
@@ -66,7 +66,7 @@ func TestTheDenyListIsJunipers(t *testing.T) {
 }
 
 // junosParts are all golden plans as far as OpenConfig goes.
-func junosParts(t *testing.T, each func(name string, plan compile.RouterPlan, units []openconfig.Unit, left []string)) {
+func junosParts(t *testing.T, each func(name string, plan compile.RouterPlan, entries []configentry.Entry, left []string)) {
 	t.Helper()
 	for _, name := range goldenCases(t) {
 		result, err := compile.Compile(readCase(t, name))
@@ -74,11 +74,11 @@ func junosParts(t *testing.T, each func(name string, plan compile.RouterPlan, un
 			t.Fatal(err)
 		}
 		for _, plan := range result.Plans {
-			units, left, err := junos.OpenConfig(plan)
+			entries, left, err := junos.OpenConfig(plan)
 			if err != nil {
 				t.Fatal(err)
 			}
-			each(name+"/"+plan.Router, plan, units, left)
+			each(name+"/"+plan.Router, plan, entries, left)
 		}
 	}
 }
@@ -86,10 +86,10 @@ func junosParts(t *testing.T, each func(name string, plan compile.RouterPlan, un
 // No leaf that passes the deny-list is at or below a node that Juniper takes away.
 func TestWhatPassesTheDenyListIsNotDeviatedAway(t *testing.T) {
 	theirs, leaves := notSupported(t), map[string]bool{}
-	junosParts(t, func(_ string, _ compile.RouterPlan, units []openconfig.Unit, _ []string) {
-		for _, u := range units {
+	junosParts(t, func(_ string, _ compile.RouterPlan, entries []configentry.Entry, _ []string) {
+		for _, u := range entries {
 			var v any
-			if err := json.Unmarshal([]byte(u.JSON), &v); err != nil {
+			if err := json.Unmarshal([]byte(u.Body), &v); err != nil {
 				t.Fatal(err)
 			}
 			collect(v, junos.SchemaPath(u.Path), leaves)
@@ -127,9 +127,9 @@ func collect(v any, at string, leaves map[string]bool) {
 
 // Every shipped policy has parts that OpenConfig cannot say on Junos: the reason why text is what is sent.
 func TestNoPlanIsWhollyOpenConfigOnJunos(t *testing.T) {
-	junosParts(t, func(name string, _ compile.RouterPlan, units []openconfig.Unit, left []string) {
-		if len(left) == 0 || len(units) == 0 {
-			t.Errorf("%s: %d units said, left: %v", name, len(units), left)
+	junosParts(t, func(name string, _ compile.RouterPlan, entries []configentry.Entry, left []string) {
+		if len(left) == 0 || len(entries) == 0 {
+			t.Errorf("%s: %d entries, left: %v", name, len(entries), left)
 		}
 	})
 }
@@ -178,9 +178,9 @@ func deviatedModels(t *testing.T) []string {
 func TestTheOpenConfigPartIsValidWithJunipersDeviations(t *testing.T) {
 	args, dir := deviatedModels(t), t.TempDir()
 	var whole []string
-	junosParts(t, func(name string, plan compile.RouterPlan, units []openconfig.Unit, _ []string) {
+	junosParts(t, func(name string, plan compile.RouterPlan, entries []configentry.Entry, _ []string) {
 		file := filepath.Join(dir, strings.ReplaceAll(name, "/", "-")+".json")
-		if err := os.WriteFile(file, documentOf(t, plan, units), 0o600); err != nil {
+		if err := os.WriteFile(file, documentOf(t, plan, entries), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		whole = append(whole, file)
@@ -192,12 +192,12 @@ func TestTheOpenConfigPartIsValidWithJunipersDeviations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	units, err := openconfig.Units(result.Plans[0])
+	entries, err := openconfig.Entries(result.Plans[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "all.json")
-	if err := os.WriteFile(file, documentOf(t, result.Plans[0], units), 0o600); err != nil {
+	if err := os.WriteFile(file, documentOf(t, result.Plans[0], entries), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := yangtest.Run(t, append(slices.Clone(args), file)...); err == nil {
@@ -205,20 +205,20 @@ func TestTheOpenConfigPartIsValidWithJunipersDeviations(t *testing.T) {
 	}
 }
 
-// documentOf is a router's configuration of some units, and the interfaces they refer to.
-func documentOf(t *testing.T, plan compile.RouterPlan, list []openconfig.Unit) []byte {
+// documentOf is a router's configuration of some entries, and the interfaces they refer to.
+func documentOf(t *testing.T, plan compile.RouterPlan, list []configentry.Entry) []byte {
 	t.Helper()
-	units := map[string]string{}
+	entries := map[string]string{}
 	for _, u := range list {
-		units[u.Path] = u.JSON
+		entries[u.Path] = u.Body
 	}
 	out := map[string]any{"openconfig-interfaces:interfaces": map[string]any{"interface": interfaces(plan)}}
 	instance := map[string]any{
 		"name":   "DEFAULT",
 		"config": map[string]any{"name": "DEFAULT", "type": "openconfig-network-instance-types:DEFAULT_INSTANCE"},
 	}
-	for _, root := range ocunit.Roots() {
-		raw, err := ocunit.Assemble(root, units)
+	for _, root := range configentry.Roots() {
+		raw, err := configentry.Assemble(root, entries)
 		if err != nil {
 			t.Fatal(err)
 		}

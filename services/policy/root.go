@@ -1,11 +1,12 @@
-// Package policy turns what operators write into what each router shall hold.
+// Package policy compiles policies into the intended config of each router.
 //
 // In: policy files, pairs from services/alpha, topology and paths from
-// services/paths. Out: one plan per router with its configuration units. Next:
-// services/push, which makes change sets of them.
+// services/paths. Out: one plan per router with its managed config entries.
+// Next: services/push, which makes change sets of them.
 //
-// Reading files is done by document, compiling by compile, rendering by
-// render: all pure. This package asks the other services and speaks protobuf.
+// Package document reads files, compile makes plans, render writes them for a
+// vendor: all pure. This package queries the other services and converts to
+// protobuf.
 package policy
 
 import (
@@ -24,7 +25,9 @@ import (
 
 // Dependencies of the policy service.
 type Dependencies struct {
-	Inventory  *device.Inventory
+	Inventory *device.Inventory
+	// Renderers are those of the inventory's operating systems.
+	Renderers  Renderers
 	Alpha      alphav1connect.AlphaServiceClient
 	Paths      pathsv1connect.PathsServiceClient
 	Log        *slog.Logger
@@ -40,11 +43,19 @@ type Component struct {
 }
 
 // New is inert.
-func New(cfg Configuration, deps Dependencies) *Component {
-	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), library: newLibrary(cfg.Dir)}
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	for _, d := range deps.Inventory.Devices {
+		if _, err := deps.Renderers.of(deps.Inventory, d.Name); err != nil {
+			return nil, fmt.Errorf("policy: %w", err)
+		}
+	}
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), library: newLibrary(cfg.Dir)}, nil
 }
 
-// Start reads every policy once, so that a broken file is said at start and not at night.
+// Start reads every policy once, so that a broken file fails the start and not the nightly run.
 func (c *Component) Start(context.Context) error {
 	names, err := c.library.names()
 	if err != nil {

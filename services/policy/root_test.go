@@ -84,11 +84,14 @@ func start(t *testing.T, cfg Configuration, pairs ...*alphav1.Pair) policyv1conn
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := New(cfg, Dependencies{
-		Inventory: inv, Log: log,
+	c, err := New(cfg, Dependencies{
+		Inventory: inv, Renderers: both, Log: log,
 		Alpha: alphav1connect.NewAlphaServiceClient(local.Client(), rpc.LocalURL),
 		Paths: pathsv1connect.NewPathsServiceClient(local.Client(), rpc.LocalURL),
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	mux.Handle(graph.Handler())
 	mux.Handle(c.Handler())
 	mux.Handle(alphav1connect.NewAlphaServiceHandler(fixedPairs{pairs: pairs}))
@@ -115,7 +118,7 @@ func pair(id, src, dst, exporter string) *alphav1.Pair {
 	return &alphav1.Pair{Id: id, Src: src, Dst: dst, Exporter: exporter}
 }
 
-// The whole way: pairs and a live topology in, the very units of the golden case out.
+// End to end: pairs and a live topology in, the very entries of the golden case out.
 func TestPlanOverTheServicesIsTheGoldenOne(t *testing.T) {
 	client := start(t, DefaultConfiguration(),
 		pair("p-w1-e1", "192.0.2.2/32", "198.51.100.2/32", "10.254.0.11"),
@@ -129,10 +132,10 @@ func TestPlanOverTheServicesIsTheGoldenOne(t *testing.T) {
 	}
 	for _, plan := range r.Msg.GetPlans() {
 		var got strings.Builder
-		for _, u := range plan.GetUnits() {
-			got.WriteString(u.GetPath() + "\n" + u.GetJson() + "\n\n")
+		for _, u := range plan.GetEntries() {
+			got.WriteString(u.GetPath() + "\n" + u.GetBody() + "\n\n")
 		}
-		want, err := os.ReadFile(filepath.Join(goldenDir, "hntes-redirect", plan.GetRouter()+".units"))
+		want, err := os.ReadFile(filepath.Join(goldenDir, "hntes-redirect", plan.GetRouter()+".entries"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +186,11 @@ func TestABrokenFileStopsTheStart(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine.yaml"), []byte("policy: mine\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := New(Configuration{Dir: dir}, Dependencies{Log: slog.New(slog.DiscardHandler)}).Start(t.Context())
+	c, err := New(Configuration{Dir: dir}, Dependencies{Inventory: &device.Inventory{}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Start(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "mine.yaml:1:1: queues is missing") {
 		t.Errorf("error %v, want the place in mine.yaml", err)
 	}
@@ -197,5 +204,12 @@ func TestCheckReportsEveryProblem(t *testing.T) {
 	}
 	if got := r.Msg.GetProblems(); len(got) != 2 || got[1].GetLine() != 2 || got[1].GetFix() != "write queues:" {
 		t.Errorf("problems %v, want the unknown field and the missing one", got)
+	}
+}
+
+func TestAFolderThatIsNotThereIsRefused(t *testing.T) {
+	_, err := New(Configuration{Dir: filepath.Join(t.TempDir(), "none")}, Dependencies{Inventory: &device.Inventory{}})
+	if err == nil || !strings.HasPrefix(err.Error(), "policy: dir: ") {
+		t.Errorf("error %v, want the setting's name", err)
 	}
 }

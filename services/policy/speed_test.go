@@ -19,7 +19,7 @@ func BenchmarkTwentyThousandPairs(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, plan := range result.Plans {
-			if _, err := openconfig.Units(plan); err != nil {
+			if _, err := openconfig.Entries(plan); err != nil {
 				b.Fatal(err)
 			}
 		}

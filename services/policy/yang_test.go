@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
@@ -47,7 +47,7 @@ func yanglint(t *testing.T, dir string, document []byte) (string, error) {
 	return yangtest.Run(t, args...)
 }
 
-func TestRenderedUnitsAreValidOpenConfig(t *testing.T) {
+func TestRenderedEntriesAreValidOpenConfig(t *testing.T) {
 	dir := yangDir(t)
 	for _, name := range goldenCases(t) {
 		result, err := compile.Compile(readCase(t, name))
@@ -77,19 +77,19 @@ func TestTheModelCatchesADanglingReference(t *testing.T) {
 	}
 }
 
-// wholeConfig is a router's whole configuration: the units, and the interfaces they refer to.
+// wholeConfig is a router's whole configuration: the entries, and the interfaces they refer to.
 func wholeConfig(t *testing.T, plan compile.RouterPlan) []byte {
 	t.Helper()
-	list, err := openconfig.Units(plan)
+	list, err := openconfig.Entries(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	units := map[string]string{}
+	entries := map[string]string{}
 	for _, u := range list {
-		units[u.Path] = u.JSON
+		entries[u.Path] = u.Body
 	}
 	part := func(i int) map[string]any {
-		raw, err := ocunit.Assemble(ocunit.Roots()[i], units)
+		raw, err := configentry.Assemble(configentry.Roots()[i], entries)
 		if err != nil {
 			t.Fatal(err)
 		}

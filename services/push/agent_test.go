@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/pki"
@@ -131,13 +132,13 @@ func realPlan(t *testing.T) *policyv1.RouterPlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := render.Units(result.Plans[0])
+	list, err := render.Entries(result.Plans[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := &policyv1.RouterPlan{Router: "r1", Lsps: []*policyv1.Lsp{{Name: result.Plans[0].LSPs[0].Name}}}
 	for _, u := range list {
-		plan.Units = append(plan.Units, &policyv1.ConfigUnit{Path: u.Path, Json: u.JSON})
+		plan.Entries = append(plan.Entries, &policyv1.ConfigEntry{Path: u.Path, Encoding: policyv1.Encoding_ENCODING_JSON_IETF, Body: u.Body})
 	}
 	return plan
 }
@@ -169,9 +170,9 @@ func worldAround(t *testing.T, r *realRouter, creds *tls.Config) *world {
 	t.Cleanup(func() { local.Close(); b.Close() })
 	w.deps = Dependencies{
 		Inventory: &device.Inventory{Devices: []device.Device{{Name: "r1", Address: r.addr}}},
-		Store:     storeOf(t), Bus: b, Log: slog.New(slog.DiscardHandler),
+		State:     storeOf(t), Bus: b, Log: slog.New(slog.DiscardHandler),
 		Policy:  policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL),
-		Routers: openconfig.Opener{Credentials: creds},
+		Vendors: driver.Vendors{device.OSMillrace: {Encoding: configentry.JSONIETF, Opener: openconfig.Opener{Credentials: creds}}},
 	}
 	w.start()
 	t.Cleanup(w.stop)
@@ -228,7 +229,9 @@ func killAtConfirm(t *testing.T) (w *world, r *realRouter, before string) {
 	w, r = newRealWorld(t)
 	before = r.kernel.Dump()
 	dead := make(chan struct{})
-	w.push.deps.Routers = killer{w.deps.Routers, sync.OnceFunc(func() { r.stop(); close(dead) })}
+	kill := sync.OnceFunc(func() { r.stop(); close(dead) })
+	opener := w.deps.Vendors[device.OSMillrace].Opener
+	w.push.deps.Vendors = driver.Vendors{device.OSMillrace: {Encoding: configentry.JSONIETF, Opener: killer{opener, kill}}}
 	must(t, w.command([]string{"create", "day-1"}), "planned")
 	must(t, w.command([]string{"approve", "apply"}), "")
 	<-dead

@@ -15,7 +15,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// api is the Connect face of the component. Codes: NOT_FOUND for a change set
+// api implements ChangeService. Codes: NOT_FOUND for a change set
 // that is not there, FAILED_PRECONDITION for a step its state does not allow.
 // Apply, Approve with apply and Rollback return once the work has begun; Get
 // shows how it goes.
@@ -41,7 +41,7 @@ func (a *api) Create(ctx context.Context, req *connect.Request[pushv1.CreateRequ
 	return connect.NewResponse(&pushv1.CreateResponse{Change: cs}), coded(err)
 }
 
-// defaultLimit is how many change sets List returns when it is not told.
+// defaultLimit is how many change sets List returns unless the request has a limit.
 const defaultLimit = 100
 
 func (a *api) List(ctx context.Context, req *connect.Request[pushv1.ListRequest]) (*connect.Response[pushv1.ListResponse], error) {
@@ -73,7 +73,7 @@ func (a *api) fillNewest(ctx context.Context, all []*pushv1.ChangeSet) error {
 				return fmt.Errorf("change set %s: %w", cs.GetId(), err)
 			}
 			if more := proto.Size(d); size+more > listBytes {
-				d.Plan, d.Units, d.Diff = nil, nil, fmt.Sprintf("%d units, too many for this list; see `millrace change show %s`\n", len(d.GetUnits()), cs.GetId())
+				d.Plan, d.Entries, d.Diff = nil, nil, fmt.Sprintf("%d config entries, too many for this list; see `millrace change show %s`\n", len(d.GetEntries()), cs.GetId())
 			} else {
 				size += more
 			}
@@ -114,7 +114,7 @@ func (a *api) Rollback(ctx context.Context, req *connect.Request[pushv1.Rollback
 	return connect.NewResponse(&pushv1.RollbackResponse{Change: cs}), coded(err)
 }
 
-// signed refuses a step nobody put a name to: the history is the audit.
+// signed refuses a request without a name: the history is the audit trail.
 func signed(by string) error {
 	if by == "" {
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("say who asks: by is empty"))
@@ -143,7 +143,7 @@ func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*p
 	})
 }
 
-// apply marks the change set and lets it run: whoever makes the mark runs it, once.
+// apply moves the change set to APPLYING and runs it. The move is a compare-and-set, so only one caller runs it.
 func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet, error) {
 	cs, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
 		if err := require(cs, changestate.Apply, "approve it first, or ask for a new one"); err != nil {
@@ -153,7 +153,7 @@ func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet
 		return nil
 	})
 	if err == nil {
-		c.background(c.newRun(cs, applying, by).do)
+		c.runs.Go(c.newRun(cs, applying, by).do)
 	}
 	return cs, err
 }
@@ -163,19 +163,19 @@ func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (
 		return nil, err
 	}
 	cs, err := c.update(ctx, req.GetId(), func(cs *pushv1.ChangeSet) error {
-		if err := require(cs, changestate.Rollback, "only one that is in force can be rolled back"); err != nil {
+		if err := require(cs, changestate.Rollback, "only a verified one can be rolled back"); err != nil {
 			return err
 		}
 		step(cs, move{pushv1.State_STATE_ROLLING_BACK, req.GetBy(), req.GetNote()})
 		return nil
 	})
 	if err == nil {
-		c.background(c.newRun(cs, rollingBack, req.GetBy()).do)
+		c.runs.Go(c.newRun(cs, rollingBack, req.GetBy()).do)
 	}
 	return cs, err
 }
 
-// undisturbed refuses to roll back under a later change set that touched the same units.
+// undisturbed refuses to roll back while a later change set that touched the same entries is in force.
 func (c *Component) undisturbed(ctx context.Context, id string) error {
 	all, err := c.list(ctx)
 	if err != nil {
@@ -193,8 +193,8 @@ func (c *Component) undisturbed(ctx context.Context, id string) error {
 			if err := c.contents.fillAll(ctx, other); err != nil {
 				return err
 			}
-			if shared := sharedUnits(all[i], other); len(shared) > 0 {
-				return fmt.Errorf("change set %s was applied later and touched the same units, so %s cannot be rolled back under it: %w; roll back %s first (%s)",
+			if shared := sharedEntries(all[i], other); len(shared) > 0 {
+				return fmt.Errorf("change set %s was applied later and changed the same config entries, so %s cannot be rolled back before it: %w; roll back %s first (%s)",
 					other.GetId(), id, errWrongState, other.GetId(), strings.Join(shared, ", "))
 			}
 		}
@@ -210,7 +210,7 @@ func inForce(cs *pushv1.ChangeSet) bool {
 	return false
 }
 
-// after compares when two change sets went to the routers, not when they were asked for.
+// after compares when two change sets were applied, not when they were created.
 func after(a, b *pushv1.ChangeSet) bool { return appliedAt(a) > appliedAt(b) }
 
 func appliedAt(cs *pushv1.ChangeSet) int64 {
@@ -222,17 +222,17 @@ func appliedAt(cs *pushv1.ChangeSet) int64 {
 	return 0
 }
 
-// sharedUnits names what both changed, at most three with the router before each.
-func sharedUnits(a, b *pushv1.ChangeSet) []string {
+// sharedEntries names the entries both change, at most three, each after its router.
+func sharedEntries(a, b *pushv1.ChangeSet) []string {
 	touched := map[string]bool{}
 	for _, d := range a.GetDevices() {
-		for _, u := range d.GetUnits() {
+		for _, u := range d.GetEntries() {
 			touched[d.GetDevice()+" "+u.GetPath()] = true
 		}
 	}
 	var out []string
 	for _, d := range b.GetDevices() {
-		for _, u := range d.GetUnits() {
+		for _, u := range d.GetEntries() {
 			if name := d.GetDevice() + " " + u.GetPath(); touched[name] && len(out) < 3 {
 				out = append(out, name)
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// preflight looks before anything is sent anywhere: the router answers, would
-// take a commit back, and still holds what the plan was compared with.
+// preflight checks a router before any router is sent a commit: it answers, it
+// honours commit-confirm, and its config has not drifted since the plan was made.
 func (r *run) preflight(ctx context.Context, name string) error {
 	changes, err := r.changes(ctx, name)
 	if err != nil {
@@ -25,20 +25,20 @@ func (r *run) preflight(ctx context.Context, name string) error {
 	if err != nil {
 		return r.fail(ctx, name, r.dir.refused, err)
 	}
-	units, err := r.snapshot(ctx, name)
+	running, err := r.snapshot(ctx, name)
 	if err != nil {
 		return r.fail(ctx, name, r.dir.refused, err)
 	}
-	if drift := diff.Holds(units, changes, diff.Before); drift != nil {
+	if drift := diff.Mismatches(running, changes, diff.Before); drift != nil {
 		return r.fail(ctx, name, r.dir.refused, fmt.Errorf(
-			"changed since this change set was planned, so nothing was sent: %s; ask for a new change set", strings.Join(drift, ", ")))
+			"config drift since this change set was planned, so nothing was sent: %s; ask for a new change set", strings.Join(drift, ", ")))
 	}
 	return nil
 }
 
-// commit sends one router its part. The intention is on record first, with the
-// id and the moment the router would go back by itself: whoever finds the
-// record after a crash knows what may be pending.
+// commit sends one router its changes. The commit id and the time of the router's
+// auto-rollback are recorded first, so that after a crash the record shows which
+// commits may be pending.
 func (r *run) commit(ctx context.Context, name string) error {
 	changes, err := r.changes(ctx, name)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *run) send(ctx context.Context, name string, c driver.Commit) error {
 	return r.tell(ctx, name, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, c) })
 }
 
-// poll is how often a router is asked again.
+// poll is the interval between two requests to a router that is not ready yet.
 const poll = 250 * time.Millisecond
 
 func pause(ctx context.Context, d time.Duration) {
@@ -90,16 +90,17 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// settle finds out what became of a commit whose answer was lost. It is sent
-// once more, under the same id, if the router does not have it.
+// settle reads the router back after the answer to a commit was lost. If the
+// router's config lacks the changes, the commit is sent once more, under the
+// same id.
 func (r *run) settle(ctx context.Context, name string, c driver.Commit) error {
 	resent, last := false, driver.ErrLost
 	for deadline := time.Now().Add(r.c.cfg.CallTimeout + r.extra[name]); ctx.Err() == nil && time.Now().Before(deadline); pause(ctx, poll) {
-		units, err := r.snapshot(ctx, name)
+		running, err := r.snapshot(ctx, name)
 		switch {
 		case err != nil:
 			last = err
-		case diff.Holds(units, c.Changes, diff.After) == nil:
+		case diff.Mismatches(running, c.Changes, diff.After) == nil:
 			return nil
 		case !resent:
 			resent = true
@@ -107,7 +108,7 @@ func (r *run) settle(ctx context.Context, name string, c driver.Commit) error {
 				return nil
 			}
 		default:
-			// It refused the second and does not have the first, or not yet.
+			// It refused the second commit and has not finished the first.
 		}
 	}
 	return fmt.Errorf("%w: %w", driver.ErrLost, last)

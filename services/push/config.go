@@ -1,15 +1,18 @@
 package push
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Configuration of the push service.
 type Configuration struct {
-	// RollbackAfter is how long a router waits for the confirmation of what it was sent before it takes it back. Default 60s;
-	// it must hold the commits of all routers of a small change set, VerifyFor and a margin. A large one gets more, see CommitRate.
+	// RollbackAfter is how long a router waits for the confirmation of a commit before it rolls it back. Default 60s; the
+	// commits of all routers of a small change set and VerifyFor must fit into it, with a margin. A large one gets more, see CommitRate.
 	RollbackAfter time.Duration `yaml:"rollback_after"`
 	// VerifyFor is how long routers have to show the new state (LSP up, rules installed). Default 20s.
 	VerifyFor time.Duration `yaml:"verify_for"`
-	// CallTimeout bounds one question to a router. Default 10s.
+	// CallTimeout bounds one request that changes nothing on a router. Default 10s.
 	CallTimeout time.Duration `yaml:"call_timeout"`
 	// CommitTimeout bounds one commit, confirmation or cancellation: the router answers when its kernel and routing
 	// daemon have done it. Default 30s.
@@ -33,4 +36,23 @@ func DefaultConfiguration() Configuration {
 		CommitRate:    100_000,
 		LockTTL:       15 * time.Second,
 	}
+}
+
+// Validate refuses settings under which every change set would be rolled back.
+func (c Configuration) Validate() error {
+	for _, setting := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"rollback_after", c.RollbackAfter}, {"verify_for", c.VerifyFor}, {"call_timeout", c.CallTimeout},
+		{"commit_timeout", c.CommitTimeout}, {"lock_ttl", c.LockTTL},
+	} {
+		if setting.value <= 0 {
+			return fmt.Errorf("push: %s is %v; write a duration above zero", setting.name, setting.value)
+		}
+	}
+	if c.RollbackAfter <= c.VerifyFor {
+		return fmt.Errorf("push: rollback_after (%v) must be longer than verify_for (%v), or every router rolls back before it is verified", c.RollbackAfter, c.VerifyFor)
+	}
+	return nil
 }

@@ -18,16 +18,16 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// contentPrefix is where plans live in etcd. A plan is large and never changes
-// once made, a record is small and changes at every step, so they are apart:
-// changes/<id> names contents by digest, change-contents/<digest>/<n> holds
-// them compressed, in pieces.
+// contentPrefix is the prefix of plans in etcd. A plan is large and never changes
+// once made, a record is small and changes at every step, so they are stored
+// apart: changes/<id> names contents by digest, change-contents/<digest>/<n>
+// holds them compressed, in pieces.
 const contentPrefix = "change-contents/"
 
 // pieceBytes stays below the 1.5 MiB that etcd takes per request.
 const pieceBytes = 1 << 20
 
-// contents keeps each router's plan, units and diff.
+// contents stores each router's plan, entries and diff.
 type contents struct {
 	store *state.Store
 
@@ -35,14 +35,14 @@ type contents struct {
 	recent map[string]*pushv1.DeviceChange
 }
 
-// maxRecent bounds the contents kept in memory; a change set on its way is read at every step.
+// maxRecent bounds the contents kept in memory; a running change set reads its own at every step.
 const maxRecent = 64
 
-// save puts what of d never changes under its digest, and the digest into d.
-// The record that names it is written afterwards: a crash between leaves a
-// content nobody names, never a name without content.
+// save stores the immutable part of d under its digest, and the digest in d.
+// The record that names it is written afterwards: a crash in between leaves a
+// content without a name, never a name without its content.
 func (c *contents) save(ctx context.Context, d *pushv1.DeviceChange) error {
-	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(&pushv1.DeviceChange{Plan: d.GetPlan(), Units: d.GetUnits(), Diff: d.GetDiff()})
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(&pushv1.DeviceChange{Plan: d.GetPlan(), Entries: d.GetEntries(), Diff: d.GetDiff()})
 	if err != nil {
 		return fmt.Errorf("encode the plan of %s: %w", d.GetDevice(), err)
 	}
@@ -79,7 +79,7 @@ func (c *contents) fill(ctx context.Context, d *pushv1.DeviceChange) error {
 	if err != nil {
 		return fmt.Errorf("plan of %s: %w", d.GetDevice(), err)
 	}
-	d.Plan, d.Units, d.Diff = whole.GetPlan(), whole.GetUnits(), whole.GetDiff()
+	d.Plan, d.Entries, d.Diff = whole.GetPlan(), whole.GetEntries(), whole.GetDiff()
 	return nil
 }
 
@@ -132,7 +132,7 @@ func withoutContents(cs *pushv1.ChangeSet) *pushv1.ChangeSet {
 	out := shallow(cs, "devices")
 	for _, d := range cs.GetDevices() {
 		if d.GetContent() != "" {
-			d = shallow(d, "plan", "units", "diff")
+			d = shallow(d, "plan", "entries", "diff")
 		}
 		out.Devices = append(out.Devices, d)
 	}

@@ -18,7 +18,7 @@ func incompressible() *pushv1.DeviceChange {
 		diff.WriteString(rand.Text())
 	}
 	return &pushv1.DeviceChange{Device: "wr", State: pushv1.DeviceState_DEVICE_STATE_PLANNED, Diff: diff.String(),
-		Units: []*pushv1.UnitChange{{Path: "/qos", Before: "{}", After: ""}}}
+		Entries: []*pushv1.EntryChange{{Path: "/qos", Before: "{}", After: ""}}}
 }
 
 func TestContentsComeBackWhole(t *testing.T) {
@@ -40,14 +40,14 @@ func TestContentsComeBackWhole(t *testing.T) {
 	}
 	got := record.GetDevices()[0]
 	if got.GetState() != d.GetState() || got.GetDiff() != "" {
-		t.Errorf("the record's device is %v, want all but plan, units and diff", got)
+		t.Errorf("the record's device is %v, want all but plan, entries and diff", got)
 	}
 	another := &contents{store: store, recent: map[string]*pushv1.DeviceChange{}}
 	if err := another.fillAll(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
-	if got.GetDiff() != want || len(got.GetUnits()) != 1 {
-		t.Errorf("%d bytes of diff and %d units came back, want %d and 1", len(got.GetDiff()), len(got.GetUnits()), len(want))
+	if got.GetDiff() != want || len(got.GetEntries()) != 1 {
+		t.Errorf("%d bytes of diff and %d entries came back, want %d and 1", len(got.GetDiff()), len(got.GetEntries()), len(want))
 	}
 }
 

@@ -1,31 +1,48 @@
 package push
 
 import (
+	"github.com/millrace/millrace/internal/configentry"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/diff"
 )
 
-func changesToProto(in []diff.Change) []*pushv1.UnitChange {
-	out := make([]*pushv1.UnitChange, len(in))
+var encodings = map[configentry.Encoding]policyv1.Encoding{
+	configentry.JSONIETF:  policyv1.Encoding_ENCODING_JSON_IETF,
+	configentry.JunosText: policyv1.Encoding_ENCODING_JUNOS_TEXT,
+}
+
+// encodingFromProto is empty for an encoding this version does not know.
+func encodingFromProto(m policyv1.Encoding) configentry.Encoding {
+	for e, other := range encodings {
+		if other == m {
+			return e
+		}
+	}
+	return ""
+}
+
+func changesToProto(in []diff.Change) []*pushv1.EntryChange {
+	out := make([]*pushv1.EntryChange, len(in))
 	for i, c := range in {
-		out[i] = &pushv1.UnitChange{Path: c.Path, Before: c.Before, After: c.After}
+		out[i] = &pushv1.EntryChange{Path: c.Path, Encoding: encodings[c.Encoding], Before: c.Before, After: c.After}
 	}
 	return out
 }
 
-func changesFromProto(in []*pushv1.UnitChange) []diff.Change {
+func changesFromProto(in []*pushv1.EntryChange) []diff.Change {
 	out := make([]diff.Change, len(in))
 	for i, c := range in {
-		out[i] = diff.Change{Path: c.GetPath(), Before: c.GetBefore(), After: c.GetAfter()}
+		out[i] = diff.Change{Path: c.GetPath(), Encoding: encodingFromProto(c.GetEncoding()), Before: c.GetBefore(), After: c.GetAfter()}
 	}
 	return out
 }
 
-func unitsOf(p *policyv1.RouterPlan) map[string]string {
+// entriesOf is the intended config of a plan.
+func entriesOf(p *policyv1.RouterPlan) map[string]string {
 	out := map[string]string{}
-	for _, u := range p.GetUnits() {
-		out[u.GetPath()] = u.GetJson()
+	for _, e := range p.GetEntries() {
+		out[e.GetPath()] = e.GetBody()
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,13 +15,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/state"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	"github.com/millrace/millrace/services/push/diff"
-	"github.com/millrace/millrace/services/push/driver"
 )
 
 // self signs transitions nobody asked for.
@@ -45,7 +44,7 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.Now(), Predict: req.GetPredict(),
 	}
 	step(cs, move{to: pushv1.State_STATE_DRAFT, by: req.GetAuthor(), note: req.GetReason()})
-	_, err := c.deps.Store.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
+	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
 	if errors.Is(err, state.ErrConflict) {
 		existing, _, err := c.load(ctx, cs.GetId())
 		return existing, err
@@ -57,7 +56,7 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 	return c.plan(ctx, cs.GetId())
 }
 
-// plan fills a draft: what every router shall hold, against what it holds.
+// plan fills a draft: it compares every router's intended config with the running one.
 func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
 	cs, _, err := c.load(ctx, id)
 	if err != nil {
@@ -134,17 +133,17 @@ func planned(devices []*pushv1.DeviceChange, failed []string) move {
 	case len(failed) > 0:
 		return move{pushv1.State_STATE_FAILED, self, "nothing was sent; " + strings.Join(failed, "; ")}
 	case len(devices) == 0:
-		return move{pushv1.State_STATE_EMPTY, self, "every router holds what the policy wants"}
+		return move{pushv1.State_STATE_EMPTY, self, "every router's running config is the intended one"}
 	}
-	units := 0
+	entries := 0
 	for _, d := range devices {
-		units += len(d.GetUnits())
+		entries += len(d.GetEntries())
 	}
-	return move{pushv1.State_STATE_PLANNED, self, fmt.Sprintf("%d units on %d routers", units, len(devices))}
+	return move{pushv1.State_STATE_PLANNED, self, fmt.Sprintf("%d config entries on %d routers", entries, len(devices))}
 }
 
-// compare reads every router of the inventory and keeps those that differ:
-// one with a plan differs from its plan, one without from holding nothing.
+// compare reads every router of the inventory and lists those whose running
+// config is not the intended one. Nothing is intended for a router without a plan.
 func (c *Component) compare(ctx context.Context, plans []*policyv1.RouterPlan) (devices []*pushv1.DeviceChange, notes, failed []string) {
 	byRouter := map[string]*policyv1.RouterPlan{}
 	for _, p := range plans {
@@ -169,13 +168,13 @@ func (c *Component) compare(ctx context.Context, plans []*policyv1.RouterPlan) (
 		plan := byRouter[all[i].Name]
 		switch {
 		case r.err != nil && plan == nil:
-			notes = append(notes, fmt.Sprintf("%s has no part in the plan and could not be read, so what it may still hold stays: %v", all[i].Name, r.err))
+			notes = append(notes, fmt.Sprintf("%s has no part in the plan and could not be read, so managed entries it may still have stay: %v", all[i].Name, r.err))
 		case r.err != nil:
 			failed = append(failed, fmt.Sprintf("%s: %v", all[i].Name, r.err))
 			devices = append(devices, &pushv1.DeviceChange{
 				Device: all[i].Name, Plan: plan, State: pushv1.DeviceState_DEVICE_STATE_FAILED, Error: r.err.Error(),
 			})
-		case len(r.change.GetUnits()) > 0:
+		case len(r.change.GetEntries()) > 0:
 			devices = append(devices, r.change)
 		}
 	}
@@ -186,12 +185,12 @@ func (c *Component) compare(ctx context.Context, plans []*policyv1.RouterPlan) (
 // parallelRouters bounds how many routers are spoken to at once.
 const parallelRouters = 16
 
-// rank is the order in which routers are changed, make before break: those
-// that must be ready for redirected packets, then those that redirect, then
-// those that are done with them.
+// rank is the order in which routers are changed, make before break: first
+// routers that must be ready for redirected packets, then those that redirect,
+// last those that have no part in the policy any more.
 func rank(d *pushv1.DeviceChange) int {
 	switch {
-	case len(d.GetPlan().GetUnits()) == 0:
+	case len(d.GetPlan().GetEntries()) == 0:
 		return 2
 	case len(d.GetPlan().GetLsps()) > 0:
 		return 1
@@ -200,40 +199,57 @@ func rank(d *pushv1.DeviceChange) int {
 }
 
 func (c *Component) compareOne(ctx context.Context, d device.Device, plan *policyv1.RouterPlan) (*pushv1.DeviceChange, error) {
-	desired := unitsOf(plan)
-	snapshot, err := c.read(ctx, d, desired)
+	vendor, err := c.deps.Vendors.Of(d)
 	if err != nil {
 		return nil, err
 	}
-	for path := range desired {
-		if bound, taken := snapshot.Foreign[path]; taken {
-			return nil, fmt.Errorf("%s already binds %s, which is not Millrace's; take it off or leave the interface out", path, bound)
-		}
+	if err := checkEncoding(plan, d, vendor.Encoding); err != nil {
+		return nil, err
 	}
-	changes := diff.Of(snapshot.Units, desired)
+	intended := entriesOf(plan)
+	running, err := c.read(ctx, d, intended)
+	if err != nil {
+		return nil, err
+	}
+	changes := diff.Of(vendor.Encoding, running, intended)
 	if plan == nil {
 		plan = &policyv1.RouterPlan{Router: d.Name, Reasons: []string{"the policy has no part for this router any more"}}
 	}
 	return &pushv1.DeviceChange{
-		Device: d.Name, Plan: plan, Units: changesToProto(changes), Diff: diff.Text(changes),
+		Device: d.Name, Plan: plan, Entries: changesToProto(changes), Diff: diff.Text(changes),
 		State: pushv1.DeviceState_DEVICE_STATE_PLANNED,
 	}, nil
 }
 
-// read opens a router for one snapshot, and for what of an operator's own is in the way of some units.
-func (c *Component) read(ctx context.Context, d device.Device, desired map[string]string) (driver.Snapshot, error) {
+// checkEncoding refuses a plan made for another vendor: services/policy and this service read different inventories.
+func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.Encoding) error {
+	for _, e := range plan.GetEntries() {
+		if got := encodingFromProto(e.GetEncoding()); got != want {
+			return fmt.Errorf("the plan of %s is encoded in %s, and the router takes %s; give services/policy and services/push the same inventory", d.Name, got, want)
+		}
+	}
+	return nil
+}
+
+// read returns the managed part of a router's running config, unless unmanaged config conflicts with the intended entries.
+func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
-	r, err := c.deps.Routers.Open(ctx, d)
+	r, err := c.deps.Vendors.Open(ctx, d)
 	if err != nil {
-		return driver.Snapshot{}, err
+		return nil, err
 	}
 	defer r.Close()
-	snapshot, err := r.Snapshot(ctx)
-	if clasher, ok := r.(driver.Clasher); ok && err == nil {
-		var clashes map[string]string
-		clashes, err = clasher.Clashes(ctx, desired)
-		maps.Copy(snapshot.Foreign, clashes)
+	running, err := r.Snapshot(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return snapshot, err
+	conflicts, err := r.Conflicts(ctx, running, intended)
+	if err != nil {
+		return nil, err
+	}
+	if len(conflicts) > 0 {
+		return nil, fmt.Errorf("%s conflicts with unmanaged config: %s; remove that, or leave the interface out", conflicts[0].Path, conflicts[0].With)
+	}
+	return running.Entries, nil
 }

@@ -15,7 +15,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/testkit/await"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/driver/junos/junostest"
@@ -103,7 +103,7 @@ func (w *world) command(words []string) string {
 			return show(r.Msg.GetChange())
 		}
 	case "draft": // a create that does not return
-		go w.api.Create(w.push.run, connect.NewRequest(&pushv1.CreateRequest{ //nolint:errcheck // it is cut off by the restart
+		go w.api.Create(w.running, connect.NewRequest(&pushv1.CreateRequest{ //nolint:errcheck // it is cut off by the restart
 			Title: "Alpha pairs of " + arg(1), Author: "alpha nightly", Policy: "hntes-two-queue", IdempotencyKey: arg(1),
 		}))
 		w.id = newID(arg(1))
@@ -135,9 +135,9 @@ func (w *world) command(words []string) string {
 	case "up":
 		w.routers[arg(1)].Up(w.t)
 	case "edit": // somebody else at work
-		w.routers[arg(1)].Edit(ocunit.Queue.Path(arg(2)), `{"name": "`+arg(2)+`"}`)
+		w.routers[arg(1)].Edit(configentry.Queue.Path(arg(2)), `{"name": "`+arg(2)+`"}`)
 	case "occupy": // an operator's own scheduler on a port
-		w.routers[arg(1)].Edit(ocunit.QosInterface.Path(arg(2)), `{"interface-id": "`+arg(2)+`", "output": {"scheduler-policy": {"config": {"name": "gold-silver"}}}}`)
+		w.routers[arg(1)].Edit(configentry.QosInterface.Path(arg(2)), `{"interface-id": "`+arg(2)+`", "output": {"scheduler-policy": {"config": {"name": "gold-silver"}}}}`)
 	case "restart":
 		w.stop()
 		w.start()
@@ -182,7 +182,7 @@ func (w *world) held() string {
 		if r.Pending() {
 			pending = "a commit pending"
 		}
-		fmt.Fprintf(&b, "%s: %d units, %s, %d transactions so far\n", name, len(r.Units()), pending, r.Commits())
+		fmt.Fprintf(&b, "%s: %d entries, %s, %d transactions so far\n", name, len(r.Entries()), pending, r.Commits())
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.junos)) {
 		r := w.junos[name]
@@ -203,7 +203,7 @@ func show(cs *pushv1.ChangeSet) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", cs.GetId(), stateWord(cs.GetState()))
 	for _, d := range cs.GetDevices() {
-		fmt.Fprintf(&b, "  %s %s, %d units\n", d.GetDevice(), deviceWord(d), len(d.GetUnits()))
+		fmt.Fprintf(&b, "  %s %s, %d entries\n", d.GetDevice(), deviceWord(d), len(d.GetEntries()))
 		if d.GetError() != "" {
 			fmt.Fprintf(&b, "     %s\n", normalize(d.GetError()))
 		}

@@ -18,7 +18,7 @@ func (c *Component) lock(ctx context.Context, change string, routers []string) (
 	for i, router := range routers {
 		keys[i] = keyLocks + router
 	}
-	held, err := c.deps.Store.Lock(ctx, change, c.cfg.LockTTL, keys...)
+	held, err := c.deps.State.Lock(ctx, change, c.cfg.LockTTL, keys...)
 	var holder *state.HeldError
 	if errors.As(err, &holder) {
 		return nil, fmt.Errorf("router %s is locked by change set %s, which is being applied; try again when it is done",

@@ -16,7 +16,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// recordPrefix is where change sets live in etcd, one key each; see content.go for what is apart.
+// recordPrefix is the prefix of change sets in etcd, one key each; content.go stores their plans.
 const recordPrefix = "changes/"
 
 // move is one step of a change set: who, to where, and why.
@@ -28,15 +28,15 @@ type move struct {
 
 func (c *Component) load(ctx context.Context, id string) (*pushv1.ChangeSet, int64, error) {
 	cs := &pushv1.ChangeSet{}
-	revision, err := c.deps.Store.Get(ctx, recordPrefix+id, cs)
+	revision, err := c.deps.State.Get(ctx, recordPrefix+id, cs)
 	if err != nil {
 		return nil, 0, fmt.Errorf("change set %s: %w", id, err)
 	}
 	return cs, revision, c.contents.fillAll(ctx, cs)
 }
 
-// update edits a record under compare-and-set, again from the start when
-// somebody else wrote in between. An error of edit leaves the record as it is.
+// update edits a record under compare-and-set and starts again when another
+// process wrote in between. An error of edit leaves the record as it is.
 func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.ChangeSet) error) (*pushv1.ChangeSet, error) {
 	for {
 		cs, revision, err := c.load(ctx, id)
@@ -48,7 +48,7 @@ func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.Cha
 		if err := edit(cs); err != nil {
 			return nil, err
 		}
-		_, err = c.deps.Store.Put(ctx, recordPrefix+id, revision, withoutContents(cs))
+		_, err = c.deps.State.Put(ctx, recordPrefix+id, revision, withoutContents(cs))
 		if errors.Is(err, state.ErrConflict) {
 			continue
 		}
@@ -65,7 +65,7 @@ func step(cs *pushv1.ChangeSet, m move) {
 	cs.History = append(cs.History, &pushv1.Transition{State: m.to, Time: timestamppb.Now(), By: m.by, Note: m.note})
 }
 
-// announce says a transition as an event.
+// announce publishes a transition as an event.
 func (c *Component) announce(ctx context.Context, cs *pushv1.ChangeSet) {
 	last := cs.GetHistory()[len(cs.GetHistory())-1]
 	word := stateWord(cs.GetState())
@@ -84,7 +84,7 @@ func stateWord(s pushv1.State) string {
 
 // list returns all records without their contents, oldest first.
 func (c *Component) list(ctx context.Context) ([]*pushv1.ChangeSet, error) {
-	entries, err := c.deps.Store.List(ctx, recordPrefix)
+	entries, err := c.deps.State.List(ctx, recordPrefix)
 	if err != nil {
 		return nil, err
 	}

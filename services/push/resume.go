@@ -12,10 +12,10 @@ import (
 // oneLine puts joined errors into one history note.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// errRestarted is the cause of taking back what the last process left pending.
-var errRestarted = errors.New("the control plane restarted on the way")
+// errRestarted is the cause of rolling back what the last process left pending.
+var errRestarted = errors.New("the control plane restarted before it was verified")
 
-// resumeAll takes up every change set that is neither waiting for a person nor at its end.
+// resumeAll resumes every change set that is neither waiting for a person nor finished.
 func (c *Component) resumeAll(ctx context.Context) error {
 	all, err := c.list(ctx)
 	if err != nil {
@@ -32,13 +32,14 @@ func (c *Component) resumeAll(ctx context.Context) error {
 	return nil
 }
 
-// resume: a draft is planned again, which changes nothing on any router. What
-// was being sent is taken back. What every router had and showed is confirmed.
+// resume continues one change set. A draft is planned again, which changes no
+// router. A change set that was being applied is rolled back. One that every
+// router has and that is verified is confirmed.
 func (c *Component) resume(cs *pushv1.ChangeSet) {
 	last := cs.GetHistory()[len(cs.GetHistory())-1]
 	switch cs.GetState() {
 	case pushv1.State_STATE_DRAFT:
-		c.background(func(ctx context.Context) {
+		c.runs.Go(func(ctx context.Context) {
 			if _, err := c.plan(ctx, cs.GetId()); err != nil {
 				c.deps.Log.Warn("draft not planned", "change", cs.GetId(), "error", err)
 			}
@@ -54,6 +55,6 @@ func (c *Component) resume(cs *pushv1.ChangeSet) {
 }
 
 func (c *Component) resumeRun(r *run, part func(context.Context) error) {
-	c.deps.Log.Info("taking up a change set", "change", r.id, "direction", r.dir.name)
-	c.background(func(ctx context.Context) { r.locked(ctx, part) })
+	c.deps.Log.Info("resuming a change set", "change", r.id, "direction", r.dir.name)
+	c.runs.Go(func(ctx context.Context) { r.locked(ctx, part) })
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// direction is which way a run goes; applying and rolling back are the same
-// steps with the ends exchanged.
+// direction is whether a run applies a change set or rolls it back; both are the
+// same steps with before and after exchanged.
 type direction struct {
 	name    string
 	changes func(*pushv1.DeviceChange) []diff.Change
-	// done is a router's state after its confirmation, undone after its commit was taken back, refused after it said no.
+	// done is a router's state after its confirmation, undone after its commit was rolled back, refused after it refused.
 	done, undone, refused pushv1.DeviceState
 	success               pushv1.State
-	// observed runs ask the routers' state too, not only for their configuration.
+	// observed runs verify the routers' state too, not only their configuration.
 	observed bool
 }
 
 var applying = direction{
 	name:    "apply",
-	changes: func(d *pushv1.DeviceChange) []diff.Change { return changesFromProto(d.GetUnits()) },
+	changes: func(d *pushv1.DeviceChange) []diff.Change { return changesFromProto(d.GetEntries()) },
 	done:    pushv1.DeviceState_DEVICE_STATE_CONFIRMED, undone: pushv1.DeviceState_DEVICE_STATE_ROLLED_BACK,
 	refused: pushv1.DeviceState_DEVICE_STATE_FAILED,
 	success: pushv1.State_STATE_VERIFIED, observed: true,
@@ -37,18 +37,18 @@ var applying = direction{
 
 var rollingBack = direction{
 	name:    "rollback",
-	changes: func(d *pushv1.DeviceChange) []diff.Change { return diff.Reverse(changesFromProto(d.GetUnits())) },
+	changes: func(d *pushv1.DeviceChange) []diff.Change { return diff.Reverse(changesFromProto(d.GetEntries())) },
 	done:    pushv1.DeviceState_DEVICE_STATE_ROLLED_BACK, undone: pushv1.DeviceState_DEVICE_STATE_CONFIRMED,
 	refused: pushv1.DeviceState_DEVICE_STATE_CONFIRMED,
 	success: pushv1.State_STATE_ROLLED_BACK,
 }
 
-// run is one change set on its way to the routers, or back.
+// run applies one change set, or rolls it back.
 type run struct {
 	c   *Component
 	id  string
 	dir direction
-	// by is who asked.
+	// by is who asked for it.
 	by string
 	// waves are the routers in the order in which they are changed; those of one wave at once.
 	waves [][]string
@@ -91,20 +91,20 @@ func (r *run) commitID(router string) string {
 	return id
 }
 
-// do takes the change set from its first router to its end. If ctx ends on the
-// way, nothing more is written: the next Start finds the record as it is.
+// do runs the change set to its end. If ctx ends first, nothing more is written
+// and the next Start resumes from the record.
 func (r *run) do(ctx context.Context) { r.locked(ctx, r.forward) }
 
-// locked does a part of a run with all its routers locked, and writes the end of it.
+// locked does a part of a run with all its routers locked, and records the outcome.
 func (r *run) locked(ctx context.Context, part func(context.Context) error) {
 	err := r.underLock(ctx, part)
 	if ctx.Err() != nil {
-		r.c.deps.Log.Info("change set left under way; it is taken up at the next start", "change", r.id)
+		r.c.deps.Log.Info("change set interrupted; the next start resumes it", "change", r.id)
 		return
 	}
-	// Whoever reads the end finds the routers free.
+	// The locks are released before the outcome is recorded: who reads it may lock the routers at once.
 	if err := r.end(ctx, err); err != nil {
-		r.c.deps.Log.Error("end of change set not recorded; it is taken up at the next start", "change", r.id, "error", err)
+		r.c.deps.Log.Error("outcome of change set not recorded; the next start resumes it", "change", r.id, "error", err)
 	}
 }
 
@@ -116,7 +116,7 @@ func (r *run) underLock(ctx context.Context, part func(context.Context) error) e
 	defer held.Release()
 	defer r.closeAll()
 	if err = part(ctx); err != nil && ctx.Err() == nil {
-		r.back(ctx)
+		r.rollBack(ctx)
 	}
 	return err
 }
@@ -135,7 +135,7 @@ func (r *run) forward(ctx context.Context) error {
 	}
 	if r.dir.name == applying.name {
 		_, err := r.c.update(ctx, r.id, func(cs *pushv1.ChangeSet) error {
-			step(cs, move{pushv1.State_STATE_APPLIED, self, "every router has it and shows it; confirming"})
+			step(cs, move{pushv1.State_STATE_APPLIED, self, "every router is verified; confirming"})
 			return nil
 		})
 		if err != nil {
@@ -156,7 +156,7 @@ func (r *run) confirmAll(ctx context.Context) error {
 
 func (r *run) all() []string { return slices.Concat(r.waves...) }
 
-// each does a step on some routers at once and joins what went wrong.
+// each does a step on some routers at once and joins the errors.
 func (r *run) each(ctx context.Context, names []string, do func(context.Context, string) error) error {
 	errs := make([]error, len(names))
 	var g errgroup.Group
@@ -171,7 +171,7 @@ func (r *run) each(ctx context.Context, names []string, do func(context.Context,
 	return errors.Join(errs...)
 }
 
-// router returns the connection, made at the first use and again after a loss.
+// router returns the connection, opened at the first use and again after it was lost.
 func (r *run) router(ctx context.Context, name string) (driver.Driver, error) {
 	r.mu.Lock()
 	open := r.routers[name]
@@ -183,7 +183,7 @@ func (r *run) router(ctx context.Context, name string) (driver.Driver, error) {
 	if !known {
 		return nil, fmt.Errorf("router %s is no longer in the inventory", name)
 	}
-	fresh, err := r.c.deps.Routers.Open(ctx, d)
+	fresh, err := r.c.deps.Vendors.Open(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (r *run) closeAll() {
 	}
 }
 
-// ask does one thing with a router that changes nothing.
+// ask makes one request that changes nothing on the router.
 func (r *run) ask(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
 	return r.call(ctx, name, r.c.cfg.CallTimeout, do)
 }
@@ -209,7 +209,7 @@ func (r *run) ask(ctx context.Context, name string, do func(context.Context, dri
 // rollback is how long a router waits for the confirmation of what this run sends it.
 func (r *run) rollback() time.Duration { return rollbackAfter(r.c.cfg.RollbackAfter, r.waves, r.extra) }
 
-// tell does one thing with a router that it answers when it has done it.
+// tell makes one request that changes the router; the answer comes when it is done.
 func (r *run) tell(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
 	return r.call(ctx, name, r.c.cfg.CommitTimeout, do)
 }
@@ -223,7 +223,7 @@ func (r *run) call(ctx context.Context, name string, within time.Duration, do fu
 	}
 	err = do(ctx, router)
 	if errors.Is(err, driver.ErrLost) {
-		r.hangUp(name) // a new connection finds a router that came back sooner than the old one would
+		r.hangUp(name) // a new connection reaches a router that returned sooner than the old one would
 	}
 	return err
 }
@@ -237,13 +237,13 @@ func (r *run) hangUp(name string) {
 	}
 }
 
-func (r *run) snapshot(ctx context.Context, name string) (units map[string]string, err error) {
+func (r *run) snapshot(ctx context.Context, name string) (running map[string]string, err error) {
 	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error {
 		s, err := d.Snapshot(ctx)
-		units = s.Units
+		running = s.Entries
 		return err
 	})
-	return units, err
+	return running, err
 }
 
 // device edits one router's part of the record.
@@ -272,7 +272,7 @@ func (r *run) changes(ctx context.Context, name string) ([]diff.Change, error) {
 	return r.dir.changes(d), nil
 }
 
-// fail records what a router did not do, and returns it with the router's name.
+// fail records why a router's step failed, and returns it with the router's name.
 func (r *run) fail(ctx context.Context, name string, state pushv1.DeviceState, cause error) error {
 	err := r.device(ctx, name, func(d *pushv1.DeviceChange) { d.State, d.Error = state, cause.Error() })
 	return errors.Join(fmt.Errorf("%s: %w", name, cause), err)

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// back takes from every router what this run gave it.
-func (r *run) back(ctx context.Context) {
+// rollBack undoes on every router what this run committed there.
+func (r *run) rollBack(ctx context.Context) {
 	err := r.each(ctx, r.all(), func(ctx context.Context, name string) error {
 		d, err := r.recorded(ctx, name)
 		if err != nil {
@@ -30,35 +30,35 @@ func (r *run) back(ctx context.Context) {
 		return nil // refused: a Set is all or nothing
 	})
 	if err != nil {
-		r.c.deps.Log.Warn("change set not taken back everywhere", "change", r.id, "error", err)
+		r.c.deps.Log.Warn("change set not rolled back everywhere", "change", r.id, "error", err)
 	}
 }
 
-// expiryGrace is how much later than announced a router may go back by itself.
+// expiryGrace is how much later than announced a router's auto-rollback may be.
 const expiryGrace = 5 * time.Second
 
-// cancel takes a pending commit back. A router that does not answer goes back
-// by itself; it is asked until that moment has passed.
+// cancel rolls back a pending commit. A router that does not answer rolls back by
+// itself on time-out; it is asked until that time has passed.
 func (r *run) cancel(ctx context.Context, d *pushv1.DeviceChange) error {
 	name, deadline, told := d.GetDevice(), d.GetRollbackAt().AsTime().Add(expiryGrace), false
 	for {
 		err := r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Cancel(ctx, d.GetCommitId()) })
 		if errors.Is(err, driver.ErrNotPending) {
-			err = r.whatIsThere(ctx, d)
+			err = r.settled(ctx, d)
 		}
 		switch {
 		case err == nil:
-			cause := d.GetError() // what led here, instead of what was told while waiting
+			cause := d.GetError() // why it was rolled back, and not what was recorded while waiting
 			return r.device(ctx, name, func(d *pushv1.DeviceChange) { d.State, d.Error = r.dir.undone, cause })
-		case errors.Is(err, errStillThere):
+		case errors.Is(err, errConfirmed):
 			return r.revert(ctx, d)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case !errors.Is(err, driver.ErrLost) || r.c.now().After(deadline):
-			return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, fmt.Errorf("could not be taken back, look at the router: %w", err))
+			return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, fmt.Errorf("could not be rolled back, look at the router: %w", err))
 		case !told:
 			told = true
-			text := fmt.Sprintf("does not answer; it goes back to its old configuration by itself at %s: %v", d.GetRollbackAt().AsTime().Format(time.TimeOnly), err)
+			text := fmt.Sprintf("does not answer; it rolls the commit back by itself at %s: %v", d.GetRollbackAt().AsTime().Format(time.TimeOnly), err)
 			if err := r.device(ctx, name, func(d *pushv1.DeviceChange) { d.Error = text }); err != nil {
 				return err
 			}
@@ -67,26 +67,26 @@ func (r *run) cancel(ctx context.Context, d *pushv1.DeviceChange) error {
 	}
 }
 
-// errStillThere means that nothing is pending and the new configuration is in force.
-var errStillThere = errors.New("the new configuration is in force")
+// errConfirmed means that no commit is pending and the running config is the new one.
+var errConfirmed = errors.New("the new configuration is confirmed")
 
-// whatIsThere reads a router on which nothing is pending any more.
-func (r *run) whatIsThere(ctx context.Context, d *pushv1.DeviceChange) error {
-	units, err := r.snapshot(ctx, d.GetDevice())
+// settled reads a router on which no commit is pending any more: nil if its config is the old one.
+func (r *run) settled(ctx context.Context, d *pushv1.DeviceChange) error {
+	running, err := r.snapshot(ctx, d.GetDevice())
 	changes := r.dir.changes(d)
 	switch {
 	case err != nil:
 		return err
-	case diff.Holds(units, changes, diff.Before) == nil:
+	case diff.Mismatches(running, changes, diff.Before) == nil:
 		return nil
-	case diff.Holds(units, changes, diff.After) == nil:
-		return errStillThere
+	case diff.Mismatches(running, changes, diff.After) == nil:
+		return errConfirmed
 	}
-	return fmt.Errorf("it holds neither the old nor the new configuration, somebody else changed it: %v", diff.Holds(units, changes, diff.Before))
+	return fmt.Errorf("its running config is neither the old nor the new one, somebody else changed it: %v", diff.Mismatches(running, changes, diff.Before))
 }
 
-// revert undoes a router that had confirmed already, by sending it the way
-// back: another router failed after it.
+// revert undoes a router that had confirmed already, with a commit of the
+// reversed changes: another router failed after it.
 func (r *run) revert(ctx context.Context, d *pushv1.DeviceChange) error {
 	name := d.GetDevice()
 	c := driver.Commit{ID: d.GetCommitId() + "-undo", Rollback: r.rollback(), Changes: diff.Reverse(r.dir.changes(d))}
@@ -98,21 +98,21 @@ func (r *run) revert(ctx context.Context, d *pushv1.DeviceChange) error {
 		err = r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, c.ID) })
 	}
 	if err != nil {
-		return r.fail(ctx, name, d.GetState(), fmt.Errorf("could not be taken back, look at the router: %w", err))
+		return r.fail(ctx, name, d.GetState(), fmt.Errorf("could not be rolled back, look at the router: %w", err))
 	}
 	return r.device(ctx, name, func(d *pushv1.DeviceChange) { d.State = r.dir.undone })
 }
 
-// end writes the last line of the run.
+// end records the outcome of the run.
 func (r *run) end(ctx context.Context, cause error) error {
 	_, err := r.c.update(ctx, r.id, func(cs *pushv1.ChangeSet) error {
-		step(cs, r.last(cs, cause))
+		step(cs, r.outcome(cs, cause))
 		return nil
 	})
 	return err
 }
 
-func (r *run) last(cs *pushv1.ChangeSet, cause error) move {
+func (r *run) outcome(cs *pushv1.ChangeSet, cause error) move {
 	count := map[pushv1.DeviceState]int{}
 	for _, d := range cs.GetDevices() {
 		count[d.GetState()]++
@@ -124,13 +124,13 @@ func (r *run) last(cs *pushv1.ChangeSet, cause error) move {
 	case unknown > 0:
 		return move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("%v; not known to be in its old state: %s", oneLine(cause), r.in(cs, pushv1.DeviceState_DEVICE_STATE_UNKNOWN))}
 	case r.dir.name == rollingBack.name:
-		return r.lastOfRollback(count[r.dir.undone] == total, cause)
+		return r.outcomeOfRollback(count[r.dir.undone] == total, cause)
 	case count[r.dir.done] > 0:
-		return move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("%v; could not be taken back: %s", oneLine(cause), r.in(cs, r.dir.done))}
+		return move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("%v; could not be rolled back: %s", oneLine(cause), r.in(cs, r.dir.done))}
 	case count[r.dir.undone] > 0:
 		return move{pushv1.State_STATE_ROLLED_BACK, self, fmt.Sprintf("%v; every router is back in its old state", oneLine(cause))}
 	}
-	return move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("%v; no router took it", oneLine(cause))}
+	return move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("%v; no router was changed", oneLine(cause))}
 }
 
 // in names the routers that are in a state.
@@ -144,8 +144,8 @@ func (r *run) in(cs *pushv1.ChangeSet, s pushv1.DeviceState) string {
 	return strings.Join(out, ", ")
 }
 
-// lastOfRollback: a rollback that failed leaves the change set in force, wholly or not.
-func (r *run) lastOfRollback(whole bool, cause error) move {
+// outcomeOfRollback: after a rollback that failed the change set is in force on all routers or on some.
+func (r *run) outcomeOfRollback(whole bool, cause error) move {
 	if whole {
 		return move{pushv1.State_STATE_VERIFIED, self, fmt.Sprintf("not rolled back, still in force everywhere: %v", oneLine(cause))}
 	}

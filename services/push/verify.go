@@ -14,20 +14,20 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// verify asks a router until everything is as it should be, or for VerifyFor:
-// an LSP takes a moment to come up.
+// verify checks a router until every check passes, for at most VerifyFor: an LSP
+// takes a moment to come up.
 func (r *run) verify(ctx context.Context, name string) error {
 	changes, err := r.changes(ctx, name)
 	if err != nil {
 		return err
 	}
-	expect, err := r.expectation(ctx, name)
+	intended, err := r.intended(ctx, name)
 	if err != nil {
 		return err
 	}
 	var checks []driver.Check
 	for deadline := time.Now().Add(r.c.cfg.VerifyFor + r.extra[name]); ctx.Err() == nil; pause(ctx, poll) {
-		checks = r.look(ctx, name, changes, expect)
+		checks = r.look(ctx, name, changes, intended)
 		if failed(checks) == "" || time.Now().After(deadline) {
 			break
 		}
@@ -64,29 +64,30 @@ func failed(checks []driver.Check) string {
 	return strings.Join(out, "; ")
 }
 
-func (r *run) expectation(ctx context.Context, name string) (driver.Expectation, error) {
+// intended is the config whose effects must show in the router's state; a rollback looks for none.
+func (r *run) intended(ctx context.Context, name string) (map[string]string, error) {
 	if !r.dir.observed {
-		return driver.Expectation{}, nil
+		return nil, nil
 	}
 	d, err := r.recorded(ctx, name)
 	if err != nil {
-		return driver.Expectation{}, err
+		return nil, err
 	}
-	return driver.Expect(unitsOf(d.GetPlan()))
+	return entriesOf(d.GetPlan()), nil
 }
 
 // look reads the router once: first its configuration, then its state.
-func (r *run) look(ctx context.Context, name string, changes []diff.Change, e driver.Expectation) []driver.Check {
-	units, err := r.snapshot(ctx, name)
+func (r *run) look(ctx context.Context, name string, changes []diff.Change, intended map[string]string) []driver.Check {
+	running, err := r.snapshot(ctx, name)
 	if err != nil {
 		return []driver.Check{{Text: "the router does not answer: " + err.Error()}}
 	}
-	checks := []driver.Check{{OK: true, Text: fmt.Sprintf("configuration holds all %d changed units", len(changes))}}
-	if missing := diff.Holds(units, changes, diff.After); missing != nil {
-		checks[0] = driver.Check{Text: "configuration differs at " + strings.Join(missing, ", ")}
+	checks := []driver.Check{{OK: true, Text: fmt.Sprintf("running config has all %d changed entries", len(changes))}}
+	if missing := diff.Mismatches(running, changes, diff.After); missing != nil {
+		checks[0] = driver.Check{Text: "running config differs at " + strings.Join(missing, ", ")}
 	}
 	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error {
-		state, err := d.Verify(ctx, e)
+		state, err := d.Verify(ctx, intended)
 		checks = append(checks, state...)
 		return err
 	})
@@ -96,8 +97,8 @@ func (r *run) look(ctx context.Context, name string, changes []diff.Change, e dr
 	return checks
 }
 
-// confirm makes a router keep what it has. While it does not answer it is
-// asked again, until it would have gone back by itself.
+// confirm makes a router's commit permanent. A router that does not answer is
+// asked again until the time of its auto-rollback.
 func (r *run) confirm(ctx context.Context, name string) error {
 	d, err := r.recorded(ctx, name)
 	if err != nil || d.GetState() == r.dir.done {
@@ -106,7 +107,7 @@ func (r *run) confirm(ctx context.Context, name string) error {
 	for ctx.Err() == nil {
 		err = r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, d.GetCommitId()) })
 		if errors.Is(err, driver.ErrNotPending) {
-			err = r.alreadyKept(ctx, name, err)
+			err = r.confirmedBefore(ctx, name, err)
 		}
 		if !errors.Is(err, driver.ErrLost) || r.c.now().After(d.GetRollbackAt().AsTime()) {
 			break
@@ -127,19 +128,19 @@ func (r *run) confirm(ctx context.Context, name string) error {
 	return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, err)
 }
 
-// alreadyKept is for a confirmation that finds nothing pending: either an
-// earlier one arrived and only its answer was lost, or the router has gone back.
-func (r *run) alreadyKept(ctx context.Context, name string, cause error) error {
+// confirmedBefore decides about a confirmation that found nothing pending: nil if
+// an earlier one arrived and only its answer was lost, else the router has rolled back.
+func (r *run) confirmedBefore(ctx context.Context, name string, cause error) error {
 	changes, err := r.changes(ctx, name)
 	if err != nil {
 		return err
 	}
-	units, err := r.snapshot(ctx, name)
+	running, err := r.snapshot(ctx, name)
 	switch {
 	case err != nil:
 		return err
-	case diff.Holds(units, changes, diff.After) == nil:
+	case diff.Mismatches(running, changes, diff.After) == nil:
 		return nil
 	}
-	return fmt.Errorf("the router took the change back before it was confirmed: %w", cause)
+	return fmt.Errorf("the router rolled the change back before it was confirmed: %w", cause)
 }

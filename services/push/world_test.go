@@ -19,10 +19,10 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
 	"github.com/millrace/millrace/internal/junosconf"
-	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -110,15 +110,15 @@ func huge() *policyv1.RouterPlan {
 	out := &policyv1.RouterPlan{Router: "wr"}
 	for i := range 12000 {
 		name := fmt.Sprintf("te-src-p%d", i)
-		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: ocunit.PrefixSet.Path(name), Json: "{\n  \"name\": \"" + name + "\"\n}"})
+		out.Entries = append(out.Entries, &policyv1.ConfigEntry{Path: configentry.PrefixSet.Path(name), Encoding: policyv1.Encoding_ENCODING_JSON_IETF, Body: "{\n  \"name\": \"" + name + "\"\n}"})
 	}
 	return out
 }
 
 func heavier(p *policyv1.RouterPlan) *policyv1.RouterPlan {
 	out := &policyv1.RouterPlan{Router: p.GetRouter(), Lsps: p.GetLsps()}
-	for _, u := range p.GetUnits() {
-		out.Units = append(out.Units, &policyv1.ConfigUnit{Path: u.GetPath(), Json: strings.ReplaceAll(strings.ReplaceAll(u.GetJson(), `"95"`, `"96"`), `"5"`, `"4"`)})
+	for _, u := range p.GetEntries() {
+		out.Entries = append(out.Entries, &policyv1.ConfigEntry{Path: u.GetPath(), Encoding: u.GetEncoding(), Body: strings.ReplaceAll(strings.ReplaceAll(u.GetBody(), `"95"`, `"96"`), `"5"`, `"4"`)})
 	}
 	return out
 }
@@ -127,15 +127,15 @@ func goldenPlans(t *testing.T, onJunos ...string) []*policyv1.RouterPlan {
 	t.Helper()
 	var out []*policyv1.RouterPlan
 	for _, name := range []string{"cr", "er", "wr"} {
-		raw, err := os.ReadFile(filepath.Join("../../policies/golden/hntes-redirect", name+".units"))
+		raw, err := os.ReadFile(filepath.Join("../../policies/golden/hntes-redirect", name+".entries"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		plan := &policyv1.RouterPlan{Router: name}
 		for _, block := range strings.Split(strings.TrimSpace(string(raw)), "\n\n") {
-			path, unit, _ := strings.Cut(block, "\n")
-			plan.Units = append(plan.Units, &policyv1.ConfigUnit{Path: path, Json: unit})
-			if kind, _, key, _ := ocunit.Of(path); kind == ocunit.Tunnel {
+			path, body, _ := strings.Cut(block, "\n")
+			plan.Entries = append(plan.Entries, &policyv1.ConfigEntry{Path: path, Encoding: policyv1.Encoding_ENCODING_JSON_IETF, Body: body})
+			if kind, _, key, _ := configentry.Of(path); kind == configentry.Tunnel {
 				plan.Lsps = append(plan.Lsps, &policyv1.Lsp{Name: key})
 			}
 		}
@@ -144,7 +144,7 @@ func goldenPlans(t *testing.T, onJunos ...string) []*policyv1.RouterPlan {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan.Units = []*policyv1.ConfigUnit{{Path: junosconf.UnitPath, Json: string(raw)}}
+			plan.Entries = []*policyv1.ConfigEntry{{Path: junosconf.EntryPath, Encoding: policyv1.Encoding_ENCODING_JUNOS_TEXT, Body: string(raw)}}
 		}
 		out = append(out, plan)
 	}
@@ -168,6 +168,9 @@ type world struct {
 	// began and passed are the clock of roll-backs: it stands still but for the command "expire".
 	began  time.Time
 	passed atomic.Int64
+	// running ends with the control plane.
+	running context.Context
+	crash   context.CancelFunc
 }
 
 // now is Component.now.
@@ -177,7 +180,7 @@ func newWorld(t *testing.T, onJunos ...string) *world {
 	t.Helper()
 	// Nothing waits for RollbackAfter, CommitTimeout or LockTTL: a transcript says when they pass. CallTimeout is how long a
 	// router that is down is asked for what became of its commit, VerifyFor how long an LSP may stay down; at CommitRate
-	// the plan of 12,000 units has some minutes more.
+	// the plan of 12,000 entries has some minutes more.
 	w := &world{t: t, began: time.Now(), routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
 		RollbackAfter: 10 * time.Minute, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Minute, CommitRate: 10_000, LockTTL: time.Minute,
 	}}
@@ -198,11 +201,11 @@ func newWorld(t *testing.T, onJunos ...string) *world {
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { local.Close(); b.Close() })
 	w.deps = Dependencies{
-		Inventory: inv, Store: storeOf(t), Bus: b, Log: slog.New(slog.DiscardHandler),
+		Inventory: inv, State: storeOf(t), Bus: b, Log: slog.New(slog.DiscardHandler),
 		Policy: policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL),
-		Routers: driver.ByOS{
-			device.OSMillrace: openconfig.Opener{Credentials: certs.Client},
-			device.OSJunos:    junos.Opener{Credentials: certs.Client, Profile: junos.Junos244},
+		Vendors: driver.Vendors{
+			device.OSMillrace: {Encoding: configentry.JSONIETF, Opener: openconfig.Opener{Credentials: certs.Client}},
+			device.OSJunos:    {Encoding: configentry.JunosText, Opener: junos.Opener{Credentials: certs.Client, Profile: junos.Junos244}},
 		},
 	}
 	w.start()
@@ -220,10 +223,14 @@ func storeOf(t *testing.T) *state.Store {
 
 func (w *world) start() {
 	w.t.Helper()
-	w.push = New(w.cfg, w.deps)
+	var err error
+	if w.push, err = New(w.cfg, w.deps); err != nil {
+		w.t.Fatal(err)
+	}
 	if !w.began.IsZero() {
 		w.push.now = w.now
 	}
+	w.running, w.crash = context.WithCancel(w.t.Context())
 	if err := w.push.Start(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -235,6 +242,7 @@ func (w *world) start() {
 
 // stop ends the control plane where it is: nothing is written after it, as after a crash.
 func (w *world) stop() {
+	w.crash()
 	w.push.Stop(context.Background()) //nolint:errcheck // it returns nil
 	w.server.Close()
 }
@@ -252,7 +260,7 @@ func (w *world) get() *pushv1.ChangeSet {
 func (w *world) record() *pushv1.ChangeSet {
 	w.t.Helper()
 	cs := &pushv1.ChangeSet{}
-	if _, err := w.deps.Store.Get(w.t.Context(), recordPrefix+w.id, cs); err != nil {
+	if _, err := w.deps.State.Get(w.t.Context(), recordPrefix+w.id, cs); err != nil {
 		w.t.Fatal(err)
 	}
 	return cs

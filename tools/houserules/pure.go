@@ -9,7 +9,7 @@ import (
 // disappear here too, so that a rename does not take the rule off.
 var pureFolders = []string{
 	"collectors/flow/decode",
-	"internal/ocunit",
+	"internal/configentry",
 	"internal/shares",
 	"internal/topo",
 	"internal/units",

@@ -7,12 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace/millrace/internal/configentry"
+	"github.com/millrace/millrace/internal/device"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/scenario/plan"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
+
+// renderers are those of the lab's routers, which all run the router agent.
+var renderers = policy.Renderers{device.OSMillrace: {
+	Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text,
+}}
 
 // compile makes the plans of every policy the scenario names.
 func (r *run) compile() error {
@@ -49,7 +57,7 @@ func makePlan(s *scenario.Scenario, use *scenario.PolicyUse) (*policyv1.PlanResp
 	if err != nil {
 		return nil, err
 	}
-	return policy.Response(compile.Result{Plans: plans}, "", "")
+	return renderers.Response(compile.Result{Plans: plans}, policy.Request{Inventory: &device.Inventory{}})
 }
 
 // verbatim takes a file of OpenConfig as an operator or a test suite of others
@@ -59,7 +67,7 @@ func verbatim(s *scenario.Scenario, use *scenario.PolicyUse) (*policyv1.PlanResp
 	if err != nil {
 		return nil, fmt.Errorf("read OpenConfig: %w", err)
 	}
-	units, err := splitTree(file.Text)
+	entries, err := splitTree(file.Text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", use.Use, err)
 	}
@@ -69,8 +77,8 @@ func verbatim(s *scenario.Scenario, use *scenario.PolicyUse) (*policyv1.PlanResp
 	out := &policyv1.PlanResponse{}
 	for _, name := range use.On {
 		router := &policyv1.RouterPlan{Router: name, Reasons: []string{"the scenario sends " + use.Use}}
-		for _, path := range slices.Sorted(maps.Keys(units)) {
-			router.Units = append(router.Units, &policyv1.ConfigUnit{Path: path, Json: units[path]})
+		for _, path := range slices.Sorted(maps.Keys(entries)) {
+			router.Entries = append(router.Entries, &policyv1.ConfigEntry{Path: path, Encoding: policyv1.Encoding_ENCODING_JSON_IETF, Body: entries[path]})
 		}
 		out.Plans = append(out.Plans, router)
 	}

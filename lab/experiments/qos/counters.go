@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/gnmiclient"
-	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -50,7 +50,7 @@ func readState(ctx context.Context, client *gnmiclient.Client, router, path stri
 	if err != nil {
 		return fmt.Errorf("read counters of %s: %w", router, err)
 	}
-	text, err := ocunit.Canonical(raw)
+	text, err := configentry.Canonical(raw)
 	if err == nil {
 		err = into([]byte(text))
 	}
@@ -112,7 +112,7 @@ func queueCounters(m scenario.Metrics, router string, raw []byte) error {
 	for _, i := range v.Interface {
 		at := router + ":" + i.ID + ":"
 		for _, q := range i.Output.Queues.Queue {
-			q.State.into(m, at+strings.TrimPrefix(q.Name, ocunit.OwnedPrefix))
+			q.State.into(m, at+strings.TrimPrefix(q.Name, configentry.OwnedPrefix))
 		}
 		for _, s := range i.Input.Policy.Schedulers.Scheduler {
 			s.State.into(m, fmt.Sprintf("%spolicer-%v", at, s.Sequence))

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
@@ -65,11 +66,14 @@ func startPlane(ctx context.Context, l *lab.Lab, inventory *device.Inventory, cr
 	p.stops = append(p.stops, etcd.Stop)
 	cfg := push.DefaultConfiguration()
 	cfg.RollbackAfter = rollbackAfter
-	component := push.New(cfg, push.Dependencies{
-		Inventory: inventory, Store: etcd.Store(), Policy: p, Bus: bus.NewMemory(),
-		Routers: driver.ByOS{device.OSMillrace: openconfig.Opener{Credentials: credentials, Dialer: l.Dial}},
+	component, err := push.New(cfg, push.Dependencies{
+		Inventory: inventory, State: etcd.Store(), Policy: p, Bus: bus.NewMemory(),
+		Vendors: driver.Vendors{device.OSMillrace: {Encoding: configentry.JSONIETF, Opener: openconfig.Opener{Credentials: credentials, Dialer: l.Dial}}},
 		Log:     slog.New(slog.NewTextHandler(log, nil)), Registerer: prometheus.NewRegistry(),
 	})
+	if err != nil {
+		return nil, err
+	}
 	if err := component.Start(ctx); err != nil {
 		return nil, err
 	}

@@ -17,8 +17,8 @@ import (
 type Push struct {
 	Phase  string `json:"phase"`
 	Policy string `json:"policy"`
-	// Units changed, and how long the change set took from its creation to the last confirmation.
-	Units   int      `json:"units"`
+	// Entries changed, and how long the change set took from its creation to the last confirmation.
+	Entries int      `json:"entries"`
 	Seconds float64  `json:"seconds"`
 	Checks  []string `json:"checks"`
 }
@@ -36,13 +36,13 @@ func (r *run) enforce(ctx context.Context, phase string, use *scenario.PolicyUse
 	}
 	p := Push{Phase: phase, Policy: use.Use, Seconds: time.Since(began).Seconds()}
 	for _, d := range done.GetDevices() {
-		p.Units += len(d.GetUnits())
+		p.Entries += len(d.GetEntries())
 		for _, check := range d.GetChecks() {
 			p.Checks = append(p.Checks, d.GetDevice()+": "+strings.TrimPrefix(check, "ok: "))
 		}
 	}
-	r.say(fmt.Sprintf("  policy %s is in force: %d units changed in %.1f s", use.Use, p.Units, p.Seconds))
-	r.metrics[phase+"/policy/seconds"], r.metrics[phase+"/policy/units"] = p.Seconds, float64(p.Units)
+	r.say(fmt.Sprintf("  policy %s is in force: %d entries changed in %.1f s", use.Use, p.Entries, p.Seconds))
+	r.metrics[phase+"/policy/seconds"], r.metrics[phase+"/policy/entries"] = p.Seconds, float64(p.Entries)
 	r.result.Pushes = append(r.result.Pushes, p)
 	return nil
 }

@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 )
 
-// splitTree makes units of one document with everything.
+// splitTree divides one document into config entries.
 func splitTree(raw []byte) (map[string]string, error) {
-	units := map[string]string{}
-	for _, root := range ocunit.Roots() {
+	entries := map[string]string{}
+	for _, root := range configentry.Roots() {
 		part, err := subtree(raw, root)
 		if err != nil {
 			return nil, err
@@ -20,18 +21,16 @@ func splitTree(raw []byte) (map[string]string, error) {
 		if part == nil {
 			continue
 		}
-		some, err := ocunit.Split(root, part)
+		some, err := configentry.Split(root, part)
 		if err != nil {
 			return nil, err
 		}
-		for path, unit := range some {
-			units[path] = unit
-		}
+		maps.Copy(entries, some)
 	}
-	if len(units) == 0 {
+	if len(entries) == 0 {
 		return nil, errors.New("holds nothing whose name begins with te-")
 	}
-	return units, nil
+	return entries, nil
 }
 
 // subtree cuts one root such as /network-instances/network-instance[name=DEFAULT]/mpls

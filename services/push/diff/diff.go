@@ -1,7 +1,7 @@
-// Package diff compares what a router holds with what it shall hold. Pure.
+// Package diff compares a router's running config with the intended one. Pure.
 //
-// In: two sets of configuration units, keyed by path. Out: the changes in an
-// order in which every reference holds, and the same as a unified diff for
+// In: two sets of managed config entries, keyed by path. Out: the changes in an
+// order in which no reference dangles, and the same as a unified diff for
 // people. Next: services/push, which shows the text and sends the changes.
 package diff
 
@@ -12,30 +12,32 @@ import (
 
 	"github.com/pmezard/go-difflib/difflib"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 )
 
-// Change adds, replaces or deletes one unit.
+// Change adds, replaces or deletes one entry.
 type Change struct {
-	Path string
-	// Before and After are canonical JSON; empty where the unit is not there.
+	Path     string
+	Encoding configentry.Encoding
+	// Before and After are canonical bodies; empty where there is no entry.
 	Before, After string
 }
 
-// Of lists what must change. First what is written, what is referred to before
-// what refers to it; then what is deleted, the other way round. (Both go to the
-// router in one Set, which it checks as a whole; the order is for targets that
-// check as they go, and for people.)
-func Of(current, desired map[string]string) []Change {
+// Of lists the changes from the running to the intended config. Entries that
+// are written come first, referenced entries before those that refer to them;
+// deletions follow in the reverse order. (All go to the router in one Set, which
+// it checks as a whole; the order is for targets that check one by one, and for
+// people.)
+func Of(encoding configentry.Encoding, running, intended map[string]string) []Change {
 	var out []Change
-	for path, after := range desired {
-		if before := current[path]; !ocunit.Equal(before, after) {
-			out = append(out, Change{Path: path, Before: before, After: after})
+	for path, after := range intended {
+		if before := running[path]; !encoding.Equal(before, after) {
+			out = append(out, Change{Path: path, Encoding: encoding, Before: before, After: after})
 		}
 	}
-	for path, before := range current {
-		if _, stays := desired[path]; !stays {
-			out = append(out, Change{Path: path, Before: before})
+	for path, before := range running {
+		if _, stays := intended[path]; !stays {
+			out = append(out, Change{Path: path, Encoding: encoding, Before: before})
 		}
 	}
 	slices.SortFunc(out, compare)
@@ -43,8 +45,8 @@ func Of(current, desired map[string]string) []Change {
 }
 
 func compare(a, b Change) int {
-	_, i, _, _ := ocunit.Of(a.Path)
-	_, j, _, _ := ocunit.Of(b.Path)
+	_, i, _, _ := configentry.Of(a.Path)
+	_, j, _, _ := configentry.Of(b.Path)
 	if a.After == "" && b.After == "" {
 		return cmp.Or(cmp.Compare(j, i), cmp.Compare(a.Path, b.Path))
 	}
@@ -61,44 +63,44 @@ func boolCompare(a, b bool) int {
 	return -1
 }
 
-// Reverse is the way back.
+// Reverse lists the changes that undo these.
 func Reverse(changes []Change) []Change {
 	out := make([]Change, len(changes))
 	for i, c := range changes {
-		out[i] = Change{Path: c.Path, Before: c.After, After: c.Before}
+		out[i] = Change{Path: c.Path, Encoding: c.Encoding, Before: c.After, After: c.Before}
 	}
 	slices.SortFunc(out, compare)
 	return out
 }
 
-// Holds tells which of the changes' units the router does not hold as want
-// gives them: nil means that it is exactly there.
-func Holds(current map[string]string, changes []Change, want func(Change) string) []string {
+// Mismatches lists the paths at which the running config is not the given side
+// of the changes; nil means that it is exactly that side.
+func Mismatches(running map[string]string, changes []Change, side func(Change) string) []string {
 	var out []string
 	for _, c := range changes {
-		if !ocunit.Equal(current[c.Path], want(c)) {
+		if !c.Encoding.Equal(running[c.Path], side(c)) {
 			out = append(out, c.Path)
 		}
 	}
 	return out
 }
 
-// Before and After pick a side for Holds.
+// Before is the side of the changes that a rollback restores.
 func Before(c Change) string { return c.Before }
 
-// After is the new side.
+// After is the intended side of the changes.
 func After(c Change) string { return c.After }
 
 // contextLines around a change, as in diff -u.
 const contextLines = 3
 
-// Text is the unified diff of a router's units, one file per unit.
+// Text is the unified diff of the changes, one file per entry.
 func Text(changes []Change) string {
 	var b strings.Builder
 	for _, c := range changes {
 		text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 			A: lines(c.Before), B: lines(c.After),
-			FromFile: side(c.Before, c.Path), ToFile: side(c.After, c.Path), Context: contextLines,
+			FromFile: fileName(c.Before, c.Path), ToFile: fileName(c.After, c.Path), Context: contextLines,
 		})
 		if err != nil { // the writer is a buffer
 			text = err.Error() + "\n"
@@ -108,16 +110,16 @@ func Text(changes []Change) string {
 	return b.String()
 }
 
-func side(unit, path string) string {
-	if unit == "" {
+func fileName(body, path string) string {
+	if body == "" {
 		return "/dev/null"
 	}
 	return path
 }
 
-func lines(unit string) []string {
-	if unit == "" {
+func lines(body string) []string {
+	if body == "" {
 		return nil
 	}
-	return difflib.SplitLines(unit)
+	return difflib.SplitLines(body)
 }

@@ -8,20 +8,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 )
 
 var (
-	queue  = ocunit.Queue.Path("te-alpha")
-	group  = ocunit.ForwardingGroup.Path("te-alpha")
-	policy = ocunit.ForwardingPolicy.Path("te-ingress")
-	tunnel = ocunit.Tunnel.Path("te-lsp-a")
+	queue  = configentry.Queue.Path("te-alpha")
+	group  = configentry.ForwardingGroup.Path("te-alpha")
+	policy = configentry.ForwardingPolicy.Path("te-ingress")
+	tunnel = configentry.Tunnel.Path("te-lsp-a")
 )
 
-func TestChangesComeInAnOrderInWhichReferencesHold(t *testing.T) {
+func change(path, before, after string) Change {
+	return Change{Path: path, Encoding: configentry.JSONIETF, Before: before, After: after}
+}
+
+func TestNoReferenceDanglesInTheOrderOfChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
-		current, desired map[string]string
-		want             []Change
+		running, intended map[string]string
+		want              []Change
 	}{
 		"nothing changes": {
 			map[string]string{queue: `{"a": 1}`}, map[string]string{queue: `{"a": 1}`}, nil,
@@ -31,47 +35,47 @@ func TestChangesComeInAnOrderInWhichReferencesHold(t *testing.T) {
 		},
 		"what is referred to is written first": {
 			nil, map[string]string{policy: `{}`, queue: `{}`, group: `{}`, tunnel: `{}`},
-			[]Change{{queue, "", `{}`}, {group, "", `{}`}, {tunnel, "", `{}`}, {policy, "", `{}`}},
+			[]Change{change(queue, "", `{}`), change(group, "", `{}`), change(tunnel, "", `{}`), change(policy, "", `{}`)},
 		},
 		"what refers is deleted first": {
 			map[string]string{policy: `{}`, queue: `{}`, group: `{}`, tunnel: `{}`}, nil,
-			[]Change{{policy, `{}`, ""}, {tunnel, `{}`, ""}, {group, `{}`, ""}, {queue, `{}`, ""}},
+			[]Change{change(policy, `{}`, ""), change(tunnel, `{}`, ""), change(group, `{}`, ""), change(queue, `{}`, "")},
 		},
 		"a rule leaves an LSP before the LSP goes": {
 			map[string]string{policy: `{"lsp": "a"}`, tunnel: `{}`}, map[string]string{policy: `{"lsp": "b"}`},
-			[]Change{{policy, `{"lsp": "a"}`, `{"lsp": "b"}`}, {tunnel, `{}`, ""}},
+			[]Change{change(policy, `{"lsp": "a"}`, `{"lsp": "b"}`), change(tunnel, `{}`, "")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(Of(tc.current, tc.desired), tc.want); diff != "" {
+			if diff := cmp.Diff(Of(configentry.JSONIETF, tc.running, tc.intended), tc.want); diff != "" {
 				t.Errorf("changes (-got +want):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Applying a diff gives the desired units; applying its reverse gives the old ones.
-func TestDiffsLeadThereAndBack(t *testing.T) {
+// Applying a diff gives the intended entries; applying its reverse gives the old ones.
+func TestReverseUndoesADiff(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for range 500 {
-		current, desired := randomUnits(random), randomUnits(random)
-		changes := Of(current, desired)
-		got := apply(current, changes)
-		if diff := cmp.Diff(got, desired); diff != "" {
+		running, intended := randomEntries(random), randomEntries(random)
+		changes := Of(configentry.JSONIETF, running, intended)
+		got := apply(running, changes)
+		if diff := cmp.Diff(got, intended); diff != "" {
 			t.Fatalf("there (-got +want):\n%s", diff)
 		}
-		if left := Holds(got, changes, After); left != nil {
-			t.Fatalf("Holds misses %v", left)
+		if left := Mismatches(got, changes, After); left != nil {
+			t.Fatalf("Mismatches finds %v", left)
 		}
-		if diff := cmp.Diff(apply(got, Reverse(changes)), current); diff != "" {
+		if diff := cmp.Diff(apply(got, Reverse(changes)), running); diff != "" {
 			t.Fatalf("back (-got +want):\n%s", diff)
 		}
 	}
 }
 
-func randomUnits(r *rand.Rand) map[string]string {
+func randomEntries(r *rand.Rand) map[string]string {
 	out := map[string]string{}
-	for _, k := range ocunit.Kinds {
+	for _, k := range configentry.Kinds {
 		for i := range 3 {
 			if r.IntN(2) == 0 {
 				out[k.Path(fmt.Sprintf("te-%d", i))] = fmt.Sprintf(`{"v": %d}`, r.IntN(3))
@@ -81,8 +85,8 @@ func randomUnits(r *rand.Rand) map[string]string {
 	return out
 }
 
-func apply(units map[string]string, changes []Change) map[string]string {
-	out := maps.Clone(units)
+func apply(entries map[string]string, changes []Change) map[string]string {
+	out := maps.Clone(entries)
 	for _, c := range changes {
 		if c.After == "" {
 			delete(out, c.Path)
@@ -95,8 +99,8 @@ func apply(units map[string]string, changes []Change) map[string]string {
 
 func TestTheTextIsAUnifiedDiffPerUnit(t *testing.T) {
 	got := Text([]Change{
-		{queue, "{\n  \"queue-id\": 1\n}", "{\n  \"queue-id\": 2\n}"},
-		{group, "", "{\n  \"name\": \"te-alpha\"\n}"},
+		change(queue, "{\n  \"queue-id\": 1\n}", "{\n  \"queue-id\": 2\n}"),
+		change(group, "", "{\n  \"name\": \"te-alpha\"\n}"),
 	})
 	want := `--- /qos/queues/queue[name=te-alpha]
 +++ /qos/queues/queue[name=te-alpha]

@@ -1,8 +1,7 @@
-// Package driver is the seam between change sets and the ways routers are
-// configured. One folder per way: openconfig is for targets that take the
-// units as they are.
+// Package driver is the interface between change sets and routers. One folder
+// per vendor: openconfig is for targets that take OpenConfig as it is.
 //
-// In: configuration units and commit ids. Out: what the router holds, and
+// In: managed config entries and commit ids. Out: the running config, and
 // errors that say which reaction they need. Next: the router.
 package driver
 
@@ -16,13 +15,13 @@ import (
 )
 
 // The errors a caller branches on; every other error means that the router
-// refused and holds what it held before.
+// refused and its config is unchanged.
 var (
 	// ErrLost means that nobody knows whether the router did it: no answer came, or no connection. React: read back.
 	ErrLost = errors.New("no answer")
-	// ErrNotPending means that the router has no pending commit of this id. React: read back what it holds.
+	// ErrNotPending means that the router has no pending commit of this id. React: read back.
 	ErrNotPending = errors.New("no such pending commit")
-	// ErrNoCommitConfirm means that the router would keep what it is sent for good. React: do not send.
+	// ErrNoCommitConfirm means that the router would never roll back by itself. React: do not send.
 	ErrNoCommitConfirm = errors.New("the router does not honour commit-confirm")
 )
 
@@ -33,33 +32,35 @@ type Opener interface {
 
 // Driver is one router.
 type Driver interface {
-	// Snapshot reads what of the configuration concerns Millrace.
+	// Snapshot reads the managed part of the running config.
 	Snapshot(ctx context.Context) (Snapshot, error)
+	// Conflicts lists unmanaged config that is in the way of the intended entries, in the order of paths.
+	Conflicts(ctx context.Context, running Snapshot, intended map[string]string) ([]Conflict, error)
 	// Probe finds out, without changing anything, whether the router honours commit-confirm.
 	Probe(ctx context.Context) error
-	// Commit makes all changes or none. The router takes them back by itself unless Confirm comes in time.
+	// Commit makes all changes or none. The router rolls them back by itself unless Confirm comes in time.
 	Commit(ctx context.Context, c Commit) error
-	// Confirm makes a pending commit last; Cancel takes it back at once.
+	// Confirm makes a pending commit permanent; Cancel rolls it back at once.
 	Confirm(ctx context.Context, id string) error
 	Cancel(ctx context.Context, id string) error
-	// Verify asks the router's state, not its configuration, whether what is expected is there.
-	Verify(ctx context.Context, e Expectation) ([]Check, error)
+	// Verify checks the router's state, not its configuration, for everything that must follow from the intended entries.
+	Verify(ctx context.Context, intended map[string]string) ([]Check, error)
 	Close() error
 }
 
-// Clasher is a Driver whose snapshots cannot tell what of an operator's own is
-// in the way, because that depends on what is meant to be there.
-type Clasher interface {
-	// Clashes are bindings in the way of some units, as Snapshot.Foreign has them.
-	Clashes(ctx context.Context, units map[string]string) (map[string]string, error)
+// Snapshot is a router's running config as far as it concerns Millrace.
+type Snapshot struct {
+	// Entries are the managed ones, by path, canonical.
+	Entries map[string]string
+	// Unmanaged are interfaces to which an operator has bound something else: entry path to the name of what is bound.
+	Unmanaged map[string]string
 }
 
-// Snapshot is what a router holds.
-type Snapshot struct {
-	// Units are Millrace's, by path, canonical.
-	Units map[string]string
-	// Foreign are interface bindings of an operator's own: unit path to what is bound.
-	Foreign map[string]string
+// Conflict is an entry that would collide with config that is not Millrace's.
+type Conflict struct {
+	Path string
+	// With names the unmanaged config.
+	With string
 }
 
 // Commit is one transaction.

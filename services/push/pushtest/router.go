@@ -20,9 +20,9 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
-	"github.com/millrace/millrace/internal/ocunit"
 )
 
 // Fault is something a router does wrong, once or until cleared.
@@ -59,7 +59,7 @@ type Router struct {
 	certs gnmitest.Certs
 
 	mu      sync.Mutex
-	units   map[string]string
+	entries map[string]string
 	pending *pending
 	faults  map[Fault]bool
 	commits int
@@ -81,7 +81,7 @@ func Start(t testing.TB, name string, certs gnmitest.Certs) *Router {
 	t.Helper()
 	r := &Router{
 		Device: device.Device{Name: name, Address: "127.0.0.1:0"},
-		certs:  certs, units: map[string]string{}, faults: map[Fault]bool{}, timeouts: make(chan struct{}),
+		certs:  certs, entries: map[string]string{}, faults: map[Fault]bool{}, timeouts: make(chan struct{}),
 	}
 	r.Up(t)
 	t.Cleanup(r.Down)
@@ -145,22 +145,22 @@ func (r *Router) has(f Fault) bool {
 	return r.faults[f]
 }
 
-// Units is what the router holds.
-func (r *Router) Units() map[string]string {
+// Entries is what the router holds.
+func (r *Router) Entries() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.units)
+	return maps.Clone(r.entries)
 }
 
-// Edit changes a unit behind Millrace's back; empty removes it.
-func (r *Router) Edit(path, unit string) {
+// Edit changes an entry behind Millrace's back; empty removes it.
+func (r *Router) Edit(path, entry string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if unit == "" {
-		delete(r.units, path)
+	if entry == "" {
+		delete(r.entries, path)
 		return
 	}
-	r.units[path] = unit
+	r.entries[path] = entry
 }
 
 // Pending tells whether a commit waits for its confirmation.
@@ -213,7 +213,7 @@ func (r *Router) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.C
 	return out, nil
 }
 
-// Get implements gNMI for the roots of units and the state that Verify asks for.
+// Get implements gNMI for the roots of entries and the state that Verify asks for.
 func (r *Router) Get(_ context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
 	out := &gnmi.GetResponse{}
 	for _, p := range req.GetPath() {
@@ -237,7 +237,7 @@ func (r *Router) document(kind gnmi.GetRequest_DataType, p *gnmi.Path) ([]byte, 
 	if kind == gnmi.GetRequest_STATE {
 		raw, err = r.state(path)
 	} else {
-		raw, err = ocunit.Assemble(path, r.Units())
+		raw, err = configentry.Assemble(path, r.Entries())
 	}
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/gnmiclient"
-	"github.com/millrace/millrace/internal/ocunit"
 )
 
 func formatPath(p *gnmi.Path) (string, error) {
@@ -123,7 +123,7 @@ func (r *Router) finish(id string, restore bool) error {
 	}
 	r.pending.timer.Stop()
 	if restore {
-		r.units = r.pending.before
+		r.entries = r.pending.before
 	}
 	r.pending = nil
 	return nil
@@ -136,7 +136,7 @@ func (r *Router) write(req *gnmi.SetRequest, id string, d time.Duration) error {
 	if r.pending != nil {
 		return status.Errorf(codes.FailedPrecondition, "commit %s is pending", r.pending.id)
 	}
-	next := maps.Clone(r.units)
+	next := maps.Clone(r.entries)
 	for _, p := range req.GetDelete() {
 		path, err := formatPath(p)
 		if err != nil {
@@ -149,7 +149,7 @@ func (r *Router) write(req *gnmi.SetRequest, id string, d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if next[path], err = ocunit.Canonical(u.GetVal().GetJsonIetfVal()); err != nil {
+		if next[path], err = configentry.Canonical(u.GetVal().GetJsonIetfVal()); err != nil {
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
 	}
@@ -157,9 +157,9 @@ func (r *Router) write(req *gnmi.SetRequest, id string, d time.Duration) error {
 		r.commits++
 	}
 	if id != "" {
-		r.pending = &pending{id: id, before: r.units}
+		r.pending = &pending{id: id, before: r.entries}
 		r.pending.timer = time.AfterFunc(d, func() { r.finish(id, true) }) //nolint:errcheck // it may be confirmed by now
 	}
-	r.units = next
+	r.entries = next
 	return nil
 }

@@ -3,15 +3,15 @@ package pushtest
 import (
 	"encoding/json"
 
-	"github.com/millrace/millrace/internal/ocunit"
-	"github.com/millrace/millrace/services/push/driver"
+	"github.com/millrace/millrace/internal/configentry"
+	"github.com/millrace/millrace/services/push/driver/openconfig"
 )
 
 type object = map[string]any
 
 // state answers what a kernel would show that did what the configuration says.
 func (r *Router) state(path string) ([]byte, error) {
-	e, err := driver.Expect(r.Units())
+	e, err := openconfig.Expect(r.Entries())
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (r *Router) state(path string) ([]byte, error) {
 			list = append(list, object{"interface-id": port, "output": object{"queues": object{"queue": names}}})
 		}
 		return found("openconfig-qos:interface", list)
-	case ocunit.Tunnel.Root + "/tunnels":
+	case configentry.Tunnel.Root + "/tunnels":
 		status := "openconfig-mpls-types:UP"
 		if r.has(TunnelsDown) {
 			status = "openconfig-mpls-types:DOWN"
@@ -36,7 +36,7 @@ func (r *Router) state(path string) ([]byte, error) {
 			list = append(list, object{"name": t, "state": object{"name": t, "oper-status": status}})
 		}
 		return found("openconfig-network-instance:tunnel", list)
-	case ocunit.ForwardingPolicy.Root + "/policies":
+	case configentry.ForwardingPolicy.Root + "/policies":
 		var list []any
 		for policy, sequences := range e.Rules {
 			var rules []any

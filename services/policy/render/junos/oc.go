@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
@@ -18,7 +18,7 @@ import (
 type Denied struct {
 	// Path is a schema path: no keys.
 	Path string
-	// Leave the whole unit out; else the node alone is dropped.
+	// Leave the whole entry out; else the node alone is dropped.
 	Leave bool
 	// Why is deviation, version or extension.
 	Why string
@@ -58,52 +58,52 @@ var keys = regexp.MustCompile(`\[[^\]]*\]`)
 // SchemaPath takes the keys out of a path.
 func SchemaPath(path string) string { return keys.ReplaceAllString(path, "") }
 
-// OpenConfig says as much of a plan in OpenConfig as Junos 24.4R1 takes by its
-// published deviations; left says what is not said that way, and why. It is for
-// those who want it so: services/push sends Text, which says everything, because
-// a change that is partly OpenConfig and partly text is two changes
+// OpenConfig renders as much of a plan in OpenConfig as Junos 24.4R1 takes by its
+// published deviations; left lists what is missing, and why. Nothing calls it in
+// production: services/push sends Text, which is complete, because a change that
+// is partly OpenConfig and partly text is two changes
 // (docs/adr/0007-junos-is-configured-natively.md).
-func OpenConfig(p compile.RouterPlan) (units []openconfig.Unit, left []string, err error) {
-	all, err := openconfig.Units(p)
+func OpenConfig(p compile.RouterPlan) (entries []configentry.Entry, left []string, err error) {
+	all, err := openconfig.Entries(p)
 	if err != nil {
 		return nil, nil, err
 	}
 	gone := map[string]bool{}
-	for _, u := range all {
-		kept, why, err := allowed(u, gone)
+	for _, e := range all {
+		kept, why, err := allowed(e, gone)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read %s: %w", u.Path, err)
+			return nil, nil, fmt.Errorf("read %s: %w", e.Path, err)
 		}
 		left = append(left, why...)
 		if kept != "" {
-			units = append(units, openconfig.Unit{Path: u.Path, JSON: kept})
+			entries = append(entries, configentry.Entry{Path: e.Path, Body: kept})
 			continue
 		}
-		_, _, key, _ := ocunit.Of(u.Path)
+		_, _, key, _ := configentry.Of(e.Path)
 		gone[key] = true
 	}
-	return units, left, nil
+	return entries, left, nil
 }
 
-// allowed prunes a unit; empty: it is left out. gone are the names of units left out before.
-func allowed(u openconfig.Unit, gone map[string]bool) (kept string, left []string, err error) {
-	at := SchemaPath(u.Path)
+// allowed prunes an entry; empty: it is left out. gone are the keys of entries left out before.
+func allowed(e configentry.Entry, gone map[string]bool) (kept string, left []string, err error) {
+	at := SchemaPath(e.Path)
 	if d, ok := denied(at); ok {
-		return "", []string{u.Path + ": " + d.Why}, nil
+		return "", []string{e.Path + ": " + d.Why}, nil
 	}
 	var v any
-	decoder := json.NewDecoder(bytes.NewReader([]byte(u.JSON)))
+	decoder := json.NewDecoder(bytes.NewReader([]byte(e.Body)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&v); err != nil {
 		return "", nil, err
 	}
-	kind, _, _, _ := ocunit.Of(u.Path)
-	if kind.List == ocunit.SchedulerPolicy.List {
+	kind, _, _, _ := configentry.Of(e.Path)
+	if kind == configentry.SchedulerPolicy {
 		oneLevel(v)
 	}
 	pruned := prune(v, at, gone)
 	for _, taken := range pruned {
-		left = append(left, u.Path+": "+taken.Path+": "+taken.Why)
+		left = append(left, e.Path+": "+taken.Path+": "+taken.Why)
 	}
 	if slices.ContainsFunc(pruned, func(d Denied) bool { return d.Leave }) {
 		return "", left, nil
@@ -112,11 +112,11 @@ func allowed(u openconfig.Unit, gone map[string]bool) (kept string, left []strin
 	if err != nil {
 		return "", nil, err
 	}
-	kept, err = ocunit.Canonical(raw)
+	kept, err = configentry.Canonical(raw)
 	return kept, left, err
 }
 
-// oneLevel takes the priority off a policy that has one level only: there it says nothing.
+// oneLevel removes the priority from a policy with a single level, where it has no effect.
 func oneLevel(v any) {
 	schedulers, _ := member(v, "schedulers", "scheduler").([]any)
 	if len(schedulers) != 1 {
@@ -135,7 +135,7 @@ func member(v any, names ...string) any {
 	return v
 }
 
-// references are leafs that name another unit.
+// references are leafs that name another entry.
 var references = map[string]bool{
 	"/qos/interfaces/interface/output/scheduler-policy/config/name":                 true,
 	"/qos/interfaces/interface/input/classifiers/classifier/config/name":            true,
@@ -145,7 +145,7 @@ var references = map[string]bool{
 // weightPath is where 0 would be a transmit-rate of 0, which Junos does not have.
 const weightPath = "/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/inputs/input/config/weight"
 
-// prune takes what is denied out of v and says what it took.
+// prune removes denied nodes from v and lists them.
 func prune(v any, at string, gone map[string]bool) []Denied {
 	var out []Denied
 	switch v := v.(type) {
@@ -163,7 +163,7 @@ func prune(v any, at string, gone map[string]bool) []Denied {
 				out = append(out, d)
 				delete(v, name)
 			case references[path] && gone[text]:
-				out = append(out, Denied{Path: path, Why: text + " is not said in OpenConfig"})
+				out = append(out, Denied{Path: path, Why: text + " is left out"})
 				delete(v, name)
 			case path == weightPath && text == "0":
 				out = append(out, Denied{Path: path, Leave: true, Why: "Junos has no weight of 0"})

@@ -4,42 +4,42 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
 func TestWhatOpenConfigSaysOnJunos(t *testing.T) {
-	scheduler := ocunit.SchedulerPolicy.Path("te-p")
+	scheduler := configentry.SchedulerPolicy.Path("te-p")
 	lbe := compile.Rule{Class: "lbe", Queue: "beta", Match: compile.Match{DSCPs: []document.DSCP{8, 1}}}
 	for _, c := range []struct {
 		name string
 		plan compile.RouterPlan
-		// said are paths of units, left are beginnings of lines.
+		// said are paths of entries, left are beginnings of lines.
 		said, left []string
 	}{
-		{"weights of one priority", plan(), []string{scheduler, ocunit.Queue.Path("te-alpha"), ocunit.ForwardingGroup.Path("te-beta"), ocunit.QosInterface.Path("xe-0/0/1.0")}, nil},
-		{"priorities are our own words", plan(beta(func(q *document.Queue) { q.Priority = 4 })), []string{ocunit.Queue.Path("te-alpha")},
+		{"weights of one priority", plan(), []string{scheduler, configentry.Queue.Path("te-alpha"), configentry.ForwardingGroup.Path("te-beta"), configentry.QosInterface.Path("xe-0/0/1.0")}, nil},
+		{"priorities are our own words", plan(beta(func(q *document.Queue) { q.Priority = 4 })), []string{configentry.Queue.Path("te-alpha")},
 			[]string{scheduler + ": /qos/scheduler-policies/scheduler-policy/schedulers/scheduler/config/te-qos-ext:priority-level: extension"}},
 		{"equal excess is our own word", plan(scheduling(document.Scheduling{Excess: document.ExcessEqual})), nil, []string{scheduler + ": "}},
 		{"a weight of 0", plan(alpha(func(q *document.Queue) { q.Weight = 0 })), nil, []string{scheduler + ": " + weightPath + ": Junos has no weight of 0"}},
-		{"classes by DSCP", plan(filter("edge", lbe)), []string{ocunit.Classifier.Path("te-edge-4"), ocunit.Classifier.Path("te-edge-6"), ocunit.QosInterface.Path("xe-0/0/2.10")}, nil},
+		{"classes by DSCP", plan(filter("edge", lbe)), []string{configentry.Classifier.Path("te-edge-4"), configentry.Classifier.Path("te-edge-6"), configentry.QosInterface.Path("xe-0/0/2.10")}, nil},
 		{"policers", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Drop: true}})), nil, []string{"/qos/scheduler-policies/scheduler-policy[name=te-police-1]: "}},
-		{"a redirect", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Src: src, Dst: dst}})), []string{ocunit.ExplicitPath.Path("te-l")},
-			[]string{ocunit.Tunnel.Path("te-l") + ": ", ocunit.ForwardingPolicy.Path("te-ingress") + ": version", ocunit.PathSelectionGroup.Path("te-l") + ": deviation"}},
+		{"a redirect", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Src: src, Dst: dst}})), []string{configentry.ExplicitPath.Path("te-l")},
+			[]string{configentry.Tunnel.Path("te-l") + ": ", configentry.ForwardingPolicy.Path("te-ingress") + ": version", configentry.PathSelectionGroup.Path("te-l") + ": deviation"}},
 		{"RED", plan(alpha(func(q *document.Queue) { q.RED = &document.Curve{Min: 20, Max: 80, Probability: 10} })), []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]"}, nil},
 		{"WRED", plan(alpha(func(q *document.Queue) { q.WRED = []document.Curve{{Min: 20, Max: 80, Probability: 10}} })), nil, []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			units, left, err := OpenConfig(c.plan)
+			entries, left, err := OpenConfig(c.plan)
 			if err != nil {
 				t.Fatal(err)
 			}
 			said, all := map[string]bool{}, strings.Join(left, "\n")
-			for _, u := range units {
+			for _, u := range entries {
 				said[u.Path] = true
-				if strings.Contains(u.JSON, "te-qos-ext") || all != "" && strings.Contains(u.JSON, "te-police") {
-					t.Errorf("%s says what Junos does not know:\n%s", u.Path, u.JSON)
+				if strings.Contains(u.Body, "te-qos-ext") || all != "" && strings.Contains(u.Body, "te-police") {
+					t.Errorf("%s says what Junos does not know:\n%s", u.Path, u.Body)
 				}
 			}
 			for _, path := range c.said {

@@ -1,11 +1,11 @@
-// Package junos says a router's plan in Junos' own configuration (24.4R1), all
-// of it inside one configuration group.
+// Package junos renders a router's plan as native Junos configuration (24.4R1),
+// all of it inside one configuration group.
 //
 // In: a compile.RouterPlan. Out: a junosconf.Tree, and the same as text, as
-// `set` lines, as JSON for Juniper's YANG, or as a configuration unit. Next:
+// `set` lines, as JSON for Juniper's YANG, or as a managed config entry. Next:
 // services/push, which sends the text over gNMI with origin cli.
 //
-// What Junos has no word for is an error that names the field of the policy;
+// A field of the policy that Junos cannot follow is an error that names it;
 // docs/reference/junos.md has the table. Validated against Juniper's published
 // YANG; never run on a Junos device.
 package junos
@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/junosconf"
 	"github.com/millrace/millrace/internal/junosconf/lint"
-	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -46,6 +46,15 @@ func Text(p compile.RouterPlan) (string, error) {
 		return "", err
 	}
 	return t.Text(), nil
+}
+
+// Entries renders a plan as the one entry of a Junos router: the text of the group.
+func Entries(p compile.RouterPlan) ([]configentry.Entry, error) {
+	text, err := Text(p)
+	if err != nil {
+		return nil, err
+	}
+	return []configentry.Entry{{Path: junosconf.EntryPath, Body: text}}, nil
 }
 
 // SetLines is the plan as `set` lines.
@@ -76,7 +85,7 @@ type renderer struct {
 	policer map[string]map[string]policer
 }
 
-// set takes a statement below the group; names have no blanks.
+// set adds a statement below the group; names have no blanks.
 func (r *renderer) set(format string, args ...any) {
 	words := strings.Fields(fmt.Sprintf(format, args...))
 	if err := r.tree.Set(append([]string{"groups", junosconf.Group}, words...)...); err != nil {
@@ -89,9 +98,9 @@ func (r *renderer) refuse(field, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
 }
 
-func owned(name string) string { return ocunit.OwnedPrefix + name }
+func owned(name string) string { return configentry.OwnedPrefix + name }
 
-// port is an interface of the plan, taken apart: ge-0/0/1.10 is unit 10 of ge-0/0/1, and without a unit it is 0.
+// port is an interface of the plan by its parts: ge-0/0/1.10 is unit 10 of ge-0/0/1, and ge-0/0/1 is its unit 0.
 type port struct{ physical, unit string }
 
 func portOf(name string) port {
@@ -112,7 +121,7 @@ func (r *renderer) apply() {
 	}
 }
 
-// defaultQueue takes what no rule claims: the one that says so, else the lowest.
+// defaultQueue gets packets no rule claims: the queue marked default, else the lowest.
 func (r *renderer) defaultQueue() document.Queue {
 	for _, q := range r.plan.Queues {
 		if q.Default {

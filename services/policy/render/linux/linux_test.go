@@ -115,7 +115,7 @@ func compareClasses(t *testing.T, plan compile.RouterPlan) {
 // configuration is the plan as the agent holds it.
 func configuration(t *testing.T, plan compile.RouterPlan) *tree.Node {
 	t.Helper()
-	list, err := openconfig.Units(plan)
+	list, err := openconfig.Entries(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func configuration(t *testing.T, plan compile.RouterPlan) *tree.Node {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := json.NewDecoder(strings.NewReader(u.JSON))
+		d := json.NewDecoder(strings.NewReader(u.Body))
 		d.UseNumber()
 		var v any
 		if err := d.Decode(&v); err != nil {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -29,7 +29,7 @@ func (r *renderer) bufferProfiles() {
 				"dedicated-buffer": strconv.FormatUint(r.plan.BufferBytes(port.Speed, q), 10),
 			}, nil))
 		}
-		r.add(ocunit.BufferProfile, name, entry("name", name, nil, object{"queues": object{"queue": queues}}))
+		r.add(configentry.BufferProfile, name, entry("name", name, nil, object{"queues": object{"queue": queues}}))
 	}
 }
 
@@ -42,7 +42,7 @@ func (r *renderer) curves() {
 			continue
 		}
 		name := r.curvesOf(q.Name)
-		r.add(ocunit.QueueManagementProfile, name, entry("name", name, nil, object{"wred": wred(q)}))
+		r.add(configentry.QueueManagementProfile, name, entry("name", name, nil, object{"wred": wred(q)}))
 	}
 }
 

@@ -3,7 +3,7 @@ package openconfig
 import (
 	"strconv"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/compile"
 )
 
@@ -35,7 +35,7 @@ func (r *renderer) classifiers() {
 			for i, rule := range f.Rules {
 				terms[i] = term(rule, family.container)
 			}
-			r.add(ocunit.Classifier, name, entry("name", name, object{"type": family.name}, object{"terms": object{"term": terms}}))
+			r.add(configentry.Classifier, name, entry("name", name, object{"type": family.name}, object{"terms": object{"term": terms}}))
 		}
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 )
 
 func interfaceRef(name string) object { return object{"config": object{"interface": name}} }
 
-// interfaces binds to each interface what it has of classifier, policers, queues and drop profiles: one unit per interface.
+// interfaces binds to each interface what it has of classifier, policers, queues and drop profiles: one entry per interface.
 func (r *renderer) interfaces() {
 	inputs, outputs := map[string]object{}, map[string]object{}
 	for _, f := range r.plan.Filters {
@@ -38,7 +38,7 @@ func (r *renderer) interfaces() {
 	all := slices.Concat(slices.Collect(maps.Keys(inputs)), slices.Collect(maps.Keys(outputs)))
 	slices.Sort(all)
 	for _, i := range slices.Compact(all) {
-		r.add(ocunit.QosInterface, i, entry("interface-id", i, nil, object{
+		r.add(configentry.QosInterface, i, entry("interface-id", i, nil, object{
 			"interface-ref": interfaceRef(i), "input": inputs[i], "output": outputs[i],
 		}))
 	}

@@ -1,6 +1,6 @@
 package openconfig
 
-import "github.com/millrace/millrace/internal/ocunit"
+import "github.com/millrace/millrace/internal/configentry"
 
 // lsps are constrained-path tunnels with an explicit path each: OpenConfig has
 // no configuration for SR policies (gnmi.md section 6, decision 2). Hops are
@@ -12,17 +12,17 @@ func (r *renderer) lsps() {
 		for i, hop := range l.Hops {
 			hops = append(hops, object{"index": i + 1, "config": object{"index": i + 1, "address": hop.String(), "hop-type": "LOOSE"}})
 		}
-		r.add(ocunit.ExplicitPath, l.Name, entry("name", l.Name, nil,
+		r.add(configentry.ExplicitPath, l.Name, entry("name", l.Name, nil,
 			object{"explicit-route-objects": object{"explicit-route-object": hops}}))
 		primary := entry("name", l.Name, object{
 			"path-computation-method": "openconfig-mpls-types:EXPLICITLY_DEFINED", "explicit-path-name": l.Name,
 		}, nil)
-		r.add(ocunit.Tunnel, l.Name, entry("name", l.Name,
+		r.add(configentry.Tunnel, l.Name, entry("name", l.Name,
 			object{"type": "openconfig-mpls-types:P2P", "signaling-protocol": "openconfig-mpls-types:PATH_SETUP_SR"},
 			object{"p2p-tunnel-attributes": object{
 				"config":           object{"destination": l.Destination.String()},
 				"p2p-primary-path": object{"p2p-primary-path": []any{primary}},
 			}}))
-		r.add(ocunit.PathSelectionGroup, l.Name, entry("group-id", l.Name, object{"mpls-lsp": []string{l.Name}}, nil))
+		r.add(configentry.PathSelectionGroup, l.Name, entry("group-id", l.Name, object{"mpls-lsp": []string{l.Name}}, nil))
 	}
 }

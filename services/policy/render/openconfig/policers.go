@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -57,7 +57,7 @@ func (r *renderer) policerSet(name string, list []compile.Policer) {
 		s["config"] = object{"sequence": i + 1, "type": "openconfig-qos-types:" + kind}
 		schedulers = append(schedulers, s)
 	}
-	r.add(ocunit.SchedulerPolicy, name, entry("name", name, nil, object{"schedulers": object{"scheduler": schedulers}}))
+	r.add(configentry.SchedulerPolicy, name, entry("name", name, nil, object{"schedulers": object{"scheduler": schedulers}}))
 }
 
 func oneRate(o document.Policer) object {

@@ -3,7 +3,7 @@ package openconfig
 import (
 	"fmt"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -19,7 +19,7 @@ func (r *renderer) policies() {
 			rules = append(rules, rulesOf(rule)...)
 		}
 		name := owned(f.Name)
-		r.add(ocunit.ForwardingPolicy, name, entry("policy-id", name, object{"type": "MATCH_ACTION_POLICY"},
+		r.add(configentry.ForwardingPolicy, name, entry("policy-id", name, object{"type": "MATCH_ACTION_POLICY"},
 			object{"rules": object{"rule": rules}}))
 	}
 }
@@ -109,7 +109,7 @@ func (r *renderer) bindings() {
 			continue
 		}
 		for _, i := range f.Interfaces {
-			r.add(ocunit.ForwardingInterface, i, entry("interface-id", i,
+			r.add(configentry.ForwardingInterface, i, entry("interface-id", i,
 				object{"apply-forwarding-policy": owned(f.Name)}, object{"interface-ref": interfaceRef(i)}))
 		}
 	}

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
 func (r *renderer) queues() {
 	for _, q := range r.plan.Queues {
 		name := owned(q.Name)
-		r.add(ocunit.Queue, name, entry("name", name, object{"queue-id": q.ID}, nil))
-		r.add(ocunit.ForwardingGroup, name, entry("name", name, object{"output-queue": name}, nil))
+		r.add(configentry.Queue, name, entry("name", name, object{"queue-id": q.ID}, nil))
+		r.add(configentry.ForwardingGroup, name, entry("name", name, object{"output-queue": name}, nil))
 	}
 }
 
@@ -33,7 +33,7 @@ func (r *renderer) scheduler() {
 		queues = queues[n:]
 	}
 	name := owned(r.plan.Policy)
-	r.add(ocunit.SchedulerPolicy, name, entry("name", name, nil, object{"schedulers": object{"scheduler": schedulers}}))
+	r.add(configentry.SchedulerPolicy, name, entry("name", name, nil, object{"schedulers": object{"scheduler": schedulers}}))
 }
 
 func (r *renderer) shareScheduler(a, b document.Queue) bool {

@@ -1,32 +1,29 @@
-// Package openconfig says a router's plan in OpenConfig (release v5.9.0), as
-// the configuration units Millrace owns.
+// Package openconfig renders a router's plan as managed config entries of
+// OpenConfig (release v5.9.0).
 //
-// In: a compile.RouterPlan. Out: units, in an order in which every leafref
-// holds. Next: services/push, which compares them with what the router has.
+// In: a compile.RouterPlan. Out: entries, in an order in which no leafref
+// dangles. Next: services/push, which compares them with the running config.
 //
-// A few things are said with our own augment (yang/te-qos-ext.yang), because
-// OpenConfig has no words for them: the order in which queues are served within
-// their guarantee, equal shares of the excess, loss priorities and their drop
-// curves, and a policer that moves packets to another queue. The rest is plain
-// OpenConfig.
+// Our own augment (yang/te-qos-ext.yang) has what OpenConfig lacks: the order in
+// which queues are served within their guarantee, equal shares of the excess,
+// loss priorities and their drop profiles, and a policer that moves packets to
+// another queue. The rest is plain OpenConfig.
 package openconfig
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/policy/compile"
 )
-
-// Unit is one piece of configuration: what shall be at Path.
-type Unit struct{ Path, JSON string }
 
 // object keeps the builders below readable.
 type object = map[string]any
 
-// Units renders a plan.
-func Units(p compile.RouterPlan) ([]Unit, error) {
+// Entries renders a plan.
+func Entries(p compile.RouterPlan) ([]configentry.Entry, error) {
 	r := &renderer{plan: p}
 	r.queues()
 	r.scheduler()
@@ -41,32 +38,46 @@ func Units(p compile.RouterPlan) ([]Unit, error) {
 	if r.err != nil {
 		return nil, fmt.Errorf("render the plan of %s: %w", p.Router, r.err)
 	}
-	slices.SortStableFunc(r.units, byKind)
-	return r.units, nil
+	slices.SortStableFunc(r.entries, byKind)
+	return r.entries, nil
+}
+
+// Text renders a plan for people: each entry's path, and its JSON below.
+func Text(p compile.RouterPlan) (string, error) {
+	entries, err := Entries(p)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", p.Router)
+	for _, e := range entries {
+		fmt.Fprintf(&b, "  %s\n    %s\n", e.Path, strings.ReplaceAll(e.Body, "\n", "\n    "))
+	}
+	return b.String(), nil
 }
 
 // byKind keeps the order of Kinds, which the steps above mix up.
-func byKind(a, b Unit) int {
-	_, i, _, _ := ocunit.Of(a.Path)
-	_, j, _, _ := ocunit.Of(b.Path)
+func byKind(a, b configentry.Entry) int {
+	_, i, _, _ := configentry.Of(a.Path)
+	_, j, _, _ := configentry.Of(b.Path)
 	return i - j
 }
 
 type renderer struct {
-	plan  compile.RouterPlan
-	units []Unit
+	plan    compile.RouterPlan
+	entries []configentry.Entry
 	// policersOf names the policers of each interface.
 	policersOf map[string]string
 	err        error
 }
 
-func (r *renderer) add(kind ocunit.Kind, key string, entry object) {
-	text, err := ocunit.CanonicalValue(entry)
+func (r *renderer) add(kind *configentry.Kind, key string, entry object) {
+	text, err := configentry.CanonicalValue(entry)
 	if err != nil {
 		r.err = err
 		return
 	}
-	r.units = append(r.units, Unit{Path: kind.Path(key), JSON: text})
+	r.entries = append(r.entries, configentry.Entry{Path: kind.Path(key), Body: text})
 }
 
 // entry is a list entry: its key leaf twice (the one outside is a leafref to the one in config), and the rest.
@@ -83,4 +94,4 @@ func entry(key, value string, config object, rest object) object {
 	return out
 }
 
-func owned(name string) string { return ocunit.OwnedPrefix + name }
+func owned(name string) string { return configentry.OwnedPrefix + name }

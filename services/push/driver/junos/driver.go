@@ -1,12 +1,12 @@
 // Package junos drives Junos routers: one configuration group as text, by gNMI
 // with origin cli.
 //
-// In: the unit services/policy/render/junos makes. Out: gNMI Set with the
-// Commit extension, and what can be read back. Next: the router.
+// In: the config entry services/policy/render/junos writes. Out: gNMI Set with
+// the Commit extension, and what can be read back. Next: the router.
 //
-// Nothing here was ever run against a Junos device. What a device may do
-// otherwise than published models and field reports say is in Profile, and every
-// commit is read back before it is confirmed.
+// This package was never run against a Junos device. Where a device may differ
+// from published models and field reports, Profile has a field, and every commit
+// is read back before it is confirmed.
 package junos
 
 import (
@@ -88,7 +88,7 @@ func (r *router) Probe(ctx context.Context) error {
 	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
 		return nil
 	case codes.OK, codes.Unimplemented:
-		return fmt.Errorf("%s would keep whatever it is sent: %w. Nothing was sent. Load the text of `millrace policy plan NAME --router %s --render junos` by hand, with `commit confirmed`",
+		return fmt.Errorf("%s would not roll back by itself: %w. Nothing was sent. Load the text of `millrace policy plan NAME --router %s --render junos` by hand, with `commit confirmed`",
 			r.name, driver.ErrNoCommitConfirm, r.name)
 	}
 	return lost(fmt.Errorf("probe %s for commit-confirm: %w", r.name, err))
@@ -100,8 +100,8 @@ func (r *router) Commit(ctx context.Context, c driver.Commit) error {
 		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
 	}})}
 	for _, change := range c.Changes {
-		if change.Path != junosconf.UnitPath {
-			return fmt.Errorf("%s is configured with %s and cannot be given %s; ask for a new change set, or change os: in the inventory", r.name, junosconf.UnitPath, change.Path)
+		if change.Path != junosconf.EntryPath {
+			return fmt.Errorf("%s is configured with %s and cannot be given %s; ask for a new change set, or change os: in the inventory", r.name, junosconf.EntryPath, change.Path)
 		}
 		text, err := r.load(change)
 		if err != nil {
@@ -115,9 +115,9 @@ func (r *router) Commit(ctx context.Context, c driver.Commit) error {
 	return lost(err)
 }
 
-// load is the text that brings a router from before to after. Text that is
-// merged is enough where nothing goes and every list grows at its end; else
-// lines first delete the group.
+// load is the text that takes a router from before to after. Merged text is
+// enough where nothing is removed and every list grows at its end; otherwise
+// lines delete the group first.
 func (r *router) load(c diff.Change) (string, error) {
 	after, err := junosconf.Parse(c.After)
 	if err != nil {
@@ -157,7 +157,7 @@ func (r *router) finish(ctx context.Context, c *gnmi_ext.Commit) error {
 	return lost(err)
 }
 
-// lost marks errors after which nobody knows what the router did.
+// lost marks errors that leave open whether the router did what it was asked.
 func lost(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

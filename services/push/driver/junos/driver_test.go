@@ -50,7 +50,7 @@ func startWith(t *testing.T, p junos.Profile, quirks ...junostest.Quirk) (*junos
 
 func commit(t *testing.T, d driver.Driver, id, before, after string) error {
 	t.Helper()
-	return d.Commit(t.Context(), driver.Commit{ID: id, Rollback: time.Minute, Changes: []diff.Change{{Path: junosconf.UnitPath, Before: before, After: after}}})
+	return d.Commit(t.Context(), driver.Commit{ID: id, Rollback: time.Minute, Changes: []diff.Change{{Path: junosconf.EntryPath, Before: before, After: after}}})
 }
 
 func held(t *testing.T, d driver.Driver) string {
@@ -59,7 +59,7 @@ func held(t *testing.T, d driver.Driver) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Units[junosconf.UnitPath]
+	return s.Entries[junosconf.EntryPath]
 }
 
 // The whole life of a group, whichever way it can be read back.
@@ -104,7 +104,7 @@ func TestAGroupComesChangesAndGoes(t *testing.T) {
 
 func TestACommitThatIsNotConfirmedIsTakenBack(t *testing.T) {
 	r, d := start(t)
-	err := d.Commit(t.Context(), driver.Commit{ID: "c-1", Rollback: time.Hour, Changes: []diff.Change{{Path: junosconf.UnitPath, After: golden(t)}}})
+	err := d.Commit(t.Context(), driver.Commit{ID: "c-1", Rollback: time.Hour, Changes: []diff.Change{{Path: junosconf.EntryPath, After: golden(t)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestAProfileCanRefuseRemoval(t *testing.T) {
 	}
 }
 
-func TestUnitsOfOpenConfigAreNotForThisRouter(t *testing.T) {
+func TestEntriesOfOpenConfigAreRefused(t *testing.T) {
 	_, d := start(t)
 	err := d.Commit(t.Context(), driver.Commit{ID: "c-1", Rollback: time.Minute, Changes: []diff.Change{{Path: "/qos/queues/queue[name=te-a]", After: "{}"}}})
 	if err == nil || !strings.Contains(err.Error(), "change os: in the inventory") {
@@ -217,7 +217,7 @@ func TestUnitsOfOpenConfigAreNotForThisRouter(t *testing.T) {
 func TestAnAnswerThatIsMissingIsNotAnEmptyRouter(t *testing.T) {
 	for name, quirk := range map[string]junostest.Quirk{"every encoding is silent": junostest.SilentEverywhere, "the only encoding is": junostest.OnlyIETF} {
 		_, d := start(t, junostest.GetFails, quirk)
-		if _, err := d.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "does not say what it holds") {
+		if _, err := d.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestVerification(t *testing.T) {
 		want   []string
 	}{
 		{"counters at zero are unknown, LSPs are up", nil, nil, true, []string{
-			"no statement of an operator's own overrides group te-managed",
+			"no unmanaged statement overrides group te-managed",
 			"ge-cr shows no counters of network-control, te-alpha, te-beta: unknown, or zero", "LSP te-lsp-wr-er-0a9a38 is up",
 		}},
 		{"every queue counts", nil, func(r *junostest.Router) {
@@ -257,7 +257,7 @@ func TestVerification(t *testing.T) {
 		{"LSPs are not streamed", []junostest.Quirk{junostest.LSPsUnknown}, nil, true, []string{"LSP te-lsp-wr-er-0a9a38: the router does not say whether it is up"}},
 		{"a port has a scheduler map of its own", nil, func(r *junostest.Router) {
 			r.Own("class-of-service interfaces", "ge-cr { scheduler-map gold; shaping-rate 1g; }\n")
-		}, false, []string{"an operator's own statements override group te-managed: scheduler-map gold on ge-cr"}},
+		}, false, []string{"unmanaged statements override group te-managed: scheduler-map gold on ge-cr"}},
 		{"a unit has a filter of its own", nil, func(r *junostest.Router) {
 			r.Own("interfaces", "ge-wa { mtu 9192; unit 0 { family inet { filter { input mine; } address 10.0.0.1/24; } } }\n")
 		}, false, []string{"group te-managed: filter mine on ge-wa.0"}},
@@ -274,7 +274,7 @@ func TestVerification(t *testing.T) {
 			if err := r.Load(golden(t)); err != nil {
 				t.Fatal(err)
 			}
-			checks, err := d.Verify(t.Context(), driver.Expectation{Other: map[string]string{junosconf.UnitPath: golden(t)}})
+			checks, err := d.Verify(t.Context(), map[string]string{junosconf.EntryPath: golden(t)})
 			if err != nil {
 				t.Fatal(err)
 			}

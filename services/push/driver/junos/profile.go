@@ -2,25 +2,25 @@ package junos
 
 import "github.com/openconfig/gnmi/proto/gnmi"
 
-// Profile is what is peculiar about a network operating system's gNMI server:
-// data with names, so that another release is another value and not another branch.
+// Profile lists how a release's gNMI server differs from the specification, so
+// that another release is another value and not another branch.
 type Profile struct {
 	Name string
-	// Reads are the ways to read configuration back, in the order in which they are tried.
+	// Reads are the methods of reading configuration back, in the order in which they are tried.
 	Reads []Read
 	// Encodings for Subscribe, in the order in which they are tried: a server may
 	// announce one and then send nothing in it.
 	Encodings []gnmi.Encoding
-	// Removal is how statements are taken away.
+	// Removal is how statements are removed.
 	Removal Removal
 	// ZeroSuppressed counters are not sent while they are zero: one that is missing is unknown or zero.
 	ZeroSuppressed bool
 }
 
-// Read is a way to read configuration.
+// Read is a method of reading configuration.
 type Read string
 
-// The ways.
+// The methods of reading.
 const (
 	// ReadText is Get with origin cli and encoding ASCII, as a Juniper engineer showed it (openconfig/gnmic issue 102).
 	ReadText Read = "text"
@@ -28,15 +28,15 @@ const (
 	ReadLeaves Read = "leaves"
 )
 
-// Removal is a way to take statements away; text that is merged cannot.
+// Removal is a method of removing statements; merged text cannot remove any.
 type Removal string
 
-// The ways.
+// The methods of removal.
 const (
-	// RemovalByLines sends `delete` and `set` lines in one text. Not shown to work by any public source: what
-	// comes of it is read back before it is confirmed, and taken back if it is not what was meant.
+	// RemovalByLines sends `delete` and `set` lines in one text. No public source shows that it works: the
+	// result is read back before it is confirmed, and rolled back if it is not the intended config.
 	RemovalByLines Removal = "lines"
-	// RemovalRefused sends nothing that would have to remove something.
+	// RemovalRefused refuses every change that removes a statement.
 	RemovalRefused Removal = "refused"
 )
 

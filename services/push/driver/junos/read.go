@@ -18,33 +18,33 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// errSilent means that a router answered without its own version, which it
-// always has: what else it left out is not known.
+// errSilent means that a router answered without its own version, which every
+// configuration has, so the answer may lack more.
 var errSilent = errors.New("the answer is empty")
 
-// Snapshot implements driver.Driver. A group that is not there is told from an
-// answer that is missing by asking for the version, too.
+// Snapshot implements driver.Driver. It reads the version too, which tells an
+// absent group from an empty answer.
 func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
-	s := driver.Snapshot{Units: map[string]string{}, Foreign: map[string]string{}}
+	s := driver.Snapshot{Entries: map[string]string{}}
 	var why []string
-	for _, way := range r.profile.Reads {
-		text, err := r.read(r.as(ctx), way)
+	for _, method := range r.profile.Reads {
+		text, err := r.read(r.as(ctx), method)
 		switch {
 		case err == nil && text == "":
 			return s, nil
 		case err == nil:
-			s.Units[junosconf.UnitPath] = text
+			s.Entries[junosconf.EntryPath] = text
 			return s, nil
 		case errors.Is(lost(err), driver.ErrLost):
 			return s, lost(err)
 		}
-		why = append(why, fmt.Sprintf("as %s: %v", way, err))
+		why = append(why, fmt.Sprintf("as %s: %v", method, err))
 	}
-	return s, fmt.Errorf("%s does not say what it holds, so nothing can be compared (%s)", r.name, strings.Join(why, "; "))
+	return s, fmt.Errorf("the running config of %s cannot be read, so nothing can be compared (%s)", r.name, strings.Join(why, "; "))
 }
 
-func (r *router) read(ctx context.Context, way Read) (string, error) {
-	if way == ReadText {
+func (r *router) read(ctx context.Context, method Read) (string, error) {
+	if method == ReadText {
 		return r.readText(ctx)
 	}
 	return r.readLeaves(ctx)
@@ -77,8 +77,8 @@ func (r *router) readText(ctx context.Context) (string, error) {
 	return canonical(text), nil
 }
 
-// canonical spells text as plans are spelt. What somebody added by hand and no
-// plan has stays as it is: it shows in the diff.
+// canonical spells text as rendered plans are spelt. Statements that no plan has
+// were added by hand and stay as they are: the diff shows them.
 func canonical(text string) string {
 	t, err := junosconf.Parse(text)
 	if err != nil {

@@ -12,18 +12,14 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// Verify implements driver.Driver. State that Junos does not stream is said to
-// be unknown and fails nothing; what it streams and what contradicts, fails.
-func (r *router) Verify(ctx context.Context, e driver.Expectation) ([]driver.Check, error) {
-	t, err := junosconf.Parse(e.Other[junosconf.UnitPath])
-	if err != nil {
-		return nil, fmt.Errorf("read what %s shall hold: %w", r.name, err)
-	}
-	if t.Empty() {
-		return nil, nil
+// Verify implements driver.Driver. State that Junos does not stream is reported
+// as unknown and fails nothing; streamed state that contradicts the config fails.
+func (r *router) Verify(ctx context.Context, intended map[string]string) ([]driver.Check, error) {
+	group, err := r.group(intended)
+	if err != nil || group.Empty() {
+		return nil, err
 	}
 	ctx = r.as(ctx)
-	group := t.View().Entry("groups", junosconf.Group)
 	var out []driver.Check
 	for _, look := range []func(context.Context, junosconf.View) ([]driver.Check, error){r.overridden, r.queues, r.lsps} {
 		checks, err := look(ctx, group)
@@ -35,36 +31,45 @@ func (r *router) Verify(ctx context.Context, e driver.Expectation) ([]driver.Che
 	return out, nil
 }
 
+// group is the configuration group of the intended config.
+func (r *router) group(intended map[string]string) (junosconf.View, error) {
+	t, err := junosconf.Parse(intended[junosconf.EntryPath])
+	if err != nil {
+		return junosconf.View{}, fmt.Errorf("read the intended config of %s: %w", r.name, err)
+	}
+	return t.View().Entry("groups", junosconf.Group), nil
+}
+
 // overridden is the check that the group has an effect.
 func (r *router) overridden(ctx context.Context, group junosconf.View) ([]driver.Check, error) {
-	clashes, known, err := r.clashes(ctx, group)
+	found, readable, err := r.conflicting(ctx, group)
 	switch {
 	case err != nil:
 		return nil, err
-	case !known:
-		return []driver.Check{{OK: true, Text: "not checked, because its configuration cannot be read as text: whether an operator's own statements override group " + junosconf.Group}}, nil
-	case clashes == nil:
-		return []driver.Check{{OK: true, Text: "no statement of an operator's own overrides group " + junosconf.Group}}, nil
+	case !readable:
+		return []driver.Check{{OK: true, Text: "not checked, because its configuration cannot be read as text: whether unmanaged statements override group " + junosconf.Group}}, nil
+	case found == nil:
+		return []driver.Check{{OK: true, Text: "no unmanaged statement overrides group " + junosconf.Group}}, nil
 	}
-	return []driver.Check{{Text: fmt.Sprintf("an operator's own statements override group %s: %s", junosconf.Group, strings.Join(clashes, ", "))}}, nil
+	return []driver.Check{{Text: fmt.Sprintf("unmanaged statements override group %s: %s", junosconf.Group, strings.Join(found, ", "))}}, nil
 }
 
-// Clashes implements driver.Clasher.
-func (r *router) Clashes(ctx context.Context, units map[string]string) (map[string]string, error) {
-	t, err := junosconf.Parse(units[junosconf.UnitPath])
-	if err != nil || t.Empty() {
+// Conflicts implements driver.Driver. The snapshot holds the group alone, so the statements outside it are read here.
+func (r *router) Conflicts(ctx context.Context, _ driver.Snapshot, intended map[string]string) ([]driver.Conflict, error) {
+	group, err := r.group(intended)
+	if err != nil || group.Empty() {
 		return nil, err
 	}
-	clashes, _, err := r.clashes(r.as(ctx), t.View().Entry("groups", junosconf.Group))
-	if err != nil || clashes == nil {
+	found, _, err := r.conflicting(r.as(ctx), group)
+	if err != nil || found == nil {
 		return nil, err
 	}
-	return map[string]string{junosconf.UnitPath: strings.Join(clashes, ", ")}, nil
+	return []driver.Conflict{{Path: junosconf.EntryPath, With: strings.Join(found, ", ")}}, nil
 }
 
-// clashes looks for an operator's own statements where the group has some: Junos
-// prefers them, and the group's would have no effect. Not known: it cannot be read.
-func (r *router) clashes(ctx context.Context, group junosconf.View) (found []string, known bool, err error) {
+// conflicting looks for unmanaged statements at the places where the group has
+// some: Junos prefers them, and the group's would have no effect.
+func (r *router) conflicting(ctx context.Context, group junosconf.View) (found []string, readable bool, err error) {
 	var text strings.Builder
 	for _, at := range [][]string{{"class-of-service", "interfaces"}, {"interfaces"}, {"routing-options", "interface-routes"}} {
 		inside, err := r.getText(ctx, at...)
@@ -74,37 +79,38 @@ func (r *router) clashes(ctx context.Context, group junosconf.View) (found []str
 		if err != nil {
 			return nil, false, nil
 		}
-		text.WriteString("groups own { " + strings.Join(at, " { ") + " {\n" + inside + "\n" + strings.Repeat("}", len(at)) + "}\n")
+		text.WriteString("groups unmanaged { " + strings.Join(at, " { ") + " {\n" + inside + "\n" + strings.Repeat("}", len(at)) + "}\n")
 	}
-	own, err := junosconf.ParseKnown(text.String())
+	t, err := junosconf.ParseKnown(text.String())
 	if err != nil {
-		return nil, false, fmt.Errorf("%s: read its own configuration: %w", r.name, err)
+		return nil, false, fmt.Errorf("%s: read its unmanaged configuration: %w", r.name, err)
 	}
-	return compareBindings(group, own.View().Entry("groups", "own")), true, nil
+	return compareBindings(group, t.View().Entry("groups", "unmanaged")), true, nil
 }
 
-func compareBindings(group, own junosconf.View) []string {
+// compareBindings lists what both sides bind, where they differ.
+func compareBindings(group, unmanaged junosconf.View) []string {
 	var out []string
-	clash := func(what, where, ours, theirs string) {
+	conflict := func(what, where, ours, theirs string) {
 		if ours != "" && theirs != "" && ours != theirs {
 			out = append(out, fmt.Sprintf("%s %s on %s", what, theirs, where))
 		}
 	}
 	ribGroup := []string{"routing-options", "interface-routes", "rib-group"}
-	clash("rib-group", "interface-routes", group.In(ribGroup...).Leaf("inet"), own.In(ribGroup...).Leaf("inet"))
+	conflict("rib-group", "interface-routes", group.In(ribGroup...).Leaf("inet"), unmanaged.In(ribGroup...).Leaf("inet"))
 	for _, i := range group.In("class-of-service", "interfaces").List("interface") {
-		theirs := own.In("class-of-service", "interfaces").Entry("interface", i.Key())
-		clash("scheduler-map", i.Key(), i.Leaf("scheduler-map"), theirs.Leaf("scheduler-map"))
+		theirs := unmanaged.In("class-of-service", "interfaces").Entry("interface", i.Key())
+		conflict("scheduler-map", i.Key(), i.Leaf("scheduler-map"), theirs.Leaf("scheduler-map"))
 		for _, u := range i.List("unit") {
-			clash("scheduler-map", i.Key()+"."+u.Key(), u.Leaf("scheduler-map"), theirs.Entry("unit", u.Key()).Leaf("scheduler-map"))
+			conflict("scheduler-map", i.Key()+"."+u.Key(), u.Leaf("scheduler-map"), theirs.Entry("unit", u.Key()).Leaf("scheduler-map"))
 		}
 	}
 	for _, i := range group.In("interfaces").List("interface") {
-		theirs := own.In("interfaces").Entry("interface", i.Key())
+		theirs := unmanaged.In("interfaces").Entry("interface", i.Key())
 		for _, u := range i.List("unit") {
 			for _, family := range []string{"inet", "inet6"} {
 				at := []string{"family", family, "filter", "input"}
-				clash("filter", i.Key()+"."+u.Key(), u.In(at...).Leaf("filter-name"), theirs.Entry("unit", u.Key()).In(at...).Leaf("filter-name"))
+				conflict("filter", i.Key()+"."+u.Key(), u.In(at...).Leaf("filter-name"), theirs.Entry("unit", u.Key()).In(at...).Leaf("filter-name"))
 			}
 		}
 	}

@@ -23,9 +23,9 @@ func confirm(id string) *gnmi_ext.Commit {
 }
 
 // Probe implements driver.Driver. Extensions are not listed in Capabilities,
-// and a target that ignores this one would keep every change for good. So it is
-// asked to confirm a commit that cannot exist, with an empty Set: one that
-// honours the extension refuses, one that ignores it says OK and changes nothing.
+// and a target that ignores this one would never roll back. So Probe confirms a
+// commit that cannot exist, with an empty Set: a target that honours the
+// extension refuses, one that ignores it answers OK and changes nothing.
 func (r *router) Probe(ctx context.Context) error {
 	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
 	switch status.Code(err) {

@@ -8,16 +8,15 @@ import (
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/gnmiclient"
-	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/services/push/diff"
 )
 
 // addChange writes a change into a Set. A policy of 20,000 rules of which 200
-// differ is 200 replaces and not one of megabytes: the router then loads what
-// changed, and what the wire carries can be read. It may be told in parts because
-// the push has looked, just before, that the router holds what the change
-// starts from.
+// differ becomes 200 replaces and not one of megabytes: the router loads only
+// what changed, and a person can read the request. Parts are safe because push
+// has just checked that the running config is the change's Before.
 func addChange(req *gnmi.SetRequest, c diff.Change) error {
 	if c.After == "" {
 		return addDelete(req, c.Path)
@@ -27,7 +26,7 @@ func addChange(req *gnmi.SetRequest, c diff.Change) error {
 		return err
 	}
 	if !ok {
-		value, err := ocunit.Wire(c.Path, c.After)
+		value, err := configentry.Wire(c.Path, c.After)
 		if err != nil {
 			return err
 		}
@@ -64,7 +63,7 @@ type edit struct {
 	value []byte
 }
 
-// forwardingPolicy is a unit of kind ocunit.ForwardingPolicy.
+// forwardingPolicy is an entry of kind configentry.ForwardingPolicy.
 type forwardingPolicy struct {
 	ID     string          `json:"policy-id"`
 	Config json.RawMessage `json:"config"`
@@ -73,10 +72,11 @@ type forwardingPolicy struct {
 	} `json:"rules"`
 }
 
-// ruleEdits are the rules that differ; ok is false if the unit is better replaced whole: another kind, or new, or changed for the most part.
+// ruleEdits are the rules that differ; ok is false if the entry is better replaced whole: it is of another kind, or new,
+// or most of it changes.
 func ruleEdits(c diff.Change) (edits []edit, ok bool, err error) {
-	kind, _, _, known := ocunit.Of(c.Path)
-	if !known || kind.List != ocunit.ForwardingPolicy.List || kind.Root != ocunit.ForwardingPolicy.Root || c.Before == "" {
+	kind, _, _, _ := configentry.Of(c.Path)
+	if kind != configentry.ForwardingPolicy || c.Before == "" {
 		return nil, false, nil
 	}
 	before, after := forwardingPolicy{}, forwardingPolicy{}
@@ -110,15 +110,15 @@ func ruleEdits(c diff.Change) (edits []edit, ok bool, err error) {
 	return edits, len(edits) <= len(have)/2, nil
 }
 
-// strictly decodes a unit if it has nothing but what forwardingPolicy knows.
-func strictly(unit string, into *forwardingPolicy) bool {
-	d := json.NewDecoder(bytes.NewReader([]byte(unit)))
+// strictly decodes a body if it has no member that forwardingPolicy lacks.
+func strictly(body string, into *forwardingPolicy) bool {
+	d := json.NewDecoder(bytes.NewReader([]byte(body)))
 	d.DisallowUnknownFields()
 	return d.Decode(into) == nil
 }
 
-func rulePath(unit string, sequence uint32) string {
-	return fmt.Sprintf("%s/rules/rule[sequence-id=%d]", unit, sequence)
+func rulePath(policy string, sequence uint32) string {
+	return fmt.Sprintf("%s/rules/rule[sequence-id=%d]", policy, sequence)
 }
 
 func bySequence(p forwardingPolicy) (map[uint32]json.RawMessage, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
@@ -21,11 +21,11 @@ func policyOf(t *testing.T, queues map[int]string) string {
 	for n, q := range queues {
 		rules = append(rules, fmt.Sprintf(`{"sequence-id":%d,"config":{"sequence-id":%d},"action":{"forwarding":{"config":{"qos-forwarding-group":%q}}}}`, n, n, q))
 	}
-	unit, err := ocunit.Canonical([]byte(`{"policy-id":"te-in","config":{"policy-id":"te-in","type":"MATCH_ACTION_POLICY"},"rules":{"rule":[` + strings.Join(rules, ",") + `]}}`))
+	entry, err := configentry.Canonical([]byte(`{"policy-id":"te-in","config":{"policy-id":"te-in","type":"MATCH_ACTION_POLICY"},"rules":{"rule":[` + strings.Join(rules, ",") + `]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return unit
+	return entry
 }
 
 // perform does to a tree what a target does with a Set.
@@ -63,7 +63,7 @@ func asJSON(n *tree.Node) string {
 // Whether a policy is replaced or edited, the router holds the same in the end.
 func TestEditsLeadWhereAReplaceLeads(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
-	path := ocunit.ForwardingPolicy.Path("te-in")
+	path := configentry.ForwardingPolicy.Path("te-in")
 	edited := 0
 	for range 300 {
 		before, after := map[int]string{}, map[int]string{}
@@ -114,8 +114,8 @@ func TestTheWireCarriesTheRulesThatChanged(t *testing.T) {
 			after[n+1] = "te-b"
 		}
 	}
-	path := ocunit.ForwardingPolicy.Path("te-in")
-	changes := diff.Of(map[string]string{path: policyOf(t, before)}, map[string]string{path: policyOf(t, after)})
+	path := configentry.ForwardingPolicy.Path("te-in")
+	changes := diff.Of(configentry.JSONIETF, map[string]string{path: policyOf(t, before)}, map[string]string{path: policyOf(t, after)})
 	whole, parts := &gnmi.SetRequest{}, &gnmi.SetRequest{}
 	for _, c := range changes {
 		if err := addChange(parts, c); err != nil {

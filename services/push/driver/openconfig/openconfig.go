@@ -1,7 +1,7 @@
 // Package openconfig drives targets that take OpenConfig as services/policy
 // renders it, such as services/routeragent.
 //
-// In: units. Out: gNMI Get and Set with the Commit extension. Next: the router.
+// In: config entries. Out: gNMI Get and Set with the Commit extension. Next: the router.
 package openconfig
 
 import (
@@ -10,14 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
-	"github.com/millrace/millrace/internal/ocunit"
 	"github.com/millrace/millrace/services/push/driver"
 )
 
@@ -28,9 +29,9 @@ type Opener struct {
 	Dialer gnmiclient.Dialer
 }
 
-// needed are the models without which the units cannot be said, in the first
-// version that has what they say: percentages of queue management as uint64,
-// a class in a forwarding rule, shares of the excess.
+// needed are the models the entries are written in, each in the first version
+// that has the leaves they use: percentages of queue management as uint64, a
+// forwarding group in a forwarding rule, shares of the excess.
 var needed = []gnmiclient.Need{
 	{Module: "openconfig-defined-sets", Version: "1.0.0"},
 	{Module: "openconfig-qos", Version: "2.0.0"},
@@ -70,27 +71,38 @@ func (r *router) Close() error { return r.client.Close() }
 // Snapshot implements driver.Driver: one Get per root, because a root without
 // data is NOT_FOUND and would fail the others (gNMI specification, section 3.3.4).
 func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
-	s := driver.Snapshot{Units: map[string]string{}, Foreign: map[string]string{}}
-	for _, root := range ocunit.Roots() {
+	s := driver.Snapshot{Entries: map[string]string{}, Unmanaged: map[string]string{}}
+	for _, root := range configentry.Roots() {
 		raw, err := r.get(ctx, gnmi.GetRequest_CONFIG, root)
 		if err != nil {
 			return s, err
 		}
-		units, err := ocunit.Split(root, raw)
+		entries, err := configentry.Split(root, raw)
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", r.name, err)
 		}
-		foreign, err := ocunit.Foreign(root, raw)
+		unmanaged, err := configentry.Unmanaged(root, raw)
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", r.name, err)
 		}
-		maps.Copy(s.Units, units)
-		maps.Copy(s.Foreign, foreign)
+		maps.Copy(s.Entries, entries)
+		maps.Copy(s.Unmanaged, unmanaged)
 	}
 	return s, nil
 }
 
-// get is empty for a path that holds nothing, or that this router has nothing of.
+// Conflicts implements driver.Driver: an interface has one binding of each sort, so the operator's is in the way.
+func (r *router) Conflicts(_ context.Context, running driver.Snapshot, intended map[string]string) ([]driver.Conflict, error) {
+	var out []driver.Conflict
+	for _, path := range slices.Sorted(maps.Keys(intended)) {
+		if bound, taken := running.Unmanaged[path]; taken {
+			out = append(out, driver.Conflict{Path: path, With: bound})
+		}
+	}
+	return out, nil
+}
+
+// get is empty for a path without data, and for one this router does not implement.
 func (r *router) get(ctx context.Context, kind gnmi.GetRequest_DataType, path string) ([]byte, error) {
 	raw, err := r.client.GetJSON(ctx, kind, path)
 	if errors.Is(err, gnmiclient.ErrNoValue) || status.Code(err) == codes.NotFound || status.Code(err) == codes.Unimplemented {
@@ -99,7 +111,7 @@ func (r *router) get(ctx context.Context, kind gnmi.GetRequest_DataType, path st
 	return raw, lost(err)
 }
 
-// lost marks errors after which nobody knows what the router did.
+// lost marks errors that leave open whether the router did what it was asked.
 func lost(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

@@ -10,13 +10,17 @@ import (
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// Verify implements driver.Driver. What it reads comes from the kernel and the
-// routing daemon, not from the configuration (docs/reference/routeragent.md).
-func (r *router) Verify(ctx context.Context, e driver.Expectation) ([]driver.Check, error) {
+// Verify implements driver.Driver. The state it reads comes from the kernel and
+// the routing daemon, not from the configuration (docs/reference/routeragent.md).
+func (r *router) Verify(ctx context.Context, intended map[string]string) ([]driver.Check, error) {
+	e, err := Expect(intended)
+	if err != nil {
+		return nil, fmt.Errorf("%s: read its intended config: %w", r.name, err)
+	}
 	var out []driver.Check
 	if len(e.Queues) > 0 {
 		checks, err := r.queues(ctx, e.Queues)
@@ -48,7 +52,7 @@ func (r *router) read(ctx context.Context, path string, v any) error {
 	if err != nil || len(raw) == 0 {
 		return err
 	}
-	text, err := ocunit.Canonical(raw)
+	text, err := configentry.Canonical(raw)
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", r.name, path, err)
 	}
@@ -104,7 +108,7 @@ func (r *router) tunnels(ctx context.Context, want []string) ([]driver.Check, er
 			}
 		}
 	}
-	if err := r.read(ctx, ocunit.Tunnel.Root+"/tunnels", &v); err != nil {
+	if err := r.read(ctx, configentry.Tunnel.Root+"/tunnels", &v); err != nil {
 		return nil, err
 	}
 	status := map[string]string{}
@@ -138,7 +142,7 @@ func (r *router) rules(ctx context.Context, want map[string][]uint32) ([]driver.
 			}
 		}
 	}
-	if err := r.read(ctx, ocunit.ForwardingPolicy.Root+"/policies", &v); err != nil {
+	if err := r.read(ctx, configentry.ForwardingPolicy.Root+"/policies", &v); err != nil {
 		return nil, err
 	}
 	installed := map[string]map[uint32]bool{}

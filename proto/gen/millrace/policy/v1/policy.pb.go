@@ -23,6 +23,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Encoding is the syntax of a config entry's body.
+type Encoding int32
+
+const (
+	Encoding_ENCODING_UNSPECIFIED Encoding = 0
+	// RFC 7951 JSON of the list entry, keys sorted.
+	Encoding_ENCODING_JSON_IETF Encoding = 1
+	// Curly-brace text of Junos.
+	Encoding_ENCODING_JUNOS_TEXT Encoding = 2
+)
+
+// Enum value maps for Encoding.
+var (
+	Encoding_name = map[int32]string{
+		0: "ENCODING_UNSPECIFIED",
+		1: "ENCODING_JSON_IETF",
+		2: "ENCODING_JUNOS_TEXT",
+	}
+	Encoding_value = map[string]int32{
+		"ENCODING_UNSPECIFIED": 0,
+		"ENCODING_JSON_IETF":   1,
+		"ENCODING_JUNOS_TEXT":  2,
+	}
+)
+
+func (x Encoding) Enum() *Encoding {
+	p := new(Encoding)
+	*p = x
+	return p
+}
+
+func (x Encoding) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Encoding) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_policy_v1_policy_proto_enumTypes[0].Descriptor()
+}
+
+func (Encoding) Type() protoreflect.EnumType {
+	return &file_millrace_policy_v1_policy_proto_enumTypes[0]
+}
+
+func (x Encoding) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Encoding.Descriptor instead.
+func (Encoding) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{0}
+}
+
 type CheckRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FileName      string                 `protobuf:"bytes,1,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
@@ -202,7 +254,7 @@ type PlanRequest struct {
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Empty: all routers the policy touches.
 	Router string `protobuf:"bytes,2,opt,name=router,proto3" json:"router,omitempty"`
-	// Whose words to fill RouterPlan.rendered with: junos or linux, or empty for none. Units are always there.
+	// Syntax to fill RouterPlan.rendered with: openconfig, junos or linux; empty for none. Entries are always there.
 	Render        string `protobuf:"bytes,3,opt,name=render,proto3" json:"render,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -365,7 +417,7 @@ func (x *SkippedPair) GetReason() string {
 	return ""
 }
 
-// RouterPlan is what one router shall hold on behalf of Millrace, whole: what is not in it is removed.
+// RouterPlan is the whole intended config of one router as far as Millrace manages it: what is not in it is removed.
 type RouterPlan struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Router string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
@@ -375,8 +427,8 @@ type RouterPlan struct {
 	Rules  []*RedirectRule        `protobuf:"bytes,5,rep,name=rules,proto3" json:"rules,omitempty"`
 	// Interfaces the rules are bound to, on ingress.
 	RuleInterfaces []string `protobuf:"bytes,6,rep,name=rule_interfaces,json=ruleInterfaces,proto3" json:"rule_interfaces,omitempty"`
-	// The plan rendered for the router, as configuration units.
-	Units []*ConfigUnit `protobuf:"bytes,7,rep,name=units,proto3" json:"units,omitempty"`
+	// The plan rendered for the router's operating system.
+	Entries []*ConfigEntry `protobuf:"bytes,7,rep,name=entries,proto3" json:"entries,omitempty"`
 	// Why this router is in the plan, for people.
 	Reasons []string `protobuf:"bytes,8,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// Name of the policy behind it.
@@ -385,7 +437,7 @@ type RouterPlan struct {
 	Scheduling *Scheduling `protobuf:"bytes,10,opt,name=scheduling,proto3" json:"scheduling,omitempty"`
 	// A port's whole buffer as nanoseconds at line rate.
 	BufferTime uint64 `protobuf:"varint,11,opt,name=buffer_time,json=bufferTime,proto3" json:"buffer_time,omitempty"`
-	// The lists of rules, in the order of rules' filter, and where they stand.
+	// The lists of rules, in the order of rules' filter, and the interfaces they are bound to.
 	Filters []*Filter `protobuf:"bytes,12,rep,name=filters,proto3" json:"filters,omitempty"`
 	// Limits for what enters.
 	Policers []*Policer `protobuf:"bytes,13,rep,name=policers,proto3" json:"policers,omitempty"`
@@ -467,9 +519,9 @@ func (x *RouterPlan) GetRuleInterfaces() []string {
 	return nil
 }
 
-func (x *RouterPlan) GetUnits() []*ConfigUnit {
+func (x *RouterPlan) GetEntries() []*ConfigEntry {
 	if x != nil {
-		return x.Units
+		return x.Entries
 	}
 	return nil
 }
@@ -1270,32 +1322,33 @@ func (x *RedirectRule) GetMark() uint32 {
 	return 0
 }
 
-// ConfigUnit is the smallest piece of configuration that is diffed, replaced or deleted as one:
-// a list entry that Millrace owns by name (te-*), or an interface binding.
-type ConfigUnit struct {
+// ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
+// one: in OpenConfig a list entry that Millrace owns by name (te-*) or an interface binding, in Junos the configuration
+// group.
+type ConfigEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// gNMI path in string form with keys.
-	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// RFC 7951 JSON of the entry, keys sorted.
-	Json          string `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
+	Path          string   `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Encoding      Encoding `protobuf:"varint,2,opt,name=encoding,proto3,enum=millrace.policy.v1.Encoding" json:"encoding,omitempty"`
+	Body          string   `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ConfigUnit) Reset() {
-	*x = ConfigUnit{}
+func (x *ConfigEntry) Reset() {
+	*x = ConfigEntry{}
 	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ConfigUnit) String() string {
+func (x *ConfigEntry) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ConfigUnit) ProtoMessage() {}
+func (*ConfigEntry) ProtoMessage() {}
 
-func (x *ConfigUnit) ProtoReflect() protoreflect.Message {
+func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1307,21 +1360,28 @@ func (x *ConfigUnit) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ConfigUnit.ProtoReflect.Descriptor instead.
-func (*ConfigUnit) Descriptor() ([]byte, []int) {
+// Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
+func (*ConfigEntry) Descriptor() ([]byte, []int) {
 	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *ConfigUnit) GetPath() string {
+func (x *ConfigEntry) GetPath() string {
 	if x != nil {
 		return x.Path
 	}
 	return ""
 }
 
-func (x *ConfigUnit) GetJson() string {
+func (x *ConfigEntry) GetEncoding() Encoding {
 	if x != nil {
-		return x.Json
+		return x.Encoding
+	}
+	return Encoding_ENCODING_UNSPECIFIED
+}
+
+func (x *ConfigEntry) GetBody() string {
+	if x != nil {
+		return x.Body
 	}
 	return ""
 }
@@ -1351,7 +1411,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\"9\n" +
 	"\vSkippedPair\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf3\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf8\x04\n" +
 	"\n" +
 	"RouterPlan\x12\x16\n" +
 	"\x06router\x18\x01 \x01(\tR\x06router\x121\n" +
@@ -1359,8 +1419,8 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x05ports\x18\x03 \x03(\v2\".millrace.policy.v1.PortSchedulingR\x05ports\x12+\n" +
 	"\x04lsps\x18\x04 \x03(\v2\x17.millrace.policy.v1.LspR\x04lsps\x126\n" +
 	"\x05rules\x18\x05 \x03(\v2 .millrace.policy.v1.RedirectRuleR\x05rules\x12'\n" +
-	"\x0frule_interfaces\x18\x06 \x03(\tR\x0eruleInterfaces\x124\n" +
-	"\x05units\x18\a \x03(\v2\x1e.millrace.policy.v1.ConfigUnitR\x05units\x12\x18\n" +
+	"\x0frule_interfaces\x18\x06 \x03(\tR\x0eruleInterfaces\x129\n" +
+	"\aentries\x18\a \x03(\v2\x1f.millrace.policy.v1.ConfigEntryR\aentries\x12\x18\n" +
 	"\areasons\x18\b \x03(\tR\areasons\x12\x16\n" +
 	"\x06policy\x18\t \x01(\tR\x06policy\x12>\n" +
 	"\n" +
@@ -1438,11 +1498,15 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\fsource_ports\x18\v \x01(\tR\vsourcePorts\x12+\n" +
 	"\x11destination_ports\x18\f \x01(\tR\x10destinationPorts\x12\x17\n" +
 	"\x04mark\x18\r \x01(\rH\x00R\x04mark\x88\x01\x01B\a\n" +
-	"\x05_mark\"4\n" +
-	"\n" +
-	"ConfigUnit\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
-	"\x04json\x18\x02 \x01(\tR\x04json2\xa8\x01\n" +
+	"\x05_mark\"o\n" +
+	"\vConfigEntry\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
+	"\bencoding\x18\x02 \x01(\x0e2\x1c.millrace.policy.v1.EncodingR\bencoding\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\tR\x04body*U\n" +
+	"\bEncoding\x12\x18\n" +
+	"\x14ENCODING_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ENCODING_JSON_IETF\x10\x01\x12\x17\n" +
+	"\x13ENCODING_JUNOS_TEXT\x10\x022\xa8\x01\n" +
 	"\rPolicyService\x12L\n" +
 	"\x05Check\x12 .millrace.policy.v1.CheckRequest\x1a!.millrace.policy.v1.CheckResponse\x12I\n" +
 	"\x04Plan\x12\x1f.millrace.policy.v1.PlanRequest\x1a .millrace.policy.v1.PlanResponseB\xd3\x01\n" +
@@ -1460,50 +1524,53 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 	return file_millrace_policy_v1_policy_proto_rawDescData
 }
 
+var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
-	(*CheckRequest)(nil),   // 0: millrace.policy.v1.CheckRequest
-	(*CheckResponse)(nil),  // 1: millrace.policy.v1.CheckResponse
-	(*Problem)(nil),        // 2: millrace.policy.v1.Problem
-	(*PlanRequest)(nil),    // 3: millrace.policy.v1.PlanRequest
-	(*PlanResponse)(nil),   // 4: millrace.policy.v1.PlanResponse
-	(*SkippedPair)(nil),    // 5: millrace.policy.v1.SkippedPair
-	(*RouterPlan)(nil),     // 6: millrace.policy.v1.RouterPlan
-	(*Scheduling)(nil),     // 7: millrace.policy.v1.Scheduling
-	(*Filter)(nil),         // 8: millrace.policy.v1.Filter
-	(*Policer)(nil),        // 9: millrace.policy.v1.Policer
-	(*Action)(nil),         // 10: millrace.policy.v1.Action
-	(*Queue)(nil),          // 11: millrace.policy.v1.Queue
-	(*Curve)(nil),          // 12: millrace.policy.v1.Curve
-	(*PortScheduling)(nil), // 13: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),            // 14: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),   // 15: millrace.policy.v1.RedirectRule
-	(*ConfigUnit)(nil),     // 16: millrace.policy.v1.ConfigUnit
+	(Encoding)(0),          // 0: millrace.policy.v1.Encoding
+	(*CheckRequest)(nil),   // 1: millrace.policy.v1.CheckRequest
+	(*CheckResponse)(nil),  // 2: millrace.policy.v1.CheckResponse
+	(*Problem)(nil),        // 3: millrace.policy.v1.Problem
+	(*PlanRequest)(nil),    // 4: millrace.policy.v1.PlanRequest
+	(*PlanResponse)(nil),   // 5: millrace.policy.v1.PlanResponse
+	(*SkippedPair)(nil),    // 6: millrace.policy.v1.SkippedPair
+	(*RouterPlan)(nil),     // 7: millrace.policy.v1.RouterPlan
+	(*Scheduling)(nil),     // 8: millrace.policy.v1.Scheduling
+	(*Filter)(nil),         // 9: millrace.policy.v1.Filter
+	(*Policer)(nil),        // 10: millrace.policy.v1.Policer
+	(*Action)(nil),         // 11: millrace.policy.v1.Action
+	(*Queue)(nil),          // 12: millrace.policy.v1.Queue
+	(*Curve)(nil),          // 13: millrace.policy.v1.Curve
+	(*PortScheduling)(nil), // 14: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),            // 15: millrace.policy.v1.Lsp
+	(*RedirectRule)(nil),   // 16: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),    // 17: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
-	2,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
-	6,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
-	11, // 3: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	13, // 4: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	14, // 5: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	15, // 6: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	16, // 7: millrace.policy.v1.RouterPlan.units:type_name -> millrace.policy.v1.ConfigUnit
-	7,  // 8: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	8,  // 9: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	9,  // 10: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
-	10, // 11: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	10, // 12: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	12, // 13: millrace.policy.v1.Queue.curves:type_name -> millrace.policy.v1.Curve
-	0,  // 14: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	3,  // 15: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	1,  // 16: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	4,  // 17: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	16, // [16:18] is the sub-list for method output_type
-	14, // [14:16] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
+	7,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
+	6,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
+	12, // 3: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	14, // 4: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	15, // 5: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	16, // 6: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	17, // 7: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	8,  // 8: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	9,  // 9: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	10, // 10: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	11, // 11: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	11, // 12: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	13, // 13: millrace.policy.v1.Queue.curves:type_name -> millrace.policy.v1.Curve
+	0,  // 14: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 15: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 16: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	2,  // 17: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	5,  // 18: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	17, // [17:19] is the sub-list for method output_type
+	15, // [15:17] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -1518,13 +1585,14 @@ func file_millrace_policy_v1_policy_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_millrace_policy_v1_policy_proto_goTypes,
 		DependencyIndexes: file_millrace_policy_v1_policy_proto_depIdxs,
+		EnumInfos:         file_millrace_policy_v1_policy_proto_enumTypes,
 		MessageInfos:      file_millrace_policy_v1_policy_proto_msgTypes,
 	}.Build()
 	File_millrace_policy_v1_policy_proto = out.File

@@ -38,9 +38,9 @@ const (
 	State_STATE_VERIFIED    State = 6
 	State_STATE_ROLLED_BACK State = 7
 	State_STATE_FAILED      State = 8
-	// Planned, and nothing differs from what the routers hold.
+	// Planned, and every router's running config is the intended one already.
 	State_STATE_EMPTY State = 9
-	// On the way back from STATE_VERIFIED.
+	// Being rolled back after STATE_VERIFIED.
 	State_STATE_ROLLING_BACK State = 10
 )
 
@@ -378,10 +378,10 @@ func (x *Transition) GetNote() string {
 
 // DeviceChange is one router's part of a change set.
 type DeviceChange struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Device string                 `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
-	Plan   *v11.RouterPlan        `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
-	Units  []*UnitChange          `protobuf:"bytes,3,rep,name=units,proto3" json:"units,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Device  string                 `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
+	Plan    *v11.RouterPlan        `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
+	Entries []*EntryChange         `protobuf:"bytes,3,rep,name=entries,proto3" json:"entries,omitempty"`
 	// Unified diff for people.
 	Diff  string      `protobuf:"bytes,4,opt,name=diff,proto3" json:"diff,omitempty"`
 	State DeviceState `protobuf:"varint,5,opt,name=state,proto3,enum=millrace.push.v1.DeviceState" json:"state,omitempty"`
@@ -393,9 +393,9 @@ type DeviceChange struct {
 	Confirmed *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	// Results of verification, one line each.
 	Checks []string `protobuf:"bytes,10,rep,name=checks,proto3" json:"checks,omitempty"`
-	// When the router returns to its old configuration by itself unless the pending commit is confirmed.
+	// When the router rolls the pending commit back by itself unless it is confirmed.
 	RollbackAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=rollback_at,json=rollbackAt,proto3" json:"rollback_at,omitempty"`
-	// SHA-256 under which plan, units and diff are kept; they never change once made.
+	// SHA-256 under which plan, entries and diff are stored; they never change once made.
 	Content       string `protobuf:"bytes,12,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -445,9 +445,9 @@ func (x *DeviceChange) GetPlan() *v11.RouterPlan {
 	return nil
 }
 
-func (x *DeviceChange) GetUnits() []*UnitChange {
+func (x *DeviceChange) GetEntries() []*EntryChange {
 	if x != nil {
-		return x.Units
+		return x.Entries
 	}
 	return nil
 }
@@ -515,31 +515,32 @@ func (x *DeviceChange) GetContent() string {
 	return ""
 }
 
-// UnitChange replaces, adds or deletes one configuration unit; before and after make the way back.
-type UnitChange struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// RFC 7951 JSON; empty where the unit is not there.
-	Before        string `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
-	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+// EntryChange adds, replaces or deletes one managed config entry; before is what a rollback restores.
+type EntryChange struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Path     string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Encoding v11.Encoding           `protobuf:"varint,2,opt,name=encoding,proto3,enum=millrace.policy.v1.Encoding" json:"encoding,omitempty"`
+	// Bodies in that encoding; empty where there is no entry.
+	Before        string `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
+	After         string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *UnitChange) Reset() {
-	*x = UnitChange{}
+func (x *EntryChange) Reset() {
+	*x = EntryChange{}
 	mi := &file_millrace_push_v1_push_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *UnitChange) String() string {
+func (x *EntryChange) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*UnitChange) ProtoMessage() {}
+func (*EntryChange) ProtoMessage() {}
 
-func (x *UnitChange) ProtoReflect() protoreflect.Message {
+func (x *EntryChange) ProtoReflect() protoreflect.Message {
 	mi := &file_millrace_push_v1_push_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -551,26 +552,33 @@ func (x *UnitChange) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use UnitChange.ProtoReflect.Descriptor instead.
-func (*UnitChange) Descriptor() ([]byte, []int) {
+// Deprecated: Use EntryChange.ProtoReflect.Descriptor instead.
+func (*EntryChange) Descriptor() ([]byte, []int) {
 	return file_millrace_push_v1_push_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *UnitChange) GetPath() string {
+func (x *EntryChange) GetPath() string {
 	if x != nil {
 		return x.Path
 	}
 	return ""
 }
 
-func (x *UnitChange) GetBefore() string {
+func (x *EntryChange) GetEncoding() v11.Encoding {
+	if x != nil {
+		return x.Encoding
+	}
+	return v11.Encoding(0)
+}
+
+func (x *EntryChange) GetBefore() string {
 	if x != nil {
 		return x.Before
 	}
 	return ""
 }
 
-func (x *UnitChange) GetAfter() string {
+func (x *EntryChange) GetAfter() string {
 	if x != nil {
 		return x.After
 	}
@@ -1231,11 +1239,11 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note\"\xe9\x03\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\xee\x03\n" +
 	"\fDeviceChange\x12\x16\n" +
 	"\x06device\x18\x01 \x01(\tR\x06device\x122\n" +
-	"\x04plan\x18\x02 \x01(\v2\x1e.millrace.policy.v1.RouterPlanR\x04plan\x122\n" +
-	"\x05units\x18\x03 \x03(\v2\x1c.millrace.push.v1.UnitChangeR\x05units\x12\x12\n" +
+	"\x04plan\x18\x02 \x01(\v2\x1e.millrace.policy.v1.RouterPlanR\x04plan\x127\n" +
+	"\aentries\x18\x03 \x03(\v2\x1d.millrace.push.v1.EntryChangeR\aentries\x12\x12\n" +
 	"\x04diff\x18\x04 \x01(\tR\x04diff\x123\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x1d.millrace.push.v1.DeviceStateR\x05state\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12\x1b\n" +
@@ -1246,12 +1254,12 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	" \x03(\tR\x06checks\x12;\n" +
 	"\vrollback_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"rollbackAt\x12\x18\n" +
-	"\acontent\x18\f \x01(\tR\acontent\"N\n" +
-	"\n" +
-	"UnitChange\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
-	"\x06before\x18\x02 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\xc6\x01\n" +
+	"\acontent\x18\f \x01(\tR\acontent\"\x89\x01\n" +
+	"\vEntryChange\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
+	"\bencoding\x18\x02 \x01(\x0e2\x1c.millrace.policy.v1.EncodingR\bencoding\x12\x16\n" +
+	"\x06before\x18\x03 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"\xc6\x01\n" +
 	"\rCreateRequest\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x16\n" +
@@ -1339,7 +1347,7 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*ChangeSet)(nil),             // 2: millrace.push.v1.ChangeSet
 	(*Transition)(nil),            // 3: millrace.push.v1.Transition
 	(*DeviceChange)(nil),          // 4: millrace.push.v1.DeviceChange
-	(*UnitChange)(nil),            // 5: millrace.push.v1.UnitChange
+	(*EntryChange)(nil),           // 5: millrace.push.v1.EntryChange
 	(*CreateRequest)(nil),         // 6: millrace.push.v1.CreateRequest
 	(*CreateResponse)(nil),        // 7: millrace.push.v1.CreateResponse
 	(*ListRequest)(nil),           // 8: millrace.push.v1.ListRequest
@@ -1355,6 +1363,7 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
 	(*v1.PredictResponse)(nil),    // 19: millrace.twin.v1.PredictResponse
 	(*v11.RouterPlan)(nil),        // 20: millrace.policy.v1.RouterPlan
+	(v11.Encoding)(0),             // 21: millrace.policy.v1.Encoding
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
@@ -1365,34 +1374,35 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 5: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
 	18, // 6: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
 	20, // 7: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 8: millrace.push.v1.DeviceChange.units:type_name -> millrace.push.v1.UnitChange
+	5,  // 8: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
 	1,  // 9: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
 	18, // 10: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
 	18, // 11: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
 	18, // 12: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	2,  // 13: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 14: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 15: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 16: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 17: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 18: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 19: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 20: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 21: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 22: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 23: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 24: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	7,  // 25: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 26: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 27: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 28: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 29: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 30: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	25, // [25:31] is the sub-list for method output_type
-	19, // [19:25] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	21, // 13: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
+	2,  // 14: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 15: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 16: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 17: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 18: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 19: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 20: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 21: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 22: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 23: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 24: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 25: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	7,  // 26: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 27: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 28: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 29: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 30: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 31: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	26, // [26:32] is the sub-list for method output_type
+	20, // [20:26] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }

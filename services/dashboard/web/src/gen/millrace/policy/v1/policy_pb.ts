@@ -4,15 +4,15 @@
 // @generated from file millrace/policy/v1/policy.proto (package millrace.policy.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkibwoMUGxhblJlc3BvbnNlEi0KBXBsYW5zGAEgAygLMh4ubWlsbHJhY2UucG9saWN5LnYxLlJvdXRlclBsYW4SMAoHc2tpcHBlZBgCIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ta2lwcGVkUGFpciIrCgtTa2lwcGVkUGFpchIMCgRwYWlyGAEgASgJEg4KBnJlYXNvbhgCIAEoCSLyAwoKUm91dGVyUGxhbhIOCgZyb3V0ZXIYASABKAkSKQoGcXVldWVzGAIgAygLMhkubWlsbHJhY2UucG9saWN5LnYxLlF1ZXVlEjEKBXBvcnRzGAMgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTY2hlZHVsaW5nEiUKBGxzcHMYBCADKAsyFy5taWxscmFjZS5wb2xpY3kudjEuTHNwEi8KBXJ1bGVzGAUgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZGlyZWN0UnVsZRIXCg9ydWxlX2ludGVyZmFjZXMYBiADKAkSLQoFdW5pdHMYByADKAsyHi5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnVW5pdBIPCgdyZWFzb25zGAggAygJEg4KBnBvbGljeRgJIAEoCRIyCgpzY2hlZHVsaW5nGAogASgLMh4ubWlsbHJhY2UucG9saWN5LnYxLlNjaGVkdWxpbmcSEwoLYnVmZmVyX3RpbWUYCyABKAQSKwoHZmlsdGVycxgMIAMoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5GaWx0ZXISLQoIcG9saWNlcnMYDSADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUG9saWNlchIQCghyZW5kZXJlZBgOIAEoCSIvCgpTY2hlZHVsaW5nEg4KBmV4Y2VzcxgBIAEoCRIRCglwYXJ0aXRpb24YAiABKAkiKgoGRmlsdGVyEgwKBG5hbWUYASABKAkSEgoKaW50ZXJmYWNlcxgCIAMoCSLXAQoHUG9saWNlchIMCgRuYW1lGAEgASgJEg0KBXF1ZXVlGAIgASgJEgwKBHJhdGUYAyABKAQSDQoFYnVyc3QYBCABKAQSEQoJcGVha19yYXRlGAUgASgEEhIKCnBlYWtfYnVyc3QYBiABKAQSKgoGZXhjZWVkGAcgASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhIrCgd2aW9sYXRlGAggASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhISCgppbnRlcmZhY2VzGAkgAygJIlgKBkFjdGlvbhIMCgRkcm9wGAEgASgIEhEKBG1hcmsYAiABKA1IAIgBARIVCg1sb3NzX3ByaW9yaXR5GAMgASgJEg0KBXF1ZXVlGAQgASgJQgcKBV9tYXJrIqEBCgVRdWV1ZRIMCgRuYW1lGAEgASgJEgoKAmlkGAIgASgNEg4KBndlaWdodBgDIAEoDRIOCgZidWZmZXIYBCABKA0SEAoIcHJpb3JpdHkYBSABKA0SDwoHZGVmYXVsdBgGIAEoCBIQCghtYXhfcmF0ZRgHIAEoDRIpCgZjdXJ2ZXMYCCADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuQ3VydmUiWgoFQ3VydmUSFQoNbG9zc19wcmlvcml0eRgBIAEoCRILCgNtaW4YAiABKA0SCwoDbWF4GAMgASgNEhMKC3Byb2JhYmlsaXR5GAQgASgNEgsKA2VjbhgFIAEoCCIyCg5Qb3J0U2NoZWR1bGluZxIRCglpbnRlcmZhY2UYASABKAkSDQoFc3BlZWQYAiABKAQiRgoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAki8QEKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBQgcKBV9tYXJrIigKCkNvbmZpZ1VuaXQSDAoEcGF0aBgBIAEoCRIMCgRqc29uGAIgASgJMqgBCg1Qb2xpY3lTZXJ2aWNlEkwKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlEkkKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z");
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkibwoMUGxhblJlc3BvbnNlEi0KBXBsYW5zGAEgAygLMh4ubWlsbHJhY2UucG9saWN5LnYxLlJvdXRlclBsYW4SMAoHc2tpcHBlZBgCIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ta2lwcGVkUGFpciIrCgtTa2lwcGVkUGFpchIMCgRwYWlyGAEgASgJEg4KBnJlYXNvbhgCIAEoCSL1AwoKUm91dGVyUGxhbhIOCgZyb3V0ZXIYASABKAkSKQoGcXVldWVzGAIgAygLMhkubWlsbHJhY2UucG9saWN5LnYxLlF1ZXVlEjEKBXBvcnRzGAMgAygLMiIubWlsbHJhY2UucG9saWN5LnYxLlBvcnRTY2hlZHVsaW5nEiUKBGxzcHMYBCADKAsyFy5taWxscmFjZS5wb2xpY3kudjEuTHNwEi8KBXJ1bGVzGAUgAygLMiAubWlsbHJhY2UucG9saWN5LnYxLlJlZGlyZWN0UnVsZRIXCg9ydWxlX2ludGVyZmFjZXMYBiADKAkSMAoHZW50cmllcxgHIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Db25maWdFbnRyeRIPCgdyZWFzb25zGAggAygJEg4KBnBvbGljeRgJIAEoCRIyCgpzY2hlZHVsaW5nGAogASgLMh4ubWlsbHJhY2UucG9saWN5LnYxLlNjaGVkdWxpbmcSEwoLYnVmZmVyX3RpbWUYCyABKAQSKwoHZmlsdGVycxgMIAMoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5GaWx0ZXISLQoIcG9saWNlcnMYDSADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUG9saWNlchIQCghyZW5kZXJlZBgOIAEoCSIvCgpTY2hlZHVsaW5nEg4KBmV4Y2VzcxgBIAEoCRIRCglwYXJ0aXRpb24YAiABKAkiKgoGRmlsdGVyEgwKBG5hbWUYASABKAkSEgoKaW50ZXJmYWNlcxgCIAMoCSLXAQoHUG9saWNlchIMCgRuYW1lGAEgASgJEg0KBXF1ZXVlGAIgASgJEgwKBHJhdGUYAyABKAQSDQoFYnVyc3QYBCABKAQSEQoJcGVha19yYXRlGAUgASgEEhIKCnBlYWtfYnVyc3QYBiABKAQSKgoGZXhjZWVkGAcgASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhIrCgd2aW9sYXRlGAggASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhISCgppbnRlcmZhY2VzGAkgAygJIlgKBkFjdGlvbhIMCgRkcm9wGAEgASgIEhEKBG1hcmsYAiABKA1IAIgBARIVCg1sb3NzX3ByaW9yaXR5GAMgASgJEg0KBXF1ZXVlGAQgASgJQgcKBV9tYXJrIqEBCgVRdWV1ZRIMCgRuYW1lGAEgASgJEgoKAmlkGAIgASgNEg4KBndlaWdodBgDIAEoDRIOCgZidWZmZXIYBCABKA0SEAoIcHJpb3JpdHkYBSABKA0SDwoHZGVmYXVsdBgGIAEoCBIQCghtYXhfcmF0ZRgHIAEoDRIpCgZjdXJ2ZXMYCCADKAsyGS5taWxscmFjZS5wb2xpY3kudjEuQ3VydmUiWgoFQ3VydmUSFQoNbG9zc19wcmlvcml0eRgBIAEoCRILCgNtaW4YAiABKA0SCwoDbWF4GAMgASgNEhMKC3Byb2JhYmlsaXR5GAQgASgNEgsKA2VjbhgFIAEoCCIyCg5Qb3J0U2NoZWR1bGluZxIRCglpbnRlcmZhY2UYASABKAkSDQoFc3BlZWQYAiABKAQiRgoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAki8QEKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBQgcKBV9tYXJrIlkKC0NvbmZpZ0VudHJ5EgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDAoEYm9keRgDIAEoCSpVCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhYKEkVOQ09ESU5HX0pTT05fSUVURhABEhcKE0VOQ09ESU5HX0pVTk9TX1RFWFQQAjKoAQoNUG9saWN5U2VydmljZRJMCgVDaGVjaxIgLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1JlcXVlc3QaIS5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXNwb25zZRJJCgRQbGFuEh8ubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXF1ZXN0GiAubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXNwb25zZULTAQoWY29tLm1pbGxyYWNlLnBvbGljeS52MUILUG9saWN5UHJvdG9QAVpCZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcG9saWN5L3YxO3BvbGljeXYxogIDTVBYqgISTWlsbHJhY2UuUG9saWN5LlYxygISTWlsbHJhY2VcUG9saWN5XFYx4gIeTWlsbHJhY2VcUG9saWN5XFYxXEdQQk1ldGFkYXRh6gIUTWlsbHJhY2U6OlBvbGljeTo6VjFiBnByb3RvMw");
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -111,7 +111,7 @@ export type PlanRequest = Message<"millrace.policy.v1.PlanRequest"> & {
   router: string;
 
   /**
-   * Whose words to fill RouterPlan.rendered with: junos or linux, or empty for none. Units are always there.
+   * Syntax to fill RouterPlan.rendered with: openconfig, junos or linux; empty for none. Entries are always there.
    *
    * @generated from field: string render = 3;
    */
@@ -174,7 +174,7 @@ export const SkippedPairSchema: GenMessage<SkippedPair> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 5);
 
 /**
- * RouterPlan is what one router shall hold on behalf of Millrace, whole: what is not in it is removed.
+ * RouterPlan is the whole intended config of one router as far as Millrace manages it: what is not in it is removed.
  *
  * @generated from message millrace.policy.v1.RouterPlan
  */
@@ -212,11 +212,11 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
   ruleInterfaces: string[];
 
   /**
-   * The plan rendered for the router, as configuration units.
+   * The plan rendered for the router's operating system.
    *
-   * @generated from field: repeated millrace.policy.v1.ConfigUnit units = 7;
+   * @generated from field: repeated millrace.policy.v1.ConfigEntry entries = 7;
    */
-  units: ConfigUnit[];
+  entries: ConfigEntry[];
 
   /**
    * Why this router is in the plan, for people.
@@ -247,7 +247,7 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
   bufferTime: bigint;
 
   /**
-   * The lists of rules, in the order of rules' filter, and where they stand.
+   * The lists of rules, in the order of rules' filter, and the interfaces they are bound to.
    *
    * @generated from field: repeated millrace.policy.v1.Filter filters = 12;
    */
@@ -691,12 +691,13 @@ export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
- * ConfigUnit is the smallest piece of configuration that is diffed, replaced or deleted as one:
- * a list entry that Millrace owns by name (te-*), or an interface binding.
+ * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
+ * one: in OpenConfig a list entry that Millrace owns by name (te-*) or an interface binding, in Junos the configuration
+ * group.
  *
- * @generated from message millrace.policy.v1.ConfigUnit
+ * @generated from message millrace.policy.v1.ConfigEntry
  */
-export type ConfigUnit = Message<"millrace.policy.v1.ConfigUnit"> & {
+export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
   /**
    * gNMI path in string form with keys.
    *
@@ -705,19 +706,54 @@ export type ConfigUnit = Message<"millrace.policy.v1.ConfigUnit"> & {
   path: string;
 
   /**
-   * RFC 7951 JSON of the entry, keys sorted.
-   *
-   * @generated from field: string json = 2;
+   * @generated from field: millrace.policy.v1.Encoding encoding = 2;
    */
-  json: string;
+  encoding: Encoding;
+
+  /**
+   * @generated from field: string body = 3;
+   */
+  body: string;
 };
 
 /**
- * Describes the message millrace.policy.v1.ConfigUnit.
- * Use `create(ConfigUnitSchema)` to create a new message.
+ * Describes the message millrace.policy.v1.ConfigEntry.
+ * Use `create(ConfigEntrySchema)` to create a new message.
  */
-export const ConfigUnitSchema: GenMessage<ConfigUnit> = /*@__PURE__*/
+export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 16);
+
+/**
+ * Encoding is the syntax of a config entry's body.
+ *
+ * @generated from enum millrace.policy.v1.Encoding
+ */
+export enum Encoding {
+  /**
+   * @generated from enum value: ENCODING_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * RFC 7951 JSON of the list entry, keys sorted.
+   *
+   * @generated from enum value: ENCODING_JSON_IETF = 1;
+   */
+  JSON_IETF = 1,
+
+  /**
+   * Curly-brace text of Junos.
+   *
+   * @generated from enum value: ENCODING_JUNOS_TEXT = 2;
+   */
+  JUNOS_TEXT = 2,
+}
+
+/**
+ * Describes the enum millrace.policy.v1.Encoding.
+ */
+export const EncodingSchema: GenEnum<Encoding> = /*@__PURE__*/
+  enumDesc(file_millrace_policy_v1_policy, 0);
 
 /**
  * PolicyService is served by services/policy.

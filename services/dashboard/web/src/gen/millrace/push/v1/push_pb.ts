@@ -8,7 +8,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { RouterPlan } from "../../policy/v1/policy_pb";
+import type { Encoding, RouterPlan } from "../../policy/v1/policy_pb";
 import { file_millrace_policy_v1_policy } from "../../policy/v1/policy_pb";
 import type { PredictResponse } from "../../twin/v1/twin_pb";
 import { file_millrace_twin_v1_twin } from "../../twin/v1/twin_pb";
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/push/v1/push.proto.
  */
 export const file_millrace_push_v1_push: GenFile = /*@__PURE__*/
-  fileDesc("ChttaWxscmFjZS9wdXNoL3YxL3B1c2gucHJvdG8SEG1pbGxyYWNlLnB1c2gudjEi8QIKCUNoYW5nZVNldBIKCgJpZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDgoGcmVhc29uGAQgASgJEg4KBnBvbGljeRgFIAEoCRImCgVzdGF0ZRgGIAEoDjIXLm1pbGxyYWNlLnB1c2gudjEuU3RhdGUSLwoHZGV2aWNlcxgHIAMoCzIeLm1pbGxyYWNlLnB1c2gudjEuRGV2aWNlQ2hhbmdlEi0KB2hpc3RvcnkYCCADKAsyHC5taWxscmFjZS5wdXNoLnYxLlRyYW5zaXRpb24SKwoHY3JlYXRlZBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFcGFpcnMYCiADKAkSDQoFbm90ZXMYCyADKAkSDwoHcHJlZGljdBgMIAEoCBI1CgpwcmVkaWN0aW9uGA0gASgLMiEubWlsbHJhY2UudHdpbi52MS5QcmVkaWN0UmVzcG9uc2UieAoKVHJhbnNpdGlvbhImCgVzdGF0ZRgBIAEoDjIXLm1pbGxyYWNlLnB1c2gudjEuU3RhdGUSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyABKAkSDAoEbm90ZRgEIAEoCSKFAwoMRGV2aWNlQ2hhbmdlEg4KBmRldmljZRgBIAEoCRIsCgRwbGFuGAIgASgLMh4ubWlsbHJhY2UucG9saWN5LnYxLlJvdXRlclBsYW4SKwoFdW5pdHMYAyADKAsyHC5taWxscmFjZS5wdXNoLnYxLlVuaXRDaGFuZ2USDAoEZGlmZhgEIAEoCRIsCgVzdGF0ZRgFIAEoDjIdLm1pbGxyYWNlLnB1c2gudjEuRGV2aWNlU3RhdGUSDQoFZXJyb3IYBiABKAkSEQoJY29tbWl0X2lkGAcgASgJEisKB2FwcGxpZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWNvbmZpcm1lZBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGY2hlY2tzGAogAygJEi8KC3JvbGxiYWNrX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdjb250ZW50GAwgASgJIjkKClVuaXRDaGFuZ2USDAoEcGF0aBgBIAEoCRIOCgZiZWZvcmUYAiABKAkSDQoFYWZ0ZXIYAyABKAkihwEKDUNyZWF0ZVJlcXVlc3QSDQoFdGl0bGUYASABKAkSDgoGYXV0aG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIOCgZwb2xpY3kYBCABKAkSDQoFcGFpcnMYBSADKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEg8KB3ByZWRpY3QYByABKAgiPQoOQ3JlYXRlUmVzcG9uc2USKwoGY2hhbmdlGAEgASgLMhsubWlsbHJhY2UucHVzaC52MS5DaGFuZ2VTZXQiHAoLTGlzdFJlcXVlc3QSDQoFbGltaXQYASABKA0iPAoMTGlzdFJlc3BvbnNlEiwKB2NoYW5nZXMYASADKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCIYCgpHZXRSZXF1ZXN0EgoKAmlkGAEgASgJIjoKC0dldFJlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0IkUKDkFwcHJvdmVSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkSDQoFYXBwbHkYBCABKAgiPgoPQXBwcm92ZVJlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0IiYKDEFwcGx5UmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCSI8Cg1BcHBseVJlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0IjcKD1JvbGxiYWNrUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIj8KEFJvbGxiYWNrUmVzcG9uc2USKwoGY2hhbmdlGAEgASgLMhsubWlsbHJhY2UucHVzaC52MS5DaGFuZ2VTZXQq4wEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDwoLU1RBVEVfRFJBRlQQARIRCg1TVEFURV9QTEFOTkVEEAISEgoOU1RBVEVfQVBQUk9WRUQQAxISCg5TVEFURV9BUFBMWUlORxAEEhEKDVNUQVRFX0FQUExJRUQQBRISCg5TVEFURV9WRVJJRklFRBAGEhUKEVNUQVRFX1JPTExFRF9CQUNLEAcSEAoMU1RBVEVfRkFJTEVEEAgSDwoLU1RBVEVfRU1QVFkQCRIWChJTVEFURV9ST0xMSU5HX0JBQ0sQCirMAQoLRGV2aWNlU3RhdGUSHAoYREVWSUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUREVWSUNFX1NUQVRFX1BMQU5ORUQQARIYChRERVZJQ0VfU1RBVEVfQVBQTElFRBACEhoKFkRFVklDRV9TVEFURV9DT05GSVJNRUQQAxIcChhERVZJQ0VfU1RBVEVfUk9MTEVEX0JBQ0sQBBIXChNERVZJQ0VfU1RBVEVfRkFJTEVEEAUSGAoUREVWSUNFX1NUQVRFX1VOS05PV04QBjLUAwoNQ2hhbmdlU2VydmljZRJLCgZDcmVhdGUSHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QaIC5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlc3BvbnNlEkUKBExpc3QSHS5taWxscmFjZS5wdXNoLnYxLkxpc3RSZXF1ZXN0Gh4ubWlsbHJhY2UucHVzaC52MS5MaXN0UmVzcG9uc2USQgoDR2V0EhwubWlsbHJhY2UucHVzaC52MS5HZXRSZXF1ZXN0Gh0ubWlsbHJhY2UucHVzaC52MS5HZXRSZXNwb25zZRJOCgdBcHByb3ZlEiAubWlsbHJhY2UucHVzaC52MS5BcHByb3ZlUmVxdWVzdBohLm1pbGxyYWNlLnB1c2gudjEuQXBwcm92ZVJlc3BvbnNlEkgKBUFwcGx5Eh4ubWlsbHJhY2UucHVzaC52MS5BcHBseVJlcXVlc3QaHy5taWxscmFjZS5wdXNoLnYxLkFwcGx5UmVzcG9uc2USUQoIUm9sbGJhY2sSIS5taWxscmFjZS5wdXNoLnYxLlJvbGxiYWNrUmVxdWVzdBoiLm1pbGxyYWNlLnB1c2gudjEuUm9sbGJhY2tSZXNwb25zZULDAQoUY29tLm1pbGxyYWNlLnB1c2gudjFCCVB1c2hQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wdXNoL3YxO3B1c2h2MaICA01QWKoCEE1pbGxyYWNlLlB1c2guVjHKAhBNaWxscmFjZVxQdXNoXFYx4gIcTWlsbHJhY2VcUHVzaFxWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpQdXNoOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_policy_v1_policy, file_millrace_twin_v1_twin]);
+  fileDesc("ChttaWxscmFjZS9wdXNoL3YxL3B1c2gucHJvdG8SEG1pbGxyYWNlLnB1c2gudjEi8QIKCUNoYW5nZVNldBIKCgJpZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDgoGcmVhc29uGAQgASgJEg4KBnBvbGljeRgFIAEoCRImCgVzdGF0ZRgGIAEoDjIXLm1pbGxyYWNlLnB1c2gudjEuU3RhdGUSLwoHZGV2aWNlcxgHIAMoCzIeLm1pbGxyYWNlLnB1c2gudjEuRGV2aWNlQ2hhbmdlEi0KB2hpc3RvcnkYCCADKAsyHC5taWxscmFjZS5wdXNoLnYxLlRyYW5zaXRpb24SKwoHY3JlYXRlZBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFcGFpcnMYCiADKAkSDQoFbm90ZXMYCyADKAkSDwoHcHJlZGljdBgMIAEoCBI1CgpwcmVkaWN0aW9uGA0gASgLMiEubWlsbHJhY2UudHdpbi52MS5QcmVkaWN0UmVzcG9uc2UieAoKVHJhbnNpdGlvbhImCgVzdGF0ZRgBIAEoDjIXLm1pbGxyYWNlLnB1c2gudjEuU3RhdGUSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyABKAkSDAoEbm90ZRgEIAEoCSKIAwoMRGV2aWNlQ2hhbmdlEg4KBmRldmljZRgBIAEoCRIsCgRwbGFuGAIgASgLMh4ubWlsbHJhY2UucG9saWN5LnYxLlJvdXRlclBsYW4SLgoHZW50cmllcxgDIAMoCzIdLm1pbGxyYWNlLnB1c2gudjEuRW50cnlDaGFuZ2USDAoEZGlmZhgEIAEoCRIsCgVzdGF0ZRgFIAEoDjIdLm1pbGxyYWNlLnB1c2gudjEuRGV2aWNlU3RhdGUSDQoFZXJyb3IYBiABKAkSEQoJY29tbWl0X2lkGAcgASgJEisKB2FwcGxpZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWNvbmZpcm1lZBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGY2hlY2tzGAogAygJEi8KC3JvbGxiYWNrX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdjb250ZW50GAwgASgJImoKC0VudHJ5Q2hhbmdlEgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDgoGYmVmb3JlGAMgASgJEg0KBWFmdGVyGAQgASgJIocBCg1DcmVhdGVSZXF1ZXN0Eg0KBXRpdGxlGAEgASgJEg4KBmF1dGhvchgCIAEoCRIOCgZyZWFzb24YAyABKAkSDgoGcG9saWN5GAQgASgJEg0KBXBhaXJzGAUgAygJEhcKD2lkZW1wb3RlbmN5X2tleRgGIAEoCRIPCgdwcmVkaWN0GAcgASgIIj0KDkNyZWF0ZVJlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0IhwKC0xpc3RSZXF1ZXN0Eg0KBWxpbWl0GAEgASgNIjwKDExpc3RSZXNwb25zZRIsCgdjaGFuZ2VzGAEgAygLMhsubWlsbHJhY2UucHVzaC52MS5DaGFuZ2VTZXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI6CgtHZXRSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCJFCg5BcHByb3ZlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJEg0KBWFwcGx5GAQgASgIIj4KD0FwcHJvdmVSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCImCgxBcHBseVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkiPAoNQXBwbHlSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCI3Cg9Sb2xsYmFja1JlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSI/ChBSb2xsYmFja1Jlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0KuMBCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg8KC1NUQVRFX0RSQUZUEAESEQoNU1RBVEVfUExBTk5FRBACEhIKDlNUQVRFX0FQUFJPVkVEEAMSEgoOU1RBVEVfQVBQTFlJTkcQBBIRCg1TVEFURV9BUFBMSUVEEAUSEgoOU1RBVEVfVkVSSUZJRUQQBhIVChFTVEFURV9ST0xMRURfQkFDSxAHEhAKDFNUQVRFX0ZBSUxFRBAIEg8KC1NUQVRFX0VNUFRZEAkSFgoSU1RBVEVfUk9MTElOR19CQUNLEAoqzAEKC0RldmljZVN0YXRlEhwKGERFVklDRV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFERFVklDRV9TVEFURV9QTEFOTkVEEAESGAoUREVWSUNFX1NUQVRFX0FQUExJRUQQAhIaChZERVZJQ0VfU1RBVEVfQ09ORklSTUVEEAMSHAoYREVWSUNFX1NUQVRFX1JPTExFRF9CQUNLEAQSFwoTREVWSUNFX1NUQVRFX0ZBSUxFRBAFEhgKFERFVklDRV9TVEFURV9VTktOT1dOEAYy1AMKDUNoYW5nZVNlcnZpY2USSwoGQ3JlYXRlEh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0GiAubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXNwb25zZRJFCgRMaXN0Eh0ubWlsbHJhY2UucHVzaC52MS5MaXN0UmVxdWVzdBoeLm1pbGxyYWNlLnB1c2gudjEuTGlzdFJlc3BvbnNlEkIKA0dldBIcLm1pbGxyYWNlLnB1c2gudjEuR2V0UmVxdWVzdBodLm1pbGxyYWNlLnB1c2gudjEuR2V0UmVzcG9uc2USTgoHQXBwcm92ZRIgLm1pbGxyYWNlLnB1c2gudjEuQXBwcm92ZVJlcXVlc3QaIS5taWxscmFjZS5wdXNoLnYxLkFwcHJvdmVSZXNwb25zZRJICgVBcHBseRIeLm1pbGxyYWNlLnB1c2gudjEuQXBwbHlSZXF1ZXN0Gh8ubWlsbHJhY2UucHVzaC52MS5BcHBseVJlc3BvbnNlElEKCFJvbGxiYWNrEiEubWlsbHJhY2UucHVzaC52MS5Sb2xsYmFja1JlcXVlc3QaIi5taWxscmFjZS5wdXNoLnYxLlJvbGxiYWNrUmVzcG9uc2VCwwEKFGNvbS5taWxscmFjZS5wdXNoLnYxQglQdXNoUHJvdG9QAVo+Z2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcHVzaC92MTtwdXNodjGiAgNNUFiqAhBNaWxscmFjZS5QdXNoLlYxygIQTWlsbHJhY2VcUHVzaFxWMeICHE1pbGxyYWNlXFB1c2hcVjFcR1BCTWV0YWRhdGHqAhJNaWxscmFjZTo6UHVzaDo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_policy_v1_policy, file_millrace_twin_v1_twin]);
 
 /**
  * @generated from message millrace.push.v1.ChangeSet
@@ -158,9 +158,9 @@ export type DeviceChange = Message<"millrace.push.v1.DeviceChange"> & {
   plan?: RouterPlan | undefined;
 
   /**
-   * @generated from field: repeated millrace.push.v1.UnitChange units = 3;
+   * @generated from field: repeated millrace.push.v1.EntryChange entries = 3;
    */
-  units: UnitChange[];
+  entries: EntryChange[];
 
   /**
    * Unified diff for people.
@@ -206,14 +206,14 @@ export type DeviceChange = Message<"millrace.push.v1.DeviceChange"> & {
   checks: string[];
 
   /**
-   * When the router returns to its old configuration by itself unless the pending commit is confirmed.
+   * When the router rolls the pending commit back by itself unless it is confirmed.
    *
    * @generated from field: google.protobuf.Timestamp rollback_at = 11;
    */
   rollbackAt?: Timestamp | undefined;
 
   /**
-   * SHA-256 under which plan, units and diff are kept; they never change once made.
+   * SHA-256 under which plan, entries and diff are stored; they never change once made.
    *
    * @generated from field: string content = 12;
    */
@@ -228,34 +228,39 @@ export const DeviceChangeSchema: GenMessage<DeviceChange> = /*@__PURE__*/
   messageDesc(file_millrace_push_v1_push, 2);
 
 /**
- * UnitChange replaces, adds or deletes one configuration unit; before and after make the way back.
+ * EntryChange adds, replaces or deletes one managed config entry; before is what a rollback restores.
  *
- * @generated from message millrace.push.v1.UnitChange
+ * @generated from message millrace.push.v1.EntryChange
  */
-export type UnitChange = Message<"millrace.push.v1.UnitChange"> & {
+export type EntryChange = Message<"millrace.push.v1.EntryChange"> & {
   /**
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
-   * RFC 7951 JSON; empty where the unit is not there.
+   * @generated from field: millrace.policy.v1.Encoding encoding = 2;
+   */
+  encoding: Encoding;
+
+  /**
+   * Bodies in that encoding; empty where there is no entry.
    *
-   * @generated from field: string before = 2;
+   * @generated from field: string before = 3;
    */
   before: string;
 
   /**
-   * @generated from field: string after = 3;
+   * @generated from field: string after = 4;
    */
   after: string;
 };
 
 /**
- * Describes the message millrace.push.v1.UnitChange.
- * Use `create(UnitChangeSchema)` to create a new message.
+ * Describes the message millrace.push.v1.EntryChange.
+ * Use `create(EntryChangeSchema)` to create a new message.
  */
-export const UnitChangeSchema: GenMessage<UnitChange> = /*@__PURE__*/
+export const EntryChangeSchema: GenMessage<EntryChange> = /*@__PURE__*/
   messageDesc(file_millrace_push_v1_push, 3);
 
 /**
@@ -578,14 +583,14 @@ export enum State {
   FAILED = 8,
 
   /**
-   * Planned, and nothing differs from what the routers hold.
+   * Planned, and every router's running config is the intended one already.
    *
    * @generated from enum value: STATE_EMPTY = 9;
    */
   EMPTY = 9,
 
   /**
-   * On the way back from STATE_VERIFIED.
+   * Being rolled back after STATE_VERIFIED.
    *
    * @generated from enum value: STATE_ROLLING_BACK = 10;
    */

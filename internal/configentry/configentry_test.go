@@ -1,4 +1,4 @@
-package ocunit
+package configentry
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestUnitsSurviveTheWayToARouterAndBack(t *testing.T) {
-	units := map[string]string{
+func TestSplitInvertsAssemble(t *testing.T) {
+	entries := map[string]string{
 		Queue.Path("te-alpha"):                     mustCanonical(t, `{"name":"te-alpha","config":{"name":"te-alpha","queue-id":1}}`),
 		Queue.Path("te-beta"):                      mustCanonical(t, `{"name":"te-beta","config":{"name":"te-beta","queue-id":0}}`),
 		Classifier.Path("te-edge-4"):               mustCanonical(t, `{"name":"te-edge-4","config":{"name":"te-edge-4","type":"IPV4"}}`),
@@ -20,7 +20,7 @@ func TestUnitsSurviveTheWayToARouterAndBack(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, root := range Roots() {
-		raw, err := Assemble(root, units)
+		raw, err := Assemble(root, entries)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,12 +28,12 @@ func TestUnitsSurviveTheWayToARouterAndBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for path, unit := range part {
-			got[path] = unit
+		for path, body := range part {
+			got[path] = body
 		}
 	}
-	if diff := cmp.Diff(got, units); diff != "" {
-		t.Errorf("units (-got +want):\n%s", diff)
+	if diff := cmp.Diff(got, entries); diff != "" {
+		t.Errorf("entries (-got +want):\n%s", diff)
 	}
 }
 
@@ -62,13 +62,13 @@ func TestWhatOthersOwnIsNotSeen(t *testing.T) {
 		}
 	}
 	if len(got) != 2 {
-		t.Errorf("%d units, want 2", len(got))
+		t.Errorf("%d entries, want 2", len(got))
 	}
-	foreign, err := Foreign("/qos", raw)
+	unmanaged, err := Unmanaged("/qos", raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(foreign, map[string]string{QosInterface.Path("ge-0"): "operators-own"}); diff != "" {
+	if diff := cmp.Diff(unmanaged, map[string]string{QosInterface.Path("ge-0"): "operators-own"}); diff != "" {
 		t.Errorf("bindings of others (-got +want):\n%s", diff)
 	}
 }
@@ -89,8 +89,8 @@ func TestAPortIsOwnedByWhatIsBoundToIt(t *testing.T) {
 		return `{"openconfig-qos:interfaces":{"interface":[{"interface-id":"ge-0",` + strings.Join(parts, ",") + `}]}}`
 	}
 	for _, c := range []struct {
-		what, raw      string
-		owned, foreign bool
+		what, raw        string
+		owned, unmanaged bool
 	}{
 		{"our classifier", bound("te-edge-4", "", ""), true, false},
 		{"our policers", bound("", "te-police-1", ""), true, false},
@@ -101,16 +101,16 @@ func TestAPortIsOwnedByWhatIsBoundToIt(t *testing.T) {
 		{"nothing", `{"openconfig-qos:interfaces":{"interface":[{"interface-id":"ge-0"}]}}`, false, false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			units, err := Split("/qos", []byte(c.raw))
+			entries, err := Split("/qos", []byte(c.raw))
 			if err != nil {
 				t.Fatal(err)
 			}
-			foreign, err := Foreign("/qos", []byte(c.raw))
+			unmanaged, err := Unmanaged("/qos", []byte(c.raw))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, owned := units[QosInterface.Path("ge-0")]; owned != c.owned || (len(foreign) > 0) != c.foreign {
-				t.Errorf("owned %v, foreign %v; want %v and %v", owned, foreign, c.owned, c.foreign)
+			if _, owned := entries[QosInterface.Path("ge-0")]; owned != c.owned || (len(unmanaged) > 0) != c.unmanaged {
+				t.Errorf("owned %v, unmanaged %v; want %v and %v", owned, unmanaged, c.owned, c.unmanaged)
 			}
 		})
 	}
@@ -122,11 +122,14 @@ func TestSpellingDoesNotMatter(t *testing.T) {
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("canonical forms differ:\n%s", diff)
 	}
-	if !Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2P"}`) {
+	if !JSONIETF.Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2P"}`) {
 		t.Error("an identity with its module is not equal to the same without")
 	}
-	if Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2MP"}`) {
+	if JSONIETF.Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2MP"}`) {
 		t.Error("different identities are equal")
+	}
+	if JunosText.Equal(`{"type":"openconfig-mpls-types:P2P"}`, `{"type":"P2P"}`) {
+		t.Error("text is compared as if it were JSON")
 	}
 }
 
@@ -161,7 +164,7 @@ func TestPathsAreTakenApartAsTheyWereMade(t *testing.T) {
 		}
 	}
 	if _, _, _, ok := Of("/interfaces/interface[name=x]"); ok {
-		t.Error("an interface is taken for a unit")
+		t.Error("an interface is taken for an entry")
 	}
 }
 
@@ -175,6 +178,6 @@ func TestTheWireFormIsQualifiedAtTheTop(t *testing.T) {
 		t.Errorf("wire form (-got +want):\n%s", diff)
 	}
 	if _, err := Wire("/nowhere", "{}"); err == nil {
-		t.Error("a path that is no unit is accepted")
+		t.Error("a path that is no entry is accepted")
 	}
 }

@@ -1,11 +1,4 @@
-// Package ocunit knows the configuration units of OpenConfig that Millrace
-// owns: which list entries they are, in which order they refer to each other,
-// and the one spelling of their JSON that can be compared.
-//
-// In: subtrees a router returned (RFC 7951 JSON), or units a plan wants. Out:
-// the same as units keyed by path. Next: services/policy renders units,
-// services/push compares them and sends them.
-package ocunit
+package configentry
 
 import "strings"
 
@@ -20,7 +13,7 @@ const (
 	constrainedPath  = NetworkInstance + "/mpls/lsps/constrained-path"
 )
 
-// Kind is one list whose entries are units.
+// Kind is one OpenConfig list whose entries Millrace manages.
 type Kind struct {
 	// Root is the subtree one Get reads; List is the list below it.
 	Root, List string
@@ -28,16 +21,15 @@ type Kind struct {
 	Key string
 	// Module qualifies the members of an entry on the wire (RFC 7951 section 4).
 	Module string
-	// Bindings are for entries that carry an interface's name, so that what they bind tells whose they are: a value at
-	// one of these places inside the entry, separated by spaces, begins with OwnedPrefix. Lists on the way are looked
-	// through. (One string and not a list, so that kinds can be compared.)
-	Bindings string
+	// Bindings are the paths inside an entry where an interface names what is bound to it; lists on the path are looked
+	// through. An entry keyed by an interface's name is Millrace's if one of these values begins with OwnedPrefix.
+	Bindings []string
 }
 
-// The kinds by name.
+// The kinds, one list each.
 var (
-	PrefixSet     = Kind{Root: "/defined-sets", List: "/ipv4-prefix-sets/ipv4-prefix-set", Key: "name", Module: "openconfig-defined-sets"}
-	IPv6PrefixSet = Kind{Root: "/defined-sets", List: "/ipv6-prefix-sets/ipv6-prefix-set", Key: "name", Module: "openconfig-defined-sets"}
+	PrefixSet     = &Kind{Root: "/defined-sets", List: "/ipv4-prefix-sets/ipv4-prefix-set", Key: "name", Module: "openconfig-defined-sets"}
+	IPv6PrefixSet = &Kind{Root: "/defined-sets", List: "/ipv6-prefix-sets/ipv6-prefix-set", Key: "name", Module: "openconfig-defined-sets"}
 
 	Queue                  = qos("/queues/queue", "name")
 	ForwardingGroup        = qos("/forwarding-groups/forwarding-group", "name")
@@ -45,38 +37,38 @@ var (
 	SchedulerPolicy        = qos("/scheduler-policies/scheduler-policy", "name")
 	BufferProfile          = qos("/buffer-allocation-profiles/buffer-allocation-profile", "name")
 	QueueManagementProfile = qos("/queue-management-profiles/queue-management-profile", "name")
-	QosInterface           = Kind{
+	QosInterface           = &Kind{
 		Root: "/qos", List: "/interfaces/interface", Key: "interface-id", Module: "openconfig-qos",
-		Bindings: "output/scheduler-policy/config/name input/classifiers/classifier/config/name input/scheduler-policy/config/name",
+		Bindings: []string{"output/scheduler-policy/config/name", "input/classifiers/classifier/config/name", "input/scheduler-policy/config/name"},
 	}
 
 	ExplicitPath        = instance(constrainedPath, "/named-explicit-paths/named-explicit-path", "name")
 	Tunnel              = instance(constrainedPath, "/tunnels/tunnel", "name")
 	PathSelectionGroup  = instance(policyForwarding, "/path-selection-groups/path-selection-group", "group-id")
 	ForwardingPolicy    = instance(policyForwarding, "/policies/policy", "policy-id")
-	ForwardingInterface = Kind{
+	ForwardingInterface = &Kind{
 		Root: policyForwarding, List: "/interfaces/interface", Key: "interface-id", Module: "openconfig-network-instance",
-		Bindings: "config/apply-forwarding-policy",
+		Bindings: []string{"config/apply-forwarding-policy"},
 	}
 )
 
 // Kinds lists every kind, what is referred to before what refers to it: sent
 // in this order, deleted in the reverse, each leafref holds at every step.
-var Kinds = []Kind{
+var Kinds = []*Kind{
 	PrefixSet, IPv6PrefixSet,
 	Queue, ForwardingGroup, Classifier, SchedulerPolicy, BufferProfile, QueueManagementProfile, QosInterface,
 	ExplicitPath, Tunnel, PathSelectionGroup, ForwardingPolicy, ForwardingInterface,
 }
 
-func qos(list, key string) Kind {
-	return Kind{Root: "/qos", List: list, Key: key, Module: "openconfig-qos"}
+func qos(list, key string) *Kind {
+	return &Kind{Root: "/qos", List: list, Key: key, Module: "openconfig-qos"}
 }
 
-func instance(root, list, key string) Kind {
-	return Kind{Root: root, List: list, Key: key, Module: "openconfig-network-instance"}
+func instance(root, list, key string) *Kind {
+	return &Kind{Root: root, List: list, Key: key, Module: "openconfig-network-instance"}
 }
 
-// Roots are the subtrees to Get so that every unit of a router is seen.
+// Roots are the subtrees to Get so that every managed entry of a router is seen.
 func Roots() []string {
 	var out []string
 	for _, k := range Kinds {
@@ -93,13 +85,13 @@ var (
 	keyUnescaper = strings.NewReplacer(`\\`, `\`, `\]`, `]`)
 )
 
-// Path is the unit's gNMI path in string form.
-func (k Kind) Path(key string) string {
+// Path is the gNMI path of the entry with this key, in string form.
+func (k *Kind) Path(key string) string {
 	return k.Root + k.List + "[" + k.Key + "=" + keyEscaper.Replace(key) + "]"
 }
 
-// Of finds the kind and key of a unit path.
-func Of(path string) (kind Kind, order int, key string, ok bool) {
+// Of finds the kind and the key of an entry by its path; order is the kind's place in Kinds.
+func Of(path string) (kind *Kind, order int, key string, ok bool) {
 	for i, k := range Kinds {
 		rest, found := strings.CutPrefix(path, k.Root+k.List+"["+k.Key+"=")
 		if !found || !strings.HasSuffix(rest, "]") {
@@ -108,5 +100,5 @@ func Of(path string) (kind Kind, order int, key string, ok bool) {
 		key = keyUnescaper.Replace(strings.TrimSuffix(rest, "]"))
 		return k, i, key, true
 	}
-	return Kind{}, 0, "", false
+	return nil, 0, "", false
 }

@@ -1,4 +1,4 @@
-package ocunit
+package configentry
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Canonical spells JSON in the one way in which units are kept and compared:
+// Canonical spells JSON in the one way in which entries are stored and compared:
 // keys sorted, two spaces, no empty containers, list entries in the order of
-// their keys, member names without their OpenConfig module (every unit's
+// their keys, member names without their OpenConfig module (every entry's
 // members are of one module, RFC 7951 section 4 lets us leave it out below the
 // top; Wire puts it back on the top).
 func Canonical(raw []byte) (string, error) {
@@ -24,8 +24,8 @@ func Canonical(raw []byte) (string, error) {
 	return encode(normal(v)), nil
 }
 
-// CanonicalValue is Canonical of what encoding/json makes of v, without the way through text: maps by name, lists,
-// strings, booleans and whole numbers are what a unit is made of, and all it takes.
+// CanonicalValue is Canonical of what encoding/json makes of v, without marshalling it first: maps by name, lists,
+// strings, booleans and whole numbers are what an entry is made of, and all it takes.
 func CanonicalValue(v any) (string, error) {
 	generic, err := generic(v)
 	if err != nil {
@@ -67,10 +67,7 @@ func generic(v any) (any, error) {
 	return nil, fmt.Errorf("%T has no canonical form", v)
 }
 
-// Equal compares two canonical units by meaning: some targets leave out the
-// module of an identity (RFC 7951 section 6.8 lets them), some do not.
-func Equal(a, b string) bool { return a == b || bareIdentities(a) == bareIdentities(b) }
-
+// bareIdentities spells identities without their module; what is no JSON stays as it is.
 func bareIdentities(s string) string {
 	v, err := decode([]byte(s))
 	if err != nil {
@@ -84,19 +81,19 @@ func bareIdentities(s string) string {
 	}))
 }
 
-// Wire qualifies the top members of a unit with their module, as JSON_IETF wants.
-func Wire(path, unit string) ([]byte, error) {
+// Wire qualifies the top members of an entry with their module, as JSON_IETF wants.
+func Wire(path, body string) ([]byte, error) {
 	kind, _, _, ok := Of(path)
 	if !ok {
-		return nil, fmt.Errorf("%s is not a configuration unit", path)
+		return nil, fmt.Errorf("%s is no managed config entry", path)
 	}
-	v, err := decode([]byte(unit))
+	v, err := decode([]byte(body))
 	if err != nil {
-		return nil, fmt.Errorf("read unit %s: %w", path, err)
+		return nil, fmt.Errorf("read entry %s: %w", path, err)
 	}
 	top, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("unit %s is not a JSON object", path)
+		return nil, fmt.Errorf("entry %s is not a JSON object", path)
 	}
 	out := make(map[string]any, len(top))
 	for name, value := range top {

@@ -1,4 +1,4 @@
-package driver
+package openconfig
 
 import (
 	"encoding/json"
@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/millrace/millrace/internal/ocunit"
+	"github.com/millrace/millrace/internal/configentry"
 )
 
-// Expectation is what a router's state must show once it holds some units.
+// Expectation is what a router's state must show once some entries are its config.
 type Expectation struct {
 	// Queues are the queues each port must have.
 	Queues map[string][]string
@@ -17,35 +17,30 @@ type Expectation struct {
 	Tunnels []string
 	// Rules are the sequence numbers each filter must have installed.
 	Rules map[string][]uint32
-	// Other are the units that are not OpenConfig's; their drivers know what follows from them.
-	Other map[string]string
 }
 
-// Expect reads the expectation out of the units a router shall hold.
-func Expect(units map[string]string) (Expectation, error) {
-	e := Expectation{Queues: map[string][]string{}, Rules: map[string][]uint32{}, Other: map[string]string{}}
+// Expect derives the expectation from the intended config.
+func Expect(intended map[string]string) (Expectation, error) {
+	e := Expectation{Queues: map[string][]string{}, Rules: map[string][]uint32{}}
 	queues := map[string][]string{}
-	for _, path := range slices.Sorted(maps.Keys(units)) {
-		kind, _, key, known := ocunit.Of(path)
-		if !known {
-			e.Other[path] = units[path]
-		}
+	for _, path := range slices.Sorted(maps.Keys(intended)) {
+		kind, _, key, _ := configentry.Of(path)
 		var err error
 		switch kind {
-		case ocunit.SchedulerPolicy:
-			queues[key], err = queuesOf(units[path])
-		case ocunit.ForwardingPolicy:
-			e.Rules[key], err = rulesOf(units[path])
-		case ocunit.Tunnel:
+		case configentry.SchedulerPolicy:
+			queues[key], err = queuesOf(intended[path])
+		case configentry.ForwardingPolicy:
+			e.Rules[key], err = rulesOf(intended[path])
+		case configentry.Tunnel:
 			e.Tunnels = append(e.Tunnels, key)
 		}
 		if err != nil {
 			return e, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-	for path, unit := range units {
-		if kind, _, key, _ := ocunit.Of(path); kind == ocunit.QosInterface {
-			name, err := schedulerOf(unit)
+	for path, body := range intended {
+		if kind, _, key, _ := configentry.Of(path); kind == configentry.QosInterface {
+			name, err := schedulerOf(body)
 			if err != nil {
 				return e, fmt.Errorf("read %s: %w", path, err)
 			}
@@ -57,7 +52,7 @@ func Expect(units map[string]string) (Expectation, error) {
 	return e, nil
 }
 
-func queuesOf(unit string) ([]string, error) {
+func queuesOf(body string) ([]string, error) {
 	var v struct {
 		Schedulers struct {
 			Scheduler []struct {
@@ -69,7 +64,7 @@ func queuesOf(unit string) ([]string, error) {
 			}
 		}
 	}
-	err := json.Unmarshal([]byte(unit), &v)
+	err := json.Unmarshal([]byte(body), &v)
 	var out []string
 	for _, s := range v.Schedulers.Scheduler {
 		for _, i := range s.Inputs.Input {
@@ -80,7 +75,7 @@ func queuesOf(unit string) ([]string, error) {
 	return out, err
 }
 
-func rulesOf(unit string) ([]uint32, error) {
+func rulesOf(body string) ([]uint32, error) {
 	var v struct {
 		Rules struct {
 			Rule []struct {
@@ -88,7 +83,7 @@ func rulesOf(unit string) ([]uint32, error) {
 			}
 		}
 	}
-	err := json.Unmarshal([]byte(unit), &v)
+	err := json.Unmarshal([]byte(body), &v)
 	var out []uint32
 	for _, r := range v.Rules.Rule {
 		out = append(out, r.Sequence)
@@ -96,7 +91,7 @@ func rulesOf(unit string) ([]uint32, error) {
 	return out, err
 }
 
-func schedulerOf(unit string) (string, error) {
+func schedulerOf(body string) (string, error) {
 	var v struct {
 		Output struct {
 			Policy struct {
@@ -104,6 +99,6 @@ func schedulerOf(unit string) (string, error) {
 			} `json:"scheduler-policy"`
 		}
 	}
-	err := json.Unmarshal([]byte(unit), &v)
+	err := json.Unmarshal([]byte(body), &v)
 	return v.Output.Policy.Config.Name, err
 }

@@ -1,4 +1,4 @@
-package ocunit
+package configentry
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Split takes the subtree a Get of root returned apart into the units Millrace
-// owns, keyed by path. Entries of others are left out, as if they were not there.
+// Split divides the subtree a Get of root returned into the entries Millrace
+// owns, keyed by path. Entries of others are left out.
 func Split(root string, raw []byte) (map[string]string, error) {
-	units := map[string]string{}
+	entries := map[string]string{}
 	if len(raw) == 0 {
-		return units, nil
+		return entries, nil
 	}
 	tree, err := decode(raw)
 	if err != nil {
@@ -20,28 +20,28 @@ func Split(root string, raw []byte) (map[string]string, error) {
 	tree = normal(tree)
 	for _, k := range Kinds {
 		if k.Root == root {
-			k.collect(tree, units)
+			k.collect(tree, entries)
 		}
 	}
-	return units, nil
+	return entries, nil
 }
 
-func (k Kind) collect(tree any, units map[string]string) {
-	entries, _ := descend(tree, strings.TrimPrefix(k.List, "/")).([]any)
-	for _, e := range entries {
+func (k *Kind) collect(tree any, into map[string]string) {
+	list, _ := descend(tree, strings.TrimPrefix(k.List, "/")).([]any)
+	for _, e := range list {
 		entry, ok := e.(map[string]any)
 		if !ok {
 			continue
 		}
 		key, ok := entry[k.Key].(string)
 		if ok && k.owns(key, entry) {
-			units[k.Path(key)] = encode(entry)
+			into[k.Path(key)] = encode(entry)
 		}
 	}
 }
 
-func (k Kind) owns(key string, entry map[string]any) bool {
-	if k.Bindings == "" {
+func (k *Kind) owns(key string, entry map[string]any) bool {
+	if len(k.Bindings) == 0 {
 		return strings.HasPrefix(key, OwnedPrefix)
 	}
 	return slices.ContainsFunc(k.bound(entry), owned)
@@ -50,15 +50,15 @@ func (k Kind) owns(key string, entry map[string]any) bool {
 func owned(name string) bool { return strings.HasPrefix(name, OwnedPrefix) }
 
 // bound lists the names an interface's entry binds.
-func (k Kind) bound(entry any) []string {
+func (k *Kind) bound(entry any) []string {
 	var out []string
-	for _, place := range strings.Fields(k.Bindings) {
-		out = append(out, texts(entry, strings.Split(place, "/"))...)
+	for _, path := range k.Bindings {
+		out = append(out, texts(entry, strings.Split(path, "/"))...)
 	}
 	return out
 }
 
-// texts lists the strings at a place, in every entry of the lists on the way.
+// texts lists the strings at a path, in every entry of the lists on it.
 func texts(v any, names []string) []string {
 	switch v := v.(type) {
 	case []any:
@@ -90,9 +90,9 @@ func descend(v any, path string) any {
 	return v
 }
 
-// Foreign lists the interfaces in a subtree on which an operator has bound something of their own: unit path to the
-// name of what is bound. Millrace never replaces such an entry, not even where it has bound something beside it.
-func Foreign(root string, raw []byte) (map[string]string, error) {
+// Unmanaged lists the interfaces in a subtree to which an operator has bound something else: entry path to the name of
+// what is bound. Millrace never replaces such an entry, not even where it has bound something beside it.
+func Unmanaged(root string, raw []byte) (map[string]string, error) {
 	out := map[string]string{}
 	if len(raw) == 0 {
 		return out, nil
@@ -103,16 +103,16 @@ func Foreign(root string, raw []byte) (map[string]string, error) {
 	}
 	tree = normal(tree)
 	for _, k := range Kinds {
-		if k.Root == root && k.Bindings != "" {
-			k.foreign(tree, out)
+		if k.Root == root && len(k.Bindings) > 0 {
+			k.unmanaged(tree, out)
 		}
 	}
 	return out, nil
 }
 
-func (k Kind) foreign(tree any, out map[string]string) {
-	entries, _ := descend(tree, strings.TrimPrefix(k.List, "/")).([]any)
-	for _, e := range entries {
+func (k *Kind) unmanaged(tree any, out map[string]string) {
+	list, _ := descend(tree, strings.TrimPrefix(k.List, "/")).([]any)
+	for _, e := range list {
 		entry, _ := e.(map[string]any)
 		key, _ := entry[k.Key].(string)
 		for _, name := range k.bound(entry) {
@@ -123,21 +123,21 @@ func (k Kind) foreign(tree any, out map[string]string) {
 	}
 }
 
-// Assemble is Split's inverse: the JSON a Get of root returns for a router that
-// holds exactly these units. Empty when it holds none below root.
-func Assemble(root string, units map[string]string) ([]byte, error) {
+// Assemble is Split's inverse: the JSON a Get of root returns of a router whose
+// config is exactly these entries. Empty when none is below root.
+func Assemble(root string, entries map[string]string) ([]byte, error) {
 	tree := map[string]any{}
-	for path, unit := range units {
+	for path, body := range entries {
 		k, _, _, ok := Of(path)
 		if !ok {
-			return nil, fmt.Errorf("%s is not a configuration unit", path)
+			return nil, fmt.Errorf("%s is no managed config entry", path)
 		}
 		if k.Root != root {
 			continue
 		}
-		entry, err := decode([]byte(unit))
+		entry, err := decode([]byte(body))
 		if err != nil {
-			return nil, fmt.Errorf("read unit %s: %w", path, err)
+			return nil, fmt.Errorf("read entry %s: %w", path, err)
 		}
 		k.insert(tree, entry)
 	}
@@ -147,7 +147,7 @@ func Assemble(root string, units map[string]string) ([]byte, error) {
 	return []byte(encode(normal(tree))), nil
 }
 
-func (k Kind) insert(tree map[string]any, entry any) {
+func (k *Kind) insert(tree map[string]any, entry any) {
 	names := strings.Split(strings.TrimPrefix(k.List, "/"), "/")
 	for i, name := range names[:len(names)-1] {
 		if i == 0 {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/configentry"
+	"github.com/millrace/millrace/internal/device"
+)
+
+// missing lists what a table of vendors lacks for some operating systems: whole rows, and columns of rows.
+func missing(oses []device.OS, table map[device.OS]vendor) []string {
+	var out []string
+	for _, os := range oses {
+		row, there := table[os]
+		if !there {
+			out = append(out, fmt.Sprintf("os %s is in device.OSes and has no row; add one to vendors in cmd/millrace/vendors.go", os))
+			continue
+		}
+		columns := reflect.ValueOf(row)
+		for i := range columns.NumField() {
+			if columns.Field(i).IsZero() {
+				out = append(out, fmt.Sprintf("os %s has no %s; fill in the column in cmd/millrace/vendors.go", os, columns.Type().Field(i).Name))
+			}
+		}
+		if row.Encoding != "" && !slices.Contains(configentry.Encodings, row.Encoding) {
+			out = append(out, fmt.Sprintf("os %s has the encoding %s; add it to Encodings in internal/configentry/entry.go", os, row.Encoding))
+		}
+	}
+	for os := range table {
+		if !slices.Contains(oses, os) {
+			out = append(out, fmt.Sprintf("os %s has a row and no inventory may name it; add it to OSes in internal/device/inventory.go", os))
+		}
+	}
+	return out
+}
+
+func TestEveryOperatingSystemHasAllColumns(t *testing.T) {
+	for _, what := range missing(device.OSes, vendors) {
+		t.Error(what)
+	}
+}
+
+func TestARowThatIsNotFilledInIsNamed(t *testing.T) {
+	full := vendors[device.OSJunos]
+	partial := full
+	partial.Driver, partial.Encoding = nil, "eos_text"
+	got := missing([]device.OS{"junos", "eos", "ios-xr"}, map[device.OS]vendor{"junos": full, "eos": partial, "nx-os": full})
+	want := []string{
+		"os eos has no Driver; fill in the column in cmd/millrace/vendors.go",
+		"os eos has the encoding eos_text; add it to Encodings in internal/configentry/entry.go",
+		"os ios-xr is in device.OSes and has no row; add one to vendors in cmd/millrace/vendors.go",
+		"os nx-os has a row and no inventory may name it; add it to OSes in internal/device/inventory.go",
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("missing (-got +want):\n%s", diff)
+	}
+}

@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/internal/configentry"
+	"github.com/millrace/millrace/internal/device"
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/render/linux"
+)
+
+// Renderer writes plans for the routers of one operating system.
+type Renderer struct {
+	// Syntax is the name under which people ask for Text, such as junos.
+	Syntax string
+	// Encoding is the syntax of the entries' bodies.
+	Encoding configentry.Encoding
+	// Entries renders a plan as a router is configured.
+	Entries func(compile.RouterPlan) ([]configentry.Entry, error)
+	// Text renders a plan for people to read.
+	Text func(compile.RouterPlan) (string, error)
+}
+
+// Renderers holds one per operating system.
+type Renderers map[device.OS]Renderer
+
+// linuxSyntax shows what the router agent makes of its OpenConfig; no router is configured in it.
+const linuxSyntax = "linux"
+
+// Syntaxes lists the syntaxes people can ask for.
+func (r Renderers) Syntaxes() []string {
+	out := []string{linuxSyntax}
+	for _, each := range r {
+		out = append(out, each.Syntax)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// text finds the rendering for people; none is nil.
+func (r Renderers) text(syntax string) (func(compile.RouterPlan) (string, error), error) {
+	switch syntax {
+	case "":
+		return nil, nil
+	case linuxSyntax:
+		return linux.Text, nil
+	}
+	for _, each := range r {
+		if each.Syntax == syntax {
+			return each.Text, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no rendering %q; write one of %s, or leave it out", syntax, strings.Join(r.Syntaxes(), ", "))
+}
+
+// of finds the renderer of a router by the os: of its inventory entry; a router without one is OpenConfig's.
+func (r Renderers) of(inv *device.Inventory, router string) (Renderer, error) {
+	d, _ := inv.ByName(router)
+	renderer, known := r[d.OS.OrDefault()]
+	if !known {
+		return Renderer{}, fmt.Errorf("%s runs %s, for which there is no renderer; there are %v", router, d.OS, slices.Sorted(maps.Keys(r)))
+	}
+	return renderer, nil
+}
+
+var encodings = map[configentry.Encoding]policyv1.Encoding{
+	configentry.JSONIETF:  policyv1.Encoding_ENCODING_JSON_IETF,
+	configentry.JunosText: policyv1.Encoding_ENCODING_JUNOS_TEXT,
+}
+
+// entries renders a plan for its router's operating system.
+func (r Renderer) entries(p compile.RouterPlan) ([]*policyv1.ConfigEntry, error) {
+	list, err := r.Entries(p)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*policyv1.ConfigEntry, len(list))
+	for i, e := range list {
+		out[i] = &policyv1.ConfigEntry{Path: e.Path, Encoding: encodings[r.Encoding], Body: e.Body}
+	}
+	return out, nil
+}
