@@ -90,8 +90,9 @@ func TestALiveWeightTakesTenRoundTrips(t *testing.T) {
 
 // TestBurstsOfLostManagementPacketsDoNotStallData: for three tenths of every second no management packet passes the
 // core, either way. A time-out costs each flow a tenth of its window once in such a second, and a = 0.1 packets per
-// round trip of 10 ms brings it back within half of one: at least 0.85 of the throughput stays; and no tenth of a
-// second has less than half of what it had.
+// round trip of 10 ms brings it back within half of one: at least 0.85 of the throughput stays; and no tenth of a second
+// has less than half of what it had. Three of the hundred may: a machine that stands still for 200 ms is in as many, while
+// a stall that lost management packets cause is in every one of the ten bursts.
 func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 	n := newNetwork(t, 2)
 	near := n.start(1, nil)
@@ -118,20 +119,22 @@ func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 		}
 		return all
 	}
-	least := total(lossy[:1])
+	starved := 0
 	for i := range lossy {
-		least = min(least, total(lossy[i:i+1]))
+		if total(lossy[i:i+1]) < 0.5*total(quiet) {
+			starved++
+		}
 	}
 	timeouts := uint32(0)
 	for i, f := range near.Flows() {
 		timeouts += f.Timeouts - before[i].Timeouts
 	}
-	t.Logf("%.1f Mbit/s before, %.1f with bursts of loss, %.1f in the worst tenth of a second; %d time-outs; F %.3f", total(quiet), total(lossy), least, timeouts, vpnshare.Jain(sum(lossy)))
+	t.Logf("%.1f Mbit/s before, %.1f with bursts of loss, %d tenths of a second below half; %d time-outs; F %.3f", total(quiet), total(lossy), starved, timeouts, vpnshare.Jain(sum(lossy)))
 	if timeouts == 0 {
 		t.Error("no time-out: management packets were not lost")
 	}
-	if total(lossy) < 0.85*total(quiet) || least < 0.5*total(quiet) {
-		t.Errorf("%.1f Mbit/s, %.1f at worst; it was %.1f", total(lossy), least, total(quiet))
+	if total(lossy) < 0.85*total(quiet) || starved > 3 {
+		t.Errorf("%.1f Mbit/s, %d tenths of a second below half; it was %.1f", total(lossy), starved, total(quiet))
 	}
 	if f := vpnshare.Jain(sum(lossy)); f < 0.95 {
 		t.Errorf("F %.3f", f)
