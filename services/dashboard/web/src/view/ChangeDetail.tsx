@@ -7,6 +7,7 @@ import { ChangeFacts } from "./ChangeFacts";
 import { History, Steps } from "./ChangeSteps";
 import { ConfirmDialog } from "./ConfirmDialog";
 import { DeviceDetail } from "./DeviceDetail";
+import { PredictionTable } from "./PredictionTable";
 
 interface Props {
   change: ChangeSet;
@@ -57,6 +58,7 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
       {headsFirst(change.devices).map((d, i) => (
         <DeviceDetail key={d.device} device={d} open={i === 0} />
       ))}
+      <PredictionTable prediction={change.prediction} />
       <History change={change} />
       {asking && <ConfirmDialog action={asking} change={change} onDone={(error) => done(asking, error)} />}
     </article>
