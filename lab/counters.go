@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace/scenario"
 )
 
-// Counters reads what the kernel counted of every link's ends, as NODE:INTERFACE/STATISTIC. dropped_pkts are
-// those of the queue that sends there, wire_dropped_pkts those of the cable behind it (netem, where the link has delay or
-// loss). They are since boot: what belongs to a phase is the difference of two readings.
+// Counters reads what the kernel counted of every link's ends, as NODE:INTERFACE/STATISTIC. dropped_pkts
+// are those of the queue that sends there, wire_dropped_pkts those of the cable behind it (netem, where the
+// link has delay or loss). They are since boot: what belongs to a phase is the difference of two readings.
 func (l *Lab) Counters(ctx context.Context) (scenario.Metrics, error) {
 	end, err := l.order(ctx, request{Counters: append(l.Scenario.Nodes(), wire)}, call{})
 	if err != nil {

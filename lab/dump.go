@@ -71,8 +71,8 @@ func (l *Lab) Dump(ctx context.Context) (map[string]string, error) {
 	return dump, nil
 }
 
-// DumpSettled dumps until it finds what was there before, or for ten seconds: FRR takes next hops that no route uses any
-// more away a little later. The last dump is returned, whatever it is.
+// DumpSettled dumps until it finds what was there before, or for ten seconds: FRR takes next hops
+// that no route uses any more away a little later. The last dump is returned, whatever it is.
 func (l *Lab) DumpSettled(ctx context.Context, before map[string]string) (map[string]string, error) {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(500 * time.Millisecond) {
 		dump, err := l.Dump(ctx)

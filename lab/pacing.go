@@ -17,7 +17,8 @@ const (
 	pacedAhead = time.Second
 	// pacedBurst is how late a timer may be without the stream losing rate.
 	pacedBurst = 10 * time.Millisecond
-	// pacedLimit is the stream's queue in bytes: far above pacedAhead at any rate a lab reaches, so that it never drops.
+	// pacedLimit is the stream's queue in bytes: far above pacedAhead
+	// at any rate a lab reaches, so that it never drops.
 	pacedLimit = 16 << 20
 	// pacedDefault is the HTB class of what is no stream: ARP, answers to ping.
 	pacedDefault = 1

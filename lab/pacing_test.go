@@ -49,8 +49,8 @@ func TestPacedPacketsAreStampedWithTheirDeparture(t *testing.T) {
 	}
 }
 
-// Programs that stand still for a quarter of a second, receivers too, make the sender's line drop what it catches up with,
-// unless the host is paced. The line's buffer holds two packets.
+// Programs that stand still for a quarter of a second, receivers too, make the sender's line
+// drop what it catches up with, unless the host is paced. The line's buffer holds two packets.
 func TestALateSenderIsSeenUnlessItIsPaced(t *testing.T) {
 	l := boot(t, load(t, "testdata/paced.yaml"), Native)
 	for _, c := range []struct {

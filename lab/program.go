@@ -74,7 +74,8 @@ func readStart(in *json.Decoder) (time.Time, error) {
 	return start, nil
 }
 
-// trigger closes hit when a word is first written, and keeps all that is: a program says little more than why it failed.
+// trigger closes hit when a word is first written, and keeps all that
+// is: a program says little more than why it failed.
 type trigger struct {
 	word string
 	hit  chan struct{}

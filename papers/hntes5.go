@@ -21,7 +21,8 @@ const startNote = "in the twin a full interface of TCP2's host ends its slow sta
 
 type hntes5Run struct{ tcp1, tcp2 engine.TCPResult }
 
-// hntes5Play runs TCP1 from E2 and TCP2 from E1 over 51-151 s. TCP1 starts at 31 instead of 0: alone it only fills the line.
+// hntes5Play runs TCP1 from E2 and TCP2 from E1 over 51-151 s. TCP1
+// starts at 31 instead of 0: alone it only fills the line.
 func hntes5Play(r *Recorder, name string, queues []liman.Queue, extra engine.Time) (hntes5Run, error) {
 	b := liman.New(1, "WRW1", queues, extra)
 	policed := queues[0].WRED
@@ -63,7 +64,8 @@ func (h hntes5Run) window(r *Recorder, key string, from, to int) {
 	}
 }
 
-// firstLoss is the second of a flow's first retransmission in from..to, counted as nuttcp does, from 1; beyond to if there is none.
+// firstLoss is the second of a flow's first retransmission in from..to,
+// counted as nuttcp does, from 1; beyond to if there is none.
 func firstLoss(t engine.TCPResult, from, to int) float64 {
 	for s := from; s < to; s++ {
 		if repeats(t, s, s+1) > 0 {

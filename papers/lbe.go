@@ -25,7 +25,8 @@ const (
 	queueNC
 )
 
-// wrr is a table of section 4.2. The paper states no buffers: each queue has 20 ms of the line, and LBE one millisecond.
+// wrr is a table of section 4.2. The paper states no buffers: each
+// queue has 20 ms of the line, and LBE one millisecond.
 func wrr(weights [4]uint64, lbePriority uint8) *discipline.Config {
 	c := &discipline.Config{Excess: shares.Equal}
 	for i, w := range weights {

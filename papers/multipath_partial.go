@@ -112,7 +112,8 @@ func fig11(v score.Values) {
 	truth("integrated beats ack lossy", v["integrated tuned 0.001"] > v["modified tuned 0.001"])
 }
 
-// capacity is what datagrams at half the rate of every access link get through, bit/s: the bottleneck between R0 and R1.
+// capacity is what datagrams at half the rate of every access link get
+// through, bit/s: the bottleneck between R0 and R1.
 func (m mesh) capacity(r *Recorder, spread engine.Spread) (float64, error) {
 	n := engine.New(2)
 	b := &meshBuilder{Net: n, mesh: m, ports: map[string]int{}}

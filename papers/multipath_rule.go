@@ -24,8 +24,8 @@ func thresholdRule(paper string) Experiment {
 	return e
 }
 
-// oneFlow is the law both papers quote in section 3.1.2 (III-A.2): an acknowledgement per b segments costs one connection
-// on one path a factor of the root of b.
+// oneFlow is the law both papers quote in section 3.1.2 (III-A.2): an acknowledgement
+// per b segments costs one connection on one path a factor of the root of b.
 func oneFlow(paper string) Experiment {
 	const seeds, until = 4, 400
 	run := func(r *Recorder, p tcp.Policy) (sum float64, _ error) {

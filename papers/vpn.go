@@ -83,7 +83,8 @@ func (d *domain) control(at engine.Time) {
 		v.CheckTimeout(&d.p, t, v.oldest)
 		sums.Add(&d.p, &v.Flow, d.shared.LossInterval)
 	}
-	// The paper gives b to VPN 1 and lets the others' follow from it (sections III-A and III-B): its price is the reference.
+	// The paper gives b to VPN 1 and lets the others' follow from it
+	// (sections III-A and III-B): its price is the reference.
 	next := sums.Domain()
 	now := next
 	now.LossInterval = d.shared.LossInterval // the one that the prices were computed with
@@ -115,8 +116,8 @@ type vpnConfig struct {
 	start, stop float64
 }
 
-// add puts a VPN into the domain. Hosts are on 1 Gbit/s behind the PE; the way back is free of queues. Their TCP is of the
-// paper's year: an initial window of two segments (RFC 2581), SACK, delayed acknowledgements, 64 KB of window.
+// add puts a VPN into the domain. Hosts are on 1 Gbit/s behind the PE; the way back is free of queues. Their TCP is
+// of the paper's year: an initial window of two segments (RFC 2581), SACK, delayed acknowledgements, 64 KB of window.
 func (d *domain) add(c vpnConfig) {
 	v := &vpnFlow{Flow: law.Flow{Weight: c.weight}, d: d}
 	access := d.port(engine.PortConfig{Name: "access", Rate: 1e9, Delay: engine.Seconds(c.delay)})

@@ -13,8 +13,9 @@ var (
 	gridB = []float64{0.1, 0.5, 0.75}
 )
 
-// vpnIntra is figures 5 and 6: fairness among the TCP flows of a VPN. "Unless otherwise noted" (section III-A)
-// everything else is as in figures 3 and 4, the background and the weights of table I included; F is that of each second.
+// vpnIntra is figures 5 and 6: fairness among the TCP flows of a VPN. "Unless
+// otherwise noted" (section III-A) everything else is as in figures 3 and 4,
+// the background and the weights of table I included; F is that of each second.
 func vpnIntra() Experiment {
 	e := Experiment{ID: "001-intra", Title: "Fairness inside a VPN (section III-A, figures 5 and 6)"}
 	for _, flows := range []int{2, 10} {

@@ -3,8 +3,8 @@ package papers
 import "github.com/millrace/millrace/papers/score"
 
 // agent is what the product's PE agent was measured to do: `go test ./services/peagent -run xxx -bench
-// 'Figures/100-vpns/100-mbit' -benchtime 1x` and the commands of docs/reference/performance.md print them. A simulation of packets has no
-// processor and no memory; these rows cite and compute, they measure nothing.
+// 'Figures/100-vpns/100-mbit' -benchtime 1x` and the commands of docs/reference/performance.md print them. A
+// simulation of packets has no processor and no memory; these rows cite and compute, they measure nothing.
 var agent = struct {
 	Gbit    float64 // TCP of 12 VPN flows through both PEs, mode htb: BenchmarkThroughput
 	Flows   float64 // VPN flows of one agent in BenchmarkControlLoop, 12 % of a core without sending management packets

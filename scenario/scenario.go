@@ -133,8 +133,9 @@ type Host struct {
 	// Settings are the host's own kernel settings, paths below /proc/sys, such
 	// as net/ipv4/tcp_recovery.
 	Settings map[string]string `yaml:"settings"`
-	// Paced makes the host a traffic generator: the kernel paces every udp stream at its rate, from packets that the
-	// sending program queues ahead. A program that is late by less than that leaves no gap and no burst in what it offers.
+	// Paced makes the host a traffic generator: the kernel paces every udp stream
+	// at its rate, from packets that the sending program queues ahead. A program
+	// that is late by less than that leaves no gap and no burst in what it offers.
 	Paced bool `yaml:"paced"`
 }
 

@@ -181,7 +181,8 @@ func waitFlag(cmd *cobra.Command, noWait *bool) {
 // followEvery is how often a change set on its way is looked at.
 const followEvery = 300 * time.Millisecond
 
-// followChange prints each step as it happens until the service has no more to do; a state other than want is exit code 3.
+// followChange prints each step as it happens until the service has no
+// more to do; a state other than want is exit code 3.
 func followChange(cmd *cobra.Command, c *pushv1.ChangeSet, noWait bool, want pushv1.State) error {
 	if noWait {
 		return reportChange(cmd, c, c.GetState())

@@ -31,7 +31,8 @@ type config struct {
 }
 
 type etcdConfig struct {
-	// Endpoints are client URLs of an etcd cluster, such as http://127.0.0.1:2379. Default none: an etcd inside this process.
+	// Endpoints are client URLs of an etcd cluster, such as
+	// http://127.0.0.1:2379. Default none: an etcd inside this process.
 	Endpoints []string `yaml:"endpoints"`
 }
 

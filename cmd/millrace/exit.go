@@ -25,7 +25,8 @@ type coded struct {
 
 func (c coded) Unwrap() error { return c.error }
 
-// usageErrors makes what cobra finds wrong with a command line (flags, arguments, an unknown command) end with exitUsage.
+// usageErrors makes what cobra finds wrong with a command line (flags,
+// arguments, an unknown command) end with exitUsage.
 func usageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{err, exitUsage} })
 	check := cmd.Args

@@ -118,7 +118,8 @@ func (c *Component) Stop(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, c.abort)()
 	err := c.closeSockets()
-	// The end of ctx aborts publishing, which lets the loops end. They must, because the channel they fill is closed next.
+	// The end of ctx aborts publishing, which lets the loops end. They
+	// must, because the channel they fill is closed next.
 	err = errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))
 	c.batcher.flush()
 	close(c.batcher.full)

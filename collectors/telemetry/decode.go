@@ -23,7 +23,8 @@ var paths = []string{
 	"/network-instances/network-instance[name=*]/policy-forwarding/policies/policy[policy-id=*]/rules/rule[sequence-id=*]/state",
 }
 
-// counterSuffixes end the names of all counter64 leaves under paths; other leaves there are names and numbers of entries.
+// counterSuffixes end the names of all counter64 leaves under paths;
+// other leaves there are names and numbers of entries.
 var counterSuffixes = []string{"-octets", "-pkts", "-packets", "-discards", "-errors"}
 
 func isCounter(leaf string) bool {

@@ -126,7 +126,8 @@ func largest(t *testing.T, b bus.Bus) {
 func membersShare(t *testing.T, b bus.Bus) {
 	both := []*recorder{newRecorder(), newRecorder()}
 	for _, r := range both {
-		// A message takes longer than the next one needs to come: with nothing to do, one member may well take them all.
+		// A message takes longer than the next one needs to come: with
+		// nothing to do, one member may well take them all.
 		subscribe(t, b, bus.TopicEvents, "g", func(ctx context.Context, m bus.Message) error {
 			time.Sleep(2 * time.Millisecond)
 			return r.take(ctx, m)

@@ -1,7 +1,8 @@
 // Package changestate says who moves a change set on from each of its states.
 //
-// In: a change set's state. Out: its row of one table: who acts next, and what an operator may do. Next: services/push refuses
-// other steps, `millrace change` follows until nobody acts by itself, and the page shows the buttons (services/dashboard/web).
+// In: a change set's state. Out: its row of one table: who acts next, and what an
+// operator may do. Next: services/push refuses other steps, `millrace change` follows
+// until nobody acts by itself, and the page shows the buttons (services/dashboard/web).
 package changestate
 
 import pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"

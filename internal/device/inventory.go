@@ -42,11 +42,13 @@ type Device struct {
 	Loopback netip.Addr `yaml:"loopback"`
 	// Exporters are the source addresses of its NetFlow.
 	Exporters []netip.Addr `yaml:"exporters"`
-	// PE is where the control plane reaches the I2VFC agent of a provider edge, host:port; empty where the router is none.
+	// PE is where the control plane reaches the I2VFC agent of a
+	// provider edge, host:port; empty where the router is none.
 	PE string `yaml:"pe"`
 	// OS says how the router is configured. Default millrace: the router agent, or any other target of OpenConfig.
 	OS OS `yaml:"os"`
-	// Username and PasswordFile are sent with every request beside the client certificate, to routers that want a user account.
+	// Username and PasswordFile are sent with every request beside the
+	// client certificate, to routers that want a user account.
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
 }

@@ -75,7 +75,8 @@ func DialBy(ctx context.Context, d device.Device, creds *tls.Config, dialer Dial
 		return nil, fmt.Errorf("connect to %s at %s: %w", d.Name, d.Address, err)
 	}
 	c := &Client{name: d.Name, conn: conn, stub: gnmi.NewGNMIClient(conn)}
-	// A server that only streams, such as a fake one, may not have the call; it then supports no model, and Require says so.
+	// A server that only streams, such as a fake one, may not have the
+	// call; it then supports no model, and Require says so.
 	if c.caps, err = c.Capabilities(ctx); status.Code(err) == codes.Unimplemented {
 		c.caps, err = &gnmi.CapabilityResponse{}, nil
 	}

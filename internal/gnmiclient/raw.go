@@ -29,7 +29,8 @@ func (c *Client) GetRaw(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetRes
 // errSynced ends a stream that a router leaves open after its sync_response, as some do.
 var errSynced = errors.New("synchronized")
 
-// Once subscribes ONCE in the given encoding, and returns what came up to the sync_response; after an error, what came before it.
+// Once subscribes ONCE in the given encoding, and returns what came up
+// to the sync_response; after an error, what came before it.
 func (c *Client) Once(ctx context.Context, e gnmi.Encoding, paths ...*gnmi.Path) ([]*gnmi.Notification, error) {
 	list := &gnmi.SubscriptionList{Mode: gnmi.SubscriptionList_ONCE, Encoding: e}
 	for _, p := range paths {

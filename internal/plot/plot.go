@@ -94,7 +94,8 @@ func Marks(most float64) (all []float64) {
 	return all
 }
 
-// step is the distance of marks that people read easily: one, two or five of a power of ten, no more than eight up to most.
+// step is the distance of marks that people read easily: one, two or
+// five of a power of ten, no more than eight up to most.
 func step(most float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(most)))
 	for _, m := range []float64{0.2, 0.5, 1} {

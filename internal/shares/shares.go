@@ -64,7 +64,8 @@ const (
 	// MinRate is what a queue of weight 0 is guaranteed, bit/s. HTB takes no
 	// rate of 0, and paper 004, section 4.2, gives such a queue one byte per round.
 	MinRate = 8000
-	// MinQuantum is one full Ethernet frame, bytes. A smaller quantum lets HTB's deficit of the queue grow without bound.
+	// MinQuantum is one full Ethernet frame, bytes. A smaller quantum
+	// lets HTB's deficit of the queue grow without bound.
 	MinQuantum = 1514
 	// MaxRound is the most bytes of one round of all queues; longer rounds mean longer waits.
 	MaxRound = 200_000

@@ -36,7 +36,8 @@ func TestANightFindsStoresAndAsks(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 5_234_567_890)
 	r.flow(wr, "10.1.0.6", "10.3.0.9", noon, 900_000_000)
-	// services/policy lists the pairs while the change set is being made: it must neither wait for the night nor miss the pair.
+	// services/policy lists the pairs while the change set is being
+	// made: it must neither wait for the night nor miss the pair.
 	var during []string
 	r.onCreate = func() { during = endsOf(r.list(t)) }
 

@@ -12,7 +12,8 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// A sample is a rate, not a counter: where there are many, their mean stands for a step. FINAL: what was delivered twice must not weigh twice.
+// A sample is a rate, not a counter: where there are many, their mean
+// stands for a step. FINAL: what was delivered twice must not weigh twice.
 const vpnSeriesSQL = `
 SELECT vpn, ingress, egress, max(time) AS last, avg(throughput), avg(fair_share), avg(window), avg(rtt), avg(loss), avg(queue),
 	argMax(weight, time), argMax(drops, time)

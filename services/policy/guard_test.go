@@ -10,7 +10,8 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// Paper 002, table II: the three splits of rate and buffer among alpha, beta and scavenger behind a policer of 1 Gbit/s.
+// Paper 002, table II: the three splits of rate and buffer among
+// alpha, beta and scavenger behind a policer of 1 Gbit/s.
 func TestShareBelowProfileIsTableIIsLastColumn(t *testing.T) {
 	for _, c := range []struct {
 		what               string

@@ -98,7 +98,8 @@ func obeys(m compile.Match, p packet) bool {
 		(m.DstPort == nil || (m.DstPort.First <= p.dstPort && p.dstPort <= m.DstPort.Last))
 }
 
-// Every packet that customers send waits where the policy says, whatever the compiler made of lists, families and filters.
+// Every packet that customers send waits where the policy says,
+// whatever the compiler made of lists, families and filters.
 func TestThePlanMeansWhatThePolicySays(t *testing.T) {
 	for _, name := range goldenCases(t) {
 		if name == "shared-transit" {

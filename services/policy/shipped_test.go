@@ -54,7 +54,8 @@ func TestShippedPoliciesAreThePapersTables(t *testing.T) {
 	}
 }
 
-// Paper 004, section 4.1: DSCP 46 is premium IP, 8 LBE, 48 and 56 network control, any other best effort. RFC 8622 adds 1.
+// Paper 004, section 4.1: DSCP 46 is premium IP, 8 LBE, 48 and 56
+// network control, any other best effort. RFC 8622 adds 1.
 func TestGEANTsCodePointsLeadToGEANTsQueues(t *testing.T) {
 	want := map[document.DSCP]string{46: "ef", 8: "lbe", 1: "lbe", 48: "nc", 56: "nc"}
 	for _, name := range []string{"geant-lbe", "geant-lbe-table1"} {
@@ -72,7 +73,8 @@ func TestGEANTsCodePointsLeadToGEANTsQueues(t *testing.T) {
 	}
 }
 
-// Paper 002, section III-D: 1 Gbit/s and 31 KB, out-of-profile packets to the scavenger queue; section III-E: dropped at the rate of the queue's fill.
+// Paper 002, section III-D: 1 Gbit/s and 31 KB, out-of-profile packets to the
+// scavenger queue; section III-E: dropped at the rate of the queue's fill.
 func TestTheAlphaPolicersAreThePapers(t *testing.T) {
 	for _, c := range []struct {
 		policy string

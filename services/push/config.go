@@ -7,8 +7,9 @@ import (
 
 // Configuration of the push service.
 type Configuration struct {
-	// RollbackAfter is how long a router waits for the confirmation of a commit before it rolls it back. Default 60s; the
-	// commits of all routers of a small change set and VerifyFor must fit into it, with a margin. A large one gets more, see CommitRate.
+	// RollbackAfter is how long a router waits for the confirmation of a commit before it
+	// rolls it back. Default 60s; the commits of all routers of a small change set and
+	// VerifyFor must fit into it, with a margin. A large one gets more, see CommitRate.
 	RollbackAfter time.Duration `yaml:"rollback_after"`
 	// VerifyFor is how long routers have to show the new state (LSP up, rules installed). Default 20s.
 	VerifyFor time.Duration `yaml:"verify_for"`
@@ -17,10 +18,10 @@ type Configuration struct {
 	// CommitTimeout bounds one commit, confirmation or cancellation: the router answers when its kernel and routing
 	// daemon have done it. Default 30s.
 	CommitTimeout time.Duration `yaml:"commit_timeout"`
-	// CommitRate is how many octets of configuration per second the slowest router checks and installs. What a change set
-	// has for a router is divided by it, and every time-out for that router is so much longer; RollbackAfter grows by
-	// what the commits of all routers and their verification may take. Default 100000: a tenth of what the router agent
-	// does on two processors.
+	// CommitRate is how many octets of configuration per second the slowest router checks and
+	// installs. What a change set has for a router is divided by it, and every time-out for that
+	// router is so much longer; RollbackAfter grows by what the commits of all routers and their
+	// verification may take. Default 100000: a tenth of what the router agent does on two processors.
 	CommitRate int `yaml:"commit_rate"`
 	// LockTTL is how long a router stays locked after a control plane that died. Default 15s.
 	LockTTL time.Duration `yaml:"lock_ttl"`

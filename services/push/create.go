@@ -231,7 +231,8 @@ func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.
 	return nil
 }
 
-// read returns the managed part of a router's running config, unless unmanaged config conflicts with the intended entries.
+// read returns the managed part of a router's running config, unless
+// unmanaged config conflicts with the intended entries.
 func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()

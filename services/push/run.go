@@ -20,7 +20,8 @@ import (
 type direction struct {
 	name    string
 	changes func(*pushv1.DeviceChange) []diff.Change
-	// done is a router's state after its confirmation, undone after its commit was rolled back, refused after it refused.
+	// done is a router's state after its confirmation, undone after
+	// its commit was rolled back, refused after it refused.
 	done, undone, refused pushv1.DeviceState
 	success               pushv1.State
 	// observed runs verify the routers' state too, not only their configuration.

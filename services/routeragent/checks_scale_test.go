@@ -121,7 +121,8 @@ func (x *target) sink(t *testing.T) func(want uint64) uint64 {
 	}
 }
 
-// send sends datagrams of the alpha pair without a pause; the receive side of a veth keeps 1000 (net.core.netdev_max_backlog).
+// send sends datagrams of the alpha pair without a pause; the receive
+// side of a veth keeps 1000 (net.core.netdev_max_backlog).
 func (x *target) send(t *testing.T, count, payload int) {
 	t.Helper()
 	var conn net.Conn

@@ -366,7 +366,8 @@ func check44(t *testing.T) {
 	for range 40 {
 		last = quick.recv().GetUpdate().GetTimestamp()
 	}
-	// What the slow one gets up to the newest value is bounded by what the transport buffers and one outbox, not by 40 samples.
+	// What the slow one gets up to the newest value is bounded by what
+	// the transport buffers and one outbox, not by 40 samples.
 	updates, missed := 0, uint32(0)
 	for {
 		m := slow.recv().GetUpdate()

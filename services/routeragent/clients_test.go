@@ -191,7 +191,8 @@ func TestPyGNMI(t *testing.T) {
 				t.Fatalf("pygnmi:\n%s", out)
 			}
 			var got map[string]any
-			// Its threads complain on standard error about a stream that was closed; the answer is the line that is an object.
+			// Its threads complain on standard error about a stream that
+			// was closed; the answer is the line that is an object.
 			answer := out[max(strings.Index(out, `{"version"`), 0):]
 			if answer, _, _ = strings.Cut(answer, "\n"); json.Unmarshal([]byte(answer), &got) != nil {
 				t.Fatalf("no answer in:\n%s", out)

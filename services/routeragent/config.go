@@ -27,7 +27,8 @@ type Configuration struct {
 	Roles map[string]string `yaml:"roles"`
 	// UnitRoles by organizational unit of the client certificate, for common names without a role of their own.
 	UnitRoles map[string]string `yaml:"unit_roles"`
-	// Users is a file of users who log in with username and password in the metadata of a call; see users.go. Empty for none.
+	// Users is a file of users who log in with username and password
+	// in the metadata of a call; see users.go. Empty for none.
 	Users string `yaml:"users"`
 }
 

@@ -24,7 +24,8 @@ type users struct {
 	decoy []byte
 
 	mu sync.Mutex
-	// known are passwords that were found right, keyed by user and digested with a key of this process: bcrypt takes as long as a whole Set.
+	// known are passwords that were found right, keyed by user and digested
+	// with a key of this process: bcrypt takes as long as a whole Set.
 	known map[string][sha256.Size]byte
 	key   []byte
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// docComments: a comment stands right above what it describes, and begins with its name where it is a function's or a type's.
+// docComments: a comment stands right above what it describes, and
+// begins with its name where it is a function's or a type's.
 func docComments(t *Tree) []string {
 	var bad []string
 	for _, f := range t.Written(false) {

@@ -65,7 +65,8 @@ func metricNames(t *Tree) []string {
 	return bad
 }
 
-// commandWords are the first words of the Use of cobra commands, and the names in the table of services, in cmd/millrace.
+// commandWords are the first words of the Use of cobra commands, and
+// the names in the table of services, in cmd/millrace.
 func commandWords(t *Tree) map[string]bool {
 	words := map[string]bool{}
 	for _, f := range t.Written(false) {

@@ -58,6 +58,11 @@ func Rules() []Rule {
 			docComments,
 		},
 		{
+			"comments are at most 120 columns wide",
+			"a reader compares two files side by side, and one width everywhere makes a change of words a small diff",
+			commentWidth,
+		},
+		{
 			"comments, pages and commands use the field's words",
 			"a network engineer must never have to guess a word",
 			coined,

@@ -131,7 +131,8 @@ func writeTrimmed(list string) string {
 	return b.String() + "}\n"
 }
 
-// variable names a type: by its typedef, by its identity, as the built-in type that it is, or as the leaf it was first seen at.
+// variable names a type: by its typedef, by its identity, as the
+// built-in type that it is, or as the leaf it was first seen at.
 func variable(t *model.Type, hint string) string {
 	_, builtIn := yang.TypeKindFromName[t.Name]
 	switch {

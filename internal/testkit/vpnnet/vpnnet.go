@@ -76,7 +76,8 @@ func (n *Network) Node(name string) {
 	n.T.Cleanup(func() { n.Run("ip", "netns", "del", n.NS(name)) })
 	n.In(name, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.ip_forward=1",
 		"net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0",
-		// Sockets hold 200 ms of 12 Mbit/s from their first octet on: TCP goes on while its program is kept from the processor.
+		// Sockets hold 200 ms of 12 Mbit/s from their first octet on:
+		// TCP goes on while its program is kept from the processor.
 		"net.ipv4.tcp_wmem=4096 524288 4194304", "net.ipv4.tcp_rmem=4096 524288 6291456")
 	n.In(name, "ip", "link", "set", "lo", "up")
 }

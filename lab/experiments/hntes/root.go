@@ -40,7 +40,8 @@ func Needed(s *scenario.Scenario) bool {
 type Options struct {
 	// Output is the folder for the report, screenshots, logs and the control plane's data.
 	Output string
-	// Listen is where on this machine the dashboard is reached; default 127.0.0.1:8080, and any free port if that is taken.
+	// Listen is where on this machine the dashboard is reached;
+	// default 127.0.0.1:8080, and any free port if that is taken.
 	Listen string
 	// Browser is the command that approves the change set in the dashboard; it is given --url and --out.
 	// Empty approves through the API.

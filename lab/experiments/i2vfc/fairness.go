@@ -69,7 +69,8 @@ func ofSpans(mbps [][]float64, from, to, every int, index func([]float64) float6
 	return sum / n
 }
 
-// Intra is F among the connections inside a VPN, with equal weights: the mean of F over each `every` seconds of [from, to).
+// Intra is F among the connections inside a VPN, with equal weights:
+// the mean of F over each `every` seconds of [from, to).
 func (r *Result) Intra(vpn string, from, to, every int) float64 {
 	return ofSpans(r.series(vpn), from, to, every, vpnshare.Jain)
 }

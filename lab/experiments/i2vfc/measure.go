@@ -35,7 +35,8 @@ type Figures struct {
 	Started time.Time `json:"started"`
 	// Mode is how agents enforced rates; empty without them.
 	Mode string `json:"mode,omitempty"`
-	// Inter is F among VPNs, Intra among a VPN's connections, the mean over VPNs that have several; both of each Plan.Every seconds.
+	// Inter is F among VPNs, Intra among a VPN's connections, the mean
+	// over VPNs that have several; both of each Plan.Every seconds.
 	Inter float64 `json:"inter_f"`
 	Intra float64 `json:"intra_f,omitempty"`
 	// Total is goodput, Mbit/s.

@@ -17,7 +17,8 @@ type Plan struct {
 	Settings, Once []Setting
 	// From and To are the seconds of the phase that count; the VPNs start at 1 s.
 	From, To int
-	// Every is the span in seconds over which throughputs are averaged before F is taken of them, as in the paper's figure.
+	// Every is the span in seconds over which throughputs are averaged
+	// before F is taken of them, as in the paper's figure.
 	Every int
 }
 

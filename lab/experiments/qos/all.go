@@ -58,7 +58,8 @@ func (b Batch) measure(ctx context.Context, s *scenario.Scenario) error {
 	return results.Keep(b.file(s.Name), r)
 }
 
-// renew puts a run's figures in the place of those that the product quotes; scenarios without a measured.json have none.
+// renew puts a run's figures in the place of those that the product
+// quotes; scenarios without a measured.json have none.
 func (b Batch) renew(s *scenario.Scenario, r *Result) error {
 	if b.Figures == "" {
 		return nil

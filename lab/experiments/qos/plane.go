@@ -44,7 +44,8 @@ func (p *plane) Plan(context.Context, *connect.Request[policyv1.PlanRequest]) (*
 	return connect.NewResponse(p.intended), nil
 }
 
-// rollbackAfter is how long routers wait for the confirmation: a guest that shares its processor with the traffic is slow.
+// rollbackAfter is how long routers wait for the confirmation: a guest
+// that shares its processor with the traffic is slow.
 const rollbackAfter = 2 * time.Minute
 
 func startPlane(ctx context.Context, l *lab.Lab, inventory *device.Inventory, credentials *tls.Config) (p *plane, err error) {

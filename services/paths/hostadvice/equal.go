@@ -14,7 +14,8 @@ import (
 // ErrNowhere means that no router originates the destination.
 var ErrNowhere = errors.New("no router originates it")
 
-// EqualPaths counts the shortest paths from a router to those that originate a destination: to the nearest, if several do.
+// EqualPaths counts the shortest paths from a router to those that
+// originate a destination: to the nearest, if several do.
 func EqualPaths(ctx context.Context, paths pathsv1connect.PathsServiceClient, from, destination string) (int, error) {
 	owners, err := paths.PrefixOwners(ctx, connect.NewRequest(&pathsv1.PrefixOwnersRequest{Prefix: destination}))
 	if err != nil {

@@ -18,7 +18,8 @@ func (c *compiler) planClasses(r Router) {
 	c.follow(d, document.WhereCore, FilterTransit, FilterCore, c.corePorts(r))
 }
 
-// follow adds the rules of the classes at a place: behind those of a filter of pairs, and alone on the ports without it.
+// follow adds the rules of the classes at a place: behind those of a
+// filter of pairs, and alone on the ports without it.
 func (c *compiler) follow(d *draft, place document.Where, pairs, alone string, on []string) {
 	rules, f := c.classRules(place), d.filters[pairs]
 	if len(rules) == 0 || (f == nil && len(on) == 0) {

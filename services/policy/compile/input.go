@@ -24,7 +24,8 @@ type Input struct {
 	// Paths answers the demands of Demands; a missing one leaves its pairs out with the reason in NoPath.
 	Paths  map[Demand]Path
 	NoPath map[Demand]string
-	// Ways answers Crossings: all the shortest paths the IGP uses. A missing one leaves its pairs out with the reason in NoWay.
+	// Ways answers Crossings: all the shortest paths the IGP uses. A
+	// missing one leaves its pairs out with the reason in NoWay.
 	Ways  map[Ends][]Path
 	NoWay map[Ends]string
 }

@@ -43,7 +43,8 @@ type Policy struct {
 
 // Scheduling is the part of WRR that OpenConfig leaves open.
 type Scheduling struct {
-	// Excess is how queues of one priority share what others leave: by weight (Junos), or equally (paper 004, section 4.1).
+	// Excess is how queues of one priority share what others leave: by
+	// weight (Junos), or equally (paper 004, section 4.1).
 	Excess Excess `policy:"excess" want:"weighted or equal"`
 	// Partition is whether a queue may use more than its weight at all (paper 002, experiment 1).
 	Partition Partition `policy:"partition" want:"work-conserving or strict"`

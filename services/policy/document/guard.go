@@ -17,9 +17,8 @@ const (
 	// LBEPriority: less than best effort is served no later than best effort, which then loses throughput
 	// (paper 004, section 4.1, table 1).
 	LBEPriority Guard = "lbe-priority"
-	// ShareBelowProfile: the queue guarantees less than its policer lets in
-	// (paper 002, table II, column (10,30,60): 2.12 Gbit/s beside 1 Gbit/s of others, where larger shares leave 5). Only
-	// the compiler knows ports.
+	// ShareBelowProfile: the queue guarantees less than its policer lets in (paper 002, table II, column (10,30,60):
+	// 2.12 Gbit/s beside 1 Gbit/s of others, where larger shares leave 5). Only the compiler knows ports.
 	ShareBelowProfile Guard = "share-below-profile"
 	// UnfilledQueue: no rule puts packets in a queue, whose share is then only a way to say less of the others.
 	UnfilledQueue Guard = "unfilled-queue"

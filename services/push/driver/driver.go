@@ -43,7 +43,8 @@ type Driver interface {
 	// Confirm makes a pending commit permanent; Cancel rolls it back at once.
 	Confirm(ctx context.Context, id string) error
 	Cancel(ctx context.Context, id string) error
-	// Verify checks the router's state, not its configuration, for everything that must follow from the intended entries.
+	// Verify checks the router's state, not its configuration, for
+	// everything that must follow from the intended entries.
 	Verify(ctx context.Context, intended map[string]string) ([]Check, error)
 	Close() error
 }

@@ -55,8 +55,8 @@ func reply(err error) (*gnmi.SetResponse, error) {
 	return &gnmi.SetResponse{Timestamp: time.Now().UnixNano()}, nil
 }
 
-// hang does not answer. It ends with the connection, or with TimeOut: the caller's call then ends as gRPC ends one whose
-// time-out has passed, without the test having to wait for that.
+// hang does not answer. It ends with the connection, or with TimeOut: the caller's call then
+// ends as gRPC ends one whose time-out has passed, without the test having to wait for that.
 func (r *Router) hang(ctx context.Context) (*gnmi.SetResponse, error) {
 	r.addHanging(1)
 	defer r.addHanging(-1)

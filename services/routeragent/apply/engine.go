@@ -40,7 +40,8 @@ type Engine struct {
 	Features kernel.Features
 	Log      *slog.Logger
 
-	// noLSPs is true once FRR was seen without any LSP of ours and no plan has had one since: FRR need not be read again.
+	// noLSPs is true once FRR was seen without any LSP of ours and no
+	// plan has had one since: FRR need not be read again.
 	noLSPs bool
 	// labels are the label stacks of the LSPs, as last resolved.
 	labels map[string][]uint32

@@ -83,7 +83,8 @@ func (s *Store) Recover(ctx context.Context) error {
 	}
 	plan, err := s.reach(ctx, r.Config, r.IDs)
 	if err != nil {
-		// The configuration is kept although the router cannot take it yet: FRR may be starting, or an interface be missing. Reconcile tries again.
+		// The configuration is kept although the router cannot take it yet: FRR
+		// may be starting, or an interface be missing. Reconcile tries again.
 		s.engine.Log.Error("router differs from its configuration", "error", err)
 	}
 	s.setDrift(err)
@@ -235,7 +236,8 @@ func (s *Store) Reconcile(ctx context.Context) error {
 	return err
 }
 
-// Check compares the router with the running configuration without changing anything, and remembers the difference as drift.
+// Check compares the router with the running configuration without
+// changing anything, and remembers the difference as drift.
 func (s *Store) Check() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()

@@ -115,7 +115,8 @@ func benchPacket(t *table, runs int) error {
 	return nil
 }
 
-// program is the ingress classifier on lo of the namespace, whose index is 1 everywhere: where BPF_PROG_TEST_RUN lets its packets arrive.
+// program is the ingress classifier on lo of the namespace, whose index
+// is 1 everywhere: where BPF_PROG_TEST_RUN lets its packets arrive.
 func (x *loaded) program() (*ebpf.Program, error) {
 	h, err := netlink.NewHandleAt(x.router.NS)
 	if err != nil {

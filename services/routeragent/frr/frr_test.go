@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/services/routeragent/intent"
 )
 
-// The transcript is of FRR 8.4.4 on three routers: wr (10.255.0.1) - er (.2) cost 10, er - cr (.3) cost 10, wr - cr cost 20,
-// so that wr has two equal ways to cr. An LSP te-lsp-7 over cr is configured on wr.
+// The transcript is of FRR 8.4.4 on three routers: wr (10.255.0.1) - er (.2) cost 10, er - cr (.3) cost
+// 10, wr - cr cost 20, so that wr has two equal ways to cr. An LSP te-lsp-7 over cr is configured on wr.
 func transcript(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/frr-8.4.4-three-routers.txt")

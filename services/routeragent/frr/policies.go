@@ -132,7 +132,8 @@ func additions(have, want objects) []string {
 	return append(srBlock(sr), routes...)
 }
 
-// removals are the configuration lines that remove what is not in keep: routes first, so that none resolves through a removed policy.
+// removals are the configuration lines that remove what is not in
+// keep: routes first, so that none resolves through a removed policy.
 func removals(have, keep objects) []string {
 	var sr, routes []string
 	for _, r := range sorted(have.routes) {

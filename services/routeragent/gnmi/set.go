@@ -131,7 +131,8 @@ func (o *operation) read(prefix *gnmi.Path, u *gnmi.Update) error {
 	return nil
 }
 
-// writePathStatus: a write to a path the model does not have is NOT_FOUND (section 3.4.7), a path that cannot be read is INVALID_ARGUMENT.
+// writePathStatus: a write to a path the model does not have is NOT_FOUND
+// (section 3.4.7), a path that cannot be read is INVALID_ARGUMENT.
 func writePathStatus(prefix, path *gnmi.Path, err error) error {
 	unknown := tree.ErrUnknown{}
 	if _, raw := tree.Resolve(prefix, path); errors.As(raw, &unknown) {

@@ -59,7 +59,8 @@ var Supported = tree.LeafTable(`
 /network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/p2p-tunnel-attributes/p2p-primary-path/p2p-primary-path/config: name path-computation-method explicit-path-name
 `)
 
-// checkSupported checks the parts that a configuration does not share with one that was checked before: shared parts are the same nodes.
+// checkSupported checks the parts that a configuration does not share
+// with one that was checked before: shared parts are the same nodes.
 func checkSupported(config, before *tree.Node) error {
 	for name, part := range config.Members {
 		if (before != nil && before.Members[name] == part) || allSupported(part) {

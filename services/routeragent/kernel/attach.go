@@ -15,7 +15,8 @@ import (
 // directions are the tc hooks of the programs.
 var directions = map[string]uint32{"ingress": netlink.HANDLE_MIN_INGRESS, "egress": netlink.HANDLE_MIN_EGRESS}
 
-// filterName names the build of the programs. Filters of another build are ours too, but their maps may differ, so they are replaced.
+// filterName names the build of the programs. Filters of another build
+// are ours too, but their maps may differ, so they are replaced.
 func filterName() string { return filterPrefix + bpf.Version() }
 
 func ours(name string) bool { return strings.HasPrefix(name, filterPrefix) }

@@ -26,7 +26,8 @@ var gredLeaf = leafKind{
 const (
 	gredParms, gredStab, gredDPs, gredMaxP, gredLimitTag = 1, 2, 3, 4, 5
 	gredQueueSize                                        = 52 // struct tc_gred_qopt
-	// lossPriorities is how many virtual queues gred has for us; the program of bpf/classifier.c puts the loss priority into tc_index.
+	// lossPriorities is how many virtual queues gred has for us; the
+	// program of bpf/classifier.c puts the loss priority into tc_index.
 	lossPriorities = 4
 )
 

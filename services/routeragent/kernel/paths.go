@@ -107,7 +107,8 @@ func seg6(segments []netip.Addr) *netlink.SEG6Encap {
 	return e
 }
 
-// towards is the IGP's next hop to a segment. The kernel looks up the outer header again after encapsulation, but the route must have a next hop.
+// towards is the IGP's next hop to a segment. The kernel looks up the outer
+// header again after encapsulation, but the route must have a next hop.
 func (k *Kernel) towards(segment netip.Addr) (link int, gateway net.IP, err error) {
 	routes, err := k.conn.RouteGet(segment.AsSlice())
 	if err != nil {

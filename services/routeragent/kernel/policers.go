@@ -59,7 +59,8 @@ func (c *classifier) policers() (map[bpf.ClassifierPoliceKey]bpf.ClassifierPolic
 	return out, nil
 }
 
-// ensurePolicers writes the policers of an interface. A policer that changes keeps its counters and the tokens in its buckets.
+// ensurePolicers writes the policers of an interface. A policer that
+// changes keeps its counters and the tokens in its buckets.
 func (c *classifier) ensurePolicers(name string, list []Policer) error {
 	if len(list) == 0 {
 		return nil

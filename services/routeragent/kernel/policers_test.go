@@ -171,11 +171,13 @@ func policed(p Policer) Spec {
 	return s
 }
 
-// TestAPolicerLetsItsRateThrough: several senders at many times the rate; what conforms is the burst and the rate times the time.
+// TestAPolicerLetsItsRateThrough: several senders at many times the
+// rate; what conforms is the burst and the rate times the time.
 func TestAPolicerLetsItsRateThrough(t *testing.T) {
 	r := labtest.NewRouter(t)
 	k := open(t, r, t.TempDir())
-	// The burst is 0.8 seconds, for the senders may have to wait for a processor; tokens lost meanwhile are lost by right.
+	// The burst is 0.8 seconds, for the senders may have to wait for a
+	// processor; tokens lost meanwhile are lost by right.
 	const rate, burst, size = 20_000_000, 2_000_000, 1000
 	if err := converge(k, policed(Policer{Rate: rate, Burst: burst, Exceed: Action{Drop: true}})); err != nil {
 		t.Fatal(err)
@@ -213,9 +215,9 @@ func TestAPolicerLetsItsRateThrough(t *testing.T) {
 	if got, want := c.Conforming.Packets+c.Exceeding.Packets, uint64(sent[0]+sent[1]); got != want || c.Violating.Packets != 0 {
 		t.Errorf("policer saw %d packets of %d sent: %+v", got, want, c)
 	}
-	// The bucket is full at the first packet. It fills from then on, but not beyond the burst while no sender had a
-	// processor, and it is empty at some moment after the last call began: no fewer octets conform than it was given until
-	// then, and no more than until that call had ended.
+	// The bucket is full at the first packet. It fills from then on, but not beyond the burst while
+	// no sender had a processor, and it is empty at some moment after the last call began: no fewer
+	// octets conform than it was given until then, and no more than until that call had ended.
 	full := time.Duration(burst * 8 * float64(time.Second) / rate)
 	low, high := burst+rate/8*pace.active(full).Seconds(), burst+rate/8*took.Seconds()
 	t.Logf("offered %.1f Mbit/s, %d octets conform, %.0f to %.0f expected", float64(sent[0]+sent[1])*size*8/took.Seconds()/1e6, c.Conforming.Octets, low, high)

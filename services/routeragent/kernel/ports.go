@@ -88,7 +88,8 @@ func (k *Kernel) ensurePort(name string, port Port) error {
 	})
 }
 
-// sameShape is true if the classes are the same and only their values differ: the kernel changes those without losing a packet.
+// sameShape is true if the classes are the same and only their values
+// differ: the kernel changes those without losing a packet.
 func sameShape(t tree, h held) bool {
 	if !bytes.Contains(h.root.Options, htbInit(classMinor + t.port.Default)[4+8:4+12]) {
 		return false

@@ -96,7 +96,8 @@ func (c DropProfile) at(fill float64) float64 {
 	return (fill - low) / (high - low) * float64(c.Probability) / 100
 }
 
-// TestWREDDropsOnlyWhatAPolicerColoured: packets in profile fill the queue untouched, those out of profile are dropped by the fill, in one queue.
+// TestWREDDropsOnlyWhatAPolicerColoured: packets in profile fill the queue
+// untouched, those out of profile are dropped by the fill, in one queue.
 func TestWREDDropsOnlyWhatAPolicerColoured(t *testing.T) {
 	if !labtest.Guest(t) {
 		return

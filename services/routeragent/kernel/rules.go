@@ -19,7 +19,8 @@ func pathRule(id, family int) *netlink.Rule {
 	return r
 }
 
-// heldRules lists our rules by path id. Rules of other programs in our range are a conflict only at the same preference.
+// heldRules lists our rules by path id. Rules of other programs in our
+// range are a conflict only at the same preference.
 func (k *Kernel) heldRules(family int) (map[int]netlink.Rule, error) {
 	list, err := k.conn.RuleList(family)
 	if err != nil {

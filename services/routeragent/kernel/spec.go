@@ -57,7 +57,8 @@ type Spec struct {
 	Unruled int
 	// Paths are the ids of LSPs that a rule leads into.
 	Paths []int
-	// Segments are those of the paths that are SRv6 (RFC 8986), first to last, the last one decapsulates. The others' routes are FRR's.
+	// Segments are those of the paths that are SRv6 (RFC 8986), first
+	// to last, the last one decapsulates. The others' routes are FRR's.
 	Segments map[int][]netip.Addr
 	// Groups are paths whose flows are shared among other paths, in equal parts.
 	Groups map[int][]int

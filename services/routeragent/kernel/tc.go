@@ -106,7 +106,8 @@ func parseTC(m []byte) (tcObject, error) {
 	return o, nil
 }
 
-// parseStats reads gnet_stats_basic (octets, packets) and gnet_stats_queue (drops); a 64-bit packet count, where present, wins.
+// parseStats reads gnet_stats_basic (octets, packets) and
+// gnet_stats_queue (drops); a 64-bit packet count, where present, wins.
 func parseStats(raw []byte) QueueCounters {
 	var q QueueCounters
 	attrs, err := nl.ParseRouteAttr(raw)

@@ -50,7 +50,8 @@ func patterns() []string {
 	return out
 }
 
-// A pattern of YANG is about the whole value (RFC 7950 section 9.4.5). OpenConfig writes it as a POSIX expression, whose ^ and $ Go takes for ends of lines.
+// A pattern of YANG is about the whole value (RFC 7950 section 9.4.5). OpenConfig
+// writes it as a POSIX expression, whose ^ and $ Go takes for ends of lines.
 func TestAPatternIsAboutTheWholeValue(t *testing.T) {
 	for text, typ := range map[string]*Type{"10.0.0.1": &typeIpv4Address, "2001:db8::/32": &typeIpv6Prefix, "2001:db8::1": &typeIpv6Address, "00:00:5e:00:53:01": &typeMacAddress} {
 		if _, err := typ.Check(text); err != nil {

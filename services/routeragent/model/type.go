@@ -35,7 +35,8 @@ type Type struct {
 	Length Ranges
 	// Patterns, all of which a string matches.
 	Patterns []string
-	// Words of an enumeration, or of an identityref with the modules that define them; sorted by the name without module.
+	// Words of an enumeration, or of an identityref with the modules
+	// that define them; sorted by the name without module.
 	Words []string
 	// Members of a union, in the order in which they are tried.
 	Members []*Type

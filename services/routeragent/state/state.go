@@ -53,7 +53,8 @@ type provider struct {
 	fill func(ctx context.Context, n *tree.Node) error
 }
 
-// databaseAge is the most age of the link-state database in an answer; reading it takes half a second of a slow router's time.
+// databaseAge is the most age of the link-state database in an answer;
+// reading it takes half a second of a slow router's time.
 const databaseAge = 2 * time.Second
 
 // New lists the providers.
@@ -188,7 +189,8 @@ func (r *Reader) tunnels(_ context.Context, n *tree.Node) error {
 		if err != nil {
 			return err
 		}
-		// A route without labels is the IGP's, which the table falls back to when the LSP is down; only to a neighbour are they the same.
+		// A route without labels is the IGP's, which the table falls back
+		// to when the LSP is down; only to a neighbour are they the same.
 		up := len(nextHops) > 0 && (len(nextHops[0].Labels) > 0 || len(nextHops[0].Segments) > 0 || len(t.Hops) < 2)
 		instance(n).Into("mpls", "lsps", "constrained-path", "tunnels").Entry("tunnel", t.Name).Into("state").
 			Set("name", t.Name).Set("oper-status", "openconfig-mpls-types:"+word(up, "UP", "DOWN"))

@@ -79,7 +79,8 @@ func (n *Node) write(p Path, v any, replace bool) error {
 	return n.writeAt(p.Elems, v)
 }
 
-// writeAt walks to where the value belongs, making what is missing; a container that is still empty afterwards is dropped.
+// writeAt walks to where the value belongs, making what is missing; a
+// container that is still empty afterwards is dropped.
 func (n *Node) writeAt(rest []Elem, v any) error {
 	if len(rest) == 0 {
 		return n.merge(v)

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scribbler makes edits at random out of few names, so that they meet: references that hold, dangle, and lose what they point at.
+// scribbler makes edits at random out of few names, so that they meet:
+// references that hold, dangle, and lose what they point at.
 type scribbler struct {
 	t *testing.T
 	r *rand.Rand

@@ -12,7 +12,8 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 )
 
-// Value turns a gNMI value into JSON as the tree reads it. Scalars are accepted for leaves, JSON and JSON_IETF for everything.
+// Value turns a gNMI value into JSON as the tree reads it. Scalars are
+// accepted for leaves, JSON and JSON_IETF for everything.
 func Value(v *gnmi.TypedValue) (any, error) {
 	switch x := v.GetValue().(type) {
 	case *gnmi.TypedValue_JsonIetfVal:

@@ -127,7 +127,8 @@ func oracle(c Config, offered []float64) []float64 {
 	return got
 }
 
-// excessShare is the weight, or for a queue without one the least weight of the others: HTB serves it a frame per round too.
+// excessShare is the weight, or for a queue without one the least
+// weight of the others: HTB serves it a frame per round too.
 func excessShare(c Config, i int) float64 {
 	if c.Excess == shares.Equal {
 		return 1

@@ -77,8 +77,8 @@ func TestCubicConvergesFast(t *testing.T) {
 	}
 }
 
-// draft-leith-tcp-htcp-06, section 3.1: in the first second Reno's, then alpha(d) = 1 + 10 d + (d/2)^2 per round trip, whose
-// integral is the window; times 2(1-beta), and over the round trip's ratio to 100 ms.
+// draft-leith-tcp-htcp-06, section 3.1: in the first second Reno's, then alpha(d) = 1 + 10 d + (d/2)^2 per
+// round trip, whose integral is the window; times 2(1-beta), and over the round trip's ratio to 100 ms.
 func TestHTCPGrowsAsItsDraftSays(t *testing.T) {
 	const rtt = 0.1
 	c := newCongestion(HTCP)
@@ -129,8 +129,8 @@ func TestHTCPBacksOffByTheBuffer(t *testing.T) {
 	}
 }
 
-// RFC 6298, section 2, worked by hand in milliseconds: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|, then SRTT = 7/8 SRTT + 1/8 R,
-// and the timer is SRTT + 4 RTTVAR, at least the minimum, at most 60 s.
+// RFC 6298, section 2, worked by hand in milliseconds: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|, then
+// SRTT = 7/8 SRTT + 1/8 R, and the timer is SRTT + 4 RTTVAR, at least the minimum, at most 60 s.
 func TestTheTimerIsThatOfRFC6298(t *testing.T) {
 	const ms = Time(second / 1000)
 	e := estimator{rto: second, minimum: 200 * ms}

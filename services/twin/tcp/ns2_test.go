@@ -29,7 +29,8 @@ func TestNS2SendsNothingBeforeTheThresholdAndTwoBeyond(t *testing.T) {
 		t.Fatalf("%d segments, want 11", got)
 	}
 	for i, want := range []int{0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1} {
-		// At the third duplicate the hole goes; the window is 10 + 3 and opens by one each, past the 21 that are out at the twelfth.
+		// At the third duplicate the hole goes; the window is 10 + 3 and
+		// opens by one each, past the 21 that are out at the twelfth.
 		s.Ack(second/40, 10, 0, 0, 0)
 		if got := len(sendAll(s, second/40)); got != want {
 			t.Errorf("duplicate %d: %d segments, want %d", i+1, got, want)

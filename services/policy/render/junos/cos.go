@@ -120,7 +120,8 @@ func excessPriority(p document.Priority, levels map[document.Priority]bool) stri
 	return "low"
 }
 
-// usualBuffer is the time behind a port that buffer-size percent is taken of (paper 002, section III-B, and Junos' own).
+// usualBuffer is the time behind a port that buffer-size percent is
+// taken of (paper 002, section III-B, and Junos' own).
 const usualBuffer = document.Duration(100 * time.Millisecond)
 
 // buffer: a share of the port's own buffer, or, where the policy wants another

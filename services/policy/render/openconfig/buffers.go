@@ -35,7 +35,8 @@ func (r *renderer) bufferProfiles() {
 
 func (r *renderer) curvesOf(queue string) string { return owned(r.plan.Policy + "-" + queue) }
 
-// curves are RED for all packets of a queue, in OpenConfig's own words, or WRED with a curve per loss priority, in ours.
+// curves are RED for all packets of a queue, in OpenConfig's own
+// words, or WRED with a curve per loss priority, in ours.
 func (r *renderer) curves() {
 	for _, q := range r.plan.Queues {
 		if !hasCurves(q) {

@@ -9,7 +9,8 @@ import (
 
 func interfaceRef(name string) object { return object{"config": object{"interface": name}} }
 
-// interfaces binds to each interface what it has of classifier, policers, queues and drop profiles: one entry per interface.
+// interfaces binds to each interface what it has of classifier,
+// policers, queues and drop profiles: one entry per interface.
 func (r *renderer) interfaces() {
 	inputs, outputs := map[string]object{}, map[string]object{}
 	for _, f := range r.plan.Filters {

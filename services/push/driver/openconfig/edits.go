@@ -72,8 +72,8 @@ type forwardingPolicy struct {
 	} `json:"rules"`
 }
 
-// ruleEdits are the rules that differ; ok is false if the entry is better replaced whole: it is of another kind, or new,
-// or most of it changes.
+// ruleEdits are the rules that differ; ok is false if the entry is better
+// replaced whole: it is of another kind, or new, or most of it changes.
 func ruleEdits(c diff.Change) (edits []edit, ok bool, err error) {
 	kind, _, _, _ := configentry.Of(c.Path)
 	if kind != configentry.ForwardingPolicy || c.Before == "" {
