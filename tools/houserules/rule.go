@@ -73,6 +73,16 @@ func Rules() []Rule {
 			oneName,
 		},
 		{
+			"what the documents name exists",
+			"a link, path, test or make target that is gone sends the reader nowhere",
+			links,
+		},
+		{
+			"the newcomer's questions are answered three steps from the README",
+			"a tree in which one must search explains itself only to those who wrote it",
+			questions,
+		},
+		{
 			"no registry hosts and no paths of somebody's machine",
 			"the tree must build wherever it is cloned, from whatever mirror that place uses",
 			machines,
