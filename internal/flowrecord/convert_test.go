@@ -3,6 +3,7 @@ package flowrecord
 import (
 	"errors"
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 
@@ -29,6 +30,24 @@ func TestRecordSurvivesTheBus(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, want, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A new field that record does not fill, or ToProto forgets, is named; TestRecordSurvivesTheBus covers the way back.
+func TestEveryFieldTravels(t *testing.T) {
+	r := record()
+	fields := reflect.ValueOf(r)
+	for i := range fields.NumField() {
+		if fields.Field(i).IsZero() {
+			t.Errorf("record() leaves Record.%s empty: give it a value", fields.Type().Field(i).Name)
+		}
+	}
+	sent := r.ToProto().ProtoReflect()
+	all := sent.Descriptor().Fields()
+	for i := range all.Len() {
+		if !sent.Has(all.Get(i)) {
+			t.Errorf("ToProto does not fill FlowRecord.%s", all.Get(i).Name())
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -152,6 +153,54 @@ func TestSchemaAcceptsTheShippedPoliciesAndRefusesAnUnknownField(t *testing.T) {
 	}
 	if err := schema.Validate(instance(t, readShipped(t)+"policer: 1\n")); err == nil {
 		t.Error("the schema takes a field that does not exist")
+	}
+}
+
+// elsewhere are fields of Curve that only the other of red and wred has.
+var elsewhere = map[string]bool{"queues.red.loss_priority": true, "queues.wred.ecn": true}
+
+// Golden policies, all shipped ones among them, take each field through compiler, renderers and agent.
+func TestGoldenPoliciesHaveEveryField(t *testing.T) {
+	var all []any
+	for _, pattern := range []string{"../../../policies/*.yaml", "../../../policies/golden/*/policy.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no policies like %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, instance(t, string(raw)))
+		}
+	}
+	unused(t, "", reflect.TypeFor[Policy](), all)
+}
+
+// unused reports the fields of a struct that none of the values has.
+func unused(t *testing.T, path string, goType reflect.Type, values []any) {
+	for _, f := range fieldsOf(goType) {
+		var given []any
+		for _, v := range values {
+			switch field := v.(map[string]any)[f.name].(type) {
+			case nil:
+			case []any:
+				given = append(given, field...)
+			default:
+				given = append(given, field)
+			}
+		}
+		if len(given) == 0 && !elsewhere[at(path, f.name)] {
+			t.Errorf("no golden policy has %s; write it into policies/golden/every-word/policy.yaml", at(path, f.name))
+		}
+		inner := goType.Field(f.index).Type
+		for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner).Implements(textUnmarshaler) {
+			unused(t, at(path, f.name), inner, given)
+		}
 	}
 }
 

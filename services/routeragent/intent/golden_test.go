@@ -3,19 +3,23 @@ package intent
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/openconfig/ygot/ygot"
 
+	"github.com/millrace/millrace/services/routeragent/kernel"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
 // TestPlansOfThePolicyCompilerAreUnderstood feeds the agent what the renderer of services/policy writes, unit by unit.
 func TestPlansOfThePolicyCompilerAreUnderstood(t *testing.T) {
-	files, err := filepath.Glob("../../../policies/golden/*/*.units")
+	files, err := filepath.Glob("../../../policies/golden/*/*.entries")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden plans found (%v)", err)
 	}
@@ -41,6 +45,34 @@ func TestPlansOfThePolicyCompilerAreUnderstood(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Golden plans configure each queue discipline that the kernel package has, or no operator could.
+func TestGoldenPlansHaveEveryQueueDiscipline(t *testing.T) {
+	files, err := filepath.Glob("../../../policies/golden/*/*.entries")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, f := range files {
+		config, interfaces := readUnits(t, f)
+		judged, err := config.Judge(interfaces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := Compile(judged, func(string) (Interface, bool) { return Interface{Speed: 1e8, Buffer: 1250000}, true }, IDs{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, port := range plan.Kernel.Ports {
+			for _, q := range port.Queues {
+				found[fmt.Sprintf("%T", q.Discipline)] = true // <nil> is bfifo
+			}
+		}
+	}
+	if want := kernel.Disciplines(); len(found) != len(want) {
+		t.Errorf("services/routeragent/kernel has %v, golden plans configure %v", want, slices.Sorted(maps.Keys(found)))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func documents(t *testing.T) map[string]*Node {
 	t.Helper()
 	out := map[string]*Node{}
-	files, err := filepath.Glob("../../../policies/golden/*/*.units")
+	files, err := filepath.Glob("../../../policies/golden/*/*.entries")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d golden files (%v)", len(files), err)
 	}
