@@ -15,8 +15,10 @@ import (
 // own line would drop.
 const (
 	pacedAhead = time.Second
-	// pacedBurst is how late a timer may be without the stream losing rate.
-	pacedBurst = 10 * time.Millisecond
+	// pacedBurst is how late a timer may be without the stream losing rate: as
+	// late as a router's port (the agent's HTB has a packet and 2 ms), so that a
+	// stall costs both the same, and the load stays what the file says it is.
+	pacedBurst = 2 * time.Millisecond
 	// pacedLimit is the stream's queue in bytes: far above pacedAhead
 	// at any rate a lab reaches, so that it never drops.
 	pacedLimit = 16 << 20
@@ -36,10 +38,10 @@ func pacedLine(name string, l scenario.Link) []string {
 	}
 }
 
-// pacedClass is one class. The burst holds two packets at least; quantum, of which HTB demands one, is without effect
-// for a class that never borrows.
+// pacedClass is one class. The burst is a packet and pacedBurst, and two packets
+// at least. HTB demands a quantum; a class that never borrows makes no use of it.
 func pacedClass(verb, name string, class uint32, rate float64, mtu int) string {
-	burst := max(2*(mtu+14), int(rate/8*pacedBurst.Seconds()))
+	burst := mtu + 14 + max(mtu+14, int(rate/8*pacedBurst.Seconds()))
 	return fmt.Sprintf("class %s dev %s parent 1: classid 1:%x htb rate %.0fbit burst %d cburst %d quantum %d", verb, name, class, rate, burst, burst, mtu+14)
 }
 
