@@ -80,7 +80,7 @@ var changes = map[pushv1.State]Kind{
 	pushv1.State_STATE_DRAFT: define("services/push", info, "change-draft", "A change set was asked for and is being planned.", nothing),
 	pushv1.State_STATE_EMPTY: define("services/push", info, "change-empty", "The routers already have what a change set would configure.", nothing),
 	pushv1.State_STATE_PLANNED: define("services/push", info, "change-planned", "A change set is planned and waits for approval.",
-		"Read its diff in the dashboard or with `millrace change diff ID`, then approve it."),
+		"Read its diff in the dashboard or with `millrace change show ID`, then approve it."),
 	pushv1.State_STATE_APPROVED: define("services/push", info, "change-approved", "A change set is approved.",
 		"Apply it with `millrace change apply ID`, unless the approval applied it as well."),
 	pushv1.State_STATE_APPLYING:     define("services/push", info, "change-applying", "Routers get a change set, each with commit confirmed.", nothing),

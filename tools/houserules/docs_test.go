@@ -11,6 +11,7 @@ import (
 func page(text string) map[string]string {
 	return map[string]string{
 		"README.md": text, "docs/a.md": "# One thing\n", "Makefile": "test: build\n",
+		commandsPage:      "## millrace change\n## millrace change show CHANGE\n## millrace up\n",
 		"internal/x/x.go": "package x\n", "internal/x/x_test.go": "package x\n\nfunc TestX() {}\n",
 	}
 }
@@ -29,6 +30,8 @@ func TestDocuments(t *testing.T) {
 		in("```\ngo test ./internal/y/...\n```", "README.md names internal/y"),
 		in("`TestY`", "README.md names TestY"),
 		in("`make tests`", "README.md names make tests"),
+		in("```\nbin/millrace change show ID\nmillrace up --dump # millrace, all of it\nset user millrace class x\n```"),
+		in("`millrace change diff ID`, `millrace run`", "README.md names the command millrace change diff", "README.md names the command millrace run"),
 		in("`services/<name>/root.go`, `two/ping/loss`, `docs/NAME.md`"),
 		{"a page that code names", links, map[string]string{"internal/x/x.go": "package x // docs/gone.md\n"}, []string{"internal/x/x.go names docs/gone.md"}},
 	})

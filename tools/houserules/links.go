@@ -26,7 +26,7 @@ var history = []string{"docs/adr", "CHANGELOG.md"}
 // links checks what the documents send their readers to: links, anchors, paths,
 // tests and make targets.
 func links(t *Tree) []string {
-	tests := testNames(t)
+	tests, commands := testNames(t), commandLinesOf(t)
 	var bad []string
 	for _, name := range t.documents() {
 		text := string(t.Files[name])
@@ -38,7 +38,7 @@ func links(t *Tree) []string {
 		if anyUnder(name, history) {
 			continue
 		}
-		bad = append(bad, t.wrongCode(name, text, tests)...)
+		bad = append(bad, t.wrongCode(name, text, tests, commands)...)
 	}
 	return append(bad, docsInCode(t)...)
 }
@@ -102,14 +102,17 @@ func anchors(text string) []string {
 	return out
 }
 
-// wrongCode lists paths, tests and make targets in code that are not there.
-func (t *Tree) wrongCode(name, text string, tests map[string]bool) []string {
+// wrongCode lists paths, commands, tests and make targets in code that are not there.
+func (t *Tree) wrongCode(name, text string, tests map[string]bool, commands commandLines) []string {
 	var bad []string
 	for _, code := range append(codeBlock.FindAllString(text, -1), spans(text)...) {
 		for _, p := range t.pathsIn(code) {
 			if !t.names(p) {
 				bad = append(bad, fmt.Sprintf("%s names %s, which does not exist", name, p))
 			}
+		}
+		for _, command := range commands.unknown(code) {
+			bad = append(bad, fmt.Sprintf("%s names the command %s, which millrace does not have", name, command))
 		}
 		for _, test := range testName.FindAllString(code, -1) {
 			if !tests[test] {
