@@ -80,7 +80,7 @@ func queueText(q *policyv1.Queue) string {
 	if q.GetMaxRate() > 0 {
 		text += fmt.Sprintf(", never more than %d %%", q.GetMaxRate())
 	}
-	for _, c := range q.GetCurves() {
+	for _, c := range q.GetDropProfiles() {
 		of := "early drop"
 		if c.GetLossPriority() != "" {
 			of += " of loss priority " + c.GetLossPriority()

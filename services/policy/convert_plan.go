@@ -82,12 +82,12 @@ func queueToProto(q document.Queue) *policyv1.Queue {
 		Name: q.Name, Id: uint32(q.ID), Weight: uint32(q.Weight), Buffer: uint32(q.Buffer),
 		Priority: uint32(q.Priority), Default: q.Default, MaxRate: uint32(q.MaxRate),
 	}
-	curves := q.WRED
+	profiles := q.WRED
 	if q.RED != nil {
-		curves = []document.Curve{*q.RED}
+		profiles = []document.DropProfile{*q.RED}
 	}
-	for _, c := range curves {
-		out.Curves = append(out.Curves, &policyv1.Curve{
+	for _, c := range profiles {
+		out.DropProfiles = append(out.DropProfiles, &policyv1.DropProfile{
 			LossPriority: c.LossPriority.String(), Min: uint32(c.Min), Max: uint32(c.Max), Probability: uint32(c.Probability), Ecn: c.ECN,
 		})
 	}

@@ -89,7 +89,7 @@ func TestTheAlphaPolicersAreThePapers(t *testing.T) {
 		}
 	}
 	alpha, _ := ptr(shipped(t, "hntes-wred")).QueueByName("alpha")
-	if diff := cmp.Diff(alpha.WRED, []document.Curve{{LossPriority: document.LossHigh, Min: 0, Max: 100, Probability: 100}}); diff != "" {
+	if diff := cmp.Diff(alpha.WRED, []document.DropProfile{{LossPriority: document.LossHigh, Min: 0, Max: 100, Probability: 100}}); diff != "" {
 		t.Errorf("WRED (-got +want):\n%s", diff)
 	}
 }

@@ -60,18 +60,18 @@ func queueFromProto(m *policyv1.Queue) (document.Queue, error) {
 		Name: m.GetName(), ID: uint8(m.GetId()), Weight: uint8(m.GetWeight()), Buffer: uint8(m.GetBuffer()),
 		Priority: document.Priority(m.GetPriority()), Default: m.GetDefault(), MaxRate: uint8(m.GetMaxRate()),
 	}
-	for _, c := range m.GetCurves() {
+	for _, c := range m.GetDropProfiles() {
 		if c.GetEcn() {
 			return q, fmt.Errorf("queue %s marks instead of dropping (ECN), which the twin does not simulate", q.Name)
 		}
-		curve := document.Curve{Min: uint8(c.GetMin()), Max: uint8(c.GetMax()), Probability: uint8(c.GetProbability())}
-		if err := word(&curve.LossPriority, c.GetLossPriority()); err != nil {
+		profile := document.DropProfile{Min: uint8(c.GetMin()), Max: uint8(c.GetMax()), Probability: uint8(c.GetProbability())}
+		if err := word(&profile.LossPriority, c.GetLossPriority()); err != nil {
 			return q, fmt.Errorf("queue %s: %w", q.Name, err)
 		}
 		if c.GetLossPriority() == "" {
-			q.RED = &curve
+			q.RED = &profile
 		} else {
-			q.WRED = append(q.WRED, curve)
+			q.WRED = append(q.WRED, profile)
 		}
 	}
 	return q, nil

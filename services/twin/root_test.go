@@ -171,7 +171,7 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsReason(t *testing.T) {
 		return &twinv1.PredictRequest{Subject: &twinv1.PredictRequest_Scenario{Scenario: &twinv1.Scenario{Name: name, Text: text}}}
 	}
 	marking := plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1})
-	marking.GetPlans().GetPlans()[0].GetQueues()[0].Curves = []*policyv1.Curve{{Min: 10, Max: 20, Probability: 50, Ecn: true}}
+	marking.GetPlans().GetPlans()[0].GetQueues()[0].DropProfiles = []*policyv1.DropProfile{{Min: 10, Max: 20, Probability: 50, Ecn: true}}
 	for _, tc := range []struct {
 		name    string
 		request *twinv1.PredictRequest

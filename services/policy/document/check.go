@@ -22,7 +22,7 @@ func (r *reader) check(p *Policy) {
 	r.crossed = map[Guard]bool{}
 	r.checkNameUpTo(maxPolicyName, "policy", p.Name, "hntes-two-queue")
 	r.checkQueues(p)
-	r.checkCurves(p)
+	r.checkDropProfiles(p)
 	r.checkClasses(p)
 	r.checkPolicers(p)
 	r.checkRedirects(p)

@@ -67,15 +67,15 @@ type Queue struct {
 	// MaxRate is the most of the port's rate the queue may ever use, percent; 0: no limit.
 	MaxRate uint8 `policy:"max_rate" want:"a whole number of percent from 1 to 100"`
 	// RED drops at random before the buffer is full (RFC 7567), all packets alike.
-	RED *Curve `policy:"red" want:"min:, max: and probability: below it"`
-	// WRED has a curve per loss priority, for packets a policer has coloured (paper 002, experiment 4).
-	WRED []Curve `policy:"wred" want:"a list of curves, each beginning with - loss_priority:"`
+	RED *DropProfile `policy:"red" want:"min:, max: and probability: below it"`
+	// WRED has a drop profile per loss priority, for packets a policer has coloured (paper 002, experiment 4).
+	WRED []DropProfile `policy:"wred" want:"a list of drop profiles, each beginning with - loss_priority:"`
 }
 
-// Curve is the drop probability by fill of the queue's buffer: none below Min,
+// DropProfile is the drop probability by fill of the queue's buffer: none below Min,
 // rising in a line to Probability at Max, certain above; all percent.
-type Curve struct {
-	// LossPriority is which packets a WRED curve is for; no part of RED.
+type DropProfile struct {
+	// LossPriority is which packets a WRED drop profile is for; no part of RED.
 	LossPriority LossPriority `policy:"loss_priority" want:"one of low, medium-low, medium-high, high"`
 	Min          uint8        `policy:"min,required" want:"a whole number of percent from 0 to 100"`
 	Max          uint8        `policy:"max,required" want:"a whole number of percent from 0 to 100"`

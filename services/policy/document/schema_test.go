@@ -156,7 +156,7 @@ func TestSchemaAcceptsTheShippedPoliciesAndRefusesAnUnknownField(t *testing.T) {
 	}
 }
 
-// elsewhere are fields of Curve that only the other of red and wred has.
+// elsewhere are fields of DropProfile that only the other of red and wred has.
 var elsewhere = map[string]bool{"queues.red.loss_priority": true, "queues.wred.ecn": true}
 
 // Golden policies, all shipped ones among them, take each field through compiler, renderers and agent.

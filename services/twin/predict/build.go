@@ -113,7 +113,7 @@ func dropping(q document.Queue) discipline.Discipline {
 	return w
 }
 
-func dropProfile(c document.Curve) discipline.DropProfile {
+func dropProfile(c document.DropProfile) discipline.DropProfile {
 	return discipline.DropProfile{Min: float64(c.Min) / 100, Max: float64(c.Max) / 100, Probability: float64(c.Probability) / 100}
 }
 

@@ -18,7 +18,7 @@ func simulable(s *scenario.Scenario, plan compile.RouterPlan) error {
 	}
 	for _, q := range plan.Queues {
 		if q.RED != nil && q.RED.ECN {
-			add("queue %s marks instead of dropping: the twin's TCP has no ECN; take ecn: off the curve to see it drop", q.Name)
+			add("queue %s marks instead of dropping: the twin's TCP has no ECN; remove ecn: from its red: to see it drop", q.Name)
 		}
 	}
 	for i, p := range plan.Policers {

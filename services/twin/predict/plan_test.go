@@ -210,7 +210,9 @@ func TestPlansThatAreRefusedSayWhy(t *testing.T) {
 		change func(p *compile.RouterPlan)
 		want   string
 	}{
-		{"ECN", func(p *compile.RouterPlan) { p.Queues[0].RED = &document.Curve{Max: 100, Probability: 10, ECN: true} }, "no ECN"},
+		{"ECN", func(p *compile.RouterPlan) {
+			p.Queues[0].RED = &document.DropProfile{Max: 100, Probability: 10, ECN: true}
+		}, "no ECN"},
 		{"two policers in one place", func(p *compile.RouterPlan) {
 			more := p.Policers[0]
 			more.Name = "another"

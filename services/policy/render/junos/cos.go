@@ -156,7 +156,7 @@ func (r *renderer) drops(s string, q document.Queue) {
 	}
 }
 
-func (r *renderer) dropProfile(s, name, loss string, c document.Curve) {
+func (r *renderer) dropProfile(s, name, loss string, c document.DropProfile) {
 	for _, p := range points(c) {
 		r.set("class-of-service drop-profiles %s interpolate fill-level %d", name, p[0])
 		r.set("class-of-service drop-profiles %s interpolate drop-probability %d", name, p[1])
@@ -164,11 +164,11 @@ func (r *renderer) dropProfile(s, name, loss string, c document.Curve) {
 	r.set("%s drop-profile-map loss-priority %s protocol any drop-profile %s", s, loss, name)
 }
 
-// points of a curve, fill and probability in percent: none up to Min, a line to
+// points of a drop profile, fill and probability in percent: none up to Min, a line to
 // Probability at Max, and then certain. Junos joins points with lines, from 0 at
 // 0 to 100 at 100, and wants both numbers to rise; so the last step takes one
 // percent of fill, and a full queue drops anyway.
-func points(c document.Curve) [][2]int {
+func points(c document.DropProfile) [][2]int {
 	low, high, p := min(int(c.Min), 99), int(c.Max), int(c.Probability)
 	if high == 100 && p < 100 { // what it would be one percent before the end
 		high, p = 99, p*(99-low)/max(1, 100-low)

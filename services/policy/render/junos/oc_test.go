@@ -27,8 +27,8 @@ func TestWhatOpenConfigSaysOnJunos(t *testing.T) {
 		{"policers", plan(filter("edge", lbe), policerOf(document.Policer{Queue: "beta", Exceed: document.Action{Drop: true}})), nil, []string{"/qos/scheduler-policies/scheduler-policy[name=te-police-1]: "}},
 		{"a redirect", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Src: src, Dst: dst}})), []string{configentry.ExplicitPath.Path("te-l")},
 			[]string{configentry.Tunnel.Path("te-l") + ": ", configentry.ForwardingPolicy.Path("te-ingress") + ": version", configentry.PathSelectionGroup.Path("te-l") + ": deviation"}},
-		{"RED", plan(alpha(func(q *document.Queue) { q.RED = &document.Curve{Min: 20, Max: 80, Probability: 10} })), []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]"}, nil},
-		{"WRED", plan(alpha(func(q *document.Queue) { q.WRED = []document.Curve{{Min: 20, Max: 80, Probability: 10}} })), nil, []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]: "}},
+		{"RED", plan(alpha(func(q *document.Queue) { q.RED = &document.DropProfile{Min: 20, Max: 80, Probability: 10} })), []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]"}, nil},
+		{"WRED", plan(alpha(func(q *document.Queue) { q.WRED = []document.DropProfile{{Min: 20, Max: 80, Probability: 10}} })), nil, []string{"/qos/queue-management-profiles/queue-management-profile[name=te-p-alpha]: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			entries, left, err := OpenConfig(c.plan)

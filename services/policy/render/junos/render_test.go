@@ -109,12 +109,12 @@ func TestEachFieldIsSaidInJunos(t *testing.T) {
 			[]string{cos + "schedulers te-p-alpha priority strict-high", cos + "schedulers te-control priority high"}, []string{cos + "schedulers te-p-alpha excess"}},
 		{"another buffer time is time at the queue's rate", plan(func(p *compile.RouterPlan) { p.BufferTime = document.Duration(50 * time.Millisecond) }),
 			[]string{cos + "schedulers te-p-alpha buffer-size temporal 50000"}, []string{cos + "schedulers te-p-alpha buffer-size percent"}},
-		{"RED", plan(alpha(func(q *document.Queue) { q.RED = &document.Curve{Min: 20, Max: 80, Probability: 10, ECN: true} })), []string{
+		{"RED", plan(alpha(func(q *document.Queue) { q.RED = &document.DropProfile{Min: 20, Max: 80, Probability: 10, ECN: true} })), []string{
 			cos + "drop-profiles te-p-alpha interpolate fill-level [ 20 80 81 ]", cos + "drop-profiles te-p-alpha interpolate drop-probability [ 0 10 100 ]",
 			cos + "schedulers te-p-alpha drop-profile-map loss-priority any protocol any drop-profile te-p-alpha", cos + "schedulers te-p-alpha explicit-congestion-notification",
 		}, nil},
 		{"WRED", plan(alpha(func(q *document.Queue) {
-			q.WRED = []document.Curve{{LossPriority: document.LossHigh, Min: 0, Max: 100, Probability: 100}, {Min: 90, Max: 100, Probability: 50}}
+			q.WRED = []document.DropProfile{{LossPriority: document.LossHigh, Min: 0, Max: 100, Probability: 100}, {Min: 90, Max: 100, Probability: 50}}
 		})), []string{
 			cos + "drop-profiles te-p-alpha-high interpolate fill-level [ 0 100 ]", cos + "schedulers te-p-alpha drop-profile-map loss-priority high protocol any drop-profile te-p-alpha-high",
 			cos + "drop-profiles te-p-alpha-low interpolate fill-level [ 90 99 100 ]", cos + "drop-profiles te-p-alpha-low interpolate drop-probability [ 0 45 100 ]",
@@ -242,12 +242,12 @@ func TestWhatJunosCannotSayIsRefusedByField(t *testing.T) {
 		{"a most below the partition", plan(scheduling(document.Scheduling{Partition: document.Strict}), alpha(func(q *document.Queue) { q.MaxRate = 10 })), "queues.alpha.max_rate: 10 % is below"},
 		{"two strict-high queues", plan(alpha(func(q *document.Queue) { q.Priority = 0 }), beta(func(q *document.Queue) { q.Priority = 0 })), "queues.priority: Junos serves one strict-high queue per port, not 2"},
 		{"a buffer in time for a queue without a rate", plan(func(p *compile.RouterPlan) { p.BufferTime, p.Queues[0].Weight = 1, 0 }), "buffer_time: Junos measures"},
-		{"ECN by colour", plan(alpha(func(q *document.Queue) { q.WRED = []document.Curve{{Min: 1, Max: 2, Probability: 3, ECN: true}} })), "queues.alpha.wred.ecn: Junos marks all packets of a queue"},
+		{"ECN by colour", plan(alpha(func(q *document.Queue) { q.WRED = []document.DropProfile{{Min: 1, Max: 2, Probability: 3, ECN: true}} })), "queues.alpha.wred.ecn: Junos marks all packets of a queue"},
 		{"two policers for a packet", plan(filter("edge", rule), policerOf(document.Policer{Queue: "beta", Exceed: mark}), policerOf(document.Policer{Queue: "beta", Exceed: mark})), "policers.lim.queue: a packet has one policer on Junos"},
 		{"a drop between the rates", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{Drop: true}, Violate: document.Action{Drop: true}}))), "policers.lim.exceed.drop: Junos' three-color-policer lets"},
 		{"another queue between the rates", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{Queue: "alpha"}, Violate: document.Action{Drop: true}}))), "policers.lim.exceed.queue: Junos' three-color-policer moves no"},
 		{"another colour than yellow", plan(filter("edge", rule), policerOf(three(document.Policer{Queue: "beta", Exceed: document.Action{LossPriority: document.LossHigh}, Violate: document.Action{Drop: true}}))), "policers.lim.exceed.loss_priority: Junos' three-color-policer gives medium-high"},
-		{"a mark in a queue with WRED", plan(filter("edge", rule), beta(func(q *document.Queue) { q.WRED = []document.Curve{{Min: 1, Max: 2, Probability: 3}} }), policerOf(document.Policer{Queue: "beta", Exceed: mark})), "policers.lim.exceed.mark: Junos marks by way of a loss priority"},
+		{"a mark in a queue with WRED", plan(filter("edge", rule), beta(func(q *document.Queue) { q.WRED = []document.DropProfile{{Min: 1, Max: 2, Probability: 3}} }), policerOf(document.Policer{Queue: "beta", Exceed: mark})), "policers.lim.exceed.mark: Junos marks by way of a loss priority"},
 		{"a mark and no port", plan(filter("edge", rule), policerOf(document.Policer{Queue: "beta", Exceed: mark}), func(p *compile.RouterPlan) { p.Ports = nil }), "policers.exceed.mark: Junos marks where packets leave"},
 		{"an LSP to nowhere", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Src: src}})), "redirect.lsp: an LSP carries IPv4 to a prefix"},
 		{"an LSP for IPv6", plan(lsp, filter("ingress", compile.Rule{Pair: "7", Queue: "alpha", LSP: "te-l", Match: compile.Match{Dst: dst6}})), "redirect.lsp: an LSP carries IPv4"},
@@ -294,15 +294,15 @@ func TestAClassifierDecidesLikeTheRules(t *testing.T) {
 	}
 }
 
-// The drop probability of Junos' lines against the curve itself, at every fill.
-func TestDropProfilesFollowTheCurve(t *testing.T) {
+// The drop probability of Junos' lines against the drop profile itself, at every fill.
+func TestInterpolatedDropProfilesAreThePolicys(t *testing.T) {
 	for low := 0; low <= 100; low += 5 {
 		for high := low; high <= 100; high += 5 {
 			for _, p := range []int{1, 10, 50, 100} {
-				c := document.Curve{Min: uint8(low), Max: uint8(high), Probability: uint8(p)}
+				c := document.DropProfile{Min: uint8(low), Max: uint8(high), Probability: uint8(p)}
 				line := points(c)
 				for fill := 0; fill < 100; fill++ { // at 100 the queue is full and drops anyway
-					got, want := at(line, float64(fill)), curveAt(c, float64(fill))
+					got, want := at(line, float64(fill)), dropAt(c, float64(fill))
 					if fill == high+1 || fill == high { // the step takes one percent of fill
 						continue
 					}
@@ -315,8 +315,8 @@ func TestDropProfilesFollowTheCurve(t *testing.T) {
 	}
 }
 
-// curveAt is the definition in document.Curve.
-func curveAt(c document.Curve, fill float64) float64 {
+// dropAt is the definition in document.DropProfile.
+func dropAt(c document.DropProfile, fill float64) float64 {
 	low, high, p := float64(c.Min), float64(c.Max), float64(c.Probability)
 	switch {
 	case fill > high:

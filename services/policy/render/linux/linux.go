@@ -78,18 +78,18 @@ func leaf(c class) string {
 		if q.RED.ECN {
 			text += " ecn"
 		}
-		return text + "  # " + curve("all packets", *q.RED)
+		return text + "  # " + dropText("all packets", *q.RED)
 	case len(q.WRED) > 0:
-		var curves []string
+		var profiles []string
 		for _, c := range q.WRED {
-			curves = append(curves, curve("loss priority "+c.LossPriority.String(), c))
+			profiles = append(profiles, dropText("loss priority "+c.LossPriority.String(), c))
 		}
-		return fmt.Sprintf("7e%x: gred setup DPs 4 default 0 limit %d  # %s", 0x90+c.number, c.buffer, strings.Join(curves, "; "))
+		return fmt.Sprintf("7e%x: gred setup DPs 4 default 0 limit %d  # %s", 0x90+c.number, c.buffer, strings.Join(profiles, "; "))
 	}
 	return fmt.Sprintf("7e%x: bfifo limit %d", 0x10+c.number, c.buffer)
 }
 
-func curve(of string, c document.Curve) string {
+func dropText(of string, c document.DropProfile) string {
 	return fmt.Sprintf("of %s %d %% dropped at %d %% full, none below %d %%", of, c.Probability, c.Max, c.Min)
 }
 

@@ -33,21 +33,23 @@ func (r *renderer) bufferProfiles() {
 	}
 }
 
-func (r *renderer) curvesOf(queue string) string { return owned(r.plan.Policy + "-" + queue) }
+func (r *renderer) managementProfileOf(queue string) string {
+	return owned(r.plan.Policy + "-" + queue)
+}
 
-// curves are RED for all packets of a queue, in OpenConfig's own
-// words, or WRED with a curve per loss priority, in ours.
-func (r *renderer) curves() {
+// managementProfiles are RED for all packets of a queue, which OpenConfig models,
+// or WRED with a drop profile per loss priority, which our augment adds.
+func (r *renderer) managementProfiles() {
 	for _, q := range r.plan.Queues {
-		if !hasCurves(q) {
+		if !hasDropProfiles(q) {
 			continue
 		}
-		name := r.curvesOf(q.Name)
+		name := r.managementProfileOf(q.Name)
 		r.add(configentry.QueueManagementProfile, name, entry("name", name, nil, object{"wred": wred(q)}))
 	}
 }
 
-func hasCurves(q document.Queue) bool { return q.RED != nil || len(q.WRED) > 0 }
+func hasDropProfiles(q document.Queue) bool { return q.RED != nil || len(q.WRED) > 0 }
 
 func wred(q document.Queue) object {
 	if q.RED != nil {
@@ -57,13 +59,13 @@ func wred(q document.Queue) object {
 			"max-drop-probability-percent": q.RED.Probability, "enable-ecn": q.RED.ECN, "drop": true,
 		}}}
 	}
-	var curves []any
+	var profiles []any
 	for _, c := range q.WRED {
-		curves = append(curves, entry("loss-priority", enum(c.LossPriority.String()), object{
+		profiles = append(profiles, entry("loss-priority", enum(c.LossPriority.String()), object{
 			"min-threshold-percent": c.Min, "max-threshold-percent": c.Max, "max-drop-probability-percent": c.Probability,
 		}, nil))
 	}
-	return object{"te-qos-ext:drop-profiles": object{"drop-profile": curves}}
+	return object{"te-qos-ext:drop-profiles": object{"drop-profile": profiles}}
 }
 
 // enum is a word of the policy language as our augment spells it.

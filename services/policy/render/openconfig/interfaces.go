@@ -31,7 +31,7 @@ func (r *renderer) interfaces() {
 		if port.Speed > 0 {
 			output["config"] = object{"buffer-allocation-profile": r.profileOf(port.Speed)}
 		}
-		if queues := r.curvedQueues(); len(queues) > 0 {
+		if queues := r.managedQueues(); len(queues) > 0 {
 			output["queues"] = object{"queue": queues}
 		}
 		outputs[port.Interface] = output
@@ -53,11 +53,11 @@ func classifiersOf(filter string) []any {
 	return out
 }
 
-func (r *renderer) curvedQueues() []any {
+func (r *renderer) managedQueues() []any {
 	var out []any
 	for _, q := range r.plan.Queues {
-		if hasCurves(q) {
-			out = append(out, entry("name", owned(q.Name), object{"queue-management-profile": r.curvesOf(q.Name)}, nil))
+		if hasDropProfiles(q) {
+			out = append(out, entry("name", owned(q.Name), object{"queue-management-profile": r.managementProfileOf(q.Name)}, nil))
 		}
 	}
 	return out

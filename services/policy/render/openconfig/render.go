@@ -29,7 +29,7 @@ func Entries(p compile.RouterPlan) ([]configentry.Entry, error) {
 	r.scheduler()
 	r.policers()
 	r.bufferProfiles()
-	r.curves()
+	r.managementProfiles()
 	r.classifiers()
 	r.interfaces()
 	r.lsps()

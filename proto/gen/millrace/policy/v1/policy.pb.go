@@ -883,7 +883,7 @@ type Queue struct {
 	// The most the queue may use of the port's rate, percent; 0: all.
 	MaxRate uint32 `protobuf:"varint,7,opt,name=max_rate,json=maxRate,proto3" json:"max_rate,omitempty"`
 	// Random early drop; loss_priority is empty where it is for all packets.
-	Curves        []*Curve `protobuf:"bytes,8,rep,name=curves,proto3" json:"curves,omitempty"`
+	DropProfiles  []*DropProfile `protobuf:"bytes,8,rep,name=drop_profiles,json=dropProfiles,proto3" json:"drop_profiles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -967,15 +967,15 @@ func (x *Queue) GetMaxRate() uint32 {
 	return 0
 }
 
-func (x *Queue) GetCurves() []*Curve {
+func (x *Queue) GetDropProfiles() []*DropProfile {
 	if x != nil {
-		return x.Curves
+		return x.DropProfiles
 	}
 	return nil
 }
 
-// Curve is the drop probability by fill of the queue's buffer, percent.
-type Curve struct {
+// DropProfile is the drop probability by fill of the queue's buffer, percent.
+type DropProfile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	LossPriority  string                 `protobuf:"bytes,1,opt,name=loss_priority,json=lossPriority,proto3" json:"loss_priority,omitempty"`
 	Min           uint32                 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
@@ -986,20 +986,20 @@ type Curve struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Curve) Reset() {
-	*x = Curve{}
+func (x *DropProfile) Reset() {
+	*x = DropProfile{}
 	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Curve) String() string {
+func (x *DropProfile) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Curve) ProtoMessage() {}
+func (*DropProfile) ProtoMessage() {}
 
-func (x *Curve) ProtoReflect() protoreflect.Message {
+func (x *DropProfile) ProtoReflect() protoreflect.Message {
 	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1011,40 +1011,40 @@ func (x *Curve) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Curve.ProtoReflect.Descriptor instead.
-func (*Curve) Descriptor() ([]byte, []int) {
+// Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
+func (*DropProfile) Descriptor() ([]byte, []int) {
 	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *Curve) GetLossPriority() string {
+func (x *DropProfile) GetLossPriority() string {
 	if x != nil {
 		return x.LossPriority
 	}
 	return ""
 }
 
-func (x *Curve) GetMin() uint32 {
+func (x *DropProfile) GetMin() uint32 {
 	if x != nil {
 		return x.Min
 	}
 	return 0
 }
 
-func (x *Curve) GetMax() uint32 {
+func (x *DropProfile) GetMax() uint32 {
 	if x != nil {
 		return x.Max
 	}
 	return 0
 }
 
-func (x *Curve) GetProbability() uint32 {
+func (x *DropProfile) GetProbability() uint32 {
 	if x != nil {
 		return x.Probability
 	}
 	return 0
 }
 
-func (x *Curve) GetEcn() bool {
+func (x *DropProfile) GetEcn() bool {
 	if x != nil {
 		return x.Ecn
 	}
@@ -1459,7 +1459,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x04mark\x18\x02 \x01(\rH\x00R\x04mark\x88\x01\x01\x12#\n" +
 	"\rloss_priority\x18\x03 \x01(\tR\flossPriority\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queueB\a\n" +
-	"\x05_mark\"\xdf\x01\n" +
+	"\x05_mark\"\xf2\x01\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\rR\x02id\x12\x16\n" +
@@ -1467,9 +1467,9 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x06buffer\x18\x04 \x01(\rR\x06buffer\x12\x1a\n" +
 	"\bpriority\x18\x05 \x01(\rR\bpriority\x12\x18\n" +
 	"\adefault\x18\x06 \x01(\bR\adefault\x12\x19\n" +
-	"\bmax_rate\x18\a \x01(\rR\amaxRate\x121\n" +
-	"\x06curves\x18\b \x03(\v2\x19.millrace.policy.v1.CurveR\x06curves\"\x84\x01\n" +
-	"\x05Curve\x12#\n" +
+	"\bmax_rate\x18\a \x01(\rR\amaxRate\x12D\n" +
+	"\rdrop_profiles\x18\b \x03(\v2\x1f.millrace.policy.v1.DropProfileR\fdropProfiles\"\x8a\x01\n" +
+	"\vDropProfile\x12#\n" +
 	"\rloss_priority\x18\x01 \x01(\tR\flossPriority\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\rR\x03min\x12\x10\n" +
 	"\x03max\x18\x03 \x01(\rR\x03max\x12 \n" +
@@ -1540,7 +1540,7 @@ var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*Policer)(nil),        // 10: millrace.policy.v1.Policer
 	(*Action)(nil),         // 11: millrace.policy.v1.Action
 	(*Queue)(nil),          // 12: millrace.policy.v1.Queue
-	(*Curve)(nil),          // 13: millrace.policy.v1.Curve
+	(*DropProfile)(nil),    // 13: millrace.policy.v1.DropProfile
 	(*PortScheduling)(nil), // 14: millrace.policy.v1.PortScheduling
 	(*Lsp)(nil),            // 15: millrace.policy.v1.Lsp
 	(*RedirectRule)(nil),   // 16: millrace.policy.v1.RedirectRule
@@ -1560,7 +1560,7 @@ var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	10, // 10: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
 	11, // 11: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
 	11, // 12: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	13, // 13: millrace.policy.v1.Queue.curves:type_name -> millrace.policy.v1.Curve
+	13, // 13: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
 	0,  // 14: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
 	1,  // 15: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
 	4,  // 16: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest

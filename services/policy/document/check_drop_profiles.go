@@ -2,14 +2,14 @@ package document
 
 import "fmt"
 
-func (r *reader) checkCurves(p *Policy) {
+func (r *reader) checkDropProfiles(p *Policy) {
 	for i, q := range p.Queues {
 		at := fmt.Sprintf("queues[%d]", i)
 		if q.RED != nil && len(q.WRED) > 0 {
 			r.problem(at+".wred", fmt.Sprintf("queue %s has red and wred", q.Name), "keep one: red treats all packets alike, wred by loss priority")
 		}
 		if q.RED != nil {
-			r.checkCurve(*q.RED, at+".red")
+			r.checkDropProfile(*q.RED, at+".red")
 			if q.RED.LossPriority != LossUnset {
 				r.problem(at+".red.loss_priority", "red treats all packets alike", "remove loss_priority, or write wred:")
 			}
@@ -28,15 +28,15 @@ func (r *reader) checkWRED(p *Policy, q Queue, at string) {
 	seen := map[LossPriority]bool{}
 	for i, c := range q.WRED {
 		at := fmt.Sprintf("%s[%d]", at, i)
-		r.checkCurve(c, at)
+		r.checkDropProfile(c, at)
 		switch {
 		case c.LossPriority == LossUnset:
 			r.problem(at, at+".loss_priority is missing", "add loss_priority: with one of low, medium-low, medium-high, high")
 		case seen[c.LossPriority]:
-			r.problem(at+".loss_priority", fmt.Sprintf("loss priority %s has two curves", c.LossPriority), "remove one of the two")
+			r.problem(at+".loss_priority", fmt.Sprintf("loss priority %s has two drop profiles", c.LossPriority), "remove one of the two")
 		case c.LossPriority != LossLow && !given[c.LossPriority]:
 			r.problem(at+".loss_priority", fmt.Sprintf("no policer gives packets of queue %s loss priority %s", q.Name, c.LossPriority),
-				"write a loss priority a policer of the queue gives, or remove the curve")
+				"write a loss priority a policer of the queue gives, or remove the drop profile")
 		}
 		if c.ECN {
 			r.problem(at+".ecn", "ecn is part of red", "remove it")
@@ -45,7 +45,7 @@ func (r *reader) checkWRED(p *Policy, q Queue, at string) {
 	}
 }
 
-func (r *reader) checkCurve(c Curve, at string) {
+func (r *reader) checkDropProfile(c DropProfile, at string) {
 	switch {
 	case c.Max > 100:
 		r.problem(at+".max", fmt.Sprintf("max %d %% is more than the buffer has", c.Max), "write 100 or less")
