@@ -99,8 +99,8 @@ func newFinder(n *offline.Network) (*finder, error) {
 	return &finder{graph: topo.NewGraph(s)}, nil
 }
 
-// Attached implements offline.Finder.
-func (f *finder) Attached(p netip.Prefix) []string {
+// PrefixOwners implements offline.Finder.
+func (f *finder) PrefixOwners(p netip.Prefix) []string {
 	var out []string
 	for _, n := range f.graph.PrefixOwners(p) {
 		out = append(out, n.Label())
@@ -123,8 +123,8 @@ func (f *finder) Path(d compile.Demand) (compile.Path, error) {
 	return compiledPath(p), nil
 }
 
-// Ways implements offline.Finder.
-func (f *finder) Ways(e compile.Ends) ([]compile.Path, error) {
+// ECMP implements offline.Finder.
+func (f *finder) ECMP(e compile.RouterPair) ([]compile.Path, error) {
 	from, to, err := f.ends(e.From, e.To)
 	if err != nil {
 		return nil, err

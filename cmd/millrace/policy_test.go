@@ -81,8 +81,8 @@ func TestPlansNeedNoControlPlane(t *testing.T) {
 	}
 }
 
-// A network in which nothing is placed by hand: prefixes are found where they are attached, paths are computed.
-func TestPairsByHandArePlacedAndLedOverTheIGPsPaths(t *testing.T) {
+// A network file that maps no pair: the prefixes' owners are looked up, paths are computed.
+func TestPairsByHandAreMappedAndFollowTheIGPsPaths(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(dir, name)
@@ -114,7 +114,7 @@ links:
 	}
 	for _, want := range []string{
 		"filter    ingress on cust", "from 192.0.2.0/24 to 198.51.100.0/24: queue alpha", "from 2001:db8:1::/48 to 2001:db8:2::/48: queue alpha",
-		"filter    transit on to-a", "port      to-b at 1Gbit/s", "because no router attaches 203.0.113.0/24",
+		"filter    transit on to-a", "port      to-b at 1Gbit/s", "because no router originates 203.0.113.0/24",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)

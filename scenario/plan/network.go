@@ -55,7 +55,7 @@ func hops(s *scenario.Scenario) []hop {
 	return out
 }
 
-// pairs places the scenario's pairs where their hosts are attached.
+// pairs maps the scenario's pairs to the routers their hosts are attached to.
 func pairs(s *scenario.Scenario, use *scenario.PolicyUse, rule int) []compile.Pair {
 	var out []compile.Pair
 	for _, p := range s.Pairs {
@@ -88,33 +88,33 @@ func nobody(first, n int) netip.Prefix {
 func paths(s *scenario.Scenario, demands []compile.Demand) (map[compile.Demand]compile.Path, map[compile.Demand]string) {
 	found, none := map[compile.Demand]compile.Path{}, map[compile.Demand]string{}
 	for _, d := range demands {
-		way := cheapest(s, d.From, d.To, nil)
-		if way == nil {
+		path := cheapest(s, d.From, d.To, nil)
+		if path == nil {
 			none[d] = fmt.Sprintf("the scenario has no path from %s to %s", d.From, d.To)
 			continue
 		}
 		reason := "the shortest path"
 		if d.LSP.AvoidShortest {
 			var avoid []string
-			for _, h := range way {
+			for _, h := range path {
 				avoid = append(avoid, h.id())
 			}
 			if other := cheapest(s, d.From, d.To, avoid); other != nil {
-				way, reason = other, "avoids the shortest path"
+				path, reason = other, "avoids the shortest path"
 			}
 		}
-		found[d] = pathOf(s, way, reason)
+		found[d] = pathOf(s, path, reason)
 	}
 	return found, none
 }
 
-// ways answers for pairs that keep to the IGP's path. Where several are equally
+// ecmp answers for pairs that stay on the IGP's path. Where several are equally
 // short a scenario would have to say more; none has yet.
-func ways(s *scenario.Scenario, crossings []compile.Ends) (map[compile.Ends][]compile.Path, map[compile.Ends]string) {
-	found, none := map[compile.Ends][]compile.Path{}, map[compile.Ends]string{}
-	for _, e := range crossings {
-		if way := cheapest(s, e.From, e.To, nil); way != nil {
-			found[e] = []compile.Path{pathOf(s, way, "the shortest path")}
+func ecmp(s *scenario.Scenario, between []compile.RouterPair) (map[compile.RouterPair][]compile.Path, map[compile.RouterPair]string) {
+	found, none := map[compile.RouterPair][]compile.Path{}, map[compile.RouterPair]string{}
+	for _, e := range between {
+		if path := cheapest(s, e.From, e.To, nil); path != nil {
+			found[e] = []compile.Path{pathOf(s, path, "the shortest path")}
 		} else {
 			none[e] = fmt.Sprintf("the scenario has no path from %s to %s", e.From, e.To)
 		}
@@ -122,9 +122,9 @@ func ways(s *scenario.Scenario, crossings []compile.Ends) (map[compile.Ends][]co
 	return found, none
 }
 
-func pathOf(s *scenario.Scenario, way []hop, reason string) compile.Path {
-	p := compile.Path{Nodes: []string{way[0].from.Node}, Reason: reason}
-	for _, h := range way {
+func pathOf(s *scenario.Scenario, path []hop, reason string) compile.Path {
+	p := compile.Path{Nodes: []string{path[0].from.Node}, Reason: reason}
+	for _, h := range path {
 		r, _ := s.Router(h.to.Node)
 		p.Nodes, p.Links = append(p.Nodes, h.to.Node), append(p.Links, h.id())
 		p.Segments = append(p.Segments, r.Loopback())
@@ -140,18 +140,18 @@ func pathOf(s *scenario.Scenario, way []hop, reason string) compile.Path {
 func cheapest(s *scenario.Scenario, from, to string, avoid []string) []hop {
 	var best []hop
 	least := 0
-	var walk func(at string, way []hop, cost int)
-	walk = func(at string, way []hop, cost int) {
+	var walk func(at string, path []hop, cost int)
+	walk = func(at string, path []hop, cost int) {
 		if at == to {
 			if best == nil || cost < least {
-				best, least = slices.Clone(way), cost
+				best, least = slices.Clone(path), cost
 			}
 			return
 		}
 		for _, h := range hops(s) {
-			seen := h.to.Node == from || slices.ContainsFunc(way, func(w hop) bool { return w.to.Node == h.to.Node })
+			seen := h.to.Node == from || slices.ContainsFunc(path, func(w hop) bool { return w.to.Node == h.to.Node })
 			if h.from.Node == at && !seen && !slices.Contains(avoid, h.id()) {
-				walk(h.to.Node, append(way, h), cost+h.link.Cost)
+				walk(h.to.Node, append(path, h), cost+h.link.Cost)
 			}
 		}
 	}

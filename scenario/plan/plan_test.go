@@ -54,7 +54,7 @@ func TestPathsKeepOffTheShortestWhereTheyShall(t *testing.T) {
 	}
 }
 
-func TestPairsArePlacedWhereTheirHostsAre(t *testing.T) {
+func TestPairsAreMappedToTheirHostsRouters(t *testing.T) {
 	got := pairs(parse(t), &scenario.PolicyUse{}, 0)
 	if len(got) != 301 {
 		t.Fatalf("%d pairs", len(got))

@@ -31,7 +31,7 @@ func Routers(s *scenario.Scenario, use *scenario.PolicyUse) ([]compile.RouterPla
 		in.Pairs = pairs(s, use, rule)
 	}
 	in.Paths, in.NoPath = paths(s, compile.Demands(policy, in.Pairs))
-	in.Ways, in.NoWay = ways(s, compile.Crossings(policy, in.Pairs))
+	in.ECMP, in.Unreachable = ecmp(s, compile.RouterPairs(policy, in.Pairs))
 	compiled, err := compile.Compile(in)
 	if err != nil {
 		return nil, err

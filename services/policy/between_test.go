@@ -13,7 +13,7 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 )
 
-// Pairs by hand and classes, over the services: placed in the live topology, led over the IGP's own paths.
+// Pairs by hand and classes, over the services: mapped in the live topology, on the IGP's own paths.
 func TestPairsByHandAndClassesArePlannedForTheLiveNetwork(t *testing.T) {
 	dir := t.TempDir()
 	text := `policy: mine
@@ -59,8 +59,8 @@ policers:
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("rules (-got +want):\n%s", diff)
 	}
-	if s := r.Msg.GetSkipped(); len(s) != 1 || s[0].GetReason() != "no router attaches 203.0.113.0/24" {
-		t.Errorf("skipped %v, want the pair nobody attaches", s)
+	if s := r.Msg.GetSkipped(); len(s) != 1 || s[0].GetReason() != "no router originates 203.0.113.0/24" {
+		t.Errorf("skipped %v, want the pair nobody originates", s)
 	}
 	i := slices.IndexFunc(r.Msg.GetPlans(), func(p *policyv1.RouterPlan) bool { return p.GetRouter() == "wr" })
 	if p := r.Msg.GetPlans()[i].GetPolicers(); len(p) != 1 || !p[0].GetExceed().GetDrop() || len(p[0].GetInterfaces()) != 2 {

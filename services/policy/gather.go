@@ -30,7 +30,7 @@ func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Inp
 	if err := c.betweenPairs(ctx, graph, &in); err != nil {
 		return in, err
 	}
-	if err := c.ways(ctx, &in); err != nil {
+	if err := c.ecmp(ctx, &in); err != nil {
 		return in, err
 	}
 	return in, c.paths(ctx, &in)
@@ -46,18 +46,19 @@ func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compi
 		return fmt.Errorf("list alpha pairs: %w", err)
 	}
 	for _, pair := range list.Msg.GetPairs() {
-		placed, err := c.placePair(ctx, graph, pair)
+		mapped, err := c.mapPair(ctx, graph, pair)
 		if err != nil {
 			return err
 		}
-		placed.Redirect = rule
-		in.Pairs = append(in.Pairs, placed)
+		mapped.Redirect = rule
+		in.Pairs = append(in.Pairs, mapped)
 	}
 	return nil
 }
 
-// attached finds the routers a prefix is behind. The IGP knows IPv4 only; for IPv6 the interfaces' subnets tell.
-func attached(g *topo.Graph, p netip.Prefix) []*topo.Node {
+// prefixOwners finds the routers that originate a prefix. The IGP carries IPv4 only; for IPv6 the subnets of the
+// interfaces tell.
+func prefixOwners(g *topo.Graph, p netip.Prefix) []*topo.Node {
 	out := g.PrefixOwners(p)
 	if len(out) > 0 || p.Addr().Is4() {
 		return out
@@ -70,22 +71,22 @@ func attached(g *topo.Graph, p netip.Prefix) []*topo.Node {
 	return out
 }
 
-// betweenPairs places the pairs written in the policy: they enter at every router that attaches the source.
+// betweenPairs maps the pairs written in the policy: they enter at every router that originates the source.
 func (c *Component) betweenPairs(ctx context.Context, g *topo.Graph, in *compile.Input) error {
 	for _, p := range compile.Between(in.Policy) {
-		sources := attached(g, p.Src)
+		sources := prefixOwners(g, p.Src)
 		if len(sources) == 0 {
-			p.Unplaced = fmt.Sprintf("no router attaches %s", p.Src)
+			p.Unmapped = fmt.Sprintf("no router originates %s", p.Src)
 			in.Pairs = append(in.Pairs, p)
 		}
 		for _, n := range sources {
 			var err error
 			p.Ingress = n.Label()
-			if p.Egress, err = c.nearest(ctx, p.Ingress, attached(g, p.Dst)); err != nil {
+			if p.Egress, err = c.nearest(ctx, p.Ingress, prefixOwners(g, p.Dst)); err != nil {
 				return err
 			}
 			if p.Egress == "" {
-				p.Unplaced = fmt.Sprintf("no router attaches %s", p.Dst)
+				p.Unmapped = fmt.Sprintf("no router originates %s", p.Dst)
 			}
 			in.Pairs = append(in.Pairs, p)
 		}
@@ -93,13 +94,13 @@ func (c *Component) betweenPairs(ctx context.Context, g *topo.Graph, in *compile
 	return nil
 }
 
-// ways asks for the shortest paths of pairs that stay on them.
-func (c *Component) ways(ctx context.Context, in *compile.Input) error {
-	in.Ways, in.NoWay = map[compile.Ends][]compile.Path{}, map[compile.Ends]string{}
-	for _, e := range compile.Crossings(in.Policy, in.Pairs) {
+// ecmp asks for the equal-cost paths of pairs that stay on the IGP's.
+func (c *Component) ecmp(ctx context.Context, in *compile.Input) error {
+	in.ECMP, in.Unreachable = map[compile.RouterPair][]compile.Path{}, map[compile.RouterPair]string{}
+	for _, e := range compile.RouterPairs(in.Policy, in.Pairs) {
 		r, err := c.deps.Paths.Ecmp(ctx, connect.NewRequest(&pathsv1.EcmpRequest{From: e.From, To: e.To}))
 		if why, refused := refusal(err); refused {
-			in.NoWay[e] = why
+			in.Unreachable[e] = why
 			continue
 		}
 		if err != nil {
@@ -110,7 +111,7 @@ func (c *Component) ways(ctx context.Context, in *compile.Input) error {
 			if err != nil {
 				return fmt.Errorf("path from %s to %s: %w", e.From, e.To, err)
 			}
-			in.Ways[e] = append(in.Ways[e], path)
+			in.ECMP[e] = append(in.ECMP[e], path)
 		}
 	}
 	return nil
@@ -142,9 +143,9 @@ func (c *Component) topology(ctx context.Context, in *compile.Input) (*topo.Grap
 	return graph, nil
 }
 
-// placePair finds where the pair enters (the router that exported its flows)
-// and leaves (the router that attaches the destination, the nearest of several).
-func (c *Component) placePair(ctx context.Context, g *topo.Graph, m *alphav1.Pair) (compile.Pair, error) {
+// mapPair finds where the pair enters (the router that exported its flows)
+// and leaves (the router that originates the destination, the nearest of several).
+func (c *Component) mapPair(ctx context.Context, g *topo.Graph, m *alphav1.Pair) (compile.Pair, error) {
 	p, err := pairFromProto(m)
 	if err != nil {
 		return p, fmt.Errorf("alpha pair %s: %w", m.GetId(), err)
@@ -155,17 +156,17 @@ func (c *Component) placePair(ctx context.Context, g *topo.Graph, m *alphav1.Pai
 	}
 	ingress, known := c.deps.Inventory.ByExporter(exporter)
 	if !known {
-		p.Unplaced = fmt.Sprintf("no device of the inventory exports flows from %s; add the address to its exporters", exporter)
+		p.Unmapped = fmt.Sprintf("no device of the inventory exports flows from %s; add the address to its exporters", exporter)
 		return p, nil
 	}
 	p.Ingress = ingress.Name
 	if _, err := g.Resolve(p.Ingress); err != nil {
-		p.Unplaced = fmt.Sprintf("its ingress router %s is not in the topology", p.Ingress)
+		p.Unmapped = fmt.Sprintf("its ingress router %s is not in the topology", p.Ingress)
 		return p, nil
 	}
-	p.Egress, err = c.nearest(ctx, p.Ingress, attached(g, p.Dst))
+	p.Egress, err = c.nearest(ctx, p.Ingress, prefixOwners(g, p.Dst))
 	if err == nil && p.Egress == "" {
-		p.Unplaced = fmt.Sprintf("no router attaches %s", p.Dst)
+		p.Unmapped = fmt.Sprintf("no router originates %s", p.Dst)
 	}
 	return p, err
 }

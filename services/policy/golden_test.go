@@ -203,7 +203,7 @@ func pathsOf(in compile.Input, p compile.Pair) []compile.Path {
 	case p.Ingress == p.Egress:
 		return []compile.Path{{Nodes: []string{p.Ingress}}}
 	}
-	return in.Ways[compile.Ends{From: p.Ingress, To: p.Egress}]
+	return in.ECMP[compile.RouterPair{From: p.Ingress, To: p.Egress}]
 }
 
 func managed(in compile.Input, name string) bool {

@@ -159,7 +159,7 @@ func TestPairsThatCannotBePlacedAreSkippedWithTheReason(t *testing.T) {
 	}
 	want := map[string]string{
 		"p-stranger": "no device of the inventory exports flows from 203.0.113.9; add the address to its exporters",
-		"p-nowhere":  "no router attaches 203.0.113.0/24",
+		"p-nowhere":  "no router originates 203.0.113.0/24",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("skipped (-got +want):\n%s", diff)

@@ -100,7 +100,7 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 		out.Plans = append(out.Plans, p.full[0], p.full[1], heavier(p.full[2]))
 	default:
 		out.Plans = p.full
-		out.Skipped = []*policyv1.SkippedPair{{Pair: "p-lost", Reason: "no router attaches 203.0.113.0/24"}}
+		out.Skipped = []*policyv1.SkippedPair{{Pair: "p-lost", Reason: "no router originates 203.0.113.0/24"}}
 	}
 	return connect.NewResponse(out), nil
 }

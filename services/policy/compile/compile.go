@@ -8,7 +8,7 @@ func Compile(in Input) (Result, error) {
 	c := newCompiler(in)
 	c.schedulePorts()
 	for _, pair := range sortedPairs(in.Pairs) {
-		if why := c.place(pair); why != "" {
+		if why := c.steer(pair); why != "" {
 			c.skip(pair, why)
 		}
 	}

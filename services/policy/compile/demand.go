@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// Between lists the pairs a policy names by hand, without their places. Their ids stay when the file is reordered.
+// Between lists the pairs a policy names by hand, not yet mapped to routers. Their ids stay when the file is reordered.
 func Between(p document.Policy) []Pair {
 	var out []Pair
 	for i, d := range p.Redirect {
@@ -29,12 +29,12 @@ func AlphaRedirect(p document.Policy) int {
 	return slices.IndexFunc(p.Redirect, func(d document.Redirect) bool { return d.Pairs == document.SourceAlpha })
 }
 
-// Demands lists the LSPs the placed pairs ask for, each once, sorted.
+// Demands lists the LSPs the mapped pairs ask for, each once, sorted.
 func Demands(p document.Policy, pairs []Pair) []Demand {
 	seen := map[Demand]bool{}
 	var out []Demand
 	for _, pair := range pairs {
-		if lsp := p.Redirect[pair.Redirect].LSP; lsp != nil && pair.Unplaced == "" && pair.Ingress != pair.Egress {
+		if lsp := p.Redirect[pair.Redirect].LSP; lsp != nil && pair.Unmapped == "" && pair.Ingress != pair.Egress {
 			if d := demandOf(pair, lsp); !seen[d] {
 				seen[d] = true
 				out = append(out, d)
@@ -52,18 +52,18 @@ func demandOf(p Pair, lsp *document.LSP) Demand {
 	return Demand{From: p.Ingress, To: p.Egress, LSP: *lsp}
 }
 
-// Crossings lists the ends of the placed pairs that stay on the IGP's paths, each once, sorted.
-func Crossings(p document.Policy, pairs []Pair) []Ends {
-	seen := map[Ends]bool{}
-	var out []Ends
+// RouterPairs lists the routers between which mapped pairs stay on the IGP's paths, each once, sorted.
+func RouterPairs(p document.Policy, pairs []Pair) []RouterPair {
+	seen := map[RouterPair]bool{}
+	var out []RouterPair
 	for _, pair := range pairs {
-		e := Ends{pair.Ingress, pair.Egress}
-		if p.Redirect[pair.Redirect].LSP == nil && pair.Unplaced == "" && pair.Ingress != pair.Egress && !seen[e] {
-			seen[e] = true
-			out = append(out, e)
+		r := RouterPair{pair.Ingress, pair.Egress}
+		if p.Redirect[pair.Redirect].LSP == nil && pair.Unmapped == "" && pair.Ingress != pair.Egress && !seen[r] {
+			seen[r] = true
+			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b Ends) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	slices.SortFunc(out, func(a, b RouterPair) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
 	return out
 }
 
@@ -76,7 +76,7 @@ func sortedPairs(pairs []Pair) []Pair {
 		return cmp.Or(
 			cmp.Compare(b.Src.Bits()+b.Dst.Bits(), a.Src.Bits()+a.Dst.Bits()),
 			a.Src.Compare(b.Src), a.Dst.Compare(b.Dst), cmp.Compare(a.Redirect, b.Redirect),
-			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Ingress, b.Ingress), cmp.Compare(a.Egress, b.Egress), cmp.Compare(a.Unplaced, b.Unplaced),
+			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Ingress, b.Ingress), cmp.Compare(a.Egress, b.Egress), cmp.Compare(a.Unmapped, b.Unmapped),
 		)
 	})
 	return out

@@ -24,10 +24,10 @@ type Input struct {
 	// Paths answers the demands of Demands; a missing one leaves its pairs out with the reason in NoPath.
 	Paths  map[Demand]Path
 	NoPath map[Demand]string
-	// Ways answers Crossings: all the shortest paths the IGP uses. A
-	// missing one leaves its pairs out with the reason in NoWay.
-	Ways  map[Ends][]Path
-	NoWay map[Ends]string
+	// ECMP answers RouterPairs: the IGP's equal-cost shortest paths. Routers
+	// that are missing leave their pairs out with the reason in Unreachable.
+	ECMP        map[RouterPair][]Path
+	Unreachable map[RouterPair]string
 }
 
 // Router is a node of the topology.
@@ -60,15 +60,15 @@ type Link struct {
 	Bandwidth       units.Rate
 }
 
-// Pair is a pair of prefixes with its place in the network.
+// Pair is a pair of prefixes, mapped to the routers its packets enter and leave at.
 type Pair struct {
 	// ID is fit for a device: [a-z0-9-].
 	ID       string
 	Src, Dst netip.Prefix
 	// Ingress is where the pair's flows were seen entering, Egress where they leave.
 	Ingress, Egress string
-	// Unplaced says why one of them is not known.
-	Unplaced string
+	// Unmapped says why one of them is not known.
+	Unmapped string
 	// Redirect is the index in the policy of the rule the pair belongs to.
 	Redirect int
 }
@@ -79,8 +79,8 @@ type Demand struct {
 	LSP      document.LSP
 }
 
-// Ends are where packets that keep to the IGP's paths enter and leave.
-type Ends struct{ From, To string }
+// RouterPair is where packets that stay on the IGP's paths enter and leave.
+type RouterPair struct{ From, To string }
 
 // Path answers a demand.
 type Path struct {

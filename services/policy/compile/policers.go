@@ -17,7 +17,7 @@ func (c *compiler) planPolicers(r Router) {
 	for _, o := range c.in.Policy.Policers {
 		d := c.draft(r.Name)
 		var on []string
-		for _, name := range c.placed(r, o.At) {
+		for _, name := range c.policedInterfaces(r, o.At) {
 			if c.enters(d, name, o.Queue) {
 				on = append(on, name)
 			}
@@ -30,7 +30,7 @@ func (c *compiler) planPolicers(r Router) {
 	}
 }
 
-func (c *compiler) placed(r Router, place document.Where) []string {
+func (c *compiler) policedInterfaces(r Router, place document.Where) []string {
 	var out []string
 	if place != document.WhereCore {
 		out = append(out, names(c.customerPorts(r))...)

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// schedulePorts gives queues to the ports the policy names; those on a pair's way are the pair's to name.
+// schedulePorts gives queues to the ports the policy names; ports on a pair's path get theirs with the pair.
 func (c *compiler) schedulePorts() {
 	for _, r := range c.in.Routers {
 		if !r.Managed || c.in.Policy.Ports == document.PortsPath {

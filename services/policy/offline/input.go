@@ -12,11 +12,11 @@ import (
 
 // Finder knows the network's paths. An error is the reason why there is none.
 type Finder interface {
-	// Attached lists the routers a prefix is behind, by the longest match.
-	Attached(netip.Prefix) []string
+	// PrefixOwners lists the routers that originate a prefix, by the longest match.
+	PrefixOwners(netip.Prefix) []string
 	Path(compile.Demand) (compile.Path, error)
-	// Ways lists the IGP's shortest paths.
-	Ways(compile.Ends) ([]compile.Path, error)
+	// ECMP lists the IGP's equal-cost shortest paths.
+	ECMP(compile.RouterPair) ([]compile.Path, error)
 }
 
 // Input is what the compiler needs. The finder is asked for what the file does not say; nil asks nobody.
@@ -24,16 +24,16 @@ func (n *Network) Input(p document.Policy, find Finder) compile.Input {
 	in := compile.Input{
 		Policy: p, Routers: n.routers(), Links: n.links(),
 		Paths: map[compile.Demand]compile.Path{}, NoPath: map[compile.Demand]string{},
-		Ways: map[compile.Ends][]compile.Path{}, NoWay: map[compile.Ends]string{},
+		ECMP: map[compile.RouterPair][]compile.Path{}, Unreachable: map[compile.RouterPair]string{},
 	}
 	for _, pair := range n.pairs(p) {
-		in.Pairs = append(in.Pairs, place(pair, find)...)
+		in.Pairs = append(in.Pairs, mapPair(pair, find)...)
 	}
 	n.answer(&in, find)
 	return in
 }
 
-// pairs are those of the policy, with the places the file gives them, and those of the file as the alpha pairs.
+// pairs are those of the policy, mapped as the file says, and those of the file as the alpha pairs.
 func (n *Network) pairs(p document.Policy) []compile.Pair {
 	out := compile.Between(p)
 	byHand := len(out)
@@ -42,39 +42,39 @@ func (n *Network) pairs(p document.Policy) []compile.Pair {
 		i := slices.IndexFunc(out[:byHand], func(b compile.Pair) bool { return b.Src == pair.Src && b.Dst == pair.Dst })
 		switch {
 		case i >= 0:
-			out[i].Ingress, out[i].Egress, out[i].Unplaced = pair.Ingress, pair.Egress, pair.Unplaced
+			out[i].Ingress, out[i].Egress, out[i].Unmapped = pair.Ingress, pair.Egress, pair.Unmapped
 		case rule >= 0:
 			out = append(out, compile.Pair{
-				ID: pair.ID, Src: pair.Src, Dst: pair.Dst, Ingress: pair.Ingress, Egress: pair.Egress, Unplaced: pair.Unplaced, Redirect: rule,
+				ID: pair.ID, Src: pair.Src, Dst: pair.Dst, Ingress: pair.Ingress, Egress: pair.Egress, Unmapped: pair.Unmapped, Redirect: rule,
 			})
 		}
 	}
 	return out
 }
 
-// place puts a pair where its prefixes are attached: one for each router the source is behind.
-func place(p compile.Pair, find Finder) []compile.Pair {
-	if p.Unplaced != "" || find == nil {
+// mapPair maps a pair to the routers that originate its prefixes: one pair for each that originates the source.
+func mapPair(p compile.Pair, find Finder) []compile.Pair {
+	if p.Unmapped != "" || find == nil {
 		return []compile.Pair{p}
 	}
 	ingresses := []string{p.Ingress}
 	if p.Ingress == "" {
-		ingresses = find.Attached(p.Src)
+		ingresses = find.PrefixOwners(p.Src)
 	}
 	if len(ingresses) == 0 {
-		p.Unplaced = fmt.Sprintf("no router attaches %s", p.Src)
+		p.Unmapped = fmt.Sprintf("no router originates %s", p.Src)
 		return []compile.Pair{p}
 	}
 	var out []compile.Pair
 	for _, ingress := range ingresses {
-		placed := p
-		placed.Ingress = ingress
-		if placed.Egress == "" {
-			if placed.Egress = nearest(ingress, find.Attached(p.Dst), find); placed.Egress == "" {
-				placed.Unplaced = fmt.Sprintf("no router attaches %s", p.Dst)
+		mapped := p
+		mapped.Ingress = ingress
+		if mapped.Egress == "" {
+			if mapped.Egress = nearest(ingress, find.PrefixOwners(p.Dst), find); mapped.Egress == "" {
+				mapped.Unmapped = fmt.Sprintf("no router originates %s", p.Dst)
 			}
 		}
-		out = append(out, placed)
+		out = append(out, mapped)
 	}
 	return out
 }
@@ -86,9 +86,9 @@ func nearest(from string, to []string, find Finder) string {
 		if name == from {
 			return from
 		}
-		ways, err := find.Ways(compile.Ends{From: from, To: name})
-		if err == nil && (best == "" || len(ways[0].Links) < hops) {
-			best, hops = name, len(ways[0].Links)
+		paths, err := find.ECMP(compile.RouterPair{From: from, To: name})
+		if err == nil && (best == "" || len(paths[0].Links) < hops) {
+			best, hops = name, len(paths[0].Links)
 		}
 	}
 	if best == "" && len(to) > 0 {
@@ -119,21 +119,21 @@ func (n *Network) answer(in *compile.Input, find Finder) {
 		}
 		in.Paths[d] = path
 	}
-	for _, e := range compile.Crossings(in.Policy, in.Pairs) {
-		for _, p := range n.Ways {
+	for _, e := range compile.RouterPairs(in.Policy, in.Pairs) {
+		for _, p := range n.ECMP {
 			if p.From == e.From && p.To == e.To {
-				in.Ways[e] = append(in.Ways[e], p.compiled())
+				in.ECMP[e] = append(in.ECMP[e], p.compiled())
 			}
 		}
-		if len(in.Ways[e]) > 0 || find == nil {
+		if len(in.ECMP[e]) > 0 || find == nil {
 			continue
 		}
-		ways, err := find.Ways(e)
+		paths, err := find.ECMP(e)
 		if err != nil {
-			in.NoWay[e] = err.Error()
+			in.Unreachable[e] = err.Error()
 			continue
 		}
-		in.Ways[e] = ways
+		in.ECMP[e] = paths
 	}
 }
 

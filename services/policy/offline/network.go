@@ -23,11 +23,11 @@ type Network struct {
 	Routers []Router `yaml:"routers"`
 	// Links are directions; the one back is added where it is not listed.
 	Links []Link `yaml:"links"`
-	// Pairs stand for the alpha pairs in force; one that the policy lists under between is only given its place.
+	// Pairs stand for the alpha pairs in force; one that the policy lists under between is only mapped.
 	Pairs []Pair `yaml:"pairs"`
-	// Paths and Ways answer instead of a Finder.
+	// Paths and ECMP answer instead of a Finder.
 	Paths  []Path `yaml:"paths"`
-	Ways   []Path `yaml:"ways"`
+	ECMP   []Path `yaml:"ecmp"`
 	NoPath []None `yaml:"no_path"`
 }
 
@@ -63,17 +63,17 @@ type Link struct {
 	Metric uint32 `yaml:"metric"`
 }
 
-// Pair is an alpha pair. Without Ingress or Egress it is placed where its prefixes are attached.
+// Pair is an alpha pair. Without Ingress or Egress it is mapped to the routers that originate its prefixes.
 type Pair struct {
 	ID       string       `yaml:"id"`
 	Src      netip.Prefix `yaml:"src"`
 	Dst      netip.Prefix `yaml:"dst"`
 	Ingress  string       `yaml:"ingress"`
 	Egress   string       `yaml:"egress"`
-	Unplaced string       `yaml:"unplaced"`
+	Unmapped string       `yaml:"unmapped"`
 }
 
-// Path is one way from From to To.
+// Path is a path from From to To.
 type Path struct {
 	From       string       `yaml:"from"`
 	To         string       `yaml:"to"`

@@ -51,23 +51,23 @@ func TestALinkIsTwoDirections(t *testing.T) {
 	}
 }
 
-// fixed attaches prefixes as told; of several routers far is the furthest.
+// fixed gives prefixes the owners it is told; of several routers far is the furthest.
 type fixed map[string][]string
 
-func (f fixed) Attached(p netip.Prefix) []string { return f[p.String()] }
+func (f fixed) PrefixOwners(p netip.Prefix) []string { return f[p.String()] }
 
 func (f fixed) Path(compile.Demand) (compile.Path, error) {
 	return compile.Path{}, errors.New("no path")
 }
 
-func (f fixed) Ways(e compile.Ends) ([]compile.Path, error) {
+func (f fixed) ECMP(e compile.RouterPair) ([]compile.Path, error) {
 	if e.To == "far" {
 		return []compile.Path{{Links: []string{"1", "2"}}}, nil
 	}
 	return []compile.Path{{Links: []string{"1"}}}, nil
 }
 
-func TestPairsArePlacedWhereTheirPrefixesAreAttached(t *testing.T) {
+func TestPairsAreMappedToTheRoutersThatOriginateTheirPrefixes(t *testing.T) {
 	between := func(src, dst string) document.Between {
 		return document.Between{Source: document.Prefix{Prefix: netip.MustParsePrefix(src)}, Destination: document.Prefix{Prefix: netip.MustParsePrefix(dst)}}
 	}
@@ -77,18 +77,18 @@ func TestPairsArePlacedWhereTheirPrefixesAreAttached(t *testing.T) {
 	in := (&Network{}).Input(p, fixed{"192.0.2.0/24": {"a", "near"}, "198.51.100.0/24": {"far", "near"}})
 	var got []string
 	for _, pair := range in.Pairs {
-		got = append(got, strings.Join([]string{pair.Src.String(), pair.Dst.String(), pair.Ingress, pair.Egress, pair.Unplaced}, " "))
+		got = append(got, strings.Join([]string{pair.Src.String(), pair.Dst.String(), pair.Ingress, pair.Egress, pair.Unmapped}, " "))
 	}
 	want := []string{
 		"192.0.2.0/24 198.51.100.0/24 a near ", "192.0.2.0/24 198.51.100.0/24 near near ",
-		"203.0.113.0/24 198.51.100.0/24   no router attaches 203.0.113.0/24",
-		"192.0.2.0/24 203.0.113.0/24 a  no router attaches 203.0.113.0/24", "192.0.2.0/24 203.0.113.0/24 near  no router attaches 203.0.113.0/24",
+		"203.0.113.0/24 198.51.100.0/24   no router originates 203.0.113.0/24",
+		"192.0.2.0/24 203.0.113.0/24 a  no router originates 203.0.113.0/24", "192.0.2.0/24 203.0.113.0/24 near  no router originates 203.0.113.0/24",
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("pairs (-got +want):\n%s", diff)
 	}
-	if len(in.Ways) != 1 {
-		t.Errorf("ways %v, want those from a to near", in.Ways)
+	if len(in.ECMP) != 1 {
+		t.Errorf("equal-cost paths %v, want those from a to near", in.ECMP)
 	}
 }
 

@@ -9,23 +9,23 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// place plans one pair on every router of its way; it returns why it cannot.
-func (c *compiler) place(p Pair) string {
+// steer plans one pair on every router of its path; it returns why it cannot.
+func (c *compiler) steer(p Pair) string {
 	switch {
-	case p.Unplaced != "":
-		return p.Unplaced
+	case p.Unmapped != "":
+		return p.Unmapped
 	case !p.Src.IsValid() || !p.Dst.IsValid():
 		return "its prefixes are not valid"
 	case c.redirect(p).LSP != nil:
-		return c.placeOnLSP(p)
+		return c.steerOnLSP(p)
 	case p.Ingress == p.Egress:
-		return c.placeInside(p)
+		return c.steerWithin(p)
 	}
-	return c.placeOnWays(p)
+	return c.classifyOnECMP(p)
 }
 
-// placeOnLSP is for pairs that get a path of their own.
-func (c *compiler) placeOnLSP(p Pair) string {
+// steerOnLSP is for pairs that get a path of their own.
+func (c *compiler) steerOnLSP(p Pair) string {
 	switch ingress, known := c.routers[p.Ingress]; {
 	case !p.Src.Addr().Is4() || !p.Dst.Addr().Is4():
 		return "it is IPv6, and LSPs carry IPv4 in this version"
@@ -52,15 +52,15 @@ func (c *compiler) placeOnLSP(p Pair) string {
 	return ""
 }
 
-// placeOnWays classifies a pair wherever the IGP may lead it.
-func (c *compiler) placeOnWays(p Pair) string {
-	ends := Ends{p.Ingress, p.Egress}
-	ways := c.in.Ways[ends]
-	if len(ways) == 0 {
-		return cmp.Or(c.in.NoWay[ends], fmt.Sprintf("no path from %s to %s", ends.From, ends.To))
+// classifyOnECMP classifies a pair on every equal-cost path: the IGP may choose any.
+func (c *compiler) classifyOnECMP(p Pair) string {
+	routers := RouterPair{p.Ingress, p.Egress}
+	paths := c.in.ECMP[routers]
+	if len(paths) == 0 {
+		return cmp.Or(c.in.Unreachable[routers], fmt.Sprintf("no path from %s to %s", routers.From, routers.To))
 	}
-	for _, way := range ways {
-		hops, why := c.hops(way)
+	for _, path := range paths {
+		hops, why := c.hops(path)
 		if why != "" {
 			return why
 		}
@@ -70,8 +70,8 @@ func (c *compiler) placeOnWays(p Pair) string {
 	return ""
 }
 
-// placeInside is for a pair behind one router: there is no path, but a port to wait at.
-func (c *compiler) placeInside(p Pair) string {
+// steerWithin is for a pair behind one router: there is no path, only the port where its packets wait.
+func (c *compiler) steerWithin(p Pair) string {
 	r, known := c.routers[p.Ingress]
 	if !known || !r.Managed {
 		return fmt.Sprintf("its router %s is not managed", p.Ingress)
@@ -110,7 +110,7 @@ func (c *compiler) checkShare(p Pair, d Demand, path Path) {
 	}
 }
 
-// onPath gives a port on a pair's way the queues, where the policy schedules no other ports.
+// onPath gives a port on a pair's path the queues, where the policy schedules no other ports.
 func (c *compiler) onPath(router string, i Interface) {
 	if c.in.Policy.Ports == document.PortsPath {
 		c.draft(router).port(i)
