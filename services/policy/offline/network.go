@@ -1,7 +1,7 @@
 // Package offline reads a network from a file, so that a policy can be planned
 // where there is no control plane: at a desk, in a review, in the golden cases.
 //
-// In: YAML text, and a Finder of paths. Out: the compiler's Input. Next:
+// In: YAML text; NewFinder computes the paths it does not list. Out: the compiler's Input. Next:
 // services/policy/compile.
 package offline
 

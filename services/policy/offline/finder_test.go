@@ -1,0 +1,60 @@
+package offline
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// square has two paths of equal cost from a to d, and a customer's prefix behind d.
+const square = `routers:
+  - {name: a, loopback: 10.255.0.1, interfaces: [{name: b}, {name: c}]}
+  - {name: b, loopback: 10.255.0.2, interfaces: [{name: a}, {name: d}]}
+  - {name: c, loopback: 10.255.0.3, interfaces: [{name: a}, {name: d}]}
+  - {name: d, loopback: 10.255.0.4, interfaces: [{name: b}, {name: c}, {name: cust, addresses: [198.51.100.1/24]}]}
+links:
+  - {from: a, to: b, egress: b, ingress: a, bandwidth: 1Gbit/s}
+  - {from: b, to: d, egress: d, ingress: b, bandwidth: 1Gbit/s}
+  - {from: a, to: c, egress: c, ingress: a, bandwidth: 10Gbit/s}
+  - {from: c, to: d, egress: d, ingress: c, bandwidth: 10Gbit/s}
+`
+
+func TestPathsAreComputedOverTheFilesNetwork(t *testing.T) {
+	n, err := Parse([]byte(square))
+	if err != nil {
+		t.Fatal(err)
+	}
+	find, err := NewFinder(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(find.PrefixOwners(netip.MustParsePrefix("198.51.100.0/25")), []string{"d"}); diff != "" {
+		t.Errorf("owners (-got +want):\n%s", diff)
+	}
+	equal, err := find.ECMP(compile.RouterPair{From: "a", To: "d"})
+	if err != nil || len(equal) != 2 {
+		t.Errorf("%d equal-cost paths, error %v; want over b and over c", len(equal), err)
+	}
+	wide, err := find.Path(compile.Demand{From: "a", To: "d", LSP: document.LSP{MinBandwidth: 5e9}})
+	if diff := cmp.Diff(wide.Links, []string{"a|c|c", "c|d|d"}); diff != "" || err != nil {
+		t.Errorf("error %v, links of the path with 5 Gbit/s (-got +want):\n%s", err, diff)
+	}
+	if _, err := find.ECMP(compile.RouterPair{From: "a", To: "e"}); err == nil {
+		t.Error("a path to a router that is not in the file")
+	}
+}
+
+func TestAFinderNeedsEveryLoopback(t *testing.T) {
+	n, err := Parse([]byte("routers: [{name: a}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewFinder(n); err == nil || !strings.Contains(err.Error(), "router a has no loopback") {
+		t.Errorf("error %v, want the router without a loopback", err)
+	}
+}
