@@ -38,16 +38,19 @@ func Names() []string {
 // Load reads a scenario from a file, from a folder that holds scenario.yaml, or by the name of a shipped one. A file
 // or folder of that name comes first.
 func Load(name string) (*Scenario, error) {
-	info, err := os.Stat(name)
+	file := name
+	info, err := os.Stat(file)
+	if err == nil && info.IsDir() {
+		file = filepath.Join(name, "scenario.yaml")
+		_, err = os.Stat(file)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && isShipped(name):
 		return Shipped(name)
 	case err != nil:
 		return nil, fmt.Errorf("read scenario: %w; give a file, a folder with scenario.yaml, or one of the shipped: %v", err, Names())
-	case info.IsDir():
-		name = filepath.Join(name, "scenario.yaml")
 	}
-	return load(os.DirFS(filepath.Dir(name)), filepath.Base(name), name)
+	return load(os.DirFS(filepath.Dir(file)), filepath.Base(file), file)
 }
 
 // Shipped reads a shipped scenario; it looks at no file of this machine.

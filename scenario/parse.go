@@ -13,6 +13,9 @@ import (
 // Parse reads a scenario; name appears in errors, each of which reads
 // name:line:column: what is wrong.
 func Parse(name string, raw []byte) (*Scenario, error) {
+	if depth := nesting(raw); depth > maxNesting {
+		return nil, fmt.Errorf("%s:1:1: brackets are nested %d deep, over %d", name, depth, maxNesting)
+	}
 	file, err := parser.ParseBytes(raw, 0)
 	if err != nil {
 		return nil, located(name, nil, err)
@@ -30,6 +33,24 @@ func Parse(name string, raw []byte) (*Scenario, error) {
 		all = append(all, fmt.Errorf("%s:%s: %s", name, position(file, p.path), p.text))
 	}
 	return s, errors.Join(all...)
+}
+
+// maxNesting is far beyond any scenario's; the YAML parser takes quadratic time for more.
+const maxNesting = 100
+
+// nesting is how deep flow sequences and mappings are nested, brackets within texts included.
+func nesting(raw []byte) int {
+	depth, deepest := 0, 0
+	for _, b := range raw {
+		switch b {
+		case '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ']', '}':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // expand fills in what the file leaves to defaults.

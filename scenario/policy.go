@@ -52,6 +52,9 @@ func (s *Scenario) Policy(name string) (PolicyFile, error) {
 	if s.Files == nil {
 		return PolicyFile{}, fmt.Errorf("the scenario has no folder: %w", fs.ErrNotExist)
 	}
+	if !fs.ValidPath(file) {
+		return PolicyFile{}, fmt.Errorf("policy %q: a policy is a file in the scenario's folder; put another in its place with --policy NAME=FILE", name)
+	}
 	text, err := fs.ReadFile(s.Files, file)
 	return PolicyFile{Name: path.Join(path.Dir(s.File), file), Text: text}, err
 }

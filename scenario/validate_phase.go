@@ -175,8 +175,13 @@ func (s *Scenario) linkAt(e Endpoint) (Link, bool) {
 	return s.Links[i], true
 }
 
+// maxPairs is how many prefixes 10.64.0.0 and up has for pairs that are counted.
+const maxPairs = 60000
+
 func (c *checker) pairs() {
+	all := 0
 	for i, p := range c.s.Pairs {
+		all += max(p.Count, 1)
 		path := fmt.Sprintf("$.pairs[%d]", i)
 		if !pairName.MatchString(p.Name) {
 			c.add(path+".name", "pair name %q: use a-z, 0-9 and dashes", p.Name)
@@ -186,9 +191,12 @@ func (c *checker) pairs() {
 				c.add(path+end.key, "no host is called %q", end.name)
 			}
 		}
-		if p.Count < 0 || p.Count > 60000 {
-			c.add(path+".count", "count %d: use 0 to 60000", p.Count)
+		if p.Count < 0 || p.Count > maxPairs {
+			c.add(path+".count", "count %d: use 0 to %d", p.Count, maxPairs)
 		}
+	}
+	if all > maxPairs {
+		c.add("$.pairs", "%d pairs in all, over %d", all, maxPairs)
 	}
 }
 

@@ -99,7 +99,7 @@ func buildPush(p *process, cfg push.Configuration) (lifecycle.Component, error) 
 
 func buildTwin(p *process, cfg twin.Configuration) (lifecycle.Component, error) {
 	storeClient, storeURL := p.to("flowstore")
-	return twin.New(cfg, twin.Dependencies{Flows: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL), Log: p.log, Registerer: p.metrics})
+	return twin.New(cfg, twin.Dependencies{Flows: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL), Registerer: p.metrics})
 }
 
 func buildAlpha(p *process, cfg alpha.Configuration) (lifecycle.Component, error) {

@@ -3,6 +3,7 @@ package twin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"connectrpc.com/connect"
@@ -13,7 +14,8 @@ import (
 )
 
 // api is the Connect face of the component. Codes: INVALID_ARGUMENT for what
-// cannot be simulated, with the reasons; DEADLINE_EXCEEDED for what takes too long.
+// cannot be simulated, with the reasons; DEADLINE_EXCEEDED for what takes too
+// long; RESOURCE_EXHAUSTED where other predictions took all the time.
 type api struct{ c *Component }
 
 // Predict implements TwinService.
@@ -31,25 +33,35 @@ func (a *api) Predict(ctx context.Context, req *connect.Request[twinv1.PredictRe
 	began := time.Now()
 	out, err := a.c.inTurn(ctx, req.Msg, run)
 	a.c.metrics.seconds.Observe(time.Since(began).Seconds())
-	a.c.metrics.predictions.WithLabelValues(subject, result(ctx, err)).Inc()
-	switch {
-	case ctx.Err() != nil:
-		return nil, connect.NewError(connect.CodeDeadlineExceeded, errors.New("the prediction takes too long; ask for fewer routers or a shorter scenario, or raise twin.timeout"))
-	case err != nil:
-		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	code, result := outcome(err)
+	a.c.metrics.predictions.WithLabelValues(subject, result).Inc()
+	if err != nil {
+		return nil, connect.NewError(code, err)
 	}
 	a.c.metrics.hops.Add(float64(out.GetPacketHops()))
 	return connect.NewResponse(out), nil
 }
 
-func result(ctx context.Context, err error) string {
+var (
+	errBusy    = errors.New("other predictions took all the time; ask again, or raise twin.parallel")
+	errTooLong = errors.New("the prediction takes too long; ask for fewer routers or a shorter scenario, or raise twin.timeout")
+)
+
+// outcome is the code of an error, and the label of the metric.
+func outcome(err error) (connect.Code, string) {
 	switch {
-	case ctx.Err() != nil:
-		return "timeout"
-	case err != nil:
-		return "refused"
+	case err == nil:
+		return 0, "done"
+	case errors.Is(err, errBusy):
+		return connect.CodeResourceExhausted, "busy"
+	case errors.Is(err, errTooLong):
+		return connect.CodeDeadlineExceeded, "timeout"
+	case errors.Is(err, context.Canceled):
+		return connect.CodeCanceled, "canceled"
+	case errors.Is(err, predict.ErrConservation):
+		return connect.CodeInternal, "failed"
 	}
-	return "done"
+	return connect.CodeInvalidArgument, "refused"
 }
 
 type prediction func(context.Context, *twinv1.PredictRequest) (*twinv1.PredictResponse, error)
@@ -59,10 +71,17 @@ func (c *Component) inTurn(ctx context.Context, req *twinv1.PredictRequest, run 
 	select {
 	case c.turns <- struct{}{}:
 		defer func() { <-c.turns }()
-		return run(ctx, req)
 	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, errBusy
+		}
 		return nil, ctx.Err()
 	}
+	out, err := run(ctx, req)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errTooLong
+	}
+	return out, err
 }
 
 // scenario simulates a whole experiment.
@@ -75,6 +94,9 @@ func (c *Component) scenario(ctx context.Context, req *twinv1.PredictRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	if r.Stopped != "" {
+		return nil, ctx.Err()
+	}
 	out := &twinv1.PredictResponse{Metrics: r.Metrics, PacketHops: uint64(r.Hops)}
 	for phase, needs := range r.Skipped {
 		out.Assumptions = append(out.Assumptions, "phase "+phase+" is left out: it requires "+needs)
@@ -85,6 +107,9 @@ func (c *Component) scenario(ctx context.Context, req *twinv1.PredictRequest) (*
 	return out, nil
 }
 
+// maxScenario is some ten times the longest shipped scenario.
+const maxScenario = 256 << 10
+
 // parse takes a shipped scenario by name or the text of another; a request opens no file.
 func parse(m *twinv1.Scenario) (*scenario.Scenario, error) {
 	switch {
@@ -92,6 +117,9 @@ func parse(m *twinv1.Scenario) (*scenario.Scenario, error) {
 		return nil, errors.New("give a scenario's name or its text")
 	case m.GetName() != "":
 		return scenario.Shipped(m.GetName())
+	}
+	if len(m.GetText()) > maxScenario {
+		return nil, fmt.Errorf("the scenario has %d bytes, over %d", len(m.GetText()), maxScenario)
 	}
 	return scenario.Parse("scenario", []byte(m.GetText()))
 }

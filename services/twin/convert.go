@@ -3,6 +3,7 @@ package twin
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/millrace/millrace/internal/units"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
@@ -29,9 +30,16 @@ func plansFromProto(list []*policyv1.RouterPlan) ([]compile.RouterPlan, error) {
 	return out, failed
 }
 
+// maxBuffer is ten times what the longest buffers of routers hold.
+const maxBuffer = 10 * time.Second
+
 func planFromProto(m *policyv1.RouterPlan) (compile.RouterPlan, error) {
+	if m.GetRouter() == "" {
+		return compile.RouterPlan{}, errors.New("a plan names no router")
+	}
 	p := compile.RouterPlan{Router: m.GetRouter(), Policy: m.GetPolicy(), BufferTime: document.Duration(m.GetBufferTime())}
 	err := errors.Join(
+		within("the buffer in ns", m.GetBufferTime(), uint64(maxBuffer)),
 		word(&p.Scheduling.Excess, m.GetScheduling().GetExcess()),
 		word(&p.Scheduling.Partition, m.GetScheduling().GetPartition()),
 	)
@@ -42,6 +50,9 @@ func planFromProto(m *policyv1.RouterPlan) (compile.RouterPlan, error) {
 	}
 	for _, port := range m.GetPorts() {
 		p.Ports = append(p.Ports, compile.Port{Interface: port.GetInterface(), Speed: units.Rate(port.GetSpeed())})
+	}
+	for _, o := range m.GetPolicers() {
+		p.Policers = append(p.Policers, compile.Policer{Policer: document.Policer{Name: o.GetName(), Queue: o.GetQueue()}, Interfaces: o.GetInterfaces()})
 	}
 	for _, f := range m.GetFilters() {
 		filter := compile.Filter{Name: f.GetName()}
@@ -60,21 +71,35 @@ func queueFromProto(m *policyv1.Queue) (document.Queue, error) {
 		Name: m.GetName(), ID: uint8(m.GetId()), Weight: uint8(m.GetWeight()), Buffer: uint8(m.GetBuffer()),
 		Priority: document.Priority(m.GetPriority()), Default: m.GetDefault(), MaxRate: uint8(m.GetMaxRate()),
 	}
+	err := errors.Join(
+		within("the queue number", m.GetId(), 7), within("the weight in percent", m.GetWeight(), 100), within("the buffer in percent", m.GetBuffer(), 100),
+		within("the priority", m.GetPriority(), 4), within("the rate limit in percent", m.GetMaxRate(), 100),
+	)
 	for _, c := range m.GetDropProfiles() {
 		if c.GetEcn() {
 			return q, fmt.Errorf("queue %s marks instead of dropping (ECN), which the twin does not simulate", q.Name)
 		}
 		profile := document.DropProfile{Min: uint8(c.GetMin()), Max: uint8(c.GetMax()), Probability: uint8(c.GetProbability())}
-		if err := word(&profile.LossPriority, c.GetLossPriority()); err != nil {
-			return q, fmt.Errorf("queue %s: %w", q.Name, err)
-		}
+		err = errors.Join(err, word(&profile.LossPriority, c.GetLossPriority()),
+			within("a fill level in percent", max(c.GetMin(), c.GetMax()), 100), within("a drop probability in percent", c.GetProbability(), 100))
 		if c.GetLossPriority() == "" {
 			q.RED = &profile
 		} else {
 			q.WRED = append(q.WRED, profile)
 		}
 	}
+	if err != nil {
+		return q, fmt.Errorf("queue %s: %w", q.Name, err)
+	}
 	return q, nil
+}
+
+// within refuses a number that would be cut.
+func within[T uint32 | uint64](what string, got, most T) error {
+	if got > most {
+		return fmt.Errorf("%s is %d, over %d", what, got, most)
+	}
+	return nil
 }
 
 // word reads a word of the policy language; none is its zero value.
@@ -85,13 +110,9 @@ func word[T interface{ UnmarshalText([]byte) error }](into T, text string) error
 	return into.UnmarshalText([]byte(text))
 }
 
-func effectsToProto(router, port string, effects []predict.Effect) []*twinv1.ClassEffect {
-	var out []*twinv1.ClassEffect
-	for _, e := range effects {
-		out = append(out, &twinv1.ClassEffect{
-			Router: router, Interface: port, Queue: e.Queue, Offered: uint64(e.Offered), Carried: uint64(e.Carried),
-			LossPercent: e.LossPercent, DelayMeanMs: e.DelayMean, DelayP99Ms: e.DelayP99,
-		})
+func effectToProto(router, port string, e predict.Effect) *twinv1.ClassEffect {
+	return &twinv1.ClassEffect{
+		Router: router, Interface: port, Queue: e.Queue, Offered: uint64(e.Offered), Carried: uint64(e.Carried),
+		LossPercent: e.LossPercent, DelayMeanMs: e.DelayMean, DelayP99Ms: e.DelayP99,
 	}
-	return out
 }

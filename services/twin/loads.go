@@ -3,6 +3,7 @@ package twin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"connectrpc.com/connect"
@@ -18,30 +19,46 @@ import (
 type portKey struct{ router, port string }
 
 // loads are those of the request, or where it states none those the routers counted.
-func (c *Component) loads(ctx context.Context, plans []compile.RouterPlan, stated []*twinv1.Load) (map[portKey][]predict.Load, []string) {
-	out := map[portKey][]predict.Load{}
-	for _, l := range stated {
-		k := portKey{l.GetRouter(), l.GetInterface()}
-		out[k] = append(out[k], predict.Load{Queue: l.GetQueue(), Rate: float64(l.GetRate())})
-	}
+func (c *Component) loads(ctx context.Context, plans []compile.RouterPlan, stated []*twinv1.Load) (map[portKey][]predict.Load, []string, error) {
 	if len(stated) > 0 || c.deps.Flows == nil {
-		return out, nil
+		out, err := statedLoads(plans, stated)
+		return out, nil, err
 	}
-	notes := []string{fmt.Sprintf("loads are the mean of the last %s, by the routers' counters", c.cfg.Window)}
+	out := map[portKey][]predict.Load{}
+	notes := []string{fmt.Sprintf("loads are the mean of the last %s, by the routers' counters of sent and dropped packets", c.cfg.Window)}
 	for _, p := range plans {
-		counted, err := c.counted(ctx, p)
+		series, err := c.counters(ctx, p)
 		if err != nil {
 			notes = append(notes, fmt.Sprintf("the counters of router %s could not be read: %v", p.Router, err))
+			continue
 		}
-		for k, l := range counted {
-			out[k] = l
-		}
+		counted, missing := portLoads(p, series)
+		maps.Copy(out, counted)
+		notes = append(notes, missing...)
 	}
-	return out, notes
+	return out, notes, nil
 }
 
-// counted reads what one router's ports carried.
-func (c *Component) counted(ctx context.Context, p compile.RouterPlan) (map[portKey][]predict.Load, error) {
+// statedLoads refuses a load that fits no plan: a typing error would read as a port that carries nothing.
+func statedLoads(plans []compile.RouterPlan, stated []*twinv1.Load) (map[portKey][]predict.Load, error) {
+	out := map[portKey][]predict.Load{}
+	for _, p := range plans {
+		for _, port := range p.Ports {
+			out[portKey{p.Router, port.Interface}] = nil
+		}
+	}
+	for _, l := range stated {
+		k := portKey{l.GetRouter(), l.GetInterface()}
+		if _, planned := out[k]; !planned {
+			return nil, fmt.Errorf("no plan has router %q with port %q, for which a load is stated", k.router, k.port)
+		}
+		out[k] = append(out[k], predict.Load{Queue: l.GetQueue(), Rate: float64(l.GetRate())})
+	}
+	return out, nil
+}
+
+// counters reads what one router counted.
+func (c *Component) counters(ctx context.Context, p compile.RouterPlan) ([]*flowv1.TelemetrySeries, error) {
 	now := time.Now()
 	var all []*flowv1.TelemetrySeries
 	for _, prefix := range []string{"/qos/interfaces", "/interfaces"} {
@@ -53,5 +70,5 @@ func (c *Component) counted(ctx context.Context, p compile.RouterPlan) (map[port
 		}
 		all = append(all, r.Msg.GetSeries()...)
 	}
-	return portLoads(p, all), nil
+	return all, nil
 }

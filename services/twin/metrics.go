@@ -17,7 +17,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		predictions: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_twin_predictions_total",
-			Help: "Predictions, by subject (scenario, plans) and result: done, refused, timeout.",
+			Help: "Predictions, by subject (scenario, plans) and result: done, refused, timeout, busy, canceled, failed.",
 		}, []string{"subject", "result"}),
 		hops: f.NewCounter(prometheus.CounterOpts{
 			Name: "millrace_services_twin_packet_hops_total",

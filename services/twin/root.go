@@ -12,9 +12,9 @@ package twin
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 
+	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -25,7 +25,6 @@ import (
 type Dependencies struct {
 	// Flows has the counters that state a port's load.
 	Flows      flowv1connect.FlowStoreServiceClient
-	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
 
@@ -49,10 +48,13 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 // Start has nothing to start: a prediction runs within its request.
 func (c *Component) Start(context.Context) error { return nil }
 
-// Stop has nothing to end.
+// Stop has nothing to end: a prediction ends with its request.
 func (c *Component) Stop(context.Context) error { return nil }
+
+// maxRequest is room for the plans of some thousand routers.
+const maxRequest = 16 << 20
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return twinv1connect.NewTwinServiceHandler(&api{c})
+	return twinv1connect.NewTwinServiceHandler(&api{c}, connect.WithReadMaxBytes(maxRequest))
 }

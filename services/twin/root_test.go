@@ -3,8 +3,6 @@ package twin
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
+	"github.com/millrace/millrace/services/twin/predict"
 )
 
 // client serves a twin in memory; change edits its configuration.
@@ -32,7 +31,7 @@ func client(t *testing.T, flows flowv1connect.FlowStoreServiceHandler, change fu
 	mux := http.NewServeMux()
 	local := rpc.NewLocal(mux)
 	t.Cleanup(func() { _ = local.Close() })
-	deps := Dependencies{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	deps := Dependencies{}
 	if flows != nil {
 		mux.Handle(flowv1connect.NewFlowStoreServiceHandler(flows))
 		deps.Flows = flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL)
@@ -69,6 +68,13 @@ func plans(loads ...*twinv1.Load) *twinv1.PredictRequest {
 	return &twinv1.PredictRequest{Seed: 1, Subject: &twinv1.PredictRequest_Plans{Plans: &twinv1.Plans{Plans: []*policyv1.RouterPlan{plan()}, Loads: loads}}}
 }
 
+// edited is a request whose plan is changed, under a load that fits.
+func edited(change func(*policyv1.RouterPlan)) *twinv1.PredictRequest {
+	r := plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 100})
+	change(r.GetPlans().GetPlans()[0])
+	return r
+}
+
 func class(t *testing.T, r *twinv1.PredictResponse, queue string) *twinv1.ClassEffect {
 	t.Helper()
 	i := slices.IndexFunc(r.GetClasses(), func(e *twinv1.ClassEffect) bool { return e.GetQueue() == queue })
@@ -94,14 +100,14 @@ func TestPlansUnderTheLoadThatIsStated(t *testing.T) {
 	}
 }
 
-// counters answers as services/flowstore does, of one router.
-type counters struct {
+// counterStore answers as services/flowstore does, of one router.
+type counterStore struct {
 	flowv1connect.UnimplementedFlowStoreServiceHandler
 	series []*flowv1.TelemetrySeries
 	err    error
 }
 
-func (c counters) Telemetry(_ context.Context, r *connect.Request[flowv1.TelemetryRequest]) (*connect.Response[flowv1.TelemetryResponse], error) {
+func (c counterStore) Telemetry(_ context.Context, r *connect.Request[flowv1.TelemetryRequest]) (*connect.Response[flowv1.TelemetryResponse], error) {
 	out := &flowv1.TelemetryResponse{}
 	for _, s := range c.series {
 		if s.GetDevice() == r.Msg.GetDevice() && strings.HasPrefix(s.GetPath(), r.Msg.GetPathPrefix()) {
@@ -113,7 +119,7 @@ func (c counters) Telemetry(_ context.Context, r *connect.Request[flowv1.Telemet
 
 const (
 	portPath  = "/interfaces/interface[name=ge-0]/state/counters/out-octets"
-	queuePath = "/qos/interfaces/interface[interface-id=ge-0]/output/queues/queue[name=te-alpha]/state/transmit-octets"
+	queuePath = "/qos/interfaces/interface[interface-id=ge-0]/output/queues/queue[name=te-alpha]/state/"
 )
 
 // series counts octets at ten-second intervals.
@@ -126,18 +132,21 @@ func series(path string, values ...uint64) *flowv1.TelemetrySeries {
 }
 
 func TestPlansUnderTheLoadThatRoutersCounted(t *testing.T) {
-	flows := counters{series: []*flowv1.TelemetrySeries{series(portPath, 0, 50e6, 100e6), series(queuePath, 0, 25e6, 75e6)}}
+	flows := counterStore{series: []*flowv1.TelemetrySeries{series(portPath, 0, 50e6, 100e6), series(queuePath+"transmit-octets", 0, 25e6, 75e6),
+		series(queuePath+"transmit-pkts", 0, 20e3, 60e3), series(queuePath+"dropped-pkts", 0, 0, 30e3)}}
 	r := ask(t, client(t, flows, nil), plans())
-	if got := class(t, r, "alpha").GetOffered(); got != 30e6 {
-		t.Errorf("alpha offers %d bit/s, want the 30 Mbit/s its queue counted", got)
+	// The queue sent 30 Mbit/s and dropped one packet of three; the port sent 40. Both count the Ethernet header.
+	ip := predict.IPShare
+	if got, want := class(t, r, "alpha").GetOffered(), uint64(45e6*ip); got != want {
+		t.Errorf("alpha offers %d bit/s, want the %d that its queue sent and dropped", got, want)
 	}
-	if got := class(t, r, "beta").GetOffered(); got != 10e6 {
-		t.Errorf("beta offers %d bit/s, want the 10 Mbit/s that the port counted beside alpha", got)
+	if got, want := class(t, r, "beta").GetOffered(), uint64(10e6*ip); got != want {
+		t.Errorf("beta offers %d bit/s, want the %d that the port sent beside alpha", got, want)
 	}
 }
 
 func TestAPortWithoutCountersIsLeftOutAndSaidSo(t *testing.T) {
-	for name, flows := range map[string]counters{"nothing counted": {}, "not answered": {err: errors.New("the store is away")}} {
+	for name, flows := range map[string]counterStore{"nothing counted": {}, "not answered": {err: errors.New("the store is away")}} {
 		r := ask(t, client(t, flows, nil), plans())
 		if len(r.GetClasses()) > 0 || !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "ge-0 is left out") {
 			t.Errorf("%s: %v", name, r)
@@ -148,13 +157,13 @@ func TestAPortWithoutCountersIsLeftOutAndSaidSo(t *testing.T) {
 	}
 }
 
-func TestARateCountsOverARestart(t *testing.T) {
-	if got := rate(series(portPath, 1000, 2000, 500).GetPoints()); got != 1500*8/20.0 {
-		t.Errorf("rate %g, want 600 bit/s: 1,000 octets before the restart and 500 after it", got)
+func TestACounterIsReadOverARestart(t *testing.T) {
+	if got := growth(series(portPath, 1000, 2000, 500).GetPoints()); got != 75 {
+		t.Errorf("%g a second, want 75: 1,000 before the restart and 500 after it, in 20 s", got)
 	}
 	for _, few := range [][]uint64{nil, {7}} {
-		if got := rate(series(portPath, few...).GetPoints()); got != 0 {
-			t.Errorf("rate %g of %d points", got, len(few))
+		if got := growth(series(portPath, few...).GetPoints()); got != 0 {
+			t.Errorf("%g a second of %d points", got, len(few))
 		}
 	}
 }
@@ -185,6 +194,15 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsReason(t *testing.T) {
 		{"text that is no scenario", named("", "routers: 7"), "scenario:1"},
 		{"programs of the lab", named("i2vfc-single", ""), "runs programs"},
 		{"ECN", marking, "ECN"},
+		{"a router that no plan has", plans(&twinv1.Load{Router: "XX", Interface: "ge-0", Queue: "beta", Rate: 1}), "no plan has router"},
+		{"a load beyond reason", plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1e15}), "more than 100 times"},
+		{"a weight over 100", edited(func(p *policyv1.RouterPlan) { p.Queues[0].Weight = 331 }), "weight in percent is 331"},
+		{"a buffer of centuries", edited(func(p *policyv1.RouterPlan) { p.BufferTime = 1 << 63 }), "buffer in ns"},
+		{"a port of 500 bit/s", edited(func(p *policyv1.RouterPlan) { p.Ports[0].Speed = 500 }), "500 bit/s"},
+		{"a plan without a router", edited(func(p *policyv1.RouterPlan) { p.Router = "" }), "no router"},
+		{"a scenario of a megabyte", named("", strings.Repeat("#", 1<<20)), "bytes, over"},
+		{"brackets without end", named("", "name: "+strings.Repeat("[", 10000)), "nested"},
+		{"more pairs than addresses", named("", "pairs: [{name: a, from: H, to: K, count: 50000}, {name: b, from: H, to: K, count: 50000}]"), "100000 pairs"},
 		{"an unknown queue", plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "gamma", Rate: 1}), `no queue "gamma"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -196,11 +214,67 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestAPredictionEndsInTime(t *testing.T) {
-	c := client(t, nil, func(cfg *Configuration) { cfg.Timeout = time.Nanosecond })
-	_, err := c.Predict(t.Context(), connect.NewRequest(plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1e6})))
+// A port whose own counter is missing says so: its default queue would read as empty.
+func TestAMissingPortCounterIsSaid(t *testing.T) {
+	flows := counterStore{series: []*flowv1.TelemetrySeries{series(queuePath+"transmit-octets", 0, 25e6, 50e6)}}
+	r := ask(t, client(t, flows, nil), plans())
+	if !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "its own counter is not known") {
+		t.Errorf("%v", r.GetAssumptions())
+	}
+}
+
+// What a class with few packets gets is not said, rather than said wrongly.
+func TestAClassWithFewPacketsIsLeftOut(t *testing.T) {
+	r := ask(t, client(t, nil, nil), plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "alpha", Rate: 90e6}, &twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 10}))
+	if len(r.GetClasses()) != 1 || !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "queue beta is left out") {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestPolicersAreNotForgotten(t *testing.T) {
+	request := plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1e6})
+	request.GetPlans().GetPlans()[0].Policers = []*policyv1.Policer{{Name: "limit", Queue: "beta", Rate: 1e5}}
+	if r := ask(t, client(t, nil, nil), request); !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "1 policers are not simulated") {
+		t.Errorf("%v", r.GetAssumptions())
+	}
+}
+
+// However much traffic a request asks for, it ends in time and leaves the slot to the next.
+func TestATooLargePredictionEndsAndFreesItsSlot(t *testing.T) {
+	c := client(t, nil, func(cfg *Configuration) { cfg.Timeout = 200 * time.Millisecond })
+	heavy := `name: heavy
+routers: [{name: A}, {name: B}]
+hosts: [{name: H, address: 10.1.1.2/24, gateway: 10.1.1.1}, {name: K, address: 10.2.1.2/24, gateway: 10.2.1.1}]
+links:
+  - {a: "A:b", b: "B:a", rate: 1Gbit/s}
+  - {a: "H:eth0", b: "A:h", rate: 1Gbit/s}
+  - {a: "K:eth0", b: "B:k", rate: 1Gbit/s}
+phases: [{name: p, applications: [{name: u, kind: udp, from: H, to: K, port: 9, rate: 1000000Gbit/s, stop: 1h}]}]
+`
+	_, err := c.Predict(t.Context(), connect.NewRequest(&twinv1.PredictRequest{Subject: &twinv1.PredictRequest_Scenario{Scenario: &twinv1.Scenario{Text: heavy}}}))
 	if connect.CodeOf(err) != connect.CodeDeadlineExceeded {
 		t.Errorf("got %v, want DEADLINE_EXCEEDED", err)
+	}
+	if r := ask(t, c, plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 1e6})); len(r.GetClasses()) != 1 {
+		t.Errorf("the next prediction: %v", r)
+	}
+}
+
+func TestAPredictionWithoutASlotIsRefused(t *testing.T) {
+	c, err := New(Configuration{Timeout: time.Second, Parallel: 1, Window: time.Minute}, Dependencies{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.turns <- struct{}{}
+	over, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	if _, err := c.inTurn(over, nil, nil); !errors.Is(err, errBusy) {
+		t.Errorf("got %v", err)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := c.inTurn(left, nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that left got %v", err)
 	}
 }
 

@@ -48,21 +48,28 @@ func (p *plane) Plan(context.Context, *connect.Request[policyv1.PlanRequest]) (*
 // that shares its processor with the traffic is slow.
 const rollbackAfter = 2 * time.Minute
 
-func startPlane(ctx context.Context, l *lab.Lab, inventory *device.Inventory, credentials *tls.Config) (p *plane, err error) {
-	p = &plane{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.stop(ctx))
-		}
-	}()
+func startPlane(ctx context.Context, l *lab.Lab, inventory *device.Inventory, credentials *tls.Config) (*plane, error) {
+	p := &plane{}
+	if err := p.start(ctx, l, inventory, credentials); err != nil {
+		return nil, errors.Join(err, p.stop(ctx))
+	}
+	return p, nil
+}
+
+func (p *plane) start(ctx context.Context, l *lab.Lab, inventory *device.Inventory, credentials *tls.Config) error {
 	log, err := os.Create(filepath.Join(l.Output, "logs", "push.log"))
 	if err != nil {
-		return nil, fmt.Errorf("open the push service's log: %w", err)
+		return fmt.Errorf("open the push service's log: %w", err)
 	}
 	p.stops = append(p.stops, func(context.Context) error { return log.Close() })
-	etcd := state.NewEmbedded(filepath.Join(l.Output, "etcd"))
+	// An output folder may be used again; change sets of an earlier lab are not for these routers.
+	folder := filepath.Join(l.Output, "etcd")
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("clear the records of an earlier run: %w", err)
+	}
+	etcd := state.NewEmbedded(folder)
 	if err := etcd.Start(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	p.stops = append(p.stops, etcd.Stop)
 	cfg := push.DefaultConfiguration()
@@ -73,10 +80,10 @@ func startPlane(ctx context.Context, l *lab.Lab, inventory *device.Inventory, cr
 		Log:     slog.New(slog.NewTextHandler(log, nil)), Registerer: prometheus.NewRegistry(),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := component.Start(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	p.stops = append(p.stops, component.Stop)
 	mux := http.NewServeMux()
@@ -84,7 +91,7 @@ func startPlane(ctx context.Context, l *lab.Lab, inventory *device.Inventory, cr
 	local := rpc.NewLocal(mux)
 	p.stops = append(p.stops, func(context.Context) error { return local.Close() })
 	p.changes = pushv1connect.NewChangeServiceClient(local.Client(), rpc.LocalURL)
-	return p, nil
+	return nil
 }
 
 func (p *plane) stop(ctx context.Context) error {

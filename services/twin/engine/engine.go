@@ -12,6 +12,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/millrace/millrace/services/twin/discipline"
 	"github.com/millrace/millrace/services/twin/traffic"
@@ -106,14 +107,21 @@ func (n *Net) tick(t *tick) {
 }
 
 // Run simulates until a time, events at it included.
-func (n *Net) Run(until Time) {
+func (n *Net) Run(until Time) { n.Advance(until, math.MaxInt64) }
+
+// Advance simulates until a time, but no more than so many events, so that a caller can look at its context whatever
+// the traffic is. It tells whether the time was reached.
+func (n *Net) Advance(until Time, events int64) bool {
 	if len(n.actors) == 0 {
-		return
+		return true
 	}
-	for {
+	for ; ; events-- {
 		e := n.events.top()
 		if e.at > until {
 			break
+		}
+		if events <= 0 {
+			return false
 		}
 		n.now = e.at
 		n.Events++
@@ -135,6 +143,7 @@ func (n *Net) Run(until Time) {
 		}
 	}
 	n.now = max(n.now, until)
+	return true
 }
 
 // Check verifies conservation: every packet sent has arrived, was dropped and
