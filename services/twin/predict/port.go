@@ -43,8 +43,8 @@ const (
 	buffers = 40
 	// shortest bounds the run from below, in seconds.
 	shortest = 0.5
-	// enough is how many packets the slowest class should send in the measured part, as long as all classes together send
-	// no more than most.
+	// enough is how many packets the slowest class should send in the measured part, as long as all classes together
+	// send no more than most.
 	enough, most = 2_000, 10e6
 	// warm is the part of the run that is not measured.
 	warm = 0.5
