@@ -16,7 +16,8 @@ const openLoop = "senders offer their load whatever is lost: TCP would slow down
 // fewest packets that figures are of; what a class with less gets is not said.
 const fewest = 100
 
-// plans simulates every port of the plans whose load is known, one after the other. What is not done in time is left out.
+// plans simulates every port of the plans whose load is known, one
+// after the other. What is not done in time is left out.
 func (c *Component) plans(ctx context.Context, req *twinv1.PredictRequest) (*twinv1.PredictResponse, error) {
 	plans, err := plansFromProto(req.GetPlans().GetPlans())
 	if err != nil {

@@ -31,9 +31,9 @@ type Effect struct {
 const (
 	// packetBytes is the size of every IP packet of a Load, near the mean of transfer traffic.
 	packetBytes = 1250
-	// Fastest is the port speed that is simulated, bit/s. A faster port and its loads are scaled down to it, which keeps
-	// shares, losses and delays of queues that are full, because their buffers are stated as time. A queue that is nearly
-	// empty gets the time to send a packet at Fastest.
+	// Fastest is the port speed that is simulated, bit/s. A faster port and its loads are scaled down
+	// to it, which keeps shares, losses and delays of queues that are full, because their buffers are
+	// stated as time. A queue that is nearly empty gets the time to send a packet at Fastest.
 	Fastest = 10e9
 	// slowest is the least port speed that is simulated, bit/s: a packet takes more than a second on it.
 	slowest = 8e3
