@@ -75,10 +75,15 @@ func MeasuredIn(name string) (Measured, error) {
 }
 
 // Kept names the shipped scenarios that have measurements, in order.
-func Kept() []string {
-	found, _ := fs.Glob(shipped(), "*/measured.json") // the pattern is right
-	for i := range found {
-		found[i] = path.Dir(found[i])
+func Kept() []string { return keptIn(shipped()) }
+
+// keptIn leaves empty files out: they ask for figures that were not measured yet.
+func keptIn(folder fs.FS) (names []string) {
+	found, _ := fs.Glob(folder, "*/measured.json") // the pattern is right
+	for _, file := range found {
+		if info, err := fs.Stat(folder, file); err != nil || info.Size() > 0 { // who reads the file tells the error
+			names = append(names, path.Dir(file))
+		}
 	}
-	return found
+	return names
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,5 +44,12 @@ func TestMeasureKeepsWhatIsNamedOrQuoted(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"e"}, m.Unmet); diff != "" {
 		t.Errorf("unmet (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnEmptyFileHoldsNoMeasurements(t *testing.T) {
+	got := keptIn(fstest.MapFS{"asked/measured.json": {}, "done/measured.json": {Data: []byte("{}")}, "plain/scenario.yaml": {Data: []byte("x")}})
+	if diff := cmp.Diff([]string{"done"}, got); diff != "" {
+		t.Errorf("scenarios with measurements (-want +got):\n%s", diff)
 	}
 }

@@ -21,7 +21,7 @@ type Batch struct {
 	Wanted func(name string) bool
 }
 
-// Run goes on after a scenario that fails, so that one run tells everything. The
+// Run goes on after a scenario that fails or whose result cannot be read, so that one run tells everything. The
 // results are in the order of the scenarios, without those that never ran to their end.
 func (b Batch) Run(ctx context.Context, scenarios []*scenario.Scenario) (all []*Result, failed error) {
 	for _, s := range scenarios {
@@ -31,20 +31,26 @@ func (b Batch) Run(ctx context.Context, scenarios []*scenario.Scenario) (all []*
 				continue
 			}
 		}
-		r, err := results.Read[Result](b.file(s.Name))
+		r, err := b.judged(s)
 		if err != nil {
-			return all, errors.Join(failed, err)
+			failed = errors.Join(failed, fmt.Errorf("scenario %s: %w", s.Name, err))
 		}
-		if r == nil {
-			continue
+		if r != nil {
+			all = append(all, r)
 		}
-		r.Judge(s)
-		if err := b.renew(s, r); err != nil {
-			return all, errors.Join(failed, err)
-		}
-		all = append(all, r)
 	}
 	return all, failed
+}
+
+// judged is a scenario's kept result by the expectations of today; nil where none is kept. With the error of figures
+// that could not be renewed comes the result.
+func (b Batch) judged(s *scenario.Scenario) (*Result, error) {
+	r, err := results.Read[Result](b.file(s.Name))
+	if err != nil || r == nil {
+		return nil, err
+	}
+	r.Judge(s)
+	return r, b.renew(s, r)
 }
 
 func (b Batch) file(name string) string { return filepath.Join(b.Results, name+".json") }

@@ -11,15 +11,36 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 )
 
-// Keep writes a result.
+// Keep replaces a result: who reads the file, also after a crash, finds the old result or the new one whole.
 func Keep(file string, result any) error {
 	raw, err := json.MarshalIndent(result, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the result for %s: %w", file, err)
 	}
-	return os.WriteFile(file, append(raw, '\n'), 0o644)
+	if err := replace(file, append(raw, '\n')); err != nil {
+		return fmt.Errorf("keep the result: %w", err)
+	}
+	return nil
+}
+
+// replace renames a temporary file of the same folder, which is atomic.
+func replace(file string, content []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(content)
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
 }
 
 // Read is what a file keeps; nil where there is no file or an empty one.
