@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -61,13 +63,13 @@ func defaultConfig(dataDir string) *config {
 	for i, v := range values {
 		document.Elem().Field(i).Set(v)
 	}
-	return read(document)
+	return configOf(document)
 }
 
 func fieldOf(service string) string { return strings.ToUpper(service[:1]) + service[1:] }
 
-// read is the config of a filled document.
-func read(document reflect.Value) *config {
+// configOf is the config of a filled document.
+func configOf(document reflect.Value) *config {
 	c := document.Elem().FieldByName(commonField).Interface().(config)
 	c.document = document
 	return &c
@@ -111,9 +113,22 @@ func loadConfig(path string) (*config, error) {
 			}
 		}
 	}
-	cfg := read(document)
+	cfg := configOf(document)
+	if err := knownEndpoints(cfg.Endpoints); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
 	if !filepath.IsAbs(cfg.Inventory) {
 		cfg.Inventory = filepath.Join(filepath.Dir(path), cfg.Inventory)
 	}
 	return cfg, nil
+}
+
+// knownEndpoints refuses the key of a service that does not exist: a misspelt one would be an endpoint nobody asks for.
+func knownEndpoints(endpoints map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(endpoints)) {
+		if !slices.Contains(serviceNames(), name) {
+			return fmt.Errorf("endpoints.%s: no service is called %s; there are %s", name, name, strings.Join(serviceNames(), ", "))
+		}
+	}
+	return nil
 }

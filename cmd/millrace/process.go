@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -146,11 +147,28 @@ func (p *process) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkEndpoints refuses to start a service that would have nobody to talk to.
-func (p *process) checkEndpoints(name string, needs ...string) error {
-	for _, n := range needs {
-		if !p.hosted[n] && p.cfg.Endpoints[n] == "" {
-			return fmt.Errorf("%s talks to %s, which does not run here: set endpoints.%s to its URL", name, n, n)
+// reaches tells whether a service is hosted here or has an endpoint.
+func (p *process) reaches(name string) bool { return p.hosted[name] || p.cfg.Endpoints[name] != "" }
+
+// optional is the client of a service in uses: nil where nobody answers.
+func optional[C any](p *process, name string, client func(connect.HTTPClient, string, ...connect.ClientOption) C) (none C) {
+	if !p.reaches(name) {
+		return none
+	}
+	httpClient, url := p.to(name)
+	return client(httpClient, url)
+}
+
+// checkEndpoints refuses to start a service without those it needs, and logs which it does without.
+func (p *process) checkEndpoints(s service) error {
+	for _, n := range s.needs {
+		if !p.reaches(n) {
+			return fmt.Errorf("%s talks to %s, which does not run here: set endpoints.%s to its URL", s.name, n, n)
+		}
+	}
+	for _, n := range s.uses {
+		if !p.reaches(n) {
+			p.log.Info("service runs without another that it can use; the setting adds it", "service", s.name, "without", n, "setting", "endpoints."+n)
 		}
 	}
 	return nil

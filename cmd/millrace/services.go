@@ -31,8 +31,9 @@ import (
 type service struct {
 	// name is the folder's, and the one in `serve NAME`, in endpoints and in the configuration.
 	name string
-	// needs are the services it calls.
-	needs []string
+	// needs are the services without which it does not start; uses are those it calls where they are hosted or have
+	// an endpoint, and does without where not: its client is then nil.
+	needs, uses []string
 	// state tells that it writes to etcd.
 	state bool
 	// api is the name of its Connect service, for the API gateway; the dashboard has none.
@@ -47,17 +48,28 @@ type service struct {
 // service is a new row.
 func services() []service {
 	return []service{
-		{"flowstore", nil, false, flowv1connect.FlowStoreServiceName, flowstoreDefaults, with(buildFlowstore)},
-		{"flow", nil, false, flowv1connect.FlowCollectorServiceName, defaults(flow.DefaultConfiguration), with(buildFlow)},
-		{"telemetry", nil, false, telemetryv1connect.TelemetryCollectorServiceName, defaults(telemetry.DefaultConfiguration), with(buildTelemetry)},
-		{"paths", nil, false, pathsv1connect.PathsServiceName, defaults(paths.DefaultConfiguration), with(buildPaths)},
-		{"topology", nil, false, topologyv1connect.TopologyCollectorServiceName, defaults(topology.DefaultConfiguration), with(buildTopology)},
-		{"policy", []string{"alpha", "paths"}, false, policyv1connect.PolicyServiceName, defaults(policy.DefaultConfiguration), with(buildPolicy)},
-		{"twin", []string{"flowstore"}, false, twinv1connect.TwinServiceName, defaults(twin.DefaultConfiguration), with(buildTwin)},
-		{"push", []string{"policy", "twin"}, true, pushv1connect.ChangeServiceName, defaults(push.DefaultConfiguration), with(buildPush)},
-		{"vpn", []string{"paths"}, true, vpnv1connect.VpnServiceName, defaults(vpn.DefaultConfiguration), with(buildVPN)},
-		{"alpha", []string{"flowstore", "flow", "push"}, true, alphav1connect.AlphaServiceName, defaults(alpha.DefaultConfiguration), with(buildAlpha)},
-		{"dashboard", nil, false, "", defaults(dashboard.DefaultConfiguration), with(buildDashboard)},
+		{name: "flowstore", api: flowv1connect.FlowStoreServiceName,
+			settings: flowstoreDefaults, build: with(buildFlowstore)},
+		{name: "flow", api: flowv1connect.FlowCollectorServiceName,
+			settings: defaults(flow.DefaultConfiguration), build: with(buildFlow)},
+		{name: "telemetry", api: telemetryv1connect.TelemetryCollectorServiceName,
+			settings: defaults(telemetry.DefaultConfiguration), build: with(buildTelemetry)},
+		{name: "paths", api: pathsv1connect.PathsServiceName,
+			settings: defaults(paths.DefaultConfiguration), build: with(buildPaths)},
+		{name: "topology", api: topologyv1connect.TopologyCollectorServiceName,
+			settings: defaults(topology.DefaultConfiguration), build: with(buildTopology)},
+		{name: "policy", needs: []string{"alpha", "paths"}, api: policyv1connect.PolicyServiceName,
+			settings: defaults(policy.DefaultConfiguration), build: with(buildPolicy)},
+		{name: "twin", uses: []string{"flowstore"}, api: twinv1connect.TwinServiceName,
+			settings: defaults(twin.DefaultConfiguration), build: with(buildTwin)},
+		{name: "push", needs: []string{"policy"}, uses: []string{"twin"}, state: true, api: pushv1connect.ChangeServiceName,
+			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
+		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
+			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
+		{name: "alpha", needs: []string{"flowstore", "flow", "push"}, state: true, api: alphav1connect.AlphaServiceName,
+			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
+		{name: "dashboard",
+			settings: defaults(dashboard.DefaultConfiguration), build: with(buildDashboard)},
 	}
 }
 

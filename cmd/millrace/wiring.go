@@ -34,7 +34,7 @@ func (p *process) assemble() error {
 		if !p.hosted[s.name] {
 			continue
 		}
-		if err := p.checkEndpoints(s.name, s.needs...); err != nil {
+		if err := p.checkEndpoints(s); err != nil {
 			return err
 		}
 		c, err := s.build(p, p.cfg.settings(s.name))
@@ -89,17 +89,15 @@ func buildPolicy(p *process, cfg policy.Configuration) (lifecycle.Component, err
 
 func buildPush(p *process, cfg push.Configuration) (lifecycle.Component, error) {
 	policyClient, policyURL := p.to("policy")
-	twinClient, twinURL := p.to("twin")
 	return push.New(cfg, push.Dependencies{
 		Inventory: p.devices, Vendors: drivers(p.tls), State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Policy: policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
-		Twin:   twinv1connect.NewTwinServiceClient(twinClient, twinURL),
+		Twin:   optional(p, "twin", twinv1connect.NewTwinServiceClient),
 	})
 }
 
 func buildTwin(p *process, cfg twin.Configuration) (lifecycle.Component, error) {
-	storeClient, storeURL := p.to("flowstore")
-	return twin.New(cfg, twin.Dependencies{Flows: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL), Registerer: p.metrics})
+	return twin.New(cfg, twin.Dependencies{Flows: optional(p, "flowstore", flowv1connect.NewFlowStoreServiceClient), Registerer: p.metrics})
 }
 
 func buildAlpha(p *process, cfg alpha.Configuration) (lifecycle.Component, error) {

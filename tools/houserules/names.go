@@ -90,11 +90,13 @@ func commandWords(t *Tree) map[string]bool {
 	return words
 }
 
-// serviceNames adds the first column of the rows that a function returns.
+// serviceNames adds the names of the rows that a function returns.
 func serviceNames(table *ast.FuncDecl, words map[string]bool) {
 	ast.Inspect(table, func(n ast.Node) bool {
-		if row, ok := n.(*ast.CompositeLit); ok && row.Type == nil && len(row.Elts) > 0 {
-			words[firstOf(row.Elts[0])] = true
+		if field, ok := n.(*ast.KeyValueExpr); ok {
+			if key, ok := field.Key.(*ast.Ident); ok && key.Name == "name" {
+				words[firstOf(field.Value)] = true
+			}
 		}
 		return true
 	})

@@ -102,7 +102,7 @@ func TestRules(t *testing.T) {
 
 		{"a service without page and command", oneName, map[string]string{"services/x/x.go": "package x\n"}, []string{"services/x has no docs/reference/x.md", "services/x has neither subcommand nor serve name \"x\""}},
 		{"a service with both", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nvar c = cobra.Command{Use: \"x show ID\"}\n"}, nil},
-		{"a service in the table of services", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/services.go": "package main\n\nfunc services() []service { return []service{{\"x\", nil}} }\n"}, nil},
+		{"a service in the table of services", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/services.go": "package main\n\nfunc services() []service { return []service{{name: \"x\", needs: nil}} }\n"}, nil},
 		{"any string is no command", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nvar s = \"x\"\n"}, []string{"services/x has neither"}},
 		{"an import is no command", oneName, map[string]string{"services/x/x.go": "package x\n", "docs/reference/x.md": "", "cmd/millrace/x.go": "package main\n\nimport _ \"x\"\n"}, []string{"services/x has neither"}},
 		{"a metric of another folder", metricNames, map[string]string{"services/x/y/m.go": "package y\n\nvar a, b, c = \"millrace_services_x_y_total\", \"millrace_x_total\", \"millrace.flows.v1\"\n"}, []string{"services/x/y/m.go:3: metric \"millrace_x_total\""}},
