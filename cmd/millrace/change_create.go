@@ -14,19 +14,28 @@ func changeCreateCommand() *cobra.Command {
 		Short: "Plan a policy on every router as a new change set; nothing is sent until it is approved and applied",
 		Long: "Plan a policy on every router as a new change set; nothing is sent until it is approved and applied.\n\n" +
 			"One policy is in force at a time: what an earlier one put on the routers and this one does not want is taken off.\n" +
+			"With --predict the command waits at most 3 min for the twin; the change set can be approved before.\n" +
 			"Exit code 3 when the policy cannot be planned or every router already holds what it wants.",
 		Example: "  millrace change create geant-lbe --reason \"mirrors fill the uplink\"\n  millrace change create geant-lbe --predict",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Policy = args[0]
-			r, err := changeClient(cmd).Create(cmd.Context(), connect.NewRequest(req))
+			client := changeClient(cmd)
+			r, err := client.Create(cmd.Context(), connect.NewRequest(req))
 			if err != nil {
 				return refusal(err)
 			}
-			if !wantJSON(cmd) {
-				printChange(cmd.OutOrStdout(), r.Msg.GetChange())
+			c, err := awaitPrediction(cmd.Context(), cmd.ErrOrStderr(), client, r.Msg.GetChange(), predictionPatience)
+			if err != nil {
+				return err
 			}
-			return reportChange(cmd, r.Msg.GetChange(), pushv1.State_STATE_PLANNED)
+			if !wantJSON(cmd) {
+				printChange(cmd.OutOrStdout(), c)
+			}
+			if r.Msg.GetChange().GetState() == pushv1.State_STATE_PLANNED {
+				return reportChange(cmd, c, c.GetState()) // it may have been approved while this command waited
+			}
+			return reportChange(cmd, c, pushv1.State_STATE_PLANNED)
 		},
 	}
 	byFlag(cmd, &req.Author)

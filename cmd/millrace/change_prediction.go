@@ -1,12 +1,59 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
+	"connectrpc.com/connect"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
+	"github.com/millrace/millrace/services/push"
 )
+
+// predictionPatience is longer than the default of push.predict_timeout, after which a note takes the prediction's
+// place.
+const predictionPatience = 3 * time.Minute
+
+// awaitPrediction follows a change set until it has the prediction that was asked for, or the note in its place. Who
+// has waited long enough gets the change set as it is.
+func awaitPrediction(ctx context.Context, progress io.Writer, client pushv1connect.ChangeServiceClient, c *pushv1.ChangeSet, patience time.Duration) (*pushv1.ChangeSet, error) {
+	if !push.AwaitsPrediction(c) {
+		return c, nil
+	}
+	fmt.Fprintf(progress, "change set %s is %s; waiting for its prediction\n", c.GetId(), changeState(c.GetState()))
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for push.AwaitsPrediction(c) {
+		next, err := nextLook(waiting, client, c.GetId())
+		switch {
+		case err == nil:
+			c = next
+		case ctx.Err() == nil && waiting.Err() != nil:
+			fmt.Fprintf(progress, "no prediction after %v; `millrace change show %s` shows it once it is there\n", patience, c.GetId())
+			return c, nil
+		default:
+			return nil, fmt.Errorf("wait for the prediction of change set %s (which is there without this command): %w", c.GetId(), err)
+		}
+	}
+	return c, nil
+}
+
+// nextLook is the change set after a while.
+func nextLook(ctx context.Context, client pushv1connect.ChangeServiceClient, id string) (*pushv1.ChangeSet, error) {
+	if err := sleep(ctx, followEvery); err != nil {
+		return nil, err
+	}
+	r, err := client.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
+	if err != nil {
+		return nil, err
+	}
+	return r.Msg.GetChange(), nil
+}
 
 // printPrediction shows what each class would get; nothing where no prediction was asked for.
 func printPrediction(out io.Writer, p *twinv1.PredictResponse) {

@@ -23,6 +23,9 @@ type Configuration struct {
 	// router is so much longer; RollbackAfter grows by what the commits of all routers and their
 	// verification may take. Default 100000: a tenth of what the router agent does on two processors.
 	CommitRate int `yaml:"commit_rate"`
+	// PredictTimeout bounds the prediction of a change set whose author asked for one; nothing but the prediction waits
+	// for it. Default 2m; twin.timeout bounds the simulation alone.
+	PredictTimeout time.Duration `yaml:"predict_timeout"`
 	// LockTTL is how long a router stays locked after a control plane that died. Default 15s.
 	LockTTL time.Duration `yaml:"lock_ttl"`
 }
@@ -30,12 +33,13 @@ type Configuration struct {
 // DefaultConfiguration is what runs without a file.
 func DefaultConfiguration() Configuration {
 	return Configuration{
-		RollbackAfter: 60 * time.Second,
-		VerifyFor:     20 * time.Second,
-		CallTimeout:   10 * time.Second,
-		CommitTimeout: 30 * time.Second,
-		CommitRate:    100_000,
-		LockTTL:       15 * time.Second,
+		RollbackAfter:  60 * time.Second,
+		VerifyFor:      20 * time.Second,
+		CallTimeout:    10 * time.Second,
+		CommitTimeout:  30 * time.Second,
+		CommitRate:     100_000,
+		PredictTimeout: 2 * time.Minute,
+		LockTTL:        15 * time.Second,
 	}
 }
 
@@ -46,7 +50,7 @@ func (c Configuration) Validate() error {
 		value time.Duration
 	}{
 		{"rollback_after", c.RollbackAfter}, {"verify_for", c.VerifyFor}, {"call_timeout", c.CallTimeout},
-		{"commit_timeout", c.CommitTimeout}, {"lock_ttl", c.LockTTL},
+		{"commit_timeout", c.CommitTimeout}, {"predict_timeout", c.PredictTimeout}, {"lock_ttl", c.LockTTL},
 	} {
 		if setting.value <= 0 {
 			return fmt.Errorf("push: %s is %v; write a duration above zero", setting.name, setting.value)

@@ -20,7 +20,6 @@ import (
 	"github.com/millrace/millrace/internal/state"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
-	twinv1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	"github.com/millrace/millrace/services/push/diff"
 )
 
@@ -70,52 +69,25 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	for _, s := range plan.Msg.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
 	}
-	var prediction *twinv1.PredictResponse
-	if cs.GetPredict() {
-		var predictErr error
-		if prediction, predictErr = c.predict(ctx, devices); predictErr != nil {
-			notes = append(notes, fmt.Sprintf("the effect could not be predicted: %v", predictErr))
-		}
-	}
 	for _, d := range devices {
 		if err := c.contents.save(ctx, d); err != nil {
 			return c.unplanned(ctx, id, err)
 		}
 	}
-	return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
-		if cs.GetState() != pushv1.State_STATE_DRAFT {
+	ours := false
+	cs, err = c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+		if ours = cs.GetState() == pushv1.State_STATE_DRAFT; !ours {
 			return nil // another process planned it first
 		}
-		cs.Devices, cs.Notes, cs.Prediction = devices, notes, prediction
+		cs.Devices, cs.Notes = devices, notes
 		step(cs, planned(devices, failed))
 		return nil
 	})
+	if err == nil && ours && AwaitsPrediction(cs) {
+		c.predictLater(id, devices)
+	}
+	return cs, err
 }
-
-// predict asks the twin what the routers' ports would do with the load of today. Routers that lose their plan are
-// left out: there is nothing of ours to simulate on them.
-func (c *Component) predict(ctx context.Context, devices []*pushv1.DeviceChange) (*twinv1.PredictResponse, error) {
-	if c.deps.Twin == nil {
-		return nil, errors.New("no twin is configured")
-	}
-	plans := &twinv1.Plans{}
-	for _, d := range devices {
-		if p := d.GetPlan(); len(p.GetQueues()) > 0 {
-			plans.Plans = append(plans.Plans, p)
-		}
-	}
-	if len(plans.GetPlans()) == 0 {
-		return nil, errors.New("no router gets queues by this change set")
-	}
-	r, err := c.deps.Twin.Predict(ctx, connect.NewRequest(&twinv1.PredictRequest{Subject: &twinv1.PredictRequest_Plans{Plans: plans}, Seed: predictionSeed}))
-	if err != nil {
-		return nil, err
-	}
-	return r.Msg, nil
-}
-
-// predictionSeed is the same for all, so that two predictions of one plan under one load are equal.
-const predictionSeed = 1
 
 // unplanned ends a draft, unless the process is ending: then the draft stays, and is planned at the next start.
 func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pushv1.ChangeSet, error) {
