@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -85,7 +86,8 @@ func TestAChangeSetCarriesItsPrediction(t *testing.T) {
 	w, _ := predictingWorld(t)
 	cs := predicted(w, createIn(t, w, true))
 	classes := cs.GetPrediction().GetClasses()
-	if len(classes) != 1 || classes[0].GetRouter() != "wr" || classes[0].GetOffered() != 10e6 || classes[0].GetLossPercent() != 0 {
+	// What is offered is what arrived in the simulation: some 2,000 Poisson packets, of which 5 % are two deviations.
+	if len(classes) != 1 || classes[0].GetRouter() != "wr" || math.Abs(float64(classes[0].GetOffered())-10e6) > 0.5e6 || classes[0].GetLossPercent() != 0 {
 		t.Errorf("predicted %v, notes %v, want that the 10 Mbit/s of wr's ge-cr pass", cs.GetPrediction(), cs.GetNotes())
 	}
 }
