@@ -45,7 +45,7 @@ const (
 	shortest = 0.5
 	// enough is how many packets the slowest class should send in the measured part, as long as all classes together
 	// send no more than most.
-	enough, most = 2_000, 10e6
+	enough, most = 2_000, 2e6
 	// warm is the part of the run that is not measured.
 	warm = 0.5
 )
@@ -112,19 +112,19 @@ func queueNamed(plan compile.RouterPlan, name string) int {
 	return slices.IndexFunc(plan.Queues, func(q document.Queue) bool { return q.Name == name })
 }
 
-// duration of a run in seconds: long enough for the buffer to settle and for the slowest class to send enough packets.
+// duration of a run in seconds: long enough for the buffer to settle, and for the slowest class to send enough packets
+// as far as that is not too many of all.
 func duration(plan compile.RouterPlan, scale float64, loads []Load) float64 {
-	end := max(shortest, buffers*float64(plan.BufferTime)/1e9)
-	all := 0.0
+	slowest, all := 0.0, 0.0
 	for _, l := range loads {
 		packets := l.Rate * scale / (packetBytes * 8)
 		all += packets
-		end = max(end, enough/packets/(1-warm))
+		slowest = max(slowest, enough/packets/(1-warm))
 	}
-	if all == 0 {
-		return end
+	if all > 0 {
+		slowest = min(slowest, most/all)
 	}
-	return max(shortest, min(end, most/all))
+	return max(shortest, buffers*float64(plan.BufferTime)/1e9, slowest)
 }
 
 // portRun is one simulation of a port.
