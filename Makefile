@@ -56,6 +56,11 @@ $(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/requi
 	@PATH="$(GO_DIR):$$PATH" tools/clients/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/gremlins: tools/mutants/gremlins/go.mod tools/mutants/gremlins/go.sum | packages
+	@echo "setup: gremlins, for mutants"
+	@cd tools/mutants/gremlins && PATH="$(GO_DIR):$$PATH" go build -trimpath -o $(CURDIR)/.cache/gremlins/ tool
+	@mkdir -p $(STAMPS) && touch $@
+
 $(STAMPS)/web: $(STAMPS)/web-modules $(shell git ls-files $(WEB))
 	@echo "build: web"
 	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent build
@@ -115,6 +120,11 @@ test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can
 test: build $(STAMPS)/kafka $(STAMPS)/clients check test-web test-race ## Run every test
 	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(ALONE) | grep $(RACELESS))
 	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(ALONE))
+
+# Not part of CI: a quarter of an hour.
+.PHONY: mutants
+mutants: setup $(STAMPS)/gremlins ## Mutation testing of the pure packages; fails where one kills less than 90 %
+	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants
 
 # What is not met stands in the page it writes; the machine should do nothing else meanwhile.
 .PHONY: vpn

@@ -13,7 +13,7 @@ import (
 // size, as bulk transfers send them. 667 samples give 3.9 %. It is 0 for
 // unsampled flows and, for want of a number, where the rate is unknown.
 func (e Evidence) SamplingError() float64 {
-	if e.SamplingRate <= 1 {
+	if e.SamplingRate == 0 {
 		return 0
 	}
 	rate := float64(e.SamplingRate)

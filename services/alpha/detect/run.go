@@ -75,8 +75,8 @@ func (r Rule) prefix(a netip.Addr) (netip.Prefix, bool) {
 	if a.Is4() {
 		bits = r.IPv4Length
 	}
-	p, err := a.Prefix(bits)
-	return p, err == nil && p.IsValid()
+	p, _ := a.Prefix(bits) // with an error, or of no address, it is not valid
+	return p, p.IsValid()
 }
 
 // merge adds evidence to a pair and tells whether any of it was news.

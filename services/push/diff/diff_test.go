@@ -45,6 +45,10 @@ func TestNoReferenceDanglesInTheOrderOfChanges(t *testing.T) {
 			map[string]string{policy: `{"lsp": "a"}`, tunnel: `{}`}, map[string]string{policy: `{"lsp": "b"}`},
 			[]Change{change(policy, `{"lsp": "a"}`, `{"lsp": "b"}`), change(tunnel, `{}`, "")},
 		},
+		"a queue is there before the filter that another one replaces goes": {
+			map[string]string{policy: `{}`}, map[string]string{queue: `{}`},
+			[]Change{change(queue, "", `{}`), change(policy, `{}`, "")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(Of(configentry.JSONIETF, tc.running, tc.intended), tc.want); diff != "" {
@@ -70,6 +74,15 @@ func TestReverseUndoesADiff(t *testing.T) {
 		if diff := cmp.Diff(apply(got, Reverse(changes)), running); diff != "" {
 			t.Fatalf("back (-got +want):\n%s", diff)
 		}
+	}
+}
+
+// A rollback keeps the order: it writes first and deletes last, so that nothing that is still in use goes.
+func TestARollbackWritesBeforeItDeletes(t *testing.T) {
+	got := Reverse([]Change{change(queue, "", `{}`), change(group, `{"a": 1}`, `{"a": 2}`), change(tunnel, `{}`, ""), change(policy, `{}`, "")})
+	want := []Change{change(group, `{"a": 2}`, `{"a": 1}`), change(tunnel, "", `{}`), change(policy, "", `{}`), change(queue, `{}`, "")}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("changes (-got +want):\n%s", diff)
 	}
 }
 

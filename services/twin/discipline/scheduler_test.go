@@ -188,6 +188,10 @@ func TestDropProbabilities(t *testing.T) {
 		{"64 points of Junos: below the second nothing is dropped", wred, Low, 0.0158, 0},
 		{"64 points of Junos: at the second its probability", wred, Low, 0.016, 1. / 63},
 		{"64 points of Junos: a full queue drops all", wred, Low, 1, 1},
+		{"at min nothing is dropped yet", red, Green, 0.5, 0},
+		{"a step drops all from its fill on", RED{Min: 0.5, Max: 0.5}, Green, 0.5, 1}, {"and nothing below", RED{Min: 0.5, Max: 0.5}, Green, 0.49, 0},
+		{"one point is no staircase", RED{Max: 1, Probability: 1, Points: 1}, Green, 0.25, 0.25},
+		{"two points are a step at the full queue", RED{Max: 1, Probability: 1, Points: 2}, Green, 0.99, 0},
 		{"an empty queue drops nothing", wred, High, 0, 0},
 		{"a colour without a profile of its own waits for a full queue, as in gred", wred, MediumLow, 0.75, 0},
 	} {
@@ -262,9 +266,26 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		"a negative threshold":      {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Min: -1, Max: 1}}}},
 		"a negative probability":    {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Max: 1, Probability: -1}}}},
 		"a profile of WRED":         {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: WRED{{Max: 1, Probability: 2}}}}},
+		"another profile of WRED":   {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: WRED{High: {Max: 1, Probability: 2}}}}},
+		"the second of two queues":  {Rate: 1, Queues: []Queue{{}, {Limit: 1, Discipline: RED{Max: 1, Probability: 2}}}},
 	} {
 		if c.Check() == nil {
 			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestConfigurationsAtTheirBounds(t *testing.T) {
+	for name, c := range map[string]Config{
+		"the queues of the hardware":   {Rate: 1, Queues: make([]Queue, MaxQueues)},
+		"the largest weight":           {Rate: 1, Queues: []Queue{{Weight: shares.MaxWeight}}},
+		"all of the rate":              {Rate: 1, Queues: []Queue{{Max: shares.Limit{Percent: 100}}}},
+		"the smallest rate and buffer": {Rate: math.SmallestNonzeroFloat64, Queues: []Queue{{Limit: 1}}},
+		"a profile that is a step":     {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Min: 0.5, Max: 0.5}}}},
+		"a profile over all fills":     {Rate: 1, Queues: []Queue{{Limit: 1, Discipline: RED{Min: 0, Max: 1, Probability: 1}}}},
+	} {
+		if err := c.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
