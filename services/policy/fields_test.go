@@ -2,13 +2,13 @@ package policy
 
 import (
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/policytest"
 	"github.com/millrace/millrace/services/policy/render/junos"
 	"github.com/millrace/millrace/services/policy/render/linux"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
@@ -62,10 +62,10 @@ func without(p compile.RouterPlan, field int) compile.RouterPlan {
 func goldenPlans(t *testing.T) []compile.RouterPlan {
 	t.Helper()
 	var out []compile.RouterPlan
-	for _, name := range goldenCases(t) {
-		result, err := compile.Compile(readCase(t, name))
+	for _, name := range policytest.Names(t) {
+		result, err := compile.Compile(policytest.Read(t, name))
 		if err != nil {
-			t.Fatalf("%s: %v", filepath.Join(goldenDir, name), err)
+			t.Fatalf("%s: %v", name, err)
 		}
 		for _, p := range result.Plans {
 			alone := p

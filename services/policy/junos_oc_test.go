@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/policytest"
 	"github.com/millrace/millrace/services/policy/render/junos"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
@@ -68,8 +69,8 @@ func TestTheDenyListIsJunipers(t *testing.T) {
 // junosParts are all golden plans as far as OpenConfig goes.
 func junosParts(t *testing.T, each func(name string, plan compile.RouterPlan, entries []configentry.Entry, left []string)) {
 	t.Helper()
-	for _, name := range goldenCases(t) {
-		result, err := compile.Compile(readCase(t, name))
+	for _, name := range policytest.Names(t) {
+		result, err := compile.Compile(policytest.Read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestTheOpenConfigPartIsValidWithJunipersDeviations(t *testing.T) {
 	if out, err := yangtest.Run(t, append(slices.Clone(args), whole...)...); err != nil {
 		t.Errorf("yanglint: %v\n%s", err, out)
 	}
-	result, err := compile.Compile(readCase(t, "hntes-redirect"))
+	result, err := compile.Compile(policytest.Read(t, "hntes-redirect"))
 	if err != nil {
 		t.Fatal(err)
 	}

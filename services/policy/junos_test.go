@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/junosconf"
 	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/policytest"
 	"github.com/millrace/millrace/services/policy/render/junos"
 )
 
@@ -17,19 +17,19 @@ import (
 // back as what was meant, and is valid by Juniper's YANG.
 func TestJunosPlansAreTheGoldenOnes(t *testing.T) {
 	var documents [][]byte
-	for _, name := range goldenCases(t) {
-		result, err := compile.Compile(readCase(t, name))
+	for _, name := range policytest.Names(t) {
+		result, err := compile.Compile(policytest.Read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, plan := range result.Plans {
-			golden := filepath.Join(goldenDir, name, plan.Router+".junos")
+			golden := plan.Router + ".junos"
 			tree, err := junos.Tree(plan)
 			if err != nil {
-				compareGolden(t, golden, "# "+strings.ReplaceAll(err.Error(), "\n", "\n# ")+"\n")
+				policytest.Compare(t, name, golden, "# "+strings.ReplaceAll(err.Error(), "\n", "\n# ")+"\n")
 				continue
 			}
-			compareGolden(t, golden, tree.Text())
+			policytest.Compare(t, name, golden, tree.Text())
 			for what, text := range map[string]string{"text": tree.Text(), "set lines": tree.SetLines()} {
 				again, err := junosconf.Parse(text)
 				if err != nil {

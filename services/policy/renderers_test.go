@@ -12,6 +12,7 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/policytest"
 	"github.com/millrace/millrace/services/policy/render/junos"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
@@ -31,7 +32,7 @@ func TestEveryEncodingHasAValueInTheAPI(t *testing.T) {
 }
 
 func TestEachRouterIsRenderedForItsOperatingSystem(t *testing.T) {
-	result, err := compile.Compile(readCase(t, "hntes-redirect"))
+	result, err := compile.Compile(policytest.Read(t, "hntes-redirect"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestEachRouterIsRenderedForItsOperatingSystem(t *testing.T) {
 }
 
 func TestWhatJunosLacksFailsThePlanOnlyForJunos(t *testing.T) {
-	result, err := compile.Compile(readCase(t, "hntes-redirect"))
+	result, err := compile.Compile(policytest.Read(t, "hntes-redirect"))
 	if err != nil {
 		t.Fatal(err)
 	}

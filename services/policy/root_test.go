@@ -26,6 +26,7 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	"github.com/millrace/millrace/services/paths"
+	"github.com/millrace/millrace/services/policy/policytest"
 )
 
 // fixedPairs is a store with these pairs: detection has its own tests.
@@ -41,7 +42,7 @@ func (f fixedPairs) List(context.Context, *connect.Request[alphav1.ListRequest])
 // goldenSnapshot is the network of golden/hntes-redirect as the routers advertise it.
 func goldenSnapshot(t *testing.T) (topo.Snapshot, *device.Inventory) {
 	t.Helper()
-	in := readCase(t, "hntes-redirect")
+	in := policytest.Read(t, "hntes-redirect")
 	s := topo.Snapshot{Area: "0.0.0.0", Source: "wr", Time: time.Unix(1700000000, 0).UTC()}
 	inv := &device.Inventory{}
 	byName, addresses := map[string]netip.Addr{}, map[string]netip.Addr{}
@@ -135,7 +136,7 @@ func TestPlanOverTheServicesIsTheGoldenOne(t *testing.T) {
 		for _, u := range plan.GetEntries() {
 			got.WriteString(u.GetPath() + "\n" + u.GetBody() + "\n\n")
 		}
-		want, err := os.ReadFile(filepath.Join(goldenDir, "hntes-redirect", plan.GetRouter()+".entries"))
+		want, err := os.ReadFile(policytest.Path(t, "hntes-redirect", plan.GetRouter()+".entries"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/policies"
 	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/policytest"
 )
 
 func shipped(t *testing.T, name string) document.Policy {
@@ -124,8 +125,8 @@ func TestOnlyThePoliciesForStudyCrossGuardRails(t *testing.T) {
 // Every shipped policy has a golden case, and the overview names every one.
 func TestEveryShippedPolicyHasAGoldenCase(t *testing.T) {
 	cases := map[string]bool{}
-	for _, name := range goldenCases(t) {
-		cases[readCase(t, name).Policy.Name] = true
+	for _, name := range policytest.Names(t) {
+		cases[policytest.Read(t, name).Policy.Name] = true
 	}
 	files, err := policies.Files.ReadDir(".")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/policytest"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
@@ -28,7 +29,7 @@ func BenchmarkTwentyThousandPairs(b *testing.B) {
 
 func twentyThousandPairs(b *testing.B) compile.Input {
 	b.Helper()
-	in := readCase(b, "hntes-redirect")
+	in := policytest.Read(b, "hntes-redirect")
 	in.Pairs = nil
 	for i := range 20_000 {
 		src := netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/testkit/yangtest"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/policytest"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
@@ -49,8 +50,8 @@ func yanglint(t *testing.T, dir string, document []byte) (string, error) {
 
 func TestRenderedEntriesAreValidOpenConfig(t *testing.T) {
 	dir := yangDir(t)
-	for _, name := range goldenCases(t) {
-		result, err := compile.Compile(readCase(t, name))
+	for _, name := range policytest.Names(t) {
+		result, err := compile.Compile(policytest.Read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestRenderedEntriesAreValidOpenConfig(t *testing.T) {
 // The check above can fail: a rule that names a class which is not there does.
 func TestTheModelCatchesADanglingReference(t *testing.T) {
 	dir := yangDir(t)
-	result, err := compile.Compile(readCase(t, "hntes-redirect"))
+	result, err := compile.Compile(policytest.Read(t, "hntes-redirect"))
 	if err != nil {
 		t.Fatal(err)
 	}

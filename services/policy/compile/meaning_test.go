@@ -1,4 +1,4 @@
-package policy
+package compile_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/policytest"
 )
 
 // packet is what a rule can see of one.
@@ -101,11 +102,11 @@ func obeys(m compile.Match, p packet) bool {
 // Every packet that customers send waits where the policy says,
 // whatever the compiler made of lists, families and filters.
 func TestThePlanMeansWhatThePolicySays(t *testing.T) {
-	for _, name := range goldenCases(t) {
+	for _, name := range policytest.Names(t) {
 		if name == "shared-transit" {
 			continue // its pairs enter at three routers; the test below knows one set of pairs
 		}
-		in := readCase(t, name)
+		in := policytest.Read(t, name)
 		result, err := compile.Compile(in)
 		if err != nil {
 			t.Fatal(err)
@@ -132,8 +133,8 @@ func TestThePlanMeansWhatThePolicySays(t *testing.T) {
 
 // Behind the edge classes alone decide, where a policy redirects nothing.
 func TestThePlanMeansWhatThePolicySaysBetweenRouters(t *testing.T) {
-	for _, name := range goldenCases(t) {
-		in := readCase(t, name)
+	for _, name := range policytest.Names(t) {
+		in := policytest.Read(t, name)
 		if len(in.Policy.Redirect) > 0 {
 			continue
 		}
@@ -161,8 +162,8 @@ func TestThePlanMeansWhatThePolicySaysBetweenRouters(t *testing.T) {
 
 // OpenConfig lets an interface have a classifier or a forwarding policy, and one of it.
 func TestNoInterfaceHasTwoFilters(t *testing.T) {
-	for _, name := range goldenCases(t) {
-		result, err := compile.Compile(readCase(t, name))
+	for _, name := range policytest.Names(t) {
+		result, err := compile.Compile(policytest.Read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
