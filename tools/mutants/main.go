@@ -26,10 +26,11 @@ type target struct{ folder, skip string }
 var targets = []target{
 	{folder: "services/alpha/detect"},
 	{folder: "services/paths/compute"},
-	{folder: "services/policy/compile"},
+	// Thousands of packets and orders; the golden plans see the same mistakes.
+	{folder: "services/policy/compile", skip: "^Test(TheOrderOfTheInput|ThePlanMeans)"},
 	{folder: "services/push/diff"},
-	// Networks simulated packet by packet: 80 s. The other tests take 2 s, the trace of every bit among them.
-	{folder: "services/peagent/law", skip: "^Test(Random|OneBottleneck|SeveralBottlenecks|AFlood|PrototypeStarts)"},
+	// Networks simulated packet by packet: 80 s. The other tests take 1 s, the trace of every bit among them.
+	{folder: "services/peagent/law", skip: "^Test(Random|OneBottleneck|SeveralBottlenecks|AFlood|PrototypeStarts|ALiveWeight|LostAnswers)"},
 	{folder: "services/twin/discipline"},
 }
 

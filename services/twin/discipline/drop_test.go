@@ -64,10 +64,14 @@ func TestAFullQueueDelaysByItsRoomOverItsRate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			const rate, size = 1e8, 1000
 			s := New(Config{Rate: rate, Queues: []Queue{{Weight: 20, Max: shares.Limit{Percent: c.max}, Limit: 1_250_000}, {Weight: 80}}}, traffic.NewRandom(1))
-			for s.Enqueue(0, Green, Item{Size: size}) {
+			for range 1250 {
+				s.Enqueue(0, Green, Item{Size: size})
 			}
 			now, at := Time(0), Time(0)
-			for !s.Empty() {
+			for calls := 0; !s.Empty(); calls++ {
+				if calls > 2*1250 {
+					t.Fatal("a packet was not served at the time that Dequeue named")
+				}
 				item, ok, retry := s.Dequeue(now)
 				if !ok {
 					now = retry
