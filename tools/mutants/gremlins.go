@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// flags enable every mutator but invert-negatives, which makes the same change as arithmetic-base. gremlins' own time-out
-// is put out of reach, because on a busy machine it would count as killed what is only slow: the limits in shim/go end
-// what never ends.
+// flags enable every mutator but invert-negatives, which makes the same change as arithmetic-base. gremlins' own
+// time-out is put out of reach, because on a busy machine it would count as killed what is only slow: the limits in
+// shim/go end what never ends.
 var flags = []string{
 	"--workers", "1", "--timeout-coefficient", "1000", "--invert-negatives=false",
 	"--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--invert-logical", "--invert-loopctrl", "--remove-self-assignments",
@@ -33,8 +33,14 @@ func mutate(root, tree string, t target) ([]Mutant, error) {
 	}
 	cmd.Env = append(os.Environ(), "MUTANTS_GO="+real, "GOFLAGS="+goflags,
 		"PATH="+filepath.Join(root, "tools/mutants/shim")+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: gremlins: %w\n%s", t.folder, err, out)
+	progress, err := create(root, t, ".log")
+	if err != nil {
+		return nil, err
+	}
+	defer progress.Close()
+	cmd.Stdout, cmd.Stderr = progress, progress
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: gremlins: %w; see %s", t.folder, err, progress.Name())
 	}
 	raw, err := os.ReadFile(report)
 	if err != nil {

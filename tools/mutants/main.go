@@ -78,23 +78,25 @@ func measure(root, tree string, t target, entries []Equivalent) error {
 		return err
 	}
 	fmt.Printf("%s %d/%d %d%%\n", t.folder, s.Killed, s.Total, s.Percent())
-	file := filepath.Join(root, "out/mutants", strings.ReplaceAll(t.folder, "/", "-")+".txt")
-	if err := writeLiving(file, s.Living); err != nil {
+	file, err := create(root, t, ".txt")
+	if err != nil {
 		return err
 	}
+	defer file.Close()
+	for _, m := range s.Living {
+		fmt.Fprintf(file, "%s:%d %s %s\n\t%s\n", m.File, m.Row, m.Mutator, m.Status, m.Line)
+	}
 	if s.Percent() < threshold {
-		return fmt.Errorf("%s: less than %d %%; %s lists the mutants that live", t.folder, threshold, file)
+		return fmt.Errorf("%s: less than %d %%; %s lists the mutants that live", t.folder, threshold, file.Name())
 	}
 	return nil
 }
 
-func writeLiving(file string, living []Mutant) error {
-	var b strings.Builder
-	for _, m := range living {
-		fmt.Fprintf(&b, "%s:%d %s %s\n\t%s\n", m.File, m.Row, m.Mutator, m.Status, m.Line)
+// create makes a file of out/mutants that belongs to a package.
+func create(root string, t target, extension string) (*os.File, error) {
+	folder := filepath.Join(root, "out/mutants")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(file, []byte(b.String()), 0o644)
+	return os.Create(filepath.Join(folder, strings.ReplaceAll(t.folder, "/", "-")+extension))
 }

@@ -1,7 +1,7 @@
 // Package policytest reads the golden cases, for tests.
 //
-// In: a folder of policies/golden, with a network, its policy and what follows from them. Out: the compiler's input, and
-// differences from the golden files. Next: tests of services/policy, its compiler and its renderers.
+// In: a folder of policies/golden, with a network, its policy and what follows from them. Out: the compiler's input,
+// and differences from the golden files. Next: tests of services/policy, its compiler and its renderers.
 package policytest
 
 import (
