@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +55,16 @@ func TestCSPF(t *testing.T) {
 			nodes: "wr–y–er", segments: []string{"y", "er"},
 			reason: "wr–y–er, IGP cost 40; the shortest path costs 20 and does not meet the constraints; excluded by request: 1 routers and links",
 		},
+		"an excluded link is gone round": {
+			net:   []string{"wr er 10 100", "wr cr 10 100", "cr er 10 100"},
+			ask:   func(g *topo.Graph, r *Request) { r.ExcludeLinks = g.Out(r.From.ID)[:1] },
+			nodes: "wr–cr–er", segments: []string{"cr", "er"},
+			reason: "wr–cr–er, IGP cost 20; the shortest path costs 10 and does not meet the constraints; excluded by request: 1 routers and links",
+		},
+		"of paths that cost the same the one with fewer hops": {
+			net: []string{"wr b 10 100", "b c 10 100", "c er 10 100", "wr a 10 100", "a er 20 100"}, nodes: "wr–a–er", segments: []string{"a", "er"},
+			reason: "wr–a–er, IGP cost 30; a shortest path",
+		},
 		"one of two equal-cost ways needs a segment in the middle": {
 			net: []string{"wr x 10 100", "x er 10 100", "wr y 10 100", "y er 10 100"}, nodes: "wr–x–er", segments: []string{"x", "er"},
 			reason: "wr–x–er, IGP cost 20; a shortest path",
@@ -96,6 +107,11 @@ func TestNoPathIsExplained(t *testing.T) {
 			net:  []string{"wr er 10 100", "wr cr 10 300", "cr er 10 400"},
 			ask:  func(_ *topo.Graph, r *Request) { r.MinBandwidth = 1e9 },
 			want: "no path of 1Gbit/s from wr to er; on the widest, wr–cr–er, link wr>cr#2 (wr to cr) is 700Mbit/s short",
+		},
+		"of links that are as narrow the first is blamed": {
+			net:  []string{"wr cr 10 100", "cr er 10 100"},
+			ask:  func(_ *topo.Graph, r *Request) { r.MinBandwidth = 1e9 },
+			want: "no path of 1Gbit/s from wr to er; on the widest, wr–cr–er, link wr>cr#0 (wr to cr) is 900Mbit/s short",
 		},
 		"an unknown bandwidth is not guessed": {
 			net:  []string{"wr er 10 0"},
@@ -150,6 +166,56 @@ func TestECMPListsAllShortestPaths(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, []string{"wr–x–er", "wr–y–er"}); diff != "" {
 		t.Errorf("paths (-got +want):\n%s", diff)
+	}
+}
+
+func TestReasonsOfECMP(t *testing.T) {
+	for name, c := range map[string]struct {
+		net    []string
+		paths  int
+		reason string
+	}{
+		"one":        {[]string{"wr er 10 100"}, 1, "the IGP's only shortest path"},
+		"two":        {[]string{"wr er 10 100", "wr er 10 100"}, 2, "one of 2 shortest paths of the IGP"},
+		"two of two": {[]string{"wr er 20 100", "wr x 10 100", "x er 10 100"}, 2, "one of 2 shortest paths of the IGP"},
+	} {
+		g := network(t, c.net...)
+		paths, err := ECMP(g, router(t, g, "wr"), router(t, g, "er"))
+		if err != nil || len(paths) != c.paths || paths[0].Reason != c.reason {
+			t.Errorf("%s: %d paths (%v), want %d, %s", name, len(paths), err, c.paths, c.reason)
+		}
+	}
+}
+
+// A request between a router and itself makes no sense; one between two parts of the network finds no path.
+func TestEndsWithoutAPathBetweenThem(t *testing.T) {
+	g := network(t, "wr>er 10 100")
+	wr, er := router(t, g, "wr"), router(t, g, "er")
+	for to, want := range map[*topo.Node]string{
+		wr: "both ends are wr; name two different routers",
+		er: "no path: no chain of two-way adjacencies leads from wr to er",
+	} {
+		_, cspf := CSPF(g, Request{From: wr, To: to})
+		_, ecmp := ECMP(g, wr, to)
+		for _, err := range []error{cspf, ecmp} {
+			if err == nil || err.Error() != want || errors.Is(err, ErrNoPath) != (to == er) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		}
+	}
+}
+
+func TestCostAndBottleneckOfAPath(t *testing.T) {
+	for _, c := range []struct {
+		mbps       string
+		bottleneck uint64
+	}{{"100 200", 100e6}, {"200 100", 100e6}, {"100 0", 0}, {"0 100", 0}} {
+		first, second, _ := strings.Cut(c.mbps, " ")
+		g := network(t, "wr cr 3 "+first, "cr er 4 "+second)
+		paths, err := ECMP(g, router(t, g, "wr"), router(t, g, "er"))
+		if err != nil || paths[0].Cost != 7 || paths[0].Bottleneck != c.bottleneck || describe(paths[0]) != "wr–cr–er" {
+			t.Errorf("%s: %+v (%v), want cost 7 and a bottleneck of %d", c.mbps, paths, err, c.bottleneck)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"container/heap"
 	"errors"
 	"fmt"
@@ -103,13 +104,7 @@ type weight struct {
 }
 
 func (a weight) less(b weight) bool {
-	if a.overlap != b.overlap {
-		return a.overlap < b.overlap
-	}
-	if a.cost != b.cost {
-		return a.cost < b.cost
-	}
-	return a.hops < b.hops
+	return cmp.Or(cmp.Compare(a.overlap, b.overlap), cmp.Compare(a.cost, b.cost), cmp.Compare(a.hops, b.hops)) < 0
 }
 
 func (s *search) add(w weight, l *topo.Link) weight {

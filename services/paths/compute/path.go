@@ -21,14 +21,13 @@ type Path struct {
 	Reason string
 }
 
+// newPath has one link at least.
 func newPath(g *topo.Graph, from *topo.Node, links []*topo.Link) *Path {
-	p := &Path{Nodes: []*topo.Node{from}, Links: links}
-	for i, l := range links {
+	p := &Path{Nodes: []*topo.Node{from}, Links: links, Bottleneck: links[0].Bandwidth}
+	for _, l := range links {
 		p.Nodes = append(p.Nodes, g.Node(l.To))
 		p.Cost += uint64(l.Metric)
-		if i == 0 || l.Bandwidth < p.Bottleneck {
-			p.Bottleneck = l.Bandwidth
-		}
+		p.Bottleneck = min(p.Bottleneck, l.Bandwidth)
 	}
 	return p
 }

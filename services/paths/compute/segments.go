@@ -80,10 +80,11 @@ func noSegment(g *topo.Graph, tree *Tree, links []*topo.Link) error {
 		ErrNoPath, to.Label())
 }
 
-// pinned tells whether the IGP sends traffic for the link's far end over this link only.
+// pinned tells whether the IGP sends traffic for the link's far end over this link only: a shortest path that begins
+// with the link has arrived.
 func pinned(tree *Tree, l *topo.Link) bool {
 	only, ok := tree.Unique(l.To)
-	return ok && len(only) == 1 && only[0].ID == l.ID
+	return ok && only[0].ID == l.ID
 }
 
 // detour says what the IGP does instead of using l alone.

@@ -27,8 +27,6 @@ type Tree struct {
 	Cost map[netip.Addr]uint64
 	// Via lists the last links of all shortest paths to a router.
 	Via map[netip.Addr][]*topo.Link
-	// order is the routers by rising cost.
-	order []netip.Addr
 }
 
 // SPF is Dijkstra's algorithm over the IGP metric, keeping every equal-cost
@@ -47,7 +45,6 @@ func spf(g *topo.Graph, root netip.Addr, limit uint64) *Tree {
 			continue
 		}
 		done[at.node] = true
-		t.order = append(t.order, at.node)
 		for _, l := range g.Out(at.node) {
 			t.relax(q, l, at.cost+uint64(l.Metric))
 		}
