@@ -121,7 +121,7 @@ test: build $(STAMPS)/kafka $(STAMPS)/clients check test-web test-race ## Run ev
 	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(ALONE) | grep $(RACELESS))
 	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(ALONE))
 
-# Not part of CI: a quarter of an hour.
+# Not part of CI: it takes as long as all of it (docs/reference/mutants.md).
 .PHONY: mutants
 mutants: setup $(STAMPS)/gremlins ## Mutation testing of the pure packages; fails where one kills less than 90 %
 	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants

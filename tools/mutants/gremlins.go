@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -12,18 +13,19 @@ import (
 // time-out is put out of reach, because on a busy machine it would count as killed what is only slow: the limits in
 // shim/go end what never ends.
 var flags = []string{
-	"--workers", "1", "--timeout-coefficient", "1000", "--invert-negatives=false",
+	"--timeout-coefficient", "1000", "--invert-negatives=false",
 	"--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--invert-logical", "--invert-loopctrl", "--remove-self-assignments",
 }
 
 // mutate runs gremlins over one package of the tree.
-func mutate(root, tree string, t target) ([]Mutant, error) {
+func mutate(root, tree string, t target, workers int) ([]Mutant, error) {
 	real, err := exec.LookPath("go")
 	if err != nil {
 		return nil, err
 	}
 	report := filepath.Join(tree, "mutants.json")
-	cmd := exec.Command(filepath.Join(root, ".cache/gremlins/gremlins"), append([]string{"unleash", "./" + t.folder, "--output", report}, flags...)...)
+	args := append([]string{"unleash", "./" + t.folder, "--output", report, "--workers", strconv.Itoa(workers)}, flags...)
+	cmd := exec.Command(filepath.Join(root, ".cache/gremlins/gremlins"), args...)
 	cmd.Dir = tree
 	// Without -vet=off a mutant that vet finds odd would count as killed by a test; -trimpath shares the build cache
 	// between copies of the tree.

@@ -14,6 +14,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -38,13 +39,14 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
 	only := flag.String("only", "", "run only packages whose folder contains this")
+	workers := flag.Int("workers", runtime.NumCPU(), "mutants at a time")
 	flag.Parse()
-	if err := run(*only); err != nil {
+	if err := run(*only, *workers); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(only string) error {
+func run(only string, workers int) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -61,15 +63,15 @@ func run(only string) error {
 	var errs []error
 	for _, t := range targets {
 		if strings.Contains(t.folder, only) {
-			errs = append(errs, measure(root, tree, t, entries))
+			errs = append(errs, measure(root, tree, t, workers, entries))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // measure prints the line of one package.
-func measure(root, tree string, t target, entries []Equivalent) error {
-	mutants, err := mutate(root, tree, t)
+func measure(root, tree string, t target, workers int, entries []Equivalent) error {
+	mutants, err := mutate(root, tree, t, workers)
 	if err != nil {
 		return err
 	}

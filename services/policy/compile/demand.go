@@ -67,14 +67,12 @@ func RouterPairs(p document.Policy, pairs []Pair) []RouterPair {
 	return out
 }
 
-// sortedPairs puts the most specific first, so that of two pairs that both
-// match a packet the narrower one decides, and makes the order that of the
-// prefixes otherwise; of two rules for one pair the first in the file decides.
+// sortedPairs makes the order that of the prefixes; of two rules for one pair the first in the file decides. Of two pairs
+// that both match a packet the narrower one decides, by its sequence (sequence.go).
 func sortedPairs(pairs []Pair) []Pair {
 	out := slices.Clone(pairs)
 	slices.SortFunc(out, func(a, b Pair) int {
 		return cmp.Or(
-			cmp.Compare(b.Src.Bits()+b.Dst.Bits(), a.Src.Bits()+a.Dst.Bits()),
 			a.Src.Compare(b.Src), a.Dst.Compare(b.Dst), cmp.Compare(a.Redirect, b.Redirect),
 			cmp.Compare(a.ID, b.ID), cmp.Compare(a.Ingress, b.Ingress), cmp.Compare(a.Egress, b.Egress), cmp.Compare(a.Unmapped, b.Unmapped),
 		)

@@ -39,10 +39,7 @@ type matchKey struct {
 }
 
 func keyOf(m Match) matchKey {
-	k := matchKey{src: m.Src, dst: m.Dst, protocol: m.Protocol}
-	if len(m.DSCPs) > 0 {
-		k.dscps = fmt.Sprint(m.DSCPs)
-	}
+	k := matchKey{src: m.Src, dst: m.Dst, dscps: fmt.Sprint(m.DSCPs), protocol: m.Protocol}
 	if m.SrcPort != nil {
 		k.srcPort = *m.SrcPort
 	}
@@ -112,7 +109,7 @@ func (c *compiler) result() (Result, error) {
 		return Result{}, c.err
 	}
 	for _, router := range slices.Sorted(maps.Keys(c.drafts)) {
-		if d := c.drafts[router]; len(d.ports)+len(d.lsps)+len(d.filters)+len(d.policers) == 0 {
+		if d := c.drafts[router]; max(len(d.ports), len(d.lsps), len(d.filters), len(d.policers)) == 0 {
 			continue
 		}
 		c.out.Plans = append(c.out.Plans, c.plan(router))

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -39,8 +40,8 @@ func TestShareBelowProfileIsTableIIsLastColumn(t *testing.T) {
 			if (err != nil) != c.refused {
 				t.Fatalf("error %v, want one: %v", err, c.refused)
 			}
-			if err != nil && !strings.Contains(err.Error(), "cross guard rail share-below-profile with force:") {
-				t.Errorf("error %v does not name the guard rail", err)
+			if err != nil && !strings.Contains(err.Error(), "raise its weight above 10 %, or cross guard rail share-below-profile with force:") {
+				t.Errorf("error %v does not name the guard rail and the way out", err)
 			}
 			in.Policy.Force = append(slices.Clone(p.Force), document.Force{Guard: document.ShareBelowProfile, Reason: "table II"})
 			result, err := compile.Compile(in)
@@ -57,5 +58,47 @@ func TestShareBelowProfileIsTableIIsLastColumn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A guard rail of the document alone is crossed on every router; one of ports only where a port needs it.
+func TestReasonsOfCrossedGuardRails(t *testing.T) {
+	in := policytest.Read(t, "hntes-redirect")
+	in.Policy.Force = []document.Force{{Guard: document.SplitsFlow, Reason: "table IV"}}
+	result, err := compile.Compile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range result.Plans {
+		if !slices.Contains(plan.Reasons, "guard rail splits-flow is crossed: table IV") {
+			t.Errorf("%s: reasons %q do not name the guard rail", plan.Router, plan.Reasons)
+		}
+	}
+}
+
+// Of several mistakes the first is told: of pairs by their prefixes, of ports by router and name.
+func TestTheFirstOfSeveralMistakesIsTold(t *testing.T) {
+	in := policytest.Read(t, "hntes-redirect")
+	in.Policy.Redirect = slices.Clone(in.Policy.Redirect)
+	in.Policy.Redirect[0].LSP = &document.LSP{MinBandwidth: 96_000_000}
+	in.Paths = map[compile.Demand]compile.Path{}
+	for _, to := range []string{"er", "cr"} {
+		in.Paths[compile.Demand{From: "wr", To: to, LSP: *in.Policy.Redirect[0].LSP}] = compile.Path{
+			Links: []string{in.Links[0].ID}, Segments: []netip.Addr{netip.MustParseAddr("10.255.0.2")}, Bottleneck: 100_000_000,
+		}
+	}
+	in.Pairs = []compile.Pair{
+		{ID: "b", Src: netip.MustParsePrefix("192.0.2.0/26"), Dst: netip.MustParsePrefix("198.51.100.64/26"), Ingress: "wr", Egress: "cr"},
+		{ID: "a", Src: netip.MustParsePrefix("192.0.2.0/26"), Dst: netip.MustParsePrefix("198.51.100.0/26"), Ingress: "wr", Egress: "er"},
+	}
+	in.Policy.Policers = []document.Policer{{Name: "p", Queue: "alpha", Rate: 95_000_000, Burst: 1e4, At: document.WhereAll}}
+	_, err := compile.Compile(in)
+	if err == nil || !strings.Contains(err.Error(), "between wr and er") {
+		t.Errorf("error %v, want that of the first pair", err)
+	}
+	in.Pairs = nil
+	in.Policy.Ports = document.PortsCore
+	if _, err = compile.Compile(in); err == nil || !strings.Contains(err.Error(), "on port ge-er of cr") {
+		t.Errorf("error %v, want that of the first port", err)
 	}
 }

@@ -60,7 +60,7 @@ func (c *compiler) customerPorts(r Router) []Interface {
 func (i Interface) carriesTraffic(r Router) bool {
 	routed := false
 	for _, a := range i.Addresses {
-		if a.Addr() == r.Loopback || a.Addr().IsLoopback() || (r.Management.IsValid() && a.Addr() == r.Management) {
+		if a.Addr() == r.Loopback || a.Addr().IsLoopback() || a.Addr() == r.Management {
 			return false
 		}
 		routed = routed || (!a.Addr().IsLinkLocalUnicast() && !a.IsSingleIP())

@@ -26,12 +26,12 @@ func (c *compiler) steer(p Pair) string {
 
 // steerOnLSP is for pairs that get a path of their own.
 func (c *compiler) steerOnLSP(p Pair) string {
-	switch ingress, known := c.routers[p.Ingress]; {
+	switch {
 	case !p.Src.Addr().Is4() || !p.Dst.Addr().Is4():
 		return "it is IPv6, and LSPs carry IPv4 in this version"
 	case p.Ingress == p.Egress:
 		return fmt.Sprintf("it enters and leaves at %s, so there is no path to choose", p.Ingress)
-	case !known || !ingress.Managed:
+	case !c.routers[p.Ingress].Managed: // nor is one that the topology does not know
 		return fmt.Sprintf("its ingress router %s is not managed", p.Ingress)
 	}
 	demand := demandOf(p, c.redirect(p).LSP)
@@ -72,8 +72,8 @@ func (c *compiler) classifyOnECMP(p Pair) string {
 
 // steerWithin is for a pair behind one router: there is no path, only the port where its packets wait.
 func (c *compiler) steerWithin(p Pair) string {
-	r, known := c.routers[p.Ingress]
-	if !known || !r.Managed {
+	r := c.routers[p.Ingress]
+	if !r.Managed {
 		return fmt.Sprintf("its router %s is not managed", p.Ingress)
 	}
 	c.planIngress(p, "")
@@ -130,8 +130,8 @@ func (c *compiler) planLSP(d Demand, path Path) string {
 
 // planIngress puts the pair's rule where customers are attached. Every link may be the way out, after a failure too.
 func (c *compiler) planIngress(p Pair, lsp string) {
-	r, known := c.routers[p.Ingress]
-	if !known || !r.Managed {
+	r := c.routers[p.Ingress]
+	if !r.Managed {
 		return
 	}
 	dr := c.draft(r.Name)

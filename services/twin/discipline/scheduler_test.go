@@ -195,7 +195,7 @@ func TestDropProbabilities(t *testing.T) {
 		{"an empty queue drops nothing", wred, High, 0, 0},
 		{"a colour without a profile of its own waits for a full queue, as in gred", wred, MediumLow, 0.75, 0},
 	} {
-		if got := c.discipline.probability(c.colour, c.fill); math.Abs(got-c.want) > 1e-12 {
+		if got := c.discipline.probability(c.colour, c.fill); math.IsNaN(got) || math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %g, want %g", c.name, got, c.want)
 		}
 	}

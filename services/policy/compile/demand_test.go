@@ -1,0 +1,77 @@
+package compile_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/shares"
+	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// Each LSP and each pair of routers is asked for once, sorted; pairs that need no path ask for none.
+func TestWhatThePairsAskFor(t *testing.T) {
+	lsp, wide := document.LSP{}, document.LSP{MinBandwidth: 5}
+	p := document.Policy{Redirect: []document.Redirect{{LSP: &lsp}, {LSP: &wide}, {Pairs: document.SourceAlpha}}}
+	var pairs []compile.Pair
+	for redirect := range p.Redirect {
+		for _, ends := range [][2]string{{"b", "c"}, {"a", "c"}, {"a", "b"}, {"a", "c"}, {"a", "a"}} {
+			pairs = append(pairs, compile.Pair{Ingress: ends[0], Egress: ends[1], Redirect: redirect})
+		}
+		pairs = append(pairs, compile.Pair{Ingress: "x", Egress: "y", Unmapped: "nobody originates it", Redirect: redirect})
+	}
+	wantLSPs := []compile.Demand{
+		{From: "a", To: "b", LSP: lsp}, {From: "a", To: "b", LSP: wide}, {From: "a", To: "c", LSP: lsp}, {From: "a", To: "c", LSP: wide},
+		{From: "b", To: "c", LSP: lsp}, {From: "b", To: "c", LSP: wide},
+	}
+	if diff := cmp.Diff(compile.Demands(p, pairs), wantLSPs); diff != "" {
+		t.Errorf("LSPs (-got +want):\n%s", diff)
+	}
+	wantRouters := []compile.RouterPair{{From: "a", To: "b"}, {From: "a", To: "c"}, {From: "b", To: "c"}}
+	if diff := cmp.Diff(compile.RouterPairs(p, pairs), wantRouters); diff != "" {
+		t.Errorf("pairs of routers (-got +want):\n%s", diff)
+	}
+	if i := compile.AlphaRedirect(p); i != 2 {
+		t.Errorf("the rule for alpha pairs is %d, want 2", i)
+	}
+	if i := compile.AlphaRedirect(document.Policy{Redirect: p.Redirect[:2]}); i != -1 {
+		t.Errorf("the rule for alpha pairs is %d where there is none", i)
+	}
+}
+
+// Paper 002, section III-B: a port's buffer is 100 ms of its rate; a queue has its part.
+func TestBufferAndShares(t *testing.T) {
+	plan := compile.RouterPlan{
+		BufferTime: document.Duration(100 * time.Millisecond),
+		Queues:     []document.Queue{{Weight: 20, Priority: 1, MaxRate: 50, Buffer: 25}, {Weight: 80, Buffer: 75}},
+	}
+	for i, want := range []uint64{31_250_000, 93_750_000} {
+		if got := plan.BufferBytes(10e9, plan.Queues[i]); got != want {
+			t.Errorf("queue %d has %d bytes, want %d", i, got, want)
+		}
+	}
+	for _, c := range []struct {
+		scheduling document.Scheduling
+		max        [2]uint64
+		excess     shares.Excess
+	}{
+		{document.Scheduling{}, [2]uint64{50, 0}, shares.Weighted},
+		{document.Scheduling{Excess: document.ExcessEqual}, [2]uint64{50, 0}, shares.Equal},
+		{document.Scheduling{Partition: document.Strict}, [2]uint64{20, 80}, shares.Weighted},
+	} {
+		plan.Scheduling = c.scheduling
+		queues, excess := plan.Shares()
+		want := []shares.Queue{
+			{Weight: 20, Priority: 1, Max: shares.Limit{Percent: c.max[0]}}, {Weight: 80, Max: shares.Limit{Percent: c.max[1]}},
+		}
+		if diff := cmp.Diff(queues, want); diff != "" || excess != c.excess {
+			t.Errorf("%+v: excess %v, queues (-got +want):\n%s", c.scheduling, excess, diff)
+		}
+	}
+	if got := plan.BufferBytes(units.Rate(0), plan.Queues[0]); got != 0 {
+		t.Errorf("a port of unknown speed has a buffer of %d bytes", got)
+	}
+}

@@ -1,0 +1,142 @@
+package compile_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
+	"github.com/millrace/millrace/services/policy/policytest"
+)
+
+// unmanaged is the input with a router that Millrace knows and does not configure.
+func unmanaged(in *compile.Input, name string) {
+	i := slices.IndexFunc(in.Routers, func(r compile.Router) bool { return r.Name == name })
+	in.Routers[i].Managed = false
+}
+
+// Why a pair of hntes-redirect, which asks for an LSP from wr to er, is left out.
+func TestPairsWithoutAnLSPAreLeftOutWithTheReason(t *testing.T) {
+	v4, v6 := netip.MustParsePrefix("192.0.2.0/26"), netip.MustParsePrefix("2001:db8::/32")
+	paths := func(in *compile.Input, change func(*compile.Path)) {
+		for d, p := range in.Paths {
+			change(&p)
+			in.Paths[d] = p
+		}
+	}
+	for _, c := range []struct {
+		why    string
+		change func(*compile.Input, *compile.Pair)
+	}{
+		{"nobody originates it", func(_ *compile.Input, p *compile.Pair) { p.Unmapped = "nobody originates it" }},
+		{"its prefixes are not valid", func(_ *compile.Input, p *compile.Pair) { p.Src = netip.Prefix{} }},
+		{"its prefixes are not valid", func(_ *compile.Input, p *compile.Pair) { p.Dst = netip.Prefix{} }},
+		{"it is IPv6, and LSPs carry IPv4 in this version", func(_ *compile.Input, p *compile.Pair) { p.Src = v6 }},
+		{"it is IPv6, and LSPs carry IPv4 in this version", func(_ *compile.Input, p *compile.Pair) { p.Dst = v6 }},
+		{"it is IPv6, and LSPs carry IPv4 in this version", func(_ *compile.Input, p *compile.Pair) { p.Src, p.Dst = v6, v6 }},
+		{"it enters and leaves at wr, so there is no path to choose", func(_ *compile.Input, p *compile.Pair) { p.Egress = "wr" }},
+		{"its ingress router wr is not managed", func(in *compile.Input, _ *compile.Pair) { unmanaged(in, "wr") }},
+		{"its ingress router x is not managed", func(_ *compile.Input, p *compile.Pair) { p.Ingress = "x" }},
+		{"no path from wr to cr", func(_ *compile.Input, p *compile.Pair) { p.Egress = "cr" }},
+		{"cr is far too narrow", func(in *compile.Input, p *compile.Pair) {
+			p.Egress = "cr"
+			in.NoPath = map[compile.Demand]string{{From: "wr", To: "cr", LSP: *in.Policy.Redirect[0].LSP}: "cr is far too narrow"}
+		}},
+		{"the path has no segments", func(in *compile.Input, _ *compile.Pair) { paths(in, func(p *compile.Path) { p.Segments = nil }) }},
+		{"the path has no links", func(in *compile.Input, _ *compile.Pair) { paths(in, func(p *compile.Path) { p.Links = nil }) }},
+		{"link gone of the path is no longer in the topology", func(in *compile.Input, _ *compile.Pair) {
+			paths(in, func(p *compile.Path) { p.Links = []string{p.Links[0], "gone"} })
+		}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			in := policytest.Read(t, "hntes-redirect")
+			pair := compile.Pair{ID: "p", Src: v4, Dst: netip.MustParsePrefix("198.51.100.0/26"), Ingress: "wr", Egress: "er"}
+			c.change(&in, &pair)
+			in.Pairs = []compile.Pair{pair}
+			got, err := compile.Compile(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got.Skipped, []compile.Skipped{{Pair: "p", Why: c.why}}); diff != "" {
+				t.Errorf("skipped (-got +want):\n%s", diff)
+			}
+			for _, plan := range got.Plans {
+				if len(plan.Filters)+len(plan.LSPs) > 0 {
+					t.Errorf("%s has rules for the pair: %+v", plan.Router, plan)
+				}
+			}
+		})
+	}
+}
+
+// The same for pairs that stay on the IGP's paths.
+func TestPairsWithoutAPathAreLeftOutWithTheReason(t *testing.T) {
+	for _, c := range []struct {
+		why    string
+		change func(*compile.Input, *compile.Pair)
+	}{
+		{"no path from wr to er", func(in *compile.Input, _ *compile.Pair) { in.ECMP = nil }},
+		{"er is cut off", func(in *compile.Input, _ *compile.Pair) {
+			in.ECMP, in.Unreachable = nil, map[compile.RouterPair]string{{From: "wr", To: "er"}: "er is cut off"}
+		}},
+		{"link gone of the path is no longer in the topology", func(in *compile.Input, _ *compile.Pair) {
+			in.ECMP = map[compile.RouterPair][]compile.Path{{From: "wr", To: "er"}: {{Links: []string{"gone"}}}}
+		}},
+		{"its router wr is not managed", func(in *compile.Input, p *compile.Pair) {
+			unmanaged(in, "wr")
+			p.Egress = "wr"
+		}},
+		{"its router x is not managed", func(_ *compile.Input, p *compile.Pair) { p.Ingress, p.Egress = "x", "x" }},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			in := policytest.Read(t, "every-word")
+			pair := compile.Pair{
+				ID: "p", Src: netip.MustParsePrefix("192.0.2.0/26"), Dst: netip.MustParsePrefix("198.51.100.0/26"), Ingress: "wr", Egress: "er", Redirect: 2,
+			}
+			c.change(&in, &pair)
+			in.Pairs = []compile.Pair{pair}
+			got, err := compile.Compile(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got.Skipped, []compile.Skipped{{Pair: "p", Why: c.why}}); diff != "" {
+				t.Errorf("skipped (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A queue must guarantee what an LSP of the policy asks for, where the bottleneck is known: 95 of 100 Mbit/s.
+func TestMinimumBandwidthAtItsBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		minimum, bottleneck uint64
+		ok                  bool
+	}{
+		"exactly what the queue guarantees":     {95e6, 100e6, true},
+		"a bit more":                            {95e6 + 1, 100e6, false},
+		"a bottleneck that is not known":        {96e6, 0, true},
+		"nothing asked for":                     {0, 100e6, true},
+		"half of it on a port half as fast":     {47.5e6, 50e6, true},
+		"all of a port that is half as fast":    {50e6, 50e6, false},
+		"little, where the bottleneck is small": {1, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := policytest.Read(t, "hntes-redirect")
+			in.Policy.Redirect = slices.Clone(in.Policy.Redirect)
+			var path compile.Path
+			for _, p := range in.Paths {
+				path = p
+			}
+			path.Bottleneck = units.Rate(c.bottleneck)
+			in.Policy.Redirect[0].LSP = &document.LSP{AvoidShortest: true, MinBandwidth: units.Rate(c.minimum)}
+			in.Paths = map[compile.Demand]compile.Path{{From: "wr", To: "er", LSP: *in.Policy.Redirect[0].LSP}: path}
+			if _, err := compile.Compile(in); (err == nil) != c.ok {
+				t.Errorf("error %v, want none: %v", err, c.ok)
+			}
+		})
+	}
+}
