@@ -67,8 +67,8 @@ func RouterPairs(p document.Policy, pairs []Pair) []RouterPair {
 	return out
 }
 
-// sortedPairs makes the order that of the prefixes; of two rules for one pair the first in the file decides. Of two pairs
-// that both match a packet the narrower one decides, by its sequence (sequence.go).
+// sortedPairs makes the order that of the prefixes; of two rules for one pair the first in the file decides. Of two
+// pairs that both match a packet the narrower one decides, by its sequence (sequence.go).
 func sortedPairs(pairs []Pair) []Pair {
 	out := slices.Clone(pairs)
 	slices.SortFunc(out, func(a, b Pair) int {
