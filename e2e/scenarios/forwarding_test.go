@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/millrace/millrace/lab"
@@ -21,8 +22,10 @@ func TestScenarios(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "bin", "millrace")); err != nil {
 		t.Fatalf("bin/millrace is missing: run make build")
 	}
+	t.Cleanup(func() { noLabIsUp(t, "fp-dp-1.9-test", "fp-dp-1.10-test") })
 	for _, name := range []string{"fp-dp-1.9", "fp-dp-1.10"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.Command("bin/millrace", "lab", "run", name, "--name", name+"-test", "--json")
 			cmd.Dir = root
 			out, err := cmd.Output()
@@ -45,12 +48,16 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+func noLabIsUp(t *testing.T, names ...string) {
+	t.Helper()
 	all, err := lab.List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range all {
-		if l.Name == "fp-dp-1.9-test" || l.Name == "fp-dp-1.10-test" {
+		if slices.Contains(names, l.Name) {
 			t.Errorf("lab %s is still up", l.Name)
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/millrace/millrace/lab"
 )
 
 const root = "../.."
@@ -44,13 +42,5 @@ func TestMainJob(t *testing.T) {
 			t.Errorf("%s was not written: %v", want, err)
 		}
 	}
-	all, err := lab.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range all {
-		if l.Name == "main-job-test" {
-			t.Error("the lab is still up")
-		}
-	}
+	noLabIsUp(t, "main-job-test")
 }

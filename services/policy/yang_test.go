@@ -20,12 +20,9 @@ func yangDir(t *testing.T) string {
 	return yangtest.Dir(t, "openconfig", "release/models/qos/openconfig-qos.yang")
 }
 
-func yanglint(t *testing.T, dir string, document []byte) (string, error) {
+// yanglint validates files of configuration; it loads the models once for all, which takes some seconds.
+func yanglint(t *testing.T, dir string, files ...string) (string, error) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.json")
-	if err := os.WriteFile(file, document, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	// -i makes imported modules implemented, without which network-instance does not load (gnmi.md section 2.4).
 	args := []string{"-i", "-t", "config", "-p", "../../yang"}
 	folders, err := os.ReadDir(dir + "/release/models")
@@ -44,36 +41,56 @@ func yanglint(t *testing.T, dir string, document []byte) (string, error) {
 	} {
 		args = append(args, dir+"/release/models/"+m+".yang")
 	}
-	args = append(args, dir+"/third_party/ietf/iana-if-type.yang", "../../yang/te-qos-ext.yang", file)
-	return yangtest.Run(t, args...)
+	args = append(args, dir+"/third_party/ietf/iana-if-type.yang", "../../yang/te-qos-ext.yang")
+	return yangtest.Run(t, append(args, files...)...)
+}
+
+// write puts a document into a file of its own.
+func write(t *testing.T, dir, name string, document []byte) string {
+	t.Helper()
+	file := filepath.Join(dir, name+".json")
+	if err := os.WriteFile(file, document, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func TestRenderedEntriesAreValidOpenConfig(t *testing.T) {
-	dir := yangDir(t)
+	models, dir := yangDir(t), t.TempDir()
+	var files []string
 	for _, name := range policytest.Names(t) {
 		result, err := compile.Compile(policytest.Read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, plan := range result.Plans {
-			t.Run(name+"/"+plan.Router, func(t *testing.T) {
-				if out, err := yanglint(t, dir, wholeConfig(t, plan)); err != nil {
-					t.Errorf("yanglint: %v\n%s", err, out)
-				}
-			})
+			files = append(files, write(t, dir, name+"-"+plan.Router, wholeConfig(t, plan)))
 		}
+	}
+	if _, err := yanglint(t, models, files...); err == nil {
+		return
+	}
+	for _, file := range files { // one by one, because yanglint does not say which file it means
+		if out, err := yanglint(t, models, file); err != nil {
+			t.Errorf("yanglint: %s: %v\n%s", filepath.Base(file), err, out)
+		}
+	}
+	if !t.Failed() {
+		t.Errorf("yanglint refuses %d files together and none alone", len(files))
 	}
 }
 
-// The check above can fail: a rule that names a class which is not there does.
+// The check above can fail: one file among valid ones, with a rule that names a class which is not there.
 func TestTheModelCatchesADanglingReference(t *testing.T) {
-	dir := yangDir(t)
+	models, dir := yangDir(t), t.TempDir()
 	result, err := compile.Compile(policytest.Read(t, "hntes-redirect"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := strings.Replace(string(wholeConfig(t, result.Plans[0])), `"qos-forwarding-group": "te-alpha"`, `"qos-forwarding-group": "te-gamma"`, 1)
-	if out, err := yanglint(t, dir, []byte(broken)); err == nil {
+	right := wholeConfig(t, result.Plans[0])
+	wrong := strings.Replace(string(right), `"qos-forwarding-group": "te-alpha"`, `"qos-forwarding-group": "te-gamma"`, 1)
+	files := []string{write(t, dir, "before", right), write(t, dir, "wrong", []byte(wrong)), write(t, dir, "after", right)}
+	if out, err := yanglint(t, models, files...); err == nil {
 		t.Errorf("yanglint accepts a dangling forwarding group:\n%s", out)
 	}
 }

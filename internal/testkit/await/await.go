@@ -20,7 +20,13 @@ const pause = 5 * time.Millisecond
 // True asks until the answer is yes.
 func True(t testing.TB, what string, fact func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Patience); !fact(); time.Sleep(pause) {
+	Every(t, pause, what, fact)
+}
+
+// Every asks at intervals of a length, for facts that do not last: a round trip of 10 ms is over soon.
+func Every(t testing.TB, interval time.Duration, what string, fact func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !fact(); time.Sleep(interval) {
 		if time.Now().After(end) {
 			t.Fatalf("after %s not yet: %s", Patience, what)
 		}
