@@ -89,7 +89,7 @@ check: setup ## Generated code is current, formatted and vetted
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf lint
 	@$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- $(GENERATED) || { echo "check: generated code is not what is committed; commit the output of 'make generate'" >&2; exit 1; }
-	@test -z "$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal lab papers scenario services tools | tee /dev/stderr)" || { echo "check: run gofmt -w on these" >&2; exit 1; }
+	@files=$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal lab papers scenario services tools); test -z "$$files" || { echo "check: run gofmt -w on these:"; echo "$$files"; exit 1; } >&2
 	@PATH="$(GO_DIR):$$PATH" go vet ./...
 
 .PHONY: test-web
@@ -121,7 +121,7 @@ test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can
 
 .PHONY: test
 test: build $(STAMPS)/kafka $(STAMPS)/clients check ## Run every test
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-web test-race
+	@$(MAKE) --no-print-directory --jobs=2 test-web test-race
 	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
 	@$(GOTEST) -p 2 -timeout 30m ./services/peagent $$($(LIST) | grep $(LAB) | grep -v '/services/peagent$$')
 
