@@ -23,14 +23,15 @@ func TestWhatThePairsAskFor(t *testing.T) {
 		}
 		pairs = append(pairs, compile.Pair{Ingress: "x", Egress: "y", Unmapped: "nobody originates it", Redirect: redirect})
 	}
+	pairs = append(pairs, compile.Pair{Ingress: "c", Egress: "a", Redirect: 0}, compile.Pair{Ingress: "c", Egress: "b", Redirect: 2})
 	wantLSPs := []compile.Demand{
 		{From: "a", To: "b", LSP: lsp}, {From: "a", To: "b", LSP: wide}, {From: "a", To: "c", LSP: lsp}, {From: "a", To: "c", LSP: wide},
-		{From: "b", To: "c", LSP: lsp}, {From: "b", To: "c", LSP: wide},
+		{From: "b", To: "c", LSP: lsp}, {From: "b", To: "c", LSP: wide}, {From: "c", To: "a", LSP: lsp},
 	}
 	if diff := cmp.Diff(compile.Demands(p, pairs), wantLSPs); diff != "" {
 		t.Errorf("LSPs (-got +want):\n%s", diff)
 	}
-	wantRouters := []compile.RouterPair{{From: "a", To: "b"}, {From: "a", To: "c"}, {From: "b", To: "c"}}
+	wantRouters := []compile.RouterPair{{From: "a", To: "b"}, {From: "a", To: "c"}, {From: "b", To: "c"}, {From: "c", To: "b"}}
 	if diff := cmp.Diff(compile.RouterPairs(p, pairs), wantRouters); diff != "" {
 		t.Errorf("pairs of routers (-got +want):\n%s", diff)
 	}
