@@ -14,11 +14,9 @@ func (f *Flow) countPackets(fb Feedback) (sent, lost float64) {
 	}
 	sent = float64(fb.Sent - f.sent)
 	f.sent, f.received = fb.Sent, fb.Received
-	if int64(difference-f.cumulativeLoss) > 0 { // else nothing is lost, or packets arrived late that had counted as lost
-		lost = float64(difference - f.cumulativeLoss)
-		f.cumulativeLoss = difference
-	}
-	return sent, lost
+	more := max(int64(difference-f.cumulativeLoss), 0) // below 0, packets arrived late that had counted as lost
+	f.cumulativeLoss += uint64(more)
+	return sent, float64(more)
 }
 
 // endLossInterval counts a loss event and averages the interval that it ends into the mean loss interval.

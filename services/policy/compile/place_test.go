@@ -31,12 +31,14 @@ func placed(result compile.Result) map[string]map[string][]string {
 	return out
 }
 
-// withNeighbours is hntes-redirect with a class, a policer, a managed router off the LSP, and one that is not managed.
+// withNeighbours is hntes-redirect with a class, a policer, a managed router off the LSP, one of which no
+// interface is known, and one that is not managed.
 func withNeighbours(t *testing.T, ports document.Ports) compile.Input {
 	in := policytest.Read(t, "hntes-redirect")
 	in.Policy.Ports = ports
 	in.Policy.Classes = []document.Class{{Name: "bulk", Queue: "beta", Match: []document.Match{{DSCP: []document.DSCP{8}}}}}
 	in.Policy.Policers = []document.Policer{{Name: "alpha", Queue: "alpha", At: document.WhereAll, Rate: 1e6, Burst: 1e4}}
+	in.Routers = append(in.Routers, compile.Router{Name: "a-router-without-interfaces", Managed: true})
 	for _, r := range []compile.Router{{Name: "off", Managed: true}, {Name: "other"}} {
 		r.Interfaces = []compile.Interface{
 			{Name: "core", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.99.1/30")}},
