@@ -70,3 +70,14 @@ func TestParameterBounds(t *testing.T) {
 		})
 	}
 }
+
+// The bounds of b fail with b itself; what is wrong is b.
+func TestTheFirstParameterOutsideItsRangeIsNamed(t *testing.T) {
+	for _, b := range []float64{0, 1} {
+		p := DefaultParameters()
+		p.B = b
+		if err := p.Validate(); err == nil || !strings.HasPrefix(err.Error(), "control law: b is ") {
+			t.Errorf("b = %g: %v", b, err)
+		}
+	}
+}

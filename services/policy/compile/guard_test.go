@@ -91,7 +91,10 @@ func TestTheFirstOfSeveralMistakesIsTold(t *testing.T) {
 		{ID: "b", Src: netip.MustParsePrefix("192.0.2.0/26"), Dst: netip.MustParsePrefix("198.51.100.64/26"), Ingress: "wr", Egress: "cr"},
 		{ID: "a", Src: netip.MustParsePrefix("192.0.2.0/26"), Dst: netip.MustParsePrefix("198.51.100.0/26"), Ingress: "wr", Egress: "er"},
 	}
-	in.Policy.Policers = []document.Policer{{Name: "p", Queue: "alpha", Rate: 95_000_000, Burst: 1e4, At: document.WhereAll}}
+	in.Policy.Policers = []document.Policer{
+		{Name: "harmless", Queue: "beta", Rate: 1_000_000, Burst: 1e4, At: document.WhereAll},
+		{Name: "p", Queue: "alpha", Rate: 95_000_000, Burst: 1e4, At: document.WhereAll},
+	}
 	_, err := compile.Compile(in)
 	if err == nil || !strings.Contains(err.Error(), "between wr and er") {
 		t.Errorf("error %v, want that of the first pair", err)
