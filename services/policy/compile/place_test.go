@@ -44,7 +44,7 @@ func withNeighbours(t *testing.T, ports document.Ports) compile.Input {
 			{Name: "core", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.99.1/30")}},
 			{Name: "customer", Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.1/26")}},
 		}
-		in.Routers = append(in.Routers, r)
+		in.Routers = slices.Insert(in.Routers, 0, r)
 		in.Links = append(in.Links, compile.Link{ID: r.Name, From: r.Name, To: "nobody", Egress: "core", Ingress: "none"})
 	}
 	return in
