@@ -187,3 +187,24 @@ func TestAnUnusedWindowAtALossEvent(t *testing.T) {
 		}
 	}
 }
+
+// One sample moves the rate by a quarter to a half, however far it is from the smoothed round-trip time.
+func TestASampleCountsWithinBounds(t *testing.T) {
+	for name, c := range map[string]struct{ sample, want float64 }{
+		"as before":               {0.25, 256},
+		"twice as long":           {0.5, 64 / 0.375},
+		"ten times as long":       {2.5, 64 / 0.375},
+		"half as long":            {0.125, 64 / 0.1875},
+		"a hundredth of it":       {0.0025, 64 / 0.1875},
+		"between half and twice":  {0.3125, 64 / 0.28125},
+		"between half and itself": {0.1875, 64 / 0.21875},
+	} {
+		f := Flow{Weight: 1, Window: 64, SRTT: 0.25, lastRTT: c.sample, Phase: CongestionAvoidance}
+		if got := f.Rate(); math.Abs(got/c.want-1) > 1e-12 {
+			t.Errorf("%s: rate %g, want %g", name, got, c.want)
+		}
+		if f.rateHeld = true; f.Rate() != 256 {
+			t.Errorf("%s: rate %g while it is held, want 256", name, f.Rate())
+		}
+	}
+}
