@@ -188,7 +188,7 @@ func TestAnUnusedWindowAtALossEvent(t *testing.T) {
 	}
 }
 
-// One sample moves the rate by a quarter to a half, however far it is from the smoothed round-trip time.
+// One sample moves the rate to between two thirds and four thirds of W/SRTT, however far it is from SRTT.
 func TestASampleCountsWithinBounds(t *testing.T) {
 	for name, c := range map[string]struct{ sample, want float64 }{
 		"as before":               {0.25, 256},
