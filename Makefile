@@ -127,7 +127,7 @@ test: build $(STAMPS)/kafka $(STAMPS)/clients check ## Run every test
 
 # Not part of CI: it takes as long as all of it (docs/reference/mutants.md).
 .PHONY: mutants
-mutants: setup $(STAMPS)/gremlins ## Mutation testing of the pure packages; fails where one kills less than 90 %
+mutants: $(STAMPS)/go $(STAMPS)/gremlins ## Mutation testing of the pure packages; fails where one kills less than 90 %
 	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants
 
 # What is not met stands in the page it writes; the machine should do nothing else meanwhile.
