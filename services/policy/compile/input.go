@@ -5,6 +5,8 @@
 // In: Input. Out: a Result with a RouterPlan for each router that has a part in
 // the policy, and the pairs that were left out with the reason. Next:
 // services/policy/render, which says the same in a router's own words.
+//
+// Mutation testing: 119 of 123 killed on 2026-11-22, not all tried (docs/reference/mutants.md).
 package compile
 
 import (
