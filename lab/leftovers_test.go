@@ -82,9 +82,6 @@ func namespacesOf(pid int) (all []string) {
 	return all
 }
 
-// mountedBefore is what others had mounted when the tests began, other namespaces above all.
-var mountedBefore = mounts()
-
 func mounts() []string {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -109,8 +106,8 @@ func (f footprint) left(t *testing.T) (found []string) {
 		}
 	}
 	for _, line := range mounts() {
-		ours := strings.Contains(line, f.state.Output) || strings.Contains(line, " nsfs ") || strings.Contains(line, "hostfs")
-		if ours && !slices.Contains(mountedBefore, line) {
+		ours := func(ns string) bool { return strings.Contains(line, ns) }
+		if ours(f.state.Output) || slices.ContainsFunc(f.namespaces, ours) {
 			found = append(found, "mount "+line)
 		}
 	}

@@ -135,7 +135,7 @@ func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 	near := n.start(1, nil)
 	far := n.start(2, nil)
 	for vpn := 1; vpn <= 2; vpn++ {
-		n.iperf(vpn, "-t", "40", "-P", "4", "-C", "cubic")
+		n.iperf(vpn, "-t", "60", "-P", "15", "-C", "cubic")
 	}
 	time.Sleep(6 * time.Second)
 	const tenth = 100 * time.Millisecond

@@ -1,6 +1,8 @@
 package peagent
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,7 @@ func TestWeightsAreKept(t *testing.T) {
 	pe1 := n.start(1, func(c *Configuration) { c.Weights = weights })
 	n.start(2, nil)
 	for vpn := 1; vpn <= 3; vpn++ {
-		n.iperf(vpn, "-t", "60", "-P", "4")
+		n.iperf(vpn, "-t", "60", "-P", "30") // enough for the largest share: see TestALiveWeightTakesTenRoundTrips
 	}
 	time.Sleep(6 * time.Second)
 	x := n.throughput(8 * time.Second)
@@ -84,9 +86,28 @@ func TestAPolicerIsAnswered(t *testing.T) {
 	}
 }
 
-// TestRestartLosesNothing: a stream below the limit goes on while one agent takes over from another.
+// overflows are the UDP packets that reached a host and found no room in their program's socket (RFC 4113,
+// udpInErrors): the program was late, the network lost none of them.
+func (n *network) overflows(host string) int {
+	n.T.Helper()
+	var names, values []string
+	for line := range strings.Lines(n.In(host, "cat", "/proc/net/snmp")) {
+		if f := strings.Fields(line); f[0] == "Udp:" {
+			names, values = values, f
+		}
+	}
+	got, err := strconv.Atoi(values[slices.Index(names, "RcvbufErrors")])
+	if err != nil {
+		n.T.Fatal(err)
+	}
+	return got
+}
+
+// TestRestartLosesNothing: a stream below the limit goes on while one agent takes over from another. A shaper keeps it
+// below the limit when its program was late and sends what it owes at once.
 func TestRestartLosesNothing(t *testing.T) {
 	n := newNetwork(t, 1)
+	n.In("left", "tc", "qdisc", "add", "dev", "c1", "root", "tbf", "rate", "3mbit", "burst", "2kb", "limit", "4mb")
 	pe1 := n.start(1, nil)
 	n.start(2, nil)
 	x := n.iperf(1, "-t", "9", "-u", "-b", "2M", "-l", "400")
@@ -106,8 +127,9 @@ func TestRestartLosesNothing(t *testing.T) {
 	if len(after) != 1 || after[0].Packets <= before[0].Packets || after[0].Phase == law.NoFeedback {
 		t.Errorf("before %+v, after %+v: counters and control go on", before, after)
 	}
-	if r := x.wait(t); r.End.Sum.Lost != 0 || r.End.Sum.Packets < 5000 {
-		t.Errorf("%d of %d packets lost over two restarts", r.End.Sum.Lost, r.End.Sum.Packets)
+	r := x.wait(t)
+	if lost := r.End.Sum.Lost - n.overflows("right"); lost > 0 || r.End.Sum.Packets < 5000 {
+		t.Errorf("%d of %d packets lost over two restarts", lost, r.End.Sum.Packets)
 	}
 }
 

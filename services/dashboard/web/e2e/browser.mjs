@@ -37,6 +37,9 @@ export async function withPage({ width, height, dark }, work) {
   }
 }
 
+/** When a test gives up, in ms. It is no expectation of speed: what has not happened on a busy machine by then does not happen. */
+export const patience = 120_000;
+
 /** Waits for something; the error names it. */
 export async function until(what, promise) {
   try {

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { until, withPage } from "./browser.mjs";
+import { patience, until, withPage } from "./browser.mjs";
 
 const fast = ["--pace", "200ms"];
 const laptop = { width: 1280, height: 800 };
@@ -13,7 +13,7 @@ const laptop = { width: 1280, height: 800 };
 const approve = (url, out) =>
   promisify(execFile)(process.execPath, [
     fileURLToPath(new URL("approve.mjs", import.meta.url)),
-    ...["--url", url, "--out", out, "--by", "A. Operator", "--note", "seen and agreed", "--timeout", "60"],
+    ...["--url", url, "--out", out, "--by", "A. Operator", "--note", "seen and agreed", "--timeout", String(patience / 1000)],
   ]);
 
 function check(what, ok) {
@@ -21,7 +21,7 @@ function check(what, ok) {
 }
 
 async function open(page, url) {
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(patience);
   await page.goto(url);
   await until("the page", page.getByTestId("topology").waitFor());
 }
