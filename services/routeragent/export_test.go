@@ -1,4 +1,9 @@
 package routeragent
 
+import "context"
+
 // InjectFault makes changes of the kernel fail where f says so; nil ends it.
 func (a *Agent) InjectFault(f func(step string) error) { a.kernel.Fault = f }
+
+// Reconcile is what the agent does at intervals.
+func (a *Agent) Reconcile(ctx context.Context) { a.reconcile(ctx) }

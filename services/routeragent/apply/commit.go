@@ -31,23 +31,27 @@ func (s *Store) setPending(p *pending) {
 	}
 }
 
-// expire rolls back a commit that was not confirmed in time.
+// expire rolls back a commit that was not confirmed in time. From here on it cannot be confirmed any more, also while
+// the rollback fails and is tried again.
 func (s *Store) expire(id string) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if s.check(id) != nil {
+	if have := s.PendingID(); have != id {
 		return
 	}
+	s.expired = true
 	s.engine.Log.Warn("commit was not confirmed in time; rolling back", "commit", id)
 	if err := s.rollback(context.Background()); err != nil {
 		s.engine.Log.Error("rollback failed; will try again", "commit", id, "error", err)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.disarm = s.cfg.After(retryRollback, func() { s.expire(id) })
+		if !s.stopped {
+			s.disarm = s.cfg.After(retryRollback, func() { s.expire(id) })
+		}
 	}
 }
 
-// check tells whether a commit of that id is waiting.
+// check tells whether a commit of that id is waiting, and not being rolled back.
 func (s *Store) check(id string) error {
 	have := s.PendingID()
 	switch {
@@ -55,6 +59,8 @@ func (s *Store) check(id string) error {
 		return ErrNoPending
 	case have != id:
 		return fmt.Errorf("%w: %s", ErrCommitID, have)
+	case s.expired:
+		return fmt.Errorf("%w: commit %s was not confirmed in time and is being rolled back", ErrApply, id)
 	}
 	return nil
 }
@@ -68,7 +74,7 @@ func (s *Store) Confirm(id string) error {
 	}
 	config, plan := s.Running()
 	if err := s.journal.save(record{Config: config, IDs: plan.IDs}); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,13 +105,14 @@ func (s *Store) Extend(id string, d time.Duration) error {
 	p := *s.pending
 	p.Deadline = time.Now().Add(d)
 	if err := s.journal.save(record{Config: config, IDs: plan.IDs, Pending: &p}); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrJournal, err)
 	}
 	s.setPending(&p)
 	return nil
 }
 
-// rollback returns to the configuration before the waiting commit; the caller holds writer.
+// rollback returns to the configuration before the waiting commit; the caller holds writer. The journal is written
+// afterwards and may be late: until then it says that the commit waits, and a start from it rolls back, too.
 func (s *Store) rollback(ctx context.Context) error {
 	s.mu.Lock()
 	p, running := *s.pending, s.plan
@@ -117,11 +124,36 @@ func (s *Store) rollback(ctx context.Context) error {
 	if err := s.converge(ctx, plan, running); err != nil {
 		return err
 	}
-	if err := s.journal.save(record{Config: p.Config, IDs: plan.IDs}); err != nil {
-		return err
-	}
 	s.swap(p.Config, plan, nil)
+	s.keep()
 	return nil
+}
+
+// keep writes the journal after the router went back, or tries again later; the caller holds writer.
+func (s *Store) keep() {
+	config, plan := s.Running()
+	err := s.journal.save(record{Config: config, IDs: plan.IDs})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late = err != nil; !s.late {
+		return
+	}
+	s.engine.Log.Error("journal not written; will try again", "error", err)
+	if !s.stopped {
+		s.cfg.After(retryRollback, s.keepLate)
+	}
+}
+
+// keepLate is keep, unless the journal was written by a change meanwhile.
+func (s *Store) keepLate() {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	late := s.late && !s.stopped
+	s.mu.Unlock()
+	if late {
+		s.keep()
+	}
 }
 
 // Stop stops the timer of a waiting commit; the next start rolls it back.

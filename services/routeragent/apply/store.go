@@ -47,6 +47,10 @@ type Store struct {
 	changed chan struct{}
 	drift   error
 	stopped bool
+	// late is set while the journal is behind the running configuration, because the disk takes nothing.
+	late bool
+	// expired is set while the pending commit is being rolled back because its time is over; writer guards it.
+	expired bool
 }
 
 // Errors of commit-confirm, each with its own gRPC status (gNMI commit-confirmed section 4).
@@ -55,6 +59,9 @@ var (
 	ErrNoPending = errors.New("no commit is waiting for a confirmation")
 	ErrCommitID  = errors.New("the commit that is waiting has another id")
 )
+
+// ErrJournal wraps an error of the disk: nothing changed, a commit that was waiting still waits.
+var ErrJournal = errors.New("not written to the journal")
 
 // ErrApply wraps an error after validation: the change was rolled back.
 var ErrApply = errors.New("not applied")
@@ -88,10 +95,8 @@ func (s *Store) Recover(ctx context.Context) error {
 		s.engine.Log.Error("router differs from its configuration", "error", err)
 	}
 	s.setDrift(err)
-	if err := s.journal.save(record{Config: r.Config, IDs: plan.IDs}); err != nil {
-		return err
-	}
 	s.swap(r.Config, plan, nil)
+	s.keep() // a start from the journal as it is comes here again
 	return nil
 }
 
@@ -168,6 +173,9 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 		return errors.Join(fmt.Errorf("%w: %w", ErrApply, failed), s.converge(context.WithoutCancel(ctx), plan, nextPlan))
 	}
 	s.swap(next, nextPlan, p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = false
 	return nil
 }
 
@@ -204,6 +212,7 @@ func (s *Store) swap(config *tree.Node, plan intent.Plan, p *pending) {
 	s.running, s.plan = config, plan
 	close(s.changed)
 	s.changed = make(chan struct{})
+	s.expired = false
 	s.setPending(p)
 }
 

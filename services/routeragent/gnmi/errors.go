@@ -72,9 +72,32 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
+// unfinished is a confirm, cancel or set_rollback_duration that was not done. FAILED_PRECONDITION and INVALID_ARGUMENT
+// say that no such commit waits (gNMI commit-confirmed, section 4), so nothing else may answer with them: a client
+// would take it for the repetition of a request whose answer was lost.
+type unfinished struct{ err error }
+
+func (u *unfinished) Error() string { return u.err.Error() }
+
+func (u *unfinished) Unwrap() error { return u.err }
+
+func codeOfUnfinished(err error) codes.Code {
+	switch {
+	case errors.Is(err, apply.ErrNoPending):
+		return codes.FailedPrecondition
+	case errors.Is(err, apply.ErrCommitID):
+		return codes.InvalidArgument
+	case errors.Is(err, apply.ErrApply):
+		return codes.Aborted
+	}
+	return codes.Internal
+}
+
 func codeOf(err error) codes.Code {
 	var refused *intent.Error
 	switch {
+	case errors.As(err, new(*unfinished)):
+		return codeOfUnfinished(err)
 	case errors.Is(err, apply.ErrPending), errors.Is(err, apply.ErrNoPending), errors.Is(err, kernel.ErrConflict), errors.Is(err, frr.ErrUnresolved):
 		return codes.FailedPrecondition
 	case errors.As(err, &tree.ErrTrimmed{}), errors.As(err, &refused) && refused.Unsupported, errors.Is(err, apply.ErrNoLSPs), errors.Is(err, kernel.ErrMissing):

@@ -129,6 +129,9 @@ func (s *Server) commitAction(ctx context.Context, e extensions, operations int)
 	default:
 		return false, nil
 	}
+	if err != nil {
+		err = &unfinished{err}
+	}
 	return true, err
 }
 

@@ -100,7 +100,8 @@ func (c *classifier) detach(name string) error {
 	l, err := c.kernel.link(name)
 	if errors.As(err, &netlinkNotFound) {
 		delete(c.kernel.owned.Clsact, name)
-		return c.kernel.owned.save()
+		c.kernel.saveRemoval()
+		return nil
 	}
 	if err != nil {
 		return err
@@ -128,5 +129,6 @@ func (c *classifier) detach(name string) error {
 		}
 	}
 	delete(c.kernel.owned.Clsact, name)
-	return c.kernel.owned.save()
+	c.kernel.saveRemoval()
+	return nil
 }

@@ -186,7 +186,16 @@ func (k *Kernel) restore(name string) error {
 
 func (k *Kernel) forget(name string) error {
 	delete(k.owned.Roots, name)
-	return k.owned.save()
+	k.saveRemoval()
+	return nil
+}
+
+// saveRemoval writes down that something of ours is gone. A full disk must not keep us from going back: an entry that
+// stays in the file is found gone by the next prune, after a restart too.
+func (k *Kernel) saveRemoval() {
+	if err := k.owned.save(); err != nil {
+		k.log.Warn("record of replaced qdiscs is behind", "error", err)
+	}
 }
 
 // PortCounters reads the queues of one port by class number.

@@ -312,9 +312,12 @@ func (x *PlanRequest) GetRender() string {
 }
 
 type PlanResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Plans         []*RouterPlan          `protobuf:"bytes,1,rep,name=plans,proto3" json:"plans,omitempty"`
-	Skipped       []*SkippedPair         `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Plans   []*RouterPlan          `protobuf:"bytes,1,rep,name=plans,proto3" json:"plans,omitempty"`
+	Skipped []*SkippedPair         `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	// Routers of the inventory that the topology does not know right now. Nobody can tell what they should hold, so
+	// they are left as they are.
+	Absent        []string `protobuf:"bytes,3,rep,name=absent,proto3" json:"absent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +362,13 @@ func (x *PlanResponse) GetPlans() []*RouterPlan {
 func (x *PlanResponse) GetSkipped() []*SkippedPair {
 	if x != nil {
 		return x.Skipped
+	}
+	return nil
+}
+
+func (x *PlanResponse) GetAbsent() []string {
+	if x != nil {
+		return x.Absent
 	}
 	return nil
 }
@@ -1405,10 +1415,11 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\vPlanRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
 	"\x06router\x18\x02 \x01(\tR\x06router\x12\x16\n" +
-	"\x06render\x18\x03 \x01(\tR\x06render\"\x7f\n" +
+	"\x06render\x18\x03 \x01(\tR\x06render\"\x97\x01\n" +
 	"\fPlanResponse\x124\n" +
 	"\x05plans\x18\x01 \x03(\v2\x1e.millrace.policy.v1.RouterPlanR\x05plans\x129\n" +
-	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\"9\n" +
+	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\x12\x16\n" +
+	"\x06absent\x18\x03 \x03(\tR\x06absent\"9\n" +
 	"\vSkippedPair\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf8\x04\n" +
