@@ -13,7 +13,11 @@ type Lock struct {
 	store *Store
 	lease clientv3.LeaseID
 	stop  context.CancelFunc
+	lost  chan struct{}
 }
+
+// Lost is closed when the lease is not renewed any more: after a while the keys are somebody else's.
+func (l *Lock) Lost() <-chan struct{} { return l.lost }
 
 // HeldError is the error of a Lock that another owner holds.
 type HeldError struct{ Key, Owner string }
@@ -31,13 +35,14 @@ func (s *Store) Lock(ctx context.Context, owner string, ttl time.Duration, keys 
 		return nil, fmt.Errorf("get a lease for locks from etcd: %w", err)
 	}
 	renew, stop := context.WithCancel(ctx)
-	l := &Lock{store: s, lease: grant.ID, stop: stop}
+	l := &Lock{store: s, lease: grant.ID, stop: stop, lost: make(chan struct{})}
 	renewed, err := s.client.KeepAlive(renew, grant.ID)
 	if err != nil {
 		l.Release()
 		return nil, fmt.Errorf("renew the lease of locks: %w", err)
 	}
 	go func() {
+		defer close(l.lost)
 		for range renewed { //nolint:revive // the client wants its answers taken
 		}
 	}()

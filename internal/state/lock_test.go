@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/millrace/millrace/internal/state"
 )
@@ -106,4 +107,28 @@ func lockedKeys(t *testing.T, s *state.Store, prefix string) []string {
 		out = append(out, e.Key)
 	}
 	return out
+}
+
+// A process that was stopped for longer than the lease lived finds out that its locks are gone.
+func TestALockTellsThatItsLeaseIsGone(t *testing.T) {
+	server := start(t, t.TempDir())
+	l, err := server.Store().Lock(t.Context(), "c-1", time.Second, "lost/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	leases, err := client.Leases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lease := range leases.Leases {
+		if _, err := client.Revoke(t.Context(), lease.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-l.Lost()
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/device"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
@@ -56,5 +58,16 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 	if err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
+	out.Absent = absent(a.c.deps.Inventory, in.Routers)
 	return out, nil
+}
+
+// absent lists the routers of the inventory that the topology does not know.
+func absent(inv *device.Inventory, known []compile.Router) (out []string) {
+	for _, d := range inv.Devices {
+		if !slices.ContainsFunc(known, func(r compile.Router) bool { return r.Managed && r.Name == d.Name }) {
+			out = append(out, d.Name)
+		}
+	}
+	return out
 }

@@ -72,6 +72,12 @@ func goldenSnapshot(t *testing.T) (topo.Snapshot, *device.Inventory) {
 
 func start(t *testing.T, cfg Configuration, pairs ...*alphav1.Pair) policyv1connect.PolicyServiceClient {
 	t.Helper()
+	client, _ := startWith(t, cfg, pairs...)
+	return client
+}
+
+func startWith(t *testing.T, cfg Configuration, pairs ...*alphav1.Pair) (policyv1connect.PolicyServiceClient, *Component) {
+	t.Helper()
 	snapshot, inv := goldenSnapshot(t)
 	b := bus.NewMemory()
 	if err := b.Publish(t.Context(), bus.TopicTopology, snapshot.Area, snapshot.ToProto()); err != nil {
@@ -104,7 +110,7 @@ func start(t *testing.T, cfg Configuration, pairs ...*alphav1.Pair) policyv1conn
 		t.Fatal(err)
 	}
 	awaitTopology(t, c)
-	return policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL)
+	return policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL), c
 }
 
 func awaitTopology(t *testing.T, c *Component) {

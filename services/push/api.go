@@ -37,7 +37,7 @@ func (a *api) Create(ctx context.Context, req *connect.Request[pushv1.CreateRequ
 	if req.Msg.GetPolicy() == "" || req.Msg.GetAuthor() == "" {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("a change set needs a policy and an author"))
 	}
-	cs, err := a.c.create(ctx, req.Msg)
+	cs, err := a.complete(ctx)(a.c.create(ctx, req.Msg))
 	return connect.NewResponse(&pushv1.CreateResponse{Change: cs}), coded(err)
 }
 
@@ -83,7 +83,7 @@ func (a *api) fillNewest(ctx context.Context, all []*pushv1.ChangeSet) error {
 }
 
 func (a *api) Get(ctx context.Context, req *connect.Request[pushv1.GetRequest]) (*connect.Response[pushv1.GetResponse], error) {
-	cs, _, err := a.c.load(ctx, req.Msg.GetId())
+	cs, err := a.c.whole(ctx, req.Msg.GetId())
 	return connect.NewResponse(&pushv1.GetResponse{Change: cs}), coded(err)
 }
 
@@ -95,6 +95,7 @@ func (a *api) Approve(ctx context.Context, req *connect.Request[pushv1.ApproveRe
 	if err == nil && req.Msg.GetApply() {
 		cs, err = a.c.apply(ctx, req.Msg.GetId(), req.Msg.GetBy())
 	}
+	cs, err = a.complete(ctx)(cs, err)
 	return connect.NewResponse(&pushv1.ApproveResponse{Change: cs}), coded(err)
 }
 
@@ -102,7 +103,7 @@ func (a *api) Apply(ctx context.Context, req *connect.Request[pushv1.ApplyReques
 	if err := signed(req.Msg.GetBy()); err != nil {
 		return nil, err
 	}
-	cs, err := a.c.apply(ctx, req.Msg.GetId(), req.Msg.GetBy())
+	cs, err := a.complete(ctx)(a.c.apply(ctx, req.Msg.GetId(), req.Msg.GetBy()))
 	return connect.NewResponse(&pushv1.ApplyResponse{Change: cs}), coded(err)
 }
 
@@ -110,8 +111,18 @@ func (a *api) Rollback(ctx context.Context, req *connect.Request[pushv1.Rollback
 	if err := signed(req.Msg.GetBy()); err != nil {
 		return nil, err
 	}
-	cs, err := a.c.rollback(ctx, req.Msg)
+	cs, err := a.complete(ctx)(a.c.rollback(ctx, req.Msg))
 	return connect.NewResponse(&pushv1.RollbackResponse{Change: cs}), coded(err)
+}
+
+// complete fills in the plans of an answer.
+func (a *api) complete(ctx context.Context) func(*pushv1.ChangeSet, error) (*pushv1.ChangeSet, error) {
+	return func(cs *pushv1.ChangeSet, err error) (*pushv1.ChangeSet, error) {
+		if err != nil {
+			return nil, err
+		}
+		return cs, a.c.contents.fillAll(ctx, cs)
+	}
 }
 
 // signed refuses a request without a name: the history is the audit trail.
@@ -153,6 +164,9 @@ func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet
 		return nil
 	})
 	if err == nil {
+		err = c.contents.fillAll(ctx, cs)
+	}
+	if err == nil {
 		c.runs.Go(c.newRun(cs, applying, by).do)
 	}
 	return cs, err
@@ -169,6 +183,9 @@ func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (
 		step(cs, move{pushv1.State_STATE_ROLLING_BACK, req.GetBy(), req.GetNote()})
 		return nil
 	})
+	if err == nil {
+		err = c.contents.fillAll(ctx, cs)
+	}
 	if err == nil {
 		c.runs.Go(c.newRun(cs, rollingBack, req.GetBy()).do)
 	}

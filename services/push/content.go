@@ -60,6 +60,9 @@ func (c *contents) save(ctx context.Context, d *pushv1.DeviceChange) error {
 	return nil
 }
 
+// errUnreadable means that a content is not in the store, or not whole: it will never be read again.
+var errUnreadable = errors.New("cannot be read")
+
 // fillAll completes a record.
 func (c *contents) fillAll(ctx context.Context, cs *pushv1.ChangeSet) error {
 	for _, d := range cs.GetDevices() {
@@ -96,7 +99,7 @@ func (c *contents) read(ctx context.Context, digest string) (*pushv1.DeviceChang
 	}
 	whole, err := assemble(pieces, digest)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,6 +151,7 @@ func shallow[M proto.Message](m M, without ...protoreflect.Name) M {
 		}
 		return true
 	})
+	out.SetUnknown(m.ProtoReflect().GetUnknown()) // fields of a newer process
 	return out.Interface().(M)
 }
 

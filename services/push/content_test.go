@@ -1,7 +1,9 @@
 package push
 
 import (
+	"bytes"
 	"crypto/rand"
+	"google.golang.org/protobuf/encoding/protowire"
 	"strings"
 	"testing"
 
@@ -66,5 +68,31 @@ func TestAContentThatIsNotWholeIsAnError(t *testing.T) {
 	}
 	if _, err := kept.read(t.Context(), d.GetContent()); err == nil {
 		t.Error("a content without one of its pieces was read")
+	}
+}
+
+// While a newer control plane takes over, an older one still writes records; it must not erase what it does not know.
+func TestFieldsOfANewerProcessSurviveAnUpdate(t *testing.T) {
+	w := newWorld(t)
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	newer := protowire.AppendString(protowire.AppendTag(nil, 1000, protowire.BytesType), "canary")
+	add := func(cs *pushv1.ChangeSet) {
+		cs.ProtoReflect().SetUnknown(newer)
+		for _, d := range cs.GetDevices() {
+			d.ProtoReflect().SetUnknown(newer)
+		}
+	}
+	if _, err := w.push.update(t.Context(), w.id, func(cs *pushv1.ChangeSet) error { add(cs); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	must(t, w.command([]string{"approve"}), "")
+	cs := w.record()
+	if !bytes.Equal(cs.ProtoReflect().GetUnknown(), newer) {
+		t.Error("the record lost a field")
+	}
+	for _, d := range cs.GetDevices() {
+		if !bytes.Equal(d.ProtoReflect().GetUnknown(), newer) {
+			t.Errorf("%s lost a field", d.GetDevice())
+		}
 	}
 }

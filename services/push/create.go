@@ -46,13 +46,31 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
 	if errors.Is(err, state.ErrConflict) {
 		existing, _, err := c.load(ctx, cs.GetId())
-		return existing, err
+		if err != nil || existing.GetState() != pushv1.State_STATE_DRAFT {
+			return existing, err
+		}
+		return c.planFor(ctx, cs.GetId()) // whoever drafted it may have been cut off
 	}
 	if err != nil {
 		return nil, err
 	}
 	c.announce(ctx, cs)
-	return c.plan(ctx, cs.GetId())
+	return c.planFor(ctx, cs.GetId())
+}
+
+// planFor plans a draft to the end, also when the one who asks for it leaves.
+func (c *Component) planFor(ctx context.Context, id string) (cs *pushv1.ChangeSet, err error) {
+	done := make(chan struct{})
+	c.runs.Go(func(running context.Context) {
+		defer close(done)
+		cs, err = c.plan(running, id)
+	})
+	select {
+	case <-done:
+		return cs, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // plan fills a draft: it compares every router's intended config with the running one.
@@ -65,7 +83,7 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	if planErr != nil {
 		return c.unplanned(ctx, id, planErr)
 	}
-	devices, notes, failed := c.compare(ctx, plan.Msg.GetPlans())
+	devices, notes, failed := c.compare(ctx, plan.Msg)
 	for _, s := range plan.Msg.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
 	}
@@ -115,17 +133,25 @@ func planned(devices []*pushv1.DeviceChange, failed []string) move {
 }
 
 // compare reads every router of the inventory and lists those whose running
-// config is not the intended one. Nothing is intended for a router without a plan.
-func (c *Component) compare(ctx context.Context, plans []*policyv1.RouterPlan) (devices []*pushv1.DeviceChange, notes, failed []string) {
+// config is not the intended one. Nothing is intended for a router without a plan,
+// unless the topology does not know it: then nobody knows what is.
+func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse) (devices []*pushv1.DeviceChange, notes, failed []string) {
 	byRouter := map[string]*policyv1.RouterPlan{}
-	for _, p := range plans {
+	for _, p := range plan.GetPlans() {
 		byRouter[p.GetRouter()] = p
+	}
+	var all []device.Device
+	for _, d := range c.deps.Inventory.Devices {
+		if slices.Contains(plan.GetAbsent(), d.Name) {
+			notes = append(notes, fmt.Sprintf("%s is left alone: the topology does not know it right now, so nobody can tell what it should hold; see `millrace paths show`", d.Name))
+			continue
+		}
+		all = append(all, d)
 	}
 	type result struct {
 		change *pushv1.DeviceChange
 		err    error
 	}
-	all := c.deps.Inventory.Devices
 	results := make([]result, len(all))
 	var g errgroup.Group
 	g.SetLimit(parallelRouters)

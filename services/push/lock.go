@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/internal/state"
@@ -15,7 +16,7 @@ const keyLocks = "locks/routers/"
 // the same change set holds already is taken over: a process that died left it.
 func (c *Component) lock(ctx context.Context, change string, routers []string) (*state.Lock, error) {
 	keys := make([]string, len(routers))
-	for i, router := range routers {
+	for i, router := range slices.Sorted(slices.Values(routers)) { // in one order for all, or two could each hold what the other wants
 		keys[i] = keyLocks + router
 	}
 	held, err := c.deps.State.Lock(ctx, change, c.cfg.LockTTL, keys...)

@@ -26,13 +26,23 @@ type move struct {
 	note string
 }
 
+// load reads a record, without its contents.
 func (c *Component) load(ctx context.Context, id string) (*pushv1.ChangeSet, int64, error) {
 	cs := &pushv1.ChangeSet{}
 	revision, err := c.deps.State.Get(ctx, recordPrefix+id, cs)
 	if err != nil {
 		return nil, 0, fmt.Errorf("change set %s: %w", id, err)
 	}
-	return cs, revision, c.contents.fillAll(ctx, cs)
+	return cs, revision, nil
+}
+
+// whole reads a record and its contents.
+func (c *Component) whole(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
+	cs, _, err := c.load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return cs, c.contents.fillAll(ctx, cs)
 }
 
 // update edits a record under compare-and-set and starts again when another

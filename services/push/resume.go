@@ -23,13 +23,28 @@ func (c *Component) resumeAll(ctx context.Context) error {
 	}
 	for _, cs := range all {
 		if inForce(cs) {
-			if err := c.contents.fillAll(ctx, cs); err != nil {
+			err := c.contents.fillAll(ctx, cs)
+			if errors.Is(err, errUnreadable) {
+				if err = c.unreadable(ctx, cs, err); err == nil {
+					continue
+				}
+			}
+			if err != nil {
 				return err
 			}
 		}
 		c.resume(cs)
 	}
 	return nil
+}
+
+// unreadable ends a change set whose plans are lost: nobody knows what to send or to restore.
+func (c *Component) unreadable(ctx context.Context, cs *pushv1.ChangeSet, cause error) error {
+	_, err := c.update(ctx, cs.GetId(), func(cs *pushv1.ChangeSet) error {
+		step(cs, move{pushv1.State_STATE_FAILED, self, "look at its routers: " + oneLine(cause)})
+		return nil
+	})
+	return err
 }
 
 // resume continues one change set. A draft is planned again, which changes no

@@ -99,7 +99,7 @@ func (r *run) do(ctx context.Context) { r.locked(ctx, r.forward) }
 // locked does a part of a run with all its routers locked, and records the outcome.
 func (r *run) locked(ctx context.Context, part func(context.Context) error) {
 	err := r.underLock(ctx, part)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, errLockLost) {
 		r.c.deps.Log.Info("change set interrupted; the next start resumes it", "change", r.id)
 		return
 	}
@@ -109,6 +109,9 @@ func (r *run) locked(ctx context.Context, part func(context.Context) error) {
 	}
 }
 
+// errLockLost ends a run: the routers may be somebody else's from now on.
+var errLockLost = errors.New("the locks of its routers were lost")
+
 func (r *run) underLock(ctx context.Context, part func(context.Context) error) error {
 	held, err := r.c.lock(ctx, r.id, r.all())
 	if err != nil {
@@ -116,8 +119,20 @@ func (r *run) underLock(ctx context.Context, part func(context.Context) error) e
 	}
 	defer held.Release()
 	defer r.closeAll()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-held.Lost():
+			cancel(errLockLost)
+		case <-ctx.Done():
+		}
+	}()
 	if err = part(ctx); err != nil && ctx.Err() == nil {
 		r.rollBack(ctx)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return err
 }
@@ -262,7 +277,8 @@ func (r *run) recorded(ctx context.Context, name string) (*pushv1.DeviceChange, 
 	if err != nil {
 		return nil, err
 	}
-	return deviceOf(cs, name), nil
+	d := deviceOf(cs, name)
+	return d, r.c.contents.fill(ctx, d)
 }
 
 func (r *run) changes(ctx context.Context, name string) ([]diff.Change, error) {

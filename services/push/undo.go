@@ -43,8 +43,8 @@ func (r *run) cancel(ctx context.Context, d *pushv1.DeviceChange) error {
 	name, deadline, told := d.GetDevice(), d.GetRollbackAt().AsTime().Add(expiryGrace), false
 	for {
 		err := r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Cancel(ctx, d.GetCommitId()) })
-		if errors.Is(err, driver.ErrNotPending) {
-			err = r.settled(ctx, d)
+		if err != nil && !errors.Is(err, driver.ErrLost) {
+			err = r.settled(ctx, d, err)
 		}
 		switch {
 		case err == nil:
@@ -70,8 +70,12 @@ func (r *run) cancel(ctx context.Context, d *pushv1.DeviceChange) error {
 // errConfirmed means that no commit is pending and the running config is the new one.
 var errConfirmed = errors.New("the new configuration is confirmed")
 
-// settled reads a router on which no commit is pending any more: nil if its config is the old one.
-func (r *run) settled(ctx context.Context, d *pushv1.DeviceChange) error {
+// settled reads a router that refused to cancel: nil if nothing is pending any more and its config is the old one.
+func (r *run) settled(ctx context.Context, d *pushv1.DeviceChange, cause error) error {
+	pending, err := r.pending(ctx, d.GetDevice())
+	if err != nil || pending {
+		return errors.Join(driver.ErrLost, err, cause)
+	}
 	running, err := r.snapshot(ctx, d.GetDevice())
 	changes := r.dir.changes(d)
 	switch {
@@ -91,10 +95,10 @@ func (r *run) revert(ctx context.Context, d *pushv1.DeviceChange) error {
 	name := d.GetDevice()
 	c := driver.Commit{ID: d.GetCommitId() + "-undo", Rollback: r.rollback(), Changes: diff.Reverse(r.dir.changes(d))}
 	err := r.send(ctx, name, c)
-	if errors.Is(err, driver.ErrLost) {
+	if err != nil {
 		err = r.settle(ctx, name, c)
 	}
-	if err == nil {
+	if pending, _ := r.pending(ctx, name); pending { // sent by the last process, too
 		err = r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, c.ID) })
 	}
 	if err != nil {

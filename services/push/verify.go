@@ -106,7 +106,7 @@ func (r *run) confirm(ctx context.Context, name string) error {
 	}
 	for ctx.Err() == nil {
 		err = r.tell(ctx, name, func(ctx context.Context, router driver.Driver) error { return router.Confirm(ctx, d.GetCommitId()) })
-		if errors.Is(err, driver.ErrNotPending) {
+		if err != nil && !errors.Is(err, driver.ErrLost) {
 			err = r.confirmedBefore(ctx, name, err)
 		}
 		if !errors.Is(err, driver.ErrLost) || r.c.now().After(d.GetRollbackAt().AsTime()) {
@@ -128,12 +128,16 @@ func (r *run) confirm(ctx context.Context, name string) error {
 	return r.fail(ctx, name, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, err)
 }
 
-// confirmedBefore decides about a confirmation that found nothing pending: nil if
-// an earlier one arrived and only its answer was lost, else the router has rolled back.
+// confirmedBefore decides about a confirmation that was refused: nil if an earlier one arrived and only its answer was
+// lost. Pending is asked first: what is read while a commit waits may be gone a moment later.
 func (r *run) confirmedBefore(ctx context.Context, name string, cause error) error {
 	changes, err := r.changes(ctx, name)
 	if err != nil {
 		return err
+	}
+	pending, err := r.pending(ctx, name)
+	if err != nil || pending {
+		return errors.Join(driver.ErrLost, err, cause)
 	}
 	running, err := r.snapshot(ctx, name)
 	switch {
@@ -142,5 +146,13 @@ func (r *run) confirmedBefore(ctx context.Context, name string, cause error) err
 	case diff.Mismatches(running, changes, diff.After) == nil:
 		return nil
 	}
-	return fmt.Errorf("the router rolled the change back before it was confirmed: %w", cause)
+	return errors.New("the router rolled the change back before it was confirmed")
+}
+
+func (r *run) pending(ctx context.Context, name string) (pending bool, err error) {
+	err = r.ask(ctx, name, func(ctx context.Context, router driver.Driver) error {
+		pending, err = router.Pending(ctx)
+		return err
+	})
+	return pending, err
 }

@@ -94,6 +94,8 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case "none":
+	case "wr-absent": // the topology does not know wr right now
+		out.Plans, out.Absent = p.full[:2], []string{"wr"}
 	case "huge":
 		out.Plans = []*policyv1.RouterPlan{huge()}
 	case "heavier": // another weight on wr alone
@@ -273,14 +275,14 @@ func (w *world) await(what string, until func(*pushv1.ChangeSet) bool) {
 
 // expire is the moment after the last router has gone back by itself.
 func (w *world) expire() {
-	for _, d := range w.record().GetDevices() {
-		late := d.GetRollbackAt().AsTime().Sub(w.began) + time.Second
-		w.passed.Store(max(w.passed.Load(), int64(late)))
-	}
 	for _, r := range w.routers {
 		r.Expire()
 	}
 	for _, r := range w.junos {
 		r.Expire()
+	}
+	for _, d := range w.record().GetDevices() {
+		late := d.GetRollbackAt().AsTime().Sub(w.began) + time.Second
+		w.passed.Store(max(w.passed.Load(), int64(late)))
 	}
 }

@@ -19,7 +19,8 @@ import (
 var (
 	// ErrLost means that nobody knows whether the router did it: no answer came, or no connection. React: read back.
 	ErrLost = errors.New("no answer")
-	// ErrNotPending means that the router has no pending commit of this id. React: read back.
+	// ErrNotPending means that the router says it has no pending commit of this id, which some say of any error. React:
+	// ask what is pending, then read back.
 	ErrNotPending = errors.New("no such pending commit")
 	// ErrNoCommitConfirm means that the router would never roll back by itself. React: do not send.
 	ErrNoCommitConfirm = errors.New("the router does not honour commit-confirm")
@@ -43,6 +44,8 @@ type Driver interface {
 	// Confirm makes a pending commit permanent; Cancel rolls it back at once.
 	Confirm(ctx context.Context, id string) error
 	Cancel(ctx context.Context, id string) error
+	// Pending tells whether any commit waits for its confirmation; ErrLost if the router does not say.
+	Pending(ctx context.Context) (bool, error)
 	// Verify checks the router's state, not its configuration, for
 	// everything that must follow from the intended entries.
 	Verify(ctx context.Context, intended map[string]string) ([]Check, error)

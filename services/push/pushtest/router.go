@@ -44,6 +44,9 @@ const (
 	DieAtConfirm Fault = "die-at-confirm"
 	// LoseConfirm confirms, and does not answer until TimeOut, once.
 	LoseConfirm Fault = "lose-confirm"
+	// ConfirmFails answers INVALID_ARGUMENT to every confirmation of the pending commit, which goes on waiting, until
+	// cleared: a router whose disk is full, and which calls every error so.
+	ConfirmFails Fault = "confirm-fails"
 	// TunnelsDown reports every LSP as down until cleared.
 	TunnelsDown Fault = "tunnels-down"
 	// IgnoreExtensions treats Commit as if it were not there, until cleared.
@@ -63,6 +66,8 @@ type Router struct {
 	pending *pending
 	faults  map[Fault]bool
 	commits int
+	// refused counts the confirmations that failed.
+	refused int
 	grpc    *grpc.Server
 	// hanging counts the calls that get no answer; timeouts ends one of them.
 	hanging  int
@@ -195,6 +200,13 @@ func (r *Router) Hangs() bool {
 
 // TimeOut lets the time of a call that hangs run out; it waits for one.
 func (r *Router) TimeOut() { r.timeouts <- struct{}{} }
+
+// Refused counts the confirmations that failed.
+func (r *Router) Refused() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
+}
 
 // Commits counts the transactions that changed the router.
 func (r *Router) Commits() int {

@@ -97,6 +97,8 @@ func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, err
 	ours := r.pending != nil && r.pending.id == id
 	r.mu.Unlock()
 	switch {
+	case ours && r.has(ConfirmFails):
+		return nil, r.refuse()
 	case ours && r.once(HangAtConfirm):
 		return r.hang(ctx)
 	case ours && r.once(DieAtConfirm):
@@ -109,6 +111,13 @@ func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, err
 		return r.hang(ctx)
 	}
 	return reply(r.finish(id, false))
+}
+
+func (r *Router) refuse() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused++
+	return status.Error(codes.InvalidArgument, "write /var/lib/router/running.json: no space left on device")
 }
 
 // finish ends the pending commit, with what it replaced or without.

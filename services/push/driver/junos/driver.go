@@ -94,6 +94,20 @@ func (r *router) Probe(ctx context.Context) error {
 	return lost(fmt.Errorf("probe %s for commit-confirm: %w", r.name, err))
 }
 
+// Pending implements driver.Driver. A confirmation of a commit that cannot exist is refused with FAILED_PRECONDITION
+// where none waits, and with INVALID_ARGUMENT where another one does (gNMI commit-confirmed extension). What is
+// pending is told before its id is looked at, so the answer is the same on a router that cannot confirm anything.
+func (r *router) Pending(ctx context.Context) (bool, error) {
+	_, err := r.client.Set(r.as(ctx), &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
+	switch status.Code(err) {
+	case codes.FailedPrecondition:
+		return false, nil
+	case codes.InvalidArgument:
+		return true, nil
+	}
+	return false, fmt.Errorf("%w: ask %s whether a commit is pending: %w", driver.ErrLost, r.name, err)
+}
+
 // Commit implements driver.Driver.
 func (r *router) Commit(ctx context.Context, c driver.Commit) error {
 	req := &gnmi.SetRequest{Extension: extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{

@@ -1,0 +1,81 @@
+package push
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// Whoever asks may leave: Ctrl-C, or a service that restarts. The repeated request must not be answered with a draft,
+// which its sender takes for a change set that was made.
+func TestACreateThatIsCutOffIsPlannedWhenItIsRepeated(t *testing.T) {
+	w := newWorld(t)
+	w.plans.set("hanging")
+	ctx, leave := context.WithCancel(t.Context())
+	request := &pushv1.CreateRequest{Policy: "hntes-two-queue", Author: "ann", IdempotencyKey: "twice"}
+	cut := make(chan error, 1)
+	go func() {
+		_, err := w.push.create(ctx, request)
+		cut <- err
+	}()
+	w.id = newID("twice")
+	await.True(t, "the change set is a draft", func() bool {
+		_, _, err := w.push.load(t.Context(), w.id)
+		return err == nil
+	})
+	leave()
+	await.Value(t, "the first request ends", cut)
+	w.plans.set("")
+	r, err := w.api.Create(t.Context(), connect.NewRequest(request))
+	if err != nil || r.Msg.GetChange().GetState() != pushv1.State_STATE_PLANNED {
+		t.Errorf("the repeated request got %s, %v", r.Msg.GetChange().GetState(), err)
+	}
+}
+
+// Two change sets that lock the same routers in different orders could each hold what the other wants, and both fail.
+func TestRoutersAreLockedInOneOrderForAll(t *testing.T) {
+	w := newWorld(t)
+	for holder, router := range map[string]string{"c-1": "cr", "c-2": "wr"} {
+		held, err := w.deps.State.Lock(t.Context(), holder, w.cfg.LockTTL, keyLocks+router)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(held.Release)
+	}
+	for _, order := range [][]string{{"wr", "cr"}, {"cr", "wr"}} {
+		if _, err := w.push.lock(t.Context(), "c-3", order); err == nil || !strings.Contains(err.Error(), "router cr is locked") {
+			t.Errorf("%v: %v, want cr first", order, err)
+		}
+	}
+}
+
+// A plan that cannot be read any more is the end of one change set, and not of the control plane.
+func TestAnUnreadablePlanIsAFailedChangeSet(t *testing.T) {
+	w := newWorld(t)
+	w.routers["er"].Inject("hang-before-commit")
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	must(t, w.command([]string{"approve", "apply"}), "")
+	await.True(t, "er is asked", w.routers["er"].Hangs)
+	w.stop()
+	pieces, err := w.deps.State.List(t.Context(), contentPrefix)
+	if err != nil || len(pieces) == 0 {
+		t.Fatal(pieces, err)
+	}
+	for _, p := range pieces {
+		if err := w.deps.State.Apply(t.Context(), state.Op{Key: p.Key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start()
+	w.await("failed", func(cs *pushv1.ChangeSet) bool { return cs.GetState() == pushv1.State_STATE_FAILED })
+	last := w.record().GetHistory()
+	if note := last[len(last)-1].GetNote(); !strings.Contains(note, "cannot be read") {
+		t.Errorf("the record says %q", note)
+	}
+}
