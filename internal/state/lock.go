@@ -2,10 +2,12 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
 )
 
 // Lock is a set of keys held under one etcd lease: if this process dies, the lease expires and the keys are free.
@@ -14,7 +16,17 @@ type Lock struct {
 	lease clientv3.LeaseID
 	stop  context.CancelFunc
 	lost  chan struct{}
+	// fence is the last key that was taken, revision the one at which it was: higher than that of every earlier lock that
+	// shares a key with this one, because those were free again before.
+	fence    string
+	revision int64
 }
+
+// Revision numbers locks: of two that share a key, the later has the higher.
+func (l *Lock) Revision() int64 { return l.revision }
+
+// ErrLockLost means that the keys are not held any more; somebody else may hold them.
+var ErrLockLost = errors.New("the lock is lost")
 
 // Lost is closed when the lease is not renewed any more: after a while the keys are somebody else's.
 func (l *Lock) Lost() <-chan struct{} { return l.lost }
@@ -27,8 +39,9 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is locked by %s", e.
 // releaseTimeout bounds a release while etcd does not answer; the lease then expires.
 const releaseTimeout = 2 * time.Second
 
-// Lock takes all keys or none, and renews the lease until Release or the end of ctx. A key that owner holds already is
-// taken over: a process that died left it. ttl is the life of the lease after the last renewal, at least a second.
+// Lock takes all keys or none, and renews the lease until Release or the end of ctx. A key that is held is not taken
+// over, whoever holds it: if its holder died, it is free when the lease is over. ttl is the life of the lease after the
+// last renewal, at least a second.
 func (s *Store) Lock(ctx context.Context, owner string, ttl time.Duration, keys ...string) (*Lock, error) {
 	grant, err := s.client.Grant(ctx, max(int64(ttl.Seconds()), 1))
 	if err != nil {
@@ -66,21 +79,37 @@ func (l *Lock) take(ctx context.Context, key, owner string) error {
 	if err != nil {
 		return fmt.Errorf("lock %s in etcd: %w", key, err)
 	}
-	if r.Succeeded {
-		return nil
+	if !r.Succeeded {
+		return &HeldError{Key: key, Owner: string(r.Responses[0].GetResponseRange().Kvs[0].Value)}
 	}
-	kv := r.Responses[0].GetResponseRange().Kvs[0]
-	if string(kv.Value) != owner {
-		return &HeldError{Key: key, Owner: string(kv.Value)}
-	}
-	over, err := l.store.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(full), "=", kv.ModRevision)).Then(put).Commit()
-	if err != nil {
-		return fmt.Errorf("take over the lock %s in etcd: %w", key, err)
-	}
-	if !over.Succeeded {
-		return fmt.Errorf("take over the lock %s: %w", key, ErrConflict)
+	l.fence, l.revision = full, r.Header.Revision
+	return nil
+}
+
+// held is true as long as nobody else can have the keys.
+func (l *Lock) held() clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(l.fence), "=", l.revision)
+}
+
+// Check asks etcd whether the keys are still held; ErrLockLost if not.
+func (l *Lock) Check(ctx context.Context) error {
+	r, err := l.store.client.Txn(ctx).If(l.held()).Commit()
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for a lock in etcd: %w", err)
+	case !r.Succeeded:
+		return ErrLockLost
 	}
 	return nil
+}
+
+// Put is Store.Put for whoever holds the keys: with ErrLockLost nothing was written.
+func (l *Lock) Put(ctx context.Context, key string, revision int64, m proto.Message) (int64, error) {
+	written, err := l.store.put(ctx, key, revision, m, l.held())
+	if !errors.Is(err, ErrConflict) {
+		return written, err
+	}
+	return 0, errors.Join(l.Check(ctx), err)
 }
 
 // Release frees all keys, also when the context that Lock was given has ended.

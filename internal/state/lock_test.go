@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
 )
@@ -38,14 +39,37 @@ func TestLock(t *testing.T) {
 		}
 		lock(t, "c-2", "all/a", "all/b", "all/c").Release()
 	})
-	t.Run("the same owner takes over what a dead process left, and the old lease cannot free it", func(t *testing.T) {
-		dead := lock(t, "c-1", "over/a")
-		successor := lock(t, "c-1", "over/a")
-		dead.Release() // as the expiry of its lease
-		if d := cmp.Diff(lockedKeys(t, s, "over/"), []string{"over/a"}); d != "" {
-			t.Errorf("locked (-got +want):\n%s", d)
+	t.Run("the same owner does not get what another process of it holds", func(t *testing.T) {
+		held := lock(t, "c-1", "over/a")
+		if _, err := s.Lock(t.Context(), "c-1", long, "over/a"); !errors.As(err, new(*state.HeldError)) {
+			t.Errorf("got %v, want a HeldError", err)
 		}
-		successor.Release()
+		held.Release()
+	})
+	t.Run("who lost the lock writes nothing, and later locks have higher revisions", func(t *testing.T) {
+		first := lock(t, "c-1", "fence/a", "fence/b")
+		if err := first.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+		written, err := first.Put(t.Context(), "fenced", 0, wrapperspb.String("first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Put(t.Context(), "fenced", 0, wrapperspb.String("stale")); !errors.Is(err, state.ErrConflict) || errors.Is(err, state.ErrLockLost) {
+			t.Errorf("a write at an old revision: %v, want a conflict alone", err)
+		}
+		first.Release()
+		second := lock(t, "c-2", "fence/b")
+		defer second.Release()
+		if _, err := first.Put(t.Context(), "fenced", written, wrapperspb.String("late")); !errors.Is(err, state.ErrLockLost) {
+			t.Errorf("a write without the lock: %v", err)
+		}
+		if err := first.Check(t.Context()); !errors.Is(err, state.ErrLockLost) {
+			t.Errorf("the first holder finds %v", err)
+		}
+		if second.Revision() <= first.Revision() {
+			t.Errorf("revision %d after %d", second.Revision(), first.Revision())
+		}
 	})
 	t.Run("release works after the context has ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -58,12 +58,17 @@ func (s *Store) Get(ctx context.Context, key string, m proto.Message) (int64, er
 
 // Put writes key if it is still at revision (0: must not exist yet) and returns the new revision.
 func (s *Store) Put(ctx context.Context, key string, revision int64, m proto.Message) (int64, error) {
+	return s.put(ctx, key, revision, m)
+}
+
+// put writes key if it is still at revision and the conditions hold.
+func (s *Store) put(ctx context.Context, key string, revision int64, m proto.Message, also ...clientv3.Cmp) (int64, error) {
 	raw, err := proto.Marshal(m)
 	if err != nil {
 		return 0, fmt.Errorf("encode %s: %w", key, err)
 	}
 	r, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(s.root+key), "=", revision)).
+		If(append(also, clientv3.Compare(clientv3.ModRevision(s.root+key), "=", revision))...).
 		Then(clientv3.OpPut(s.root+key, string(raw))).
 		Commit()
 	if err != nil {

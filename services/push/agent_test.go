@@ -208,8 +208,8 @@ type killer struct {
 	kill func()
 }
 
-func (k killer) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
-	open, err := k.Opener.Open(ctx, d)
+func (k killer) Open(ctx context.Context, d device.Device, as driver.Master) (driver.Driver, error) {
+	open, err := k.Opener.Open(ctx, d, as)
 	return dying{open, k.kill}, err
 }
 

@@ -10,9 +10,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/millrace/millrace/internal/changestate"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
 )
 
 // api implements ChangeService. Codes: NOT_FOUND for a change set
@@ -136,60 +136,45 @@ func signed(by string) error {
 // errWrongState is wrapped by every refusal of a step.
 var errWrongState = errors.New("not possible now")
 
-// require refuses an action in a state that does not allow it.
-func require(cs *pushv1.ChangeSet, action changestate.Action, next string) error {
-	if changestate.Allows(cs.GetState(), action) {
-		return nil
-	}
-	return fmt.Errorf("change set %s is %s: %w; %s", cs.GetId(), strings.ReplaceAll(stateWord(cs.GetState()), "-", " "), errWrongState, next)
-}
-
 func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*pushv1.ChangeSet, error) {
-	return c.update(ctx, req.GetId(), func(cs *pushv1.ChangeSet) error {
-		if err := require(cs, changestate.Approve, "only a planned one can be approved"); err != nil {
-			return err
-		}
-		step(cs, move{pushv1.State_STATE_APPROVED, req.GetBy(), req.GetNote()})
-		return nil
-	})
+	cs, _, err := c.decide(ctx, req.GetId(), rollout.Event{Kind: rollout.Approve, By: req.GetBy(), Text: req.GetNote()}, alone)
+	return cs, err
 }
 
 // apply moves the change set to APPLYING and runs it. The move is a compare-and-set, so only one caller runs it.
 func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet, error) {
-	cs, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
-		if err := require(cs, changestate.Apply, "approve it first, or ask for a new one"); err != nil {
-			return err
-		}
-		step(cs, move{to: pushv1.State_STATE_APPLYING, by: by})
-		return nil
-	})
-	if err == nil {
-		err = c.contents.fillAll(ctx, cs)
-	}
-	if err == nil {
-		c.runs.Go(c.newRun(cs, applying, by).do)
-	}
-	return cs, err
+	return c.start(ctx, id, rollout.Event{Kind: rollout.Apply, By: by})
 }
 
 func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (*pushv1.ChangeSet, error) {
 	if err := c.undisturbed(ctx, req.GetId()); err != nil {
 		return nil, err
 	}
-	cs, err := c.update(ctx, req.GetId(), func(cs *pushv1.ChangeSet) error {
-		if err := require(cs, changestate.Rollback, "only a verified one can be rolled back"); err != nil {
-			return err
+	return c.start(ctx, req.GetId(), rollout.Event{Kind: rollout.Rollback, By: req.GetBy(), Text: req.GetNote()})
+}
+
+// start runs what a person asked for. The run is this process's before it is recorded, so that nobody here takes it for
+// one that was left behind.
+func (c *Component) start(ctx context.Context, id string, e rollout.Event) (*pushv1.ChangeSet, error) {
+	done, claimed := func() {}, false
+	cs, d, err := c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) (err error) {
+		if err = c.contents.fillAll(ctx, m); err == nil && !claimed {
+			done, err = c.active.wait(ctx, id)
+			claimed = err == nil
 		}
-		step(cs, move{pushv1.State_STATE_ROLLING_BACK, req.GetBy(), req.GetNote()})
-		return nil
+		return err
 	})
-	if err == nil {
-		err = c.contents.fillAll(ctx, cs)
+	if err != nil {
+		done()
+		return nil, err
 	}
-	if err == nil {
-		c.runs.Go(c.newRun(cs, rollingBack, req.GetBy()).do)
-	}
-	return cs, err
+	d.next.Moves = nil // they are recorded
+	r := c.newRun(cs, d.revision, d.next)
+	c.runs.Go(func(ctx context.Context) {
+		defer done()
+		r.do(ctx, d.actions)
+	})
+	return cs, nil
 }
 
 // undisturbed refuses to roll back while a later change set that touched the same entries is in force.
@@ -206,7 +191,7 @@ func (c *Component) undisturbed(ctx context.Context, id string) error {
 		return err
 	}
 	for _, other := range all {
-		if other.GetId() != id && inForce(other) && after(other, all[i]) {
+		if s := states[other.GetState()]; other.GetId() != id && (s.InMotion() || s == rollout.Verified) && after(other, all[i]) {
 			if err := c.contents.fillAll(ctx, other); err != nil {
 				return err
 			}
@@ -217,14 +202,6 @@ func (c *Component) undisturbed(ctx context.Context, id string) error {
 		}
 	}
 	return nil
-}
-
-func inForce(cs *pushv1.ChangeSet) bool {
-	switch cs.GetState() {
-	case pushv1.State_STATE_APPLYING, pushv1.State_STATE_APPLIED, pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLING_BACK:
-		return true
-	}
-	return false
 }
 
 // after compares when two change sets were applied, not when they were created.

@@ -82,7 +82,7 @@ func TestFieldsOfANewerProcessSurviveAnUpdate(t *testing.T) {
 			d.ProtoReflect().SetUnknown(newer)
 		}
 	}
-	if _, err := w.push.update(t.Context(), w.id, func(cs *pushv1.ChangeSet) error { add(cs); return nil }); err != nil {
+	if _, _, err := w.push.update(t.Context(), w.id, func(cs *pushv1.ChangeSet) error { add(cs); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	must(t, w.command([]string{"approve"}), "")

@@ -21,10 +21,9 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/diff"
+	"github.com/millrace/millrace/services/push/driver"
+	"github.com/millrace/millrace/services/push/rollout"
 )
-
-// self signs transitions nobody asked for.
-const self = "services/push"
 
 // newID is the same for the same idempotency key, so that the record's own
 // key in etcd is what makes a request unique.
@@ -42,7 +41,7 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
 		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.Now(), Predict: req.GetPredict(),
 	}
-	step(cs, move{to: pushv1.State_STATE_DRAFT, by: req.GetAuthor(), note: req.GetReason()})
+	cs.State, cs.History = pushv1.State_STATE_DRAFT, transitions([]rollout.Move{{To: rollout.Draft, By: req.GetAuthor(), Note: req.GetReason()}})
 	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
 	if errors.Is(err, state.ErrConflict) {
 		existing, _, err := c.load(ctx, cs.GetId())
@@ -92,13 +91,16 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 			return c.unplanned(ctx, id, err)
 		}
 	}
+	e := rollout.Event{Kind: rollout.Plan, Routers: routersOf(devices)}
+	for _, d := range devices {
+		e.Entries += len(d.GetEntries())
+	}
+	if len(failed) > 0 {
+		e.Text = "nothing was sent; " + strings.Join(failed, "; ")
+	}
 	ours := false
-	cs, err = c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
-		if ours = cs.GetState() == pushv1.State_STATE_DRAFT; !ours {
-			return nil // another process planned it first
-		}
-		cs.Devices, cs.Notes = devices, notes
-		step(cs, planned(devices, failed))
+	cs, _, err = c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
+		m.Devices, m.Notes, ours = devices, notes, true
 		return nil
 	})
 	if err == nil && ours && AwaitsPrediction(cs) {
@@ -112,24 +114,13 @@ func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pus
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
-		step(cs, move{pushv1.State_STATE_FAILED, self, fmt.Sprintf("policy %s could not be planned: %v", cs.GetPolicy(), cause)})
-		return nil
-	})
-}
-
-func planned(devices []*pushv1.DeviceChange, failed []string) move {
-	switch {
-	case len(failed) > 0:
-		return move{pushv1.State_STATE_FAILED, self, "nothing was sent; " + strings.Join(failed, "; ")}
-	case len(devices) == 0:
-		return move{pushv1.State_STATE_EMPTY, self, "every router's running config is the intended one"}
+	cs, _, err := c.load(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	entries := 0
-	for _, d := range devices {
-		entries += len(d.GetEntries())
-	}
-	return move{pushv1.State_STATE_PLANNED, self, fmt.Sprintf("%d config entries on %d routers", entries, len(devices))}
+	text := fmt.Sprintf("policy %s could not be planned: %v", cs.GetPolicy(), cause)
+	cs, _, err = c.decide(ctx, id, rollout.Event{Kind: rollout.NoPlan, Text: text}, alone)
+	return cs, err
 }
 
 // compare reads every router of the inventory and lists those whose running
@@ -234,7 +225,7 @@ func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.
 func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
-	r, err := c.deps.Vendors.Open(ctx, d)
+	r, err := c.deps.Vendors.Open(ctx, d, driver.Master{})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -49,7 +50,8 @@ func TestRoutersAreLockedInOneOrderForAll(t *testing.T) {
 		t.Cleanup(held.Release)
 	}
 	for _, order := range [][]string{{"wr", "cr"}, {"cr", "wr"}} {
-		if _, err := w.push.lock(t.Context(), "c-3", order); err == nil || !strings.Contains(err.Error(), "router cr is locked") {
+		_, err := w.deps.State.Lock(t.Context(), "c-3", w.cfg.LockTTL, lockKeys(order)...)
+		if held := new(state.HeldError); !errors.As(err, &held) || held.Key != keyLocks+"cr" {
 			t.Errorf("%v: %v, want cr first", order, err)
 		}
 	}

@@ -2,28 +2,85 @@ package push
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/services/push/driver"
+	"github.com/millrace/millrace/services/push/rollout"
 )
 
 const keyLocks = "locks/routers/"
 
-// lock takes the locks of all routers for a change set, or none. A lock that
-// the same change set holds already is taken over: a process that died left it.
-func (c *Component) lock(ctx context.Context, change string, routers []string) (*state.Lock, error) {
-	keys := make([]string, len(routers))
-	for i, router := range slices.Sorted(slices.Values(routers)) { // in one order for all, or two could each hold what the other wants
-		keys[i] = keyLocks + router
+// lock takes the locks of all routers of a run, or tells who has one. Where another change set has, it is waited for only
+// if that has ended: its locks are about to be released.
+func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
+	for deadline := time.Now().Add(r.c.cfg.LockTTL); ; pause(ctx, poll) {
+		held, err := r.c.deps.State.Lock(ctx, r.cs.ID+" "+r.c.process, r.c.cfg.LockTTL, lockKeys(r.names())...)
+		var holder *state.HeldError
+		switch {
+		case err == nil:
+			return held, rollout.Event{Kind: rollout.Locked}
+		case !errors.As(err, &holder):
+			return nil, rollout.Event{Kind: rollout.Held, Text: err.Error()}
+		}
+		id, _, _ := strings.Cut(holder.Owner, " ")
+		if id == r.cs.ID {
+			return nil, rollout.Event{Kind: rollout.Elsewhere}
+		}
+		other, _, err := r.c.load(ctx, id)
+		if ended := err == nil && !changeSetOf(other).State.InMotion(); !ended || time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, rollout.Event{Kind: rollout.Held, Text: fmt.Sprintf("router %s is locked by change set %s, which is being applied; try again when it is done",
+				strings.TrimPrefix(holder.Key, keyLocks), id)}
+		}
 	}
-	held, err := c.deps.State.Lock(ctx, change, c.cfg.LockTTL, keys...)
-	var holder *state.HeldError
-	if errors.As(err, &holder) {
-		return nil, fmt.Errorf("router %s is locked by change set %s, which is being applied; try again when it is done",
-			strings.TrimPrefix(holder.Key, keyLocks), holder.Owner)
+}
+
+// lockKeys are in one order for all, or two change sets could each hold what the other wants.
+func lockKeys(routers []string) []string {
+	out := make([]string, 0, len(routers))
+	for _, router := range slices.Sorted(slices.Values(routers)) {
+		out = append(out, keyLocks+router)
 	}
-	return held, err
+	return out
+}
+
+// claimed names a router on which another change set that has not ended may have left a commit. Its next runner takes
+// that back, and could not tell it from ours.
+func (r *run) claimed(ctx context.Context) (string, error) {
+	all, err := r.c.list(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range all {
+		if m.GetId() == r.cs.ID {
+			continue
+		}
+		for _, router := range rollout.InFlight(changeSetOf(m)) {
+			if slices.Contains(r.names(), router) {
+				return fmt.Sprintf("change set %s has not ended and may have left a commit on router %s; try again when it is done", m.GetId(), router), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// keyIdentity names this store towards routers: revisions of another one, such as one that was made anew, are not to be
+// compared with those of this.
+const keyIdentity = "identity"
+
+// master is how routers tell the runs of this store apart, and earlier from later ones.
+func (c *Component) master(ctx context.Context, held *state.Lock) (driver.Master, error) {
+	id := wrapperspb.String("millrace-" + strings.ToLower(rand.Text()[:8]))
+	_, err := c.deps.State.Put(ctx, keyIdentity, 0, id)
+	if errors.Is(err, state.ErrConflict) {
+		_, err = c.deps.State.Get(ctx, keyIdentity, id)
+	}
+	return driver.Master{Role: id.GetValue(), ElectionID: uint64(held.Revision())}, err
 }

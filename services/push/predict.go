@@ -38,7 +38,7 @@ func (c *Component) predictLater(id string, devices []*pushv1.DeviceChange) {
 		if ctx.Err() != nil {
 			return // the process ends: the change set stays without
 		}
-		_, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
+		_, _, err := c.update(ctx, id, func(cs *pushv1.ChangeSet) error {
 			if cs.Prediction = prediction; predictErr != nil {
 				cs.Notes = append(cs.Notes, noteOf(predictErr))
 			}

@@ -5,26 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/millrace/millrace/internal/events"
 	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
 )
 
 // recordPrefix is the prefix of change sets in etcd, one key each; content.go stores their plans.
 const recordPrefix = "changes/"
-
-// move is one step of a change set: who, to where, and why.
-type move struct {
-	to   pushv1.State
-	by   string
-	note string
-}
 
 // load reads a record, without its contents.
 func (c *Component) load(ctx context.Context, id string) (*pushv1.ChangeSet, int64, error) {
@@ -47,33 +40,53 @@ func (c *Component) whole(ctx context.Context, id string) (*pushv1.ChangeSet, er
 
 // update edits a record under compare-and-set and starts again when another
 // process wrote in between. An error of edit leaves the record as it is.
-func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.ChangeSet) error) (*pushv1.ChangeSet, error) {
+func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.ChangeSet) error) (*pushv1.ChangeSet, int64, error) {
 	for {
 		cs, revision, err := c.load(ctx, id)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		before := cs.GetState()
 		steps := len(cs.GetHistory())
 		if err := edit(cs); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		_, err = c.deps.State.Put(ctx, recordPrefix+id, revision, withoutContents(cs))
+		revision, err = c.deps.State.Put(ctx, recordPrefix+id, revision, withoutContents(cs))
 		if errors.Is(err, state.ErrConflict) {
 			continue
 		}
 		if err == nil && (cs.GetState() != before || len(cs.GetHistory()) != steps) {
 			c.announce(ctx, cs)
 		}
-		return cs, err
+		return cs, revision, err
 	}
 }
 
-// step moves a record and writes its history.
-func step(cs *pushv1.ChangeSet, m move) {
-	cs.State = m.to
-	cs.History = append(cs.History, &pushv1.Transition{State: m.to, Time: timestamppb.Now(), By: m.by, Note: m.note})
+// decide tells the machine about a person's wish or a plan, and records what it makes of it.
+func (c *Component) decide(ctx context.Context, id string, e rollout.Event, also func(*pushv1.ChangeSet, rollout.ChangeSet) error) (cs *pushv1.ChangeSet, d decision, err error) {
+	cs, d.revision, err = c.update(ctx, id, func(m *pushv1.ChangeSet) error {
+		d.next, d.actions = rollout.Next(changeSetOf(m), e)
+		if len(d.actions) > 0 && d.actions[0].Do == rollout.Refuse {
+			return fmt.Errorf("change set %s is %s: %w; %s", id, strings.ReplaceAll(stateWord(m.GetState()), "-", " "), errWrongState, d.actions[0].Text)
+		}
+		if len(d.next.Moves) == 0 {
+			return nil
+		}
+		moveOn(m, d.next, transitions(d.next.Moves))
+		return also(m, d.next)
+	})
+	return cs, d, err
 }
+
+// decision is what the machine answered, and the revision under which it was recorded.
+type decision struct {
+	next     rollout.ChangeSet
+	actions  []rollout.Action
+	revision int64
+}
+
+// alone adds nothing to a decision.
+func alone(*pushv1.ChangeSet, rollout.ChangeSet) error { return nil }
 
 // announce publishes a transition as an event.
 func (c *Component) announce(ctx context.Context, cs *pushv1.ChangeSet) {

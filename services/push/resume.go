@@ -5,71 +5,102 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
-	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
 )
 
 // oneLine puts joined errors into one history note.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// errRestarted is the cause of rolling back what the last process left pending.
-var errRestarted = errors.New("the control plane restarted before it was verified")
-
-// resumeAll resumes every change set that is neither waiting for a person nor finished.
-func (c *Component) resumeAll(ctx context.Context) error {
+// takeUpAll looks for change sets in motion that nobody here runs: a process that died or lost its locks left them, or
+// one that lives elsewhere has them, which their locks tell. It also plans drafts that were left.
+func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 	all, err := c.list(ctx)
 	if err != nil {
 		return fmt.Errorf("read change sets: %w", err)
 	}
-	for _, cs := range all {
-		if inForce(cs) {
-			err := c.contents.fillAll(ctx, cs)
-			if errors.Is(err, errUnreadable) {
-				if err = c.unreadable(ctx, cs, err); err == nil {
-					continue
+	for _, m := range all {
+		switch s := states[m.GetState()]; {
+		case s == rollout.Draft && drafts:
+			c.runs.Go(func(ctx context.Context) {
+				if _, err := c.plan(ctx, m.GetId()); err != nil {
+					c.deps.Log.Warn("draft not planned", "change", m.GetId(), "error", err)
 				}
-			}
-			if err != nil {
-				return err
-			}
+			})
+		case s.InMotion():
+			c.runs.Go(func(ctx context.Context) {
+				if err := c.takeUp(ctx, m.GetId()); err != nil && ctx.Err() == nil {
+					c.deps.Log.Warn("change set not taken up; will try again", "change", m.GetId(), "error", err)
+				}
+			})
 		}
-		c.resume(cs)
 	}
 	return nil
 }
 
-// unreadable ends a change set whose plans are lost: nobody knows what to send or to restore.
-func (c *Component) unreadable(ctx context.Context, cs *pushv1.ChangeSet, cause error) error {
-	_, err := c.update(ctx, cs.GetId(), func(cs *pushv1.ChangeSet) error {
-		step(cs, move{pushv1.State_STATE_FAILED, self, "look at its routers: " + oneLine(cause)})
+// takeUp runs one change set from its record, unless it is run already.
+func (c *Component) takeUp(ctx context.Context, id string) error {
+	done, free := c.active.take(id)
+	if !free {
 		return nil
-	})
-	return err
-}
-
-// resume continues one change set. A draft is planned again, which changes no
-// router. A change set that was being applied is rolled back. One that every
-// router has and that is verified is confirmed.
-func (c *Component) resume(cs *pushv1.ChangeSet) {
-	last := cs.GetHistory()[len(cs.GetHistory())-1]
-	switch cs.GetState() {
-	case pushv1.State_STATE_DRAFT:
-		c.runs.Go(func(ctx context.Context) {
-			if _, err := c.plan(ctx, cs.GetId()); err != nil {
-				c.deps.Log.Warn("draft not planned", "change", cs.GetId(), "error", err)
-			}
-		})
-	case pushv1.State_STATE_APPLYING:
-		c.resumeRun(c.newRun(cs, applying, self), func(context.Context) error { return errRestarted })
-	case pushv1.State_STATE_ROLLING_BACK:
-		c.resumeRun(c.newRun(cs, rollingBack, self), func(context.Context) error { return errRestarted })
-	case pushv1.State_STATE_APPLIED:
-		r := c.newRun(cs, applying, last.GetBy())
-		c.resumeRun(r, r.confirmAll)
 	}
+	defer done()
+	m, revision, err := c.load(ctx, id)
+	if err == nil {
+		err = c.contents.fillAll(ctx, m)
+	}
+	if errors.Is(err, errUnreadable) {
+		_, _, err = c.decide(ctx, id, rollout.Event{Kind: rollout.Unreadable, Text: oneLine(err)}, alone)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	next, actions := rollout.Next(changeSetOf(m), rollout.Event{Kind: rollout.TakeUp})
+	c.newRun(m, revision, next).do(ctx, actions)
+	return nil
 }
 
-func (c *Component) resumeRun(r *run, part func(context.Context) error) {
-	c.deps.Log.Info("resuming a change set", "change", r.id, "direction", r.dir.name)
-	c.runs.Go(func(ctx context.Context) { r.locked(ctx, part) })
+// active are the change sets that this process runs.
+type active struct {
+	mu   sync.Mutex
+	runs map[string]chan struct{}
+}
+
+// take makes a change set this caller's until done, unless it is somebody's.
+func (a *active) take(id string) (done func(), free bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.runs[id] != nil {
+		return nil, false
+	}
+	ended := make(chan struct{})
+	a.runs[id] = ended
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.runs, id)
+		close(ended)
+	}, true
+}
+
+// wait is take as soon as the last run has let go: it is about to, once its end is recorded.
+func (a *active) wait(ctx context.Context, id string) (done func(), err error) {
+	for {
+		if done, free := a.take(id); free {
+			return done, nil
+		}
+		a.mu.Lock()
+		ended := a.runs[id]
+		a.mu.Unlock()
+		if ended == nil {
+			continue
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return func() {}, ctx.Err()
+		}
+	}
 }

@@ -12,6 +12,7 @@ package push
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"time"
@@ -53,6 +54,10 @@ type Component struct {
 	// contents are the plans of change sets.
 	contents *contents
 
+	// process tells this process's locks from those of another one that runs the same change set.
+	process string
+	active  active
+
 	// now is the clock of routers' auto-rollback; tests have their own.
 	now func() time.Time
 
@@ -69,14 +74,24 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
 		events:   events.NewPublisher(deps.Bus, deps.Log),
 		now:      time.Now,
+		process:  rand.Text(),
+		active:   active{runs: map[string]chan struct{}{}},
 		contents: &contents{store: deps.State, recent: map[string]*pushv1.DeviceChange{}},
 	}, nil
 }
 
-// Start resumes the change sets that the last process left under way.
+// Start takes up the change sets that the last process left under way, and goes on looking for such.
 func (c *Component) Start(ctx context.Context) error {
 	c.runs.Start(ctx)
-	return c.resumeAll(ctx)
+	if err := c.takeUpAll(ctx, true); err != nil {
+		return err
+	}
+	c.runs.Every(max(c.cfg.LockTTL/2, time.Second), func(ctx context.Context) {
+		if err := c.takeUpAll(ctx, false); err != nil && ctx.Err() == nil {
+			c.deps.Log.Warn("no change sets taken up", "error", err)
+		}
+	})
+	return nil
 }
 
 // Stop interrupts every run at once: a router with a pending commit rolls it

@@ -28,7 +28,15 @@ var (
 
 // Opener connects to routers.
 type Opener interface {
-	Open(ctx context.Context, d device.Device) (Driver, error)
+	// Open connects as the given master; a connection without one only reads.
+	Open(ctx context.Context, d device.Device, as Master) (Driver, error)
+}
+
+// Master is sent with every Set to a router that knows master arbitration: of each role it obeys the highest election id
+// it has seen (gNMI master arbitration, section 3.2), so that what an earlier master sent and what arrives late is refused.
+type Master struct {
+	Role       string
+	ElectionID uint64
 }
 
 // Driver is one router.

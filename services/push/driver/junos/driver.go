@@ -38,8 +38,8 @@ type Opener struct {
 	Profile     Profile
 }
 
-// Open implements driver.Opener.
-func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
+// Open implements driver.Opener. Whether Junos knows master arbitration was never tried, so it is not sent.
+func (o Opener) Open(ctx context.Context, d device.Device, _ driver.Master) (driver.Driver, error) {
 	r := &router{name: d.Name, profile: o.Profile}
 	if d.Username != "" {
 		password, err := os.ReadFile(d.PasswordFile)

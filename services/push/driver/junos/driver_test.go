@@ -40,7 +40,7 @@ func startWith(t *testing.T, p junos.Profile, quirks ...junostest.Quirk) (*junos
 	certs := gnmitest.NewCerts(t)
 	r := junostest.Start(t, "mx1", certs)
 	r.Turn(quirks...)
-	d, err := junos.Opener{Credentials: certs.Client, Profile: p}.Open(t.Context(), r.Device)
+	d, err := junos.Opener{Credentials: certs.Client, Profile: p}.Open(t.Context(), r.Device, driver.Master{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestAnAccountIsSentBesideTheCertificate(t *testing.T) {
 	r := junostest.Start(t, "mx1", certs)
 	r.Turn(junostest.WantsPassword)
 	opener := junos.Opener{Credentials: certs.Client, Profile: junos.Junos244}
-	if _, err := opener.Open(t.Context(), r.Device); err == nil {
+	if _, err := opener.Open(t.Context(), r.Device, driver.Master{}); err == nil {
 		t.Error("connected without an account")
 	}
 	file := filepath.Join(t.TempDir(), "password")
@@ -309,7 +309,7 @@ func TestAnAccountIsSentBesideTheCertificate(t *testing.T) {
 	}
 	with := r.Device
 	with.Username, with.PasswordFile = "millrace", file
-	d, err := opener.Open(t.Context(), with)
+	d, err := opener.Open(t.Context(), with, driver.Master{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestAnAccountIsSentBesideTheCertificate(t *testing.T) {
 		t.Error(err)
 	}
 	with.PasswordFile = file + "-missing"
-	if _, err := opener.Open(t.Context(), with); err == nil || !strings.Contains(err.Error(), "read the password of millrace for mx1") {
+	if _, err := opener.Open(t.Context(), with, driver.Master{}); err == nil || !strings.Contains(err.Error(), "read the password of millrace for mx1") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,8 +14,14 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-func extension(c *gnmi_ext.Commit) []*gnmi_ext.Extension {
-	return []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{Commit: c}}}
+func (r *router) extension(c *gnmi_ext.Commit) []*gnmi_ext.Extension {
+	out := []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{Commit: c}}}
+	if r.master.Role != "" {
+		out = append(out, &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{
+			Role: &gnmi_ext.Role{Id: r.master.Role}, ElectionId: &gnmi_ext.Uint128{Low: r.master.ElectionID},
+		}}})
+	}
+	return out
 }
 
 func confirm(id string) *gnmi_ext.Commit {
@@ -27,7 +33,7 @@ func confirm(id string) *gnmi_ext.Commit {
 // commit that cannot exist, with an empty Set: a target that honours the
 // extension refuses, one that ignores it answers OK and changes nothing.
 func (r *router) Probe(ctx context.Context) error {
-	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: r.extension(confirm("probe-" + rand.Text()))})
 	switch status.Code(err) {
 	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
 		return nil
@@ -41,7 +47,7 @@ func (r *router) Probe(ctx context.Context) error {
 // where none waits, and with INVALID_ARGUMENT where another one does (gNMI commit-confirmed extension). What is
 // pending is told before its id is looked at, so the answer is the same on a router that cannot confirm anything.
 func (r *router) Pending(ctx context.Context) (bool, error) {
-	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: r.extension(confirm("probe-" + rand.Text()))})
 	switch status.Code(err) {
 	case codes.FailedPrecondition:
 		return false, nil
@@ -53,7 +59,7 @@ func (r *router) Pending(ctx context.Context) (bool, error) {
 
 // Commit implements driver.Driver.
 func (r *router) Commit(ctx context.Context, c driver.Commit) error {
-	req := &gnmi.SetRequest{Extension: extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
+	req := &gnmi.SetRequest{Extension: r.extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
 		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
 	}})}
 	for _, change := range c.Changes {
@@ -78,7 +84,7 @@ func (r *router) Cancel(ctx context.Context, id string) error {
 // finish ends a pending commit. FAILED_PRECONDITION: none is pending;
 // INVALID_ARGUMENT: another one is (gNMI commit-confirmed extension).
 func (r *router) finish(ctx context.Context, c *gnmi_ext.Commit) error {
-	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(c)})
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: r.extension(c)})
 	switch status.Code(err) {
 	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
 		return fmt.Errorf("%w: %w", driver.ErrNotPending, err)

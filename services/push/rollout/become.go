@@ -1,0 +1,117 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+)
+
+// become makes a transition of the table. One that is not there is an error of this package.
+func (m *machine) become(to State, by, note string) {
+	on := m.event.Kind
+	if m.State.InMotion() {
+		on = ""
+	}
+	if !allowed(m.State, to, on) {
+		panic(fmt.Sprintf("no transition from %s to %s on %q", m.State, to, on))
+	}
+	m.State = to
+	m.Moves = append(m.Moves, Move{To: to, By: by, Note: note})
+}
+
+// becomePlanned: nothing was sent, and every router's changes are known.
+func (m *machine) becomePlanned(entries int) {
+	m.become(Planned, Self, fmt.Sprintf("%d config entries on %d routers", entries, len(m.Routers)))
+}
+
+// becomeEmpty: there is nothing to send, now or later.
+func (m *machine) becomeEmpty() {
+	m.become(Empty, Self, "every router's running config is the intended one")
+}
+
+// becomeUnplanned: nothing was sent, and nothing will be: an incomplete diff cannot be approved.
+func (m *machine) becomeUnplanned(why string) { m.become(Failed, Self, why) }
+
+// becomeApproved: nothing was sent; a person has seen what would be.
+func (m *machine) becomeApproved(note string) { m.become(Approved, m.By, note) }
+
+// becomeApplying: nothing was sent. From here on the record names the commit of every router that may hold one.
+func (m *machine) becomeApplying() { m.become(Applying, m.By, "") }
+
+// becomeApplied: every router holds the commit and shows what was intended, and none was sent a confirmation. From here
+// on it is confirmed by whoever takes it up.
+func (m *machine) becomeApplied() {
+	m.become(Applied, Self, "every router is verified; confirming")
+}
+
+// becomeVerified: every router was seen to keep the change.
+func (m *machine) becomeVerified() {
+	m.become(Verified, m.By, "confirmed on "+m.in(m.direction().done))
+}
+
+// becomeRollingBack: every router keeps the change, and nothing was sent to take it back.
+func (m *machine) becomeRollingBack(note string) {
+	m.Attempt++
+	m.become(RollingBack, m.By, note)
+}
+
+// becomeRolledBack: every router was seen to have its old configuration.
+func (m *machine) becomeRolledBack(by, note string) { m.become(RolledBack, by, note) }
+
+// becomeInForce: the rollback failed, and every router was seen to have the change still.
+func (m *machine) becomeInForce() {
+	m.become(Verified, Self, "not rolled back, still in force everywhere: "+m.cause)
+}
+
+// becomeFailed: nothing was changed, or some router is not known to be in the state that the others are in.
+func (m *machine) becomeFailed(note string) { m.become(Failed, Self, note) }
+
+// end is the transition that fits what is known of the routers.
+func (m *machine) end() {
+	d, count := m.direction(), map[RouterState]int{}
+	for _, r := range m.Routers {
+		count[r.State]++
+	}
+	all := len(m.Routers)
+	switch {
+	case m.cause == "" && m.State == RollingBack:
+		m.becomeRolledBack(m.By, "confirmed on "+m.in(d.done))
+	case m.cause == "":
+		m.becomeVerified()
+	case count[RouterUnknown] > 0:
+		m.becomeFailed(m.cause + "; not known to be in its old state: " + m.in(RouterUnknown))
+	case m.State == RollingBack && count[d.undone] == all:
+		m.becomeInForce()
+	case m.State == RollingBack:
+		m.becomeFailed("rolled back on some routers only, see each: " + m.cause)
+	case count[d.done] > 0:
+		m.becomeFailed(m.cause + "; could not be rolled back: " + m.in(d.done))
+	case count[d.undone] > 0:
+		m.becomeRolledBack(Self, m.cause+"; every router is back in its old state")
+	default:
+		m.becomeFailed(m.cause + "; no router was changed")
+	}
+	m.stop()
+	m.do(Action{Do: Unlock})
+}
+
+// in names the routers in a state.
+func (m *machine) in(s RouterState) string {
+	var out []string
+	for _, r := range m.Routers {
+		if r.State == s {
+			out = append(out, r.Name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// failures says what failed where, in one line.
+func (m *machine) failures() string {
+	var out []string
+	for _, r := range m.Routers {
+		if r.failed {
+			out = append(out, r.Name+": "+strings.ReplaceAll(r.Error, "\n", "; "))
+		}
+	}
+	return strings.Join(out, "; ")
+}

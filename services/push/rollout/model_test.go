@@ -1,0 +1,308 @@
+package rollout
+
+import (
+	"hash/maphash"
+	"slices"
+)
+
+// This file is the world around the machine, small enough to visit all of it: routers with commit-confirm, two control
+// planes, an etcd lock and a record. Whatever may happen next is a step; search_test.go takes them all.
+
+// change is what a router's configuration is: o before the change set, n after it, x neither.
+type config byte
+
+// modelRouter is a router that honours commit-confirm and master arbitration.
+type modelRouter struct {
+	config config
+	by     byte // who made it so: - nobody, a the change set, b its rival
+	// pending is the id of the commit that waits, was what it replaced.
+	pending string
+	was     config
+	wasBy   byte
+	// young: the commit arrived during a Look, which is over before the commit's time is.
+	young bool
+	// full: the disk takes no confirmation.
+	full bool
+	// election is the highest that a Set had.
+	election int
+}
+
+// kept is what the router holds once nothing is pending.
+func (r modelRouter) kept() (config, byte) {
+	if r.pending != "" {
+		return r.was, r.wasBy
+	}
+	return r.config, r.by
+}
+
+// request is an action under way: sent, or a Look half done. A router's answer is taken as soon as it is given, because
+// nothing that may happen in between makes a difference: what the process does next arrives at routers later.
+type request struct {
+	Action
+	set      config // what Send and SendUndo make of the router
+	election int
+	// half, read, pending and side are of a Look that is under way.
+	half, read, pending bool
+	side                Side
+}
+
+// process is a control plane.
+type process struct {
+	cs ChangeSet
+	// lock is the revision under which it was given the locks, and its election id.
+	lock     int
+	requests []request
+}
+
+type world struct {
+	record ChangeSet
+	// holder has the locks: 0 nobody, else the process's number and one.
+	holder, revision int
+	procs            [2]process
+	routers          [2]modelRouter
+	// late are requests whose sender does not wait for them any more; they may still arrive.
+	late   []request
+	faults int
+	// broken is the invariant that a step broke.
+	broken string
+}
+
+// limits of the model, which tests take away to see that the search notices.
+type limits struct{ noElection, noFence, noClaim bool }
+
+func (w *world) clone() *world {
+	out := *w
+	out.record.Routers = slices.Clone(w.record.Routers)
+	out.late = slices.Clone(w.late)
+	for i := range out.procs {
+		out.procs[i].requests = slices.Clone(w.procs[i].requests)
+	}
+	return &out
+}
+
+// recorded is what of a change set is in the record.
+func recorded(cs ChangeSet) ChangeSet {
+	out := ChangeSet{ID: cs.ID, State: cs.State, Attempt: cs.Attempt}
+	for _, r := range cs.Routers {
+		out.Routers = append(out.Routers, Router{Name: r.Name, Wave: r.Wave, State: r.State, Commit: r.Commit, Error: r.Error})
+	}
+	return out
+}
+
+func sameRecord(a, b ChangeSet) bool {
+	return a.State == b.State && a.Attempt == b.Attempt && slices.EqualFunc(a.Routers, b.Routers, func(x, y Router) bool {
+		return x.State == y.State && x.Commit == y.Commit && (x.Error == "") == (y.Error == "")
+	})
+}
+
+// tell passes an event to a process: it decides, records under its lock, and only then sends.
+func (w *world) tell(p int, e Event, l limits) {
+	proc := &w.procs[p]
+	before := proc.cs
+	next, actions := Next(before, e)
+	next.Moves = nil
+	if again, more := Next(next, e); e.Kind != Held && (len(more) > 0 && more[0].Do != Refuse || !sameRecord(recorded(again), recorded(next)) || again.phase != next.phase) {
+		w.broken = "an event that is repeated has an effect"
+	}
+	rec := recorded(next)
+	sets := slices.ContainsFunc(actions, func(a Action) bool { return a.Do.IsSet() })
+	if sets && proc.lock == 0 {
+		w.broken = "a Set without the lock"
+	}
+	changed := !sameRecord(rec, w.record) && !sameRecord(rec, recorded(before))
+	if fresh := proc.lock == 0; (changed || sets) && !l.noFence && !w.may(p, fresh, before) {
+		proc.cs, _ = Next(before, Event{Kind: LockLost})
+		proc.requests, proc.lock = nil, 0
+		return
+	}
+	proc.cs = next
+	if changed {
+		w.judge(rec)
+		w.record = rec
+	}
+	for _, a := range actions {
+		w.send(p, a)
+	}
+	if !next.Running() {
+		proc.requests = slices.DeleteFunc(proc.requests, func(r request) bool { return r.Do != Unlock })
+	}
+}
+
+// may tells whether the store takes a record of the process: under its lock, or, without one, where nobody else wrote.
+func (w *world) may(p int, fresh bool, before ChangeSet) bool {
+	if fresh {
+		return sameRecord(recorded(before), w.record)
+	}
+	return w.holder == p+1 && w.revision == w.procs[p].lock
+}
+
+func (w *world) send(p int, a Action) {
+	r := request{Action: a, election: w.procs[p].lock}
+	apply := w.procs[p].cs.State != RollingBack
+	r.set = 'o'
+	if a.Do == Send && apply || a.Do == SendUndo && !apply {
+		r.set = 'n'
+	}
+	w.procs[p].requests = append(w.procs[p].requests, r)
+}
+
+func (w *world) index(name string) int {
+	return slices.IndexFunc(w.record.Routers, func(r Router) bool { return r.Name == name })
+}
+
+// arrive is a request at its router: what the router does, and what it answers.
+func (w *world) arrive(q request, l limits) Event {
+	r := &w.routers[w.index(q.Router)]
+	e := Event{Kind: Answer, Router: q.Router, Ticket: q.Ticket, Result: Done}
+	if q.Do.IsSet() && !l.noElection {
+		if q.election < r.election {
+			e.Result, e.Text = Refused, "another client is master"
+			return e
+		}
+		r.election = q.election
+	}
+	switch q.Do {
+	case Check:
+		if r.pending != "" || w.side(r.config) != Before {
+			e.Result, e.Text = Refused, "drift"
+		}
+	case Send, SendUndo:
+		w.commit(r, q, &e)
+	case Confirm:
+		if r.pending != q.Commit || r.full {
+			e.Result, e.Text = Refused, "not confirmed"
+			break
+		}
+		r.pending = ""
+	case Cancel:
+		if r.pending != q.Commit {
+			e.Result, e.Text = Refused, "not pending"
+			break
+		}
+		r.expire()
+	}
+	return e
+}
+
+func (w *world) commit(r *modelRouter, q request, e *Event) {
+	if r.pending != "" {
+		e.Result, e.Text = Refused, "another commit is pending"
+		return
+	}
+	if q.Do == SendUndo && r.by != 'a' && r.config != q.set {
+		w.broken = "a rollback restored what was not ours"
+	}
+	r.pending, r.was, r.wasBy = q.Commit, r.config, r.by
+	r.young = w.looking(q.Router)
+	r.config, r.by = q.set, 'a'
+}
+
+func (w *world) looking(router string) bool {
+	return slices.ContainsFunc(slices.Concat(w.procs[0].requests, w.procs[1].requests), func(q request) bool { return q.half && q.Router == router })
+}
+
+// expire is the end of the time of a commit, or a restart of the router.
+func (r *modelRouter) expire() {
+	if r.pending != "" {
+		r.config, r.by, r.pending = r.was, r.wasBy, ""
+	}
+}
+
+func (w *world) side(c config) Side {
+	after := config('n')
+	if w.record.State == RollingBack {
+		after = 'o'
+	}
+	switch c {
+	case after:
+		return After
+	case 'x':
+		return Other
+	}
+	return Before
+}
+
+// judge compares a record that is about to be written with the routers.
+func (w *world) judge(rec ChangeSet) {
+	if rec.State != Verified && rec.State != RolledBack {
+		return
+	}
+	want := map[State]config{Verified: 'n', RolledBack: 'o'}[rec.State]
+	for i, r := range rec.Routers {
+		touched := r.State == RouterConfirmed || r.State == RouterRolledBack
+		// A commit that arrives after its sender gave up takes itself back; one that is pending is not verified.
+		if kept, by := w.routers[i].kept(); by != 'b' && touched && (kept != want || w.record.State == Applied && rec.State == Verified && w.routers[i].config != want) {
+			w.broken = string(rec.State) + " although " + r.Name + " does not keep it"
+		}
+	}
+}
+
+// look compares the record of a change set that has ended with the routers, whatever is still under way.
+func (w *world) look() string {
+	if w.record.State.InMotion() {
+		return ""
+	}
+	for i, r := range w.record.Routers {
+		kept, by := w.routers[i].kept()
+		want := map[RouterState]config{RouterConfirmed: 'n', RouterRolledBack: 'o', RouterFailed: 'o', RouterPlanned: 'o'}[r.State]
+		if by != 'b' && want != 0 && kept != want {
+			return "recorded as " + string(r.State) + ", and " + r.Name + " keeps " + string(rune(kept))
+		}
+		if r.State == RouterUnknown && w.record.State != Failed {
+			return string(w.record.State) + " with an unknown router"
+		}
+	}
+	return ""
+}
+
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+// key is equal for worlds that go on in the same way; tickets only tell an answer from an older one.
+func (w *world) key(buf []byte) ([2]uint64, []byte) {
+	b := buf[:0]
+	text := func(s ...string) {
+		for _, t := range s {
+			b = append(append(b, t...), 0)
+		}
+	}
+	flag := func(f ...bool) {
+		for _, t := range f {
+			b = append(b, map[bool]byte{true: 1}[t])
+		}
+	}
+	changeSet := func(cs ChangeSet) {
+		text(string(cs.State), string(cs.phase))
+		b = append(b, byte(cs.wave), byte(cs.Attempt))
+		flag(cs.resumed, cs.cause != "")
+		for _, r := range cs.Routers {
+			text(string(r.State), r.Commit, string(r.doing))
+			flag(r.Error != "", r.failed, r.resent, r.cause != "")
+			b = append(b, byte(r.undos))
+		}
+	}
+	requests := func(list []request, cs ChangeSet) {
+		for _, q := range list {
+			text(string(q.Do), q.Router, q.Commit, string(q.side))
+			b = append(b, byte(q.set), byte(q.election))
+			flag(q.half, q.read, q.pending, q.Again)
+			for _, r := range cs.Routers {
+				flag(r.Name == q.Router && r.ticket == q.Ticket)
+			}
+		}
+		b = append(b, 255)
+	}
+	changeSet(w.record)
+	b = append(b, byte(w.holder), byte(w.revision), byte(w.faults))
+	for _, p := range w.procs {
+		b = append(b, byte(p.lock))
+		changeSet(p.cs)
+		requests(p.requests, p.cs)
+	}
+	for _, r := range w.routers {
+		b = append(b, byte(r.config), r.by, byte(r.was), r.wasBy, byte(r.election))
+		text(r.pending)
+		flag(r.full, r.young)
+	}
+	requests(w.late, ChangeSet{})
+	return [2]uint64{maphash.Bytes(seeds[0], b), maphash.Bytes(seeds[1], b)}, b
+}

@@ -1,0 +1,127 @@
+// Package rollout decides what a change set may do next. It knows no clock, store, message format or router: whoever
+// runs a change set tells it what happened, and does what it answers.
+//
+// In: a change set and an event, such as a router's answer. Out: the change set after it, and actions: what to ask which
+// router. Next: services/push, which records the change set, performs the actions and comes back with their events.
+//
+// The contract is that of a write-ahead log. The caller records what Next returned before it performs any of the actions,
+// and performs none that changes a router unless it holds the locks of all routers while it records. So after a crash
+// the record names every commit that a router may hold, and whoever takes the change set up begins again from the record
+// alone.
+package rollout
+
+// State of a change set, as it is recorded.
+type State string
+
+// The states.
+const (
+	Draft       State = "draft"
+	Planned     State = "planned"
+	Empty       State = "empty"
+	Approved    State = "approved"
+	Applying    State = "applying"
+	Applied     State = "applied"
+	Verified    State = "verified"
+	RollingBack State = "rolling-back"
+	RolledBack  State = "rolled-back"
+	Failed      State = "failed"
+)
+
+// InMotion states are left by whoever runs the change set, and by nobody else.
+func (s State) InMotion() bool { return s == Applying || s == Applied || s == RollingBack }
+
+// RouterState is a router's, as it is recorded.
+type RouterState string
+
+// The states of a router.
+const (
+	// RouterPlanned has been sent nothing.
+	RouterPlanned RouterState = "planned"
+	// RouterUnknown may or may not hold the commit that is recorded for it.
+	RouterUnknown RouterState = "unknown"
+	// RouterApplied holds the commit and waits for its confirmation.
+	RouterApplied RouterState = "applied"
+	// RouterConfirmed keeps the new configuration.
+	RouterConfirmed RouterState = "confirmed"
+	// RouterRolledBack has the old configuration again.
+	RouterRolledBack RouterState = "rolled-back"
+	// RouterFailed refused, and has the old configuration.
+	RouterFailed RouterState = "failed"
+)
+
+// Router is one router's part. The first fields are recorded, the others are the runner's.
+type Router struct {
+	Name string
+	// Wave orders routers: make before break.
+	Wave  int
+	State RouterState
+	// Commit is the id of the last commit that was meant for it.
+	Commit string
+	Error  string
+	Checks []string
+
+	// doing is what it is being asked, empty for nothing; ticket tells its answer from an older one.
+	doing  Do
+	ticket int
+	failed bool
+	resent bool
+	undos  int
+	// cause is why it is being rolled back, while Error says that it does not answer.
+	cause string
+}
+
+// ChangeSet is what is decided about. ID, State, Routers and Attempt are in the record.
+type ChangeSet struct {
+	ID    string
+	State State
+	// Routers are in the order of their waves.
+	Routers []Router
+	// Attempt counts the rollbacks that were asked for, so that a second one is not taken for the first.
+	Attempt int
+	// By is who asked for what is being done.
+	By string
+	// Moves are the transitions since the record was read.
+	Moves []Move
+
+	phase   phase
+	wave    int
+	resumed bool
+	cause   string
+}
+
+// Move is one transition, for the history.
+type Move struct {
+	To       State
+	By, Note string
+}
+
+// Self signs transitions that nobody asked for.
+const Self = "services/push"
+
+// phase is how far a runner is. It is not recorded: a state and its routers are enough to begin again.
+type phase string
+
+const (
+	idle       phase = ""
+	locking    phase = "locking"
+	checking   phase = "checking"
+	committing phase = "committing"
+	verifying  phase = "verifying"
+	confirming phase = "confirming"
+	// returning undoes on every router what this run did there.
+	returning phase = "returning"
+)
+
+// Running tells whether this runner has something to do.
+func (cs ChangeSet) Running() bool { return cs.phase != idle }
+
+// InFlight lists the routers on which a run that has not ended may have left a commit. Nobody else may change them
+// before it ends: what a later run takes back must be its own.
+func InFlight(cs ChangeSet) (out []string) {
+	for _, r := range cs.Routers {
+		if cs.State.InMotion() && cs.ours(r) {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}

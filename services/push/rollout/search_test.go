@@ -1,0 +1,292 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// step is one thing that may happen.
+type step struct {
+	label string
+	next  *world
+}
+
+// steps are all things that may happen next; those that are faults take one of the faults that are left.
+func (w *world) steps(l limits) (out []step) {
+	add := func(fault bool, label string, do func(n *world)) {
+		if fault && w.faults == 0 {
+			return
+		}
+		n := w.clone()
+		if fault {
+			n.faults--
+		}
+		do(n)
+		out = append(out, step{label, n})
+	}
+	for p := range w.procs {
+		w.processSteps(p, l, add)
+	}
+	for i, q := range w.late {
+		add(false, "a late "+string(q.Do)+" arrives at "+q.Router, func(n *world) {
+			n.late = slices.Delete(n.late, i, i+1)
+			n.arrive(q, l) // nobody waits for the answer
+		})
+	}
+	for i := range w.routers {
+		name := w.record.Routers[i].Name
+		if w.routers[i].pending != "" && !(w.routers[i].young && w.looking(name)) {
+			add(false, "the time of the commit is over on "+name, func(n *world) { n.routers[i].expire() })
+		}
+		if !w.routers[i].full {
+			add(true, "the disk is full on "+name, func(n *world) { n.routers[i].full = true })
+		} else {
+			add(false, "the disk has space on "+name, func(n *world) { n.routers[i].full = false })
+		}
+	}
+	if claimed := InFlight(w.record); w.holder == 0 && w.routers[0].pending == "" && (l.noClaim || !slices.Contains(claimed, w.record.Routers[0].Name)) {
+		add(true, "a rival changes "+w.record.Routers[0].Name, func(n *world) { n.rival() })
+	}
+	if w.holder != 0 {
+		add(true, "the locks are lost", func(n *world) { n.holder = 0 })
+	}
+	return out
+}
+
+// rival is another change set, on the first router, of the same content or another.
+func (w *world) rival() {
+	r := &w.routers[0]
+	w.revision++
+	r.election = w.revision
+	r.config = map[config]config{'o': 'n', 'n': 'x', 'x': 'x'}[r.config]
+	r.by = 'b'
+}
+
+func (w *world) processSteps(p int, l limits, add func(bool, string, func(*world))) {
+	proc, name := w.procs[p], fmt.Sprintf("control plane %d", p+1)
+	if !proc.cs.Running() && len(proc.requests) == 0 {
+		free := w.holder == 0 && (p == 0 || w.procs[0].cs.Running() || len(w.procs[0].requests) > 0)
+		if w.record.State.InMotion() && free {
+			add(false, name+" takes it up", func(n *world) { n.takeUp(p, l) })
+		}
+		return
+	}
+	add(true, name+" dies", func(n *world) {
+		for _, q := range proc.requests {
+			if q.Router != "" && q.Do.IsSet() {
+				n.late = append(n.late, q)
+			}
+		}
+		n.procs[p] = process{}
+		if n.holder == p+1 {
+			n.holder = 0 // the lease expires
+		}
+	})
+	if proc.lock != 0 && w.holder != p+1 {
+		add(false, name+" notices that its locks are gone", func(n *world) { n.tell(p, Event{Kind: LockLost}, l); n.procs[p].lock = 0 })
+	}
+	for i := range proc.requests {
+		w.requestSteps(p, i, l, add)
+	}
+}
+
+func (w *world) requestSteps(p, i int, l limits, add func(bool, string, func(*world))) {
+	q := w.procs[p].requests[i]
+	what := fmt.Sprintf("%s %s %s", string(q.Do), q.Router, q.Commit)
+	remove := func(n *world) { n.procs[p].requests = slices.Delete(n.procs[p].requests, i, i+1) }
+	switch {
+	case q.Do == Lock:
+		add(false, "lock", func(n *world) { remove(n); n.lock(p, l) })
+		if w.holder == 0 {
+			add(true, "a rival has a lock", func(n *world) { remove(n); n.tell(p, Event{Kind: Held, Text: "held"}, l) })
+		}
+	case q.Do == Unlock:
+		add(false, "unlock", func(n *world) {
+			remove(n)
+			if n.holder == p+1 && n.revision == n.procs[p].lock {
+				n.holder = 0
+			}
+			n.procs[p].lock = 0
+		})
+	default:
+		for _, late := range []bool{false, true} {
+			if late && q.Do != Look || late && !q.read {
+				continue
+			}
+			add(false, what, func(n *world) { n.do(p, i, late, l) })
+			if q.half && !q.read {
+				continue
+			}
+			add(true, what+" is not answered", func(n *world) {
+				if q.Do.IsSet() {
+					n.late = append(n.late, q)
+				}
+				remove(n)
+				n.tell(p, Event{Kind: Answer, Router: q.Router, Ticket: q.Ticket, Result: Lost, Text: "no answer", Late: late}, l)
+			})
+		}
+		if q.Do == Send || q.Do == Verify || q.Do == Check || q.Do == SendUndo {
+			add(true, what+" is refused", func(n *world) {
+				remove(n)
+				n.tell(p, Event{Kind: Answer, Router: q.Router, Ticket: q.Ticket, Result: Refused, Text: "refused"}, l)
+			})
+		}
+	}
+}
+
+func (w *world) lock(p int, l limits) {
+	if w.holder != 0 {
+		w.tell(p, Event{Kind: Elsewhere}, l)
+		return
+	}
+	w.revision++
+	w.holder, w.procs[p].lock = p+1, w.revision
+	if !sameRecord(recorded(w.procs[p].cs), w.record) { // somebody else ran it meanwhile
+		w.procs[p].cs = recorded(w.record)
+		w.procs[p].lock, w.holder = 0, 0
+		return
+	}
+	w.tell(p, Event{Kind: Locked}, l)
+}
+
+// takeUp is a process that finds the change set in motion and nobody running it.
+func (w *world) takeUp(p int, l limits) {
+	w.procs[p] = process{cs: recorded(w.record)}
+	w.tell(p, Event{Kind: TakeUp}, l)
+	w.procs[p].requests = nil
+	w.lock(p, l)
+}
+
+// do is a request at its router, and its answer. A Look takes three steps: what is pending, the
+// configuration, and what is pending again.
+func (w *world) do(p, i int, late bool, l limits) {
+	q := &w.procs[p].requests[i]
+	r := &w.routers[w.index(q.Router)]
+	if q.half && !q.read {
+		q.read, q.side = true, w.side(r.config)
+		return
+	}
+	e := w.arrive(*q, l)
+	e.Late = late
+	if q.Do == Look && e.Result == Done {
+		q.pending = q.pending || r.pending != ""
+		if !q.half {
+			q.half = true
+			return
+		}
+		e.Pending, e.Side = q.pending, q.side
+		if e.Side == Other {
+			e.Text = "somebody else changed it"
+		}
+	}
+	w.procs[p].requests = slices.Delete(w.procs[p].requests, i, i+1)
+	w.tell(p, e, l)
+}
+
+// begin is a change set that a person just asked to apply, or to roll back.
+func begin(kind Kind, waves [2]int, faults int) *world {
+	w := &world{faults: faults}
+	w.record = ChangeSet{ID: "c", State: Approved}
+	for i, name := range []string{"r1", "r2"} {
+		w.record.Routers = append(w.record.Routers, Router{Name: name, Wave: waves[i], State: RouterPlanned})
+		w.routers[i] = modelRouter{config: 'o', by: '-'}
+	}
+	if kind == Rollback {
+		w.record.State = Verified
+		for i := range w.record.Routers {
+			w.record.Routers[i].State, w.record.Routers[i].Commit = RouterConfirmed, w.record.commitID(w.record.Routers[i])
+			w.routers[i] = modelRouter{config: 'n', by: 'a'}
+		}
+	}
+	for p := range w.procs {
+		w.procs[p] = process{cs: w.record}
+	}
+	w.tell(0, Event{Kind: kind, By: "noc"}, limits{})
+	return w
+}
+
+// search visits every world that can be reached, nearest first, and stops at the first that breaks an invariant.
+type search struct {
+	l       limits
+	seen    map[[2]uint64]int32
+	parents []int32
+	labels  []string
+	rows    map[Transition]bool
+}
+
+func (s *search) run(first *world) (violation string) {
+	var buf []byte
+	queue := []*world{first}
+	k, buf := first.key(buf)
+	s.seen[k], s.parents, s.labels = int32(len(s.parents)), append(s.parents, -1), append(s.labels, "asked for")
+	for at := len(s.parents) - 1; len(queue) > 0; at++ {
+		w := queue[0]
+		queue[0], queue = nil, queue[1:]
+		for _, next := range w.steps(s.l) {
+			n := next.next
+			if broken := n.broken; broken != "" {
+				return s.trace(int32(at), next.label, broken)
+			}
+			s.row(w.record.State, n.record.State)
+			k, buf = n.key(buf)
+			if _, known := s.seen[k]; known {
+				continue
+			}
+			s.seen[k] = int32(len(s.parents))
+			s.parents, s.labels = append(s.parents, int32(at)), append(s.labels, next.label)
+			if broken := n.look(); broken != "" {
+				return s.trace(int32(at), next.label, broken)
+			}
+			queue = append(queue, n)
+		}
+	}
+	return ""
+}
+
+func (s *search) row(from, to State) {
+	if from != to {
+		s.rows[Transition{From: from, To: to}] = true
+	}
+}
+
+// trace is how the search came to a violation.
+func (s *search) trace(at int32, last, broken string) string {
+	lines := []string{"=> " + broken, last}
+	for ; at >= 0; at = s.parents[at] {
+		lines = append(lines, s.labels[at])
+	}
+	slices.Reverse(lines)
+	return strings.Join(lines, "\n")
+}
+
+func newSearch(l limits) *search {
+	return &search{l: l, seen: map[[2]uint64]int32{}, rows: map[Transition]bool{}}
+}
+
+var shapes = []struct {
+	name  string
+	kind  Kind
+	waves [2]int
+}{
+	{"apply to two routers one after the other", Apply, [2]int{0, 1}},
+	{"apply to two routers at once", Apply, [2]int{0, 0}},
+	{"roll back two routers one after the other", Rollback, [2]int{0, 1}},
+}
+
+func TestExhaustive(t *testing.T) {
+	total := 0
+	for _, shape := range shapes {
+		s := newSearch(limits{})
+		if broken := s.run(begin(shape.kind, shape.waves, faults)); broken != "" {
+			t.Fatalf("%s:\n%s", shape.name, broken)
+		}
+		t.Logf("%s: %d states", shape.name, len(s.seen))
+		total += len(s.seen)
+	}
+	t.Logf("states visited: %d", total)
+}
+
+// faults is how many things may go wrong in one life.
+const faults = 1
