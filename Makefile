@@ -17,7 +17,7 @@ export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x6
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/change-set-states.md
 
 .PHONY: help
 help: ## Show this list
@@ -83,6 +83,7 @@ generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/events > docs/reference/events.md
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/changesets > docs/reference/change-set-states.md
 
 .PHONY: check
 check: setup ## Generated code is current, formatted and vetted

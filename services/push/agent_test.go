@@ -208,8 +208,8 @@ type killer struct {
 	kill func()
 }
 
-func (k killer) Open(ctx context.Context, d device.Device, as driver.Master) (driver.Driver, error) {
-	open, err := k.Opener.Open(ctx, d, as)
+func (k killer) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
+	open, err := k.Opener.Open(ctx, d)
 	return dying{open, k.kill}, err
 }
 
@@ -218,9 +218,9 @@ type dying struct {
 	kill func()
 }
 
-func (d dying) Confirm(ctx context.Context, id string) error {
+func (d dying) Confirm(ctx context.Context, as driver.Master, id string) error {
 	d.kill()
-	return d.Driver.Confirm(ctx, id)
+	return d.Driver.Confirm(ctx, as, id)
 }
 
 // killAtConfirm applies the plan to a router whose agent dies once every check has passed.

@@ -42,6 +42,14 @@ func (r *run) lateness(a rollout.Action) func() bool {
 	return func() bool { return false }
 }
 
+// as is the master that a request is of. Each has a turn of its own: a router that has answered one refuses what was
+// sent before it and arrives late.
+func (r *run) as(a rollout.Action) driver.Master {
+	master := r.master
+	master.Turn = uint64(a.Ticket)
+	return master
+}
+
 // at does one action at its router.
 func (r *run) at(ctx context.Context, a rollout.Action) rollout.Event {
 	e := rollout.Event{Kind: rollout.Answer, Router: a.Router, Ticket: a.Ticket}
@@ -54,11 +62,11 @@ func (r *run) at(ctx context.Context, a rollout.Action) rollout.Event {
 	case rollout.SendUndo:
 		err = r.send(ctx, a, diff.Reverse(r.changes[a.Router]))
 	case rollout.Confirm:
-		err = r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Confirm(ctx, a.Commit) })
+		err = r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Confirm(ctx, r.as(a), a.Commit) })
 	case rollout.Cancel:
-		err = r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Cancel(ctx, a.Commit) })
+		err = r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Cancel(ctx, r.as(a), a.Commit) })
 	case rollout.Look:
-		err = r.look(ctx, a.Router, &e)
+		err = r.look(ctx, a, &e)
 	case rollout.Verify:
 		e.Checks, err = r.verify(ctx, a.Router)
 	}
@@ -90,7 +98,7 @@ func (r *run) check(ctx context.Context, name string) error {
 
 func (r *run) send(ctx context.Context, a rollout.Action, changes []diff.Change) error {
 	c := driver.Commit{ID: a.Commit, Rollback: r.rollback, Changes: changes}
-	err := r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, c) })
+	err := r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, r.as(a), c) })
 	result := "applied"
 	switch {
 	case errors.Is(err, driver.ErrLost):
@@ -104,8 +112,9 @@ func (r *run) send(ctx context.Context, a rollout.Action, changes []diff.Change)
 
 // look asks what is pending before and after it reads the configuration: a commit that arrives late in between, or that
 // is taken back in between, must not pass for one that is kept.
-func (r *run) look(ctx context.Context, name string, e *rollout.Event) error {
-	before, err := r.pending(ctx, name)
+func (r *run) look(ctx context.Context, a rollout.Action, e *rollout.Event) error {
+	name := a.Router
+	before, err := r.pending(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -113,7 +122,7 @@ func (r *run) look(ctx context.Context, name string, e *rollout.Event) error {
 	if err != nil {
 		return err
 	}
-	after, err := r.pending(ctx, name)
+	after, err := r.pending(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -130,9 +139,9 @@ func (r *run) look(ctx context.Context, name string, e *rollout.Event) error {
 	return nil
 }
 
-func (r *run) pending(ctx context.Context, name string) (pending bool, err error) {
-	err = r.ask(ctx, name, func(ctx context.Context, d driver.Driver) error {
-		pending, err = d.Pending(ctx)
+func (r *run) pending(ctx context.Context, a rollout.Action) (pending bool, err error) {
+	err = r.ask(ctx, a.Router, func(ctx context.Context, d driver.Driver) error {
+		pending, err = d.Pending(ctx, r.as(a))
 		return err
 	})
 	return pending, err
@@ -159,7 +168,7 @@ func (r *run) router(ctx context.Context, name string) (driver.Driver, error) {
 	if !known {
 		return nil, fmt.Errorf("router %s is no longer in the inventory", name)
 	}
-	fresh, err := r.c.deps.Vendors.Open(ctx, d, r.master)
+	fresh, err := r.c.deps.Vendors.Open(ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/diff"
-	"github.com/millrace/millrace/services/push/driver"
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
@@ -225,7 +224,7 @@ func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.
 func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
-	r, err := c.deps.Vendors.Open(ctx, d, driver.Master{})
+	r, err := c.deps.Vendors.Open(ctx, d)
 	if err != nil {
 		return nil, err
 	}

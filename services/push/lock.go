@@ -82,5 +82,5 @@ func (c *Component) master(ctx context.Context, held *state.Lock) (driver.Master
 	if errors.Is(err, state.ErrConflict) {
 		_, err = c.deps.State.Get(ctx, keyIdentity, id)
 	}
-	return driver.Master{Role: id.GetValue(), ElectionID: uint64(held.Revision())}, err
+	return driver.Master{Role: id.GetValue(), Term: uint64(held.Revision())}, err
 }

@@ -22,6 +22,7 @@ var pureFolders = []string{
 	"services/policy/document",
 	"services/policy/render",
 	"services/push/diff",
+	"services/push/rollout",
 	"services/routeragent/intent",
 	"services/twin/discipline",
 	"services/twin/engine",

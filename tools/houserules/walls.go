@@ -58,6 +58,11 @@ var wallTable = []wall{
 		why:    "a compiled plan is a value; only the push meets a live router",
 	},
 	{
+		folder: "services/push/rollout", tests: true,
+		banned: []string{module, "context", "go.etcd.io", "google.golang.org/protobuf", "time"},
+		why:    "what a change set may do next is decided from the change set and what happened, so that a search can visit all of it",
+	},
+	{
 		banned: []string{module + "services/routeragent/octest", "github.com/openconfig/ygot", "github.com/openconfig/goyang"},
 		except: []string{"tools", "services/routeragent/octest", "services/routeragent/bench"},
 		why:    "the agent serves the table of services/routeragent/model; generated structs are its tests' oracle, and would cost every command 0.1 s at its start",

@@ -28,15 +28,17 @@ var (
 
 // Opener connects to routers.
 type Opener interface {
-	// Open connects as the given master; a connection without one only reads.
-	Open(ctx context.Context, d device.Device, as Master) (Driver, error)
+	Open(ctx context.Context, d device.Device) (Driver, error)
 }
 
-// Master is sent with every Set to a router that knows master arbitration: of each role it obeys the highest election id
-// it has seen (gNMI master arbitration, section 3.2), so that what an earlier master sent and what arrives late is refused.
+// Master is sent with every Set to a router that knows master arbitration: of each role
+// it obeys the highest election id that it has seen (gNMI master arbitration, section
+// 3.2). So it refuses what an earlier master sent, and what the same one sent earlier
+// and arrives late.
 type Master struct {
-	Role       string
-	ElectionID uint64
+	Role string
+	// Term numbers the masters, Turn the requests of one to this router: the high and the low half of the election id.
+	Term, Turn uint64
 }
 
 // Driver is one router.
@@ -48,12 +50,12 @@ type Driver interface {
 	// Probe finds out, without changing anything, whether the router honours commit-confirm.
 	Probe(ctx context.Context) error
 	// Commit makes all changes or none. The router rolls them back by itself unless Confirm comes in time.
-	Commit(ctx context.Context, c Commit) error
+	Commit(ctx context.Context, as Master, c Commit) error
 	// Confirm makes a pending commit permanent; Cancel rolls it back at once.
-	Confirm(ctx context.Context, id string) error
-	Cancel(ctx context.Context, id string) error
+	Confirm(ctx context.Context, as Master, id string) error
+	Cancel(ctx context.Context, as Master, id string) error
 	// Pending tells whether any commit waits for its confirmation; ErrLost if the router does not say.
-	Pending(ctx context.Context) (bool, error)
+	Pending(ctx context.Context, as Master) (bool, error)
 	// Verify checks the router's state, not its configuration, for
 	// everything that must follow from the intended entries.
 	Verify(ctx context.Context, intended map[string]string) ([]Check, error)

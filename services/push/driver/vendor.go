@@ -28,10 +28,10 @@ func (v Vendors) Of(d device.Device) (Vendor, error) {
 }
 
 // Open connects to a router with its vendor's driver.
-func (v Vendors) Open(ctx context.Context, d device.Device, as Master) (Driver, error) {
+func (v Vendors) Open(ctx context.Context, d device.Device) (Driver, error) {
 	vendor, err := v.Of(d)
 	if err != nil {
 		return nil, err
 	}
-	return vendor.Opener.Open(ctx, d, as)
+	return vendor.Opener.Open(ctx, d)
 }

@@ -68,7 +68,10 @@ type Router struct {
 	commits int
 	// refused counts the confirmations that failed.
 	refused int
-	grpc    *grpc.Server
+	// election is the highest election id that a Set had, of any role.
+	election [2]uint64
+	grpc     *grpc.Server
+	down     bool
 	// hanging counts the calls that get no answer; timeouts ends one of them.
 	hanging  int
 	timeouts chan struct{}
@@ -108,7 +111,7 @@ func (r *Router) Up(t testing.TB) {
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(r.certs.Server)))
 	gnmi.RegisterGNMIServer(server, r)
 	r.mu.Lock()
-	r.grpc = server
+	r.grpc, r.down = server, false
 	r.mu.Unlock()
 	go server.Serve(l) //nolint:errcheck // ends with Down
 }
@@ -117,8 +120,16 @@ func (r *Router) Up(t testing.TB) {
 func (r *Router) Down() {
 	r.mu.Lock()
 	server := r.grpc
+	r.down = true
 	r.mu.Unlock()
 	server.Stop()
+}
+
+// IsDown tells whether it is unreachable, or about to be.
+func (r *Router) IsDown() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.down
 }
 
 // Inject turns a fault on.
@@ -206,6 +217,13 @@ func (r *Router) Refused() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.refused
+}
+
+// Election is the high half of the highest election id that a Set had.
+func (r *Router) Election() (term uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.election[0]
 }
 
 // Commits counts the transactions that changed the router.

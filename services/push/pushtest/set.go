@@ -3,6 +3,7 @@ package pushtest
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -25,6 +26,9 @@ func formatPath(p *gnmi.Path) (string, error) {
 // Set implements gNMI with the Commit extension (gnmi.md section 4.2, checks 31 and 32).
 func (r *Router) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetResponse, error) {
 	commit := commitOf(req)
+	if err := r.arbitrate(req); err != nil {
+		return nil, err
+	}
 	if r.has(IgnoreExtensions) {
 		commit = nil
 	}
@@ -37,6 +41,24 @@ func (r *Router) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 		return r.commit(ctx, req, commit.GetId(), action.Commit.GetRollbackDuration().AsDuration())
 	}
 	return reply(r.write(req, "", 0))
+}
+
+// arbitrate refuses who was master before the last one (gnmi-master-arbitration section 3.2).
+func (r *Router) arbitrate(req *gnmi.SetRequest) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range req.GetExtension() {
+		m := e.GetMasterArbitration()
+		if m == nil {
+			continue
+		}
+		id := [2]uint64{m.GetElectionId().GetHigh(), m.GetElectionId().GetLow()}
+		if slices.Compare(id[:], r.election[:]) < 0 {
+			return status.Errorf(codes.PermissionDenied, "another client holds the election id %d", r.election)
+		}
+		r.election = id
+	}
+	return nil
 }
 
 func commitOf(req *gnmi.SetRequest) *gnmi_ext.Commit {

@@ -23,8 +23,13 @@ type modelRouter struct {
 	young bool
 	// full: the disk takes no confirmation.
 	full bool
-	// election is the highest that a Set had.
-	election int
+	// term and turn are the highest that a Set had: its sender's lock, and the number of the request.
+	term, turn int
+}
+
+// stale tells whether a later request than q was answered.
+func (r modelRouter) stale(q request) bool {
+	return q.term < r.term || q.term == r.term && q.Ticket < r.turn
 }
 
 // kept is what the router holds once nothing is pending.
@@ -39,8 +44,8 @@ func (r modelRouter) kept() (config, byte) {
 // nothing that may happen in between makes a difference: what the process does next arrives at routers later.
 type request struct {
 	Action
-	set      config // what Send and SendUndo make of the router
-	election int
+	set  config // what Send and SendUndo make of the router
+	term int
 	// half, read, pending and side are of a Look that is under way.
 	half, read, pending bool
 	side                Side
@@ -68,7 +73,7 @@ type world struct {
 }
 
 // limits of the model, which tests take away to see that the search notices.
-type limits struct{ noElection, noFence, noClaim bool }
+type limits struct{ noElection, noFence, noClaim, noPending bool }
 
 func (w *world) clone() *world {
 	out := *w
@@ -137,7 +142,7 @@ func (w *world) may(p int, fresh bool, before ChangeSet) bool {
 }
 
 func (w *world) send(p int, a Action) {
-	r := request{Action: a, election: w.procs[p].lock}
+	r := request{Action: a, term: w.procs[p].lock}
 	apply := w.procs[p].cs.State != RollingBack
 	r.set = 'o'
 	if a.Do == Send && apply || a.Do == SendUndo && !apply {
@@ -155,11 +160,12 @@ func (w *world) arrive(q request, l limits) Event {
 	r := &w.routers[w.index(q.Router)]
 	e := Event{Kind: Answer, Router: q.Router, Ticket: q.Ticket, Result: Done}
 	if q.Do.IsSet() && !l.noElection {
-		if q.election < r.election {
+		if r.stale(q) {
 			e.Result, e.Text = Refused, "another client is master"
 			return e
 		}
-		r.election = q.election
+		r.term, r.turn = q.term, q.Ticket
+		w.late = slices.DeleteFunc(w.late, func(q request) bool { return w.routers[w.index(q.Router)].stale(q) })
 	}
 	switch q.Do {
 	case Check:
@@ -283,7 +289,7 @@ func (w *world) key(buf []byte) ([2]uint64, []byte) {
 	requests := func(list []request, cs ChangeSet) {
 		for _, q := range list {
 			text(string(q.Do), q.Router, q.Commit, string(q.side))
-			b = append(b, byte(q.set), byte(q.election))
+			b = append(b, byte(q.set), byte(q.term))
 			flag(q.half, q.read, q.pending, q.Again)
 			for _, r := range cs.Routers {
 				flag(r.Name == q.Router && r.ticket == q.Ticket)
@@ -299,7 +305,7 @@ func (w *world) key(buf []byte) ([2]uint64, []byte) {
 		requests(p.requests, p.cs)
 	}
 	for _, r := range w.routers {
-		b = append(b, byte(r.config), r.by, byte(r.was), r.wasBy, byte(r.election))
+		b = append(b, byte(r.config), r.by, byte(r.was), r.wasBy, byte(r.term))
 		text(r.pending)
 		flag(r.full, r.young)
 	}

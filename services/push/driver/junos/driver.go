@@ -38,8 +38,8 @@ type Opener struct {
 	Profile     Profile
 }
 
-// Open implements driver.Opener. Whether Junos knows master arbitration was never tried, so it is not sent.
-func (o Opener) Open(ctx context.Context, d device.Device, _ driver.Master) (driver.Driver, error) {
+// Open implements driver.Opener.
+func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
 	r := &router{name: d.Name, profile: o.Profile}
 	if d.Username != "" {
 		password, err := os.ReadFile(d.PasswordFile)
@@ -97,7 +97,7 @@ func (r *router) Probe(ctx context.Context) error {
 // Pending implements driver.Driver. A confirmation of a commit that cannot exist is refused with FAILED_PRECONDITION
 // where none waits, and with INVALID_ARGUMENT where another one does (gNMI commit-confirmed extension). What is
 // pending is told before its id is looked at, so the answer is the same on a router that cannot confirm anything.
-func (r *router) Pending(ctx context.Context) (bool, error) {
+func (r *router) Pending(ctx context.Context, _ driver.Master) (bool, error) {
 	_, err := r.client.Set(r.as(ctx), &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
 	switch status.Code(err) {
 	case codes.FailedPrecondition:
@@ -108,8 +108,8 @@ func (r *router) Pending(ctx context.Context) (bool, error) {
 	return false, fmt.Errorf("%w: ask %s whether a commit is pending: %w", driver.ErrLost, r.name, err)
 }
 
-// Commit implements driver.Driver.
-func (r *router) Commit(ctx context.Context, c driver.Commit) error {
+// Commit implements driver.Driver. Whether Junos knows master arbitration was never tried, so no request has a master.
+func (r *router) Commit(ctx context.Context, _ driver.Master, c driver.Commit) error {
 	req := &gnmi.SetRequest{Extension: extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
 		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
 	}})}
@@ -153,10 +153,12 @@ func (r *router) load(c diff.Change) (string, error) {
 }
 
 // Confirm implements driver.Driver.
-func (r *router) Confirm(ctx context.Context, id string) error { return r.finish(ctx, confirm(id)) }
+func (r *router) Confirm(ctx context.Context, _ driver.Master, id string) error {
+	return r.finish(ctx, confirm(id))
+}
 
 // Cancel implements driver.Driver.
-func (r *router) Cancel(ctx context.Context, id string) error {
+func (r *router) Cancel(ctx context.Context, _ driver.Master, id string) error {
 	return r.finish(ctx, &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Cancel{Cancel: &gnmi_ext.CommitCancel{}}})
 }
 

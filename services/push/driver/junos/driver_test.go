@@ -40,7 +40,7 @@ func startWith(t *testing.T, p junos.Profile, quirks ...junostest.Quirk) (*junos
 	certs := gnmitest.NewCerts(t)
 	r := junostest.Start(t, "mx1", certs)
 	r.Turn(quirks...)
-	d, err := junos.Opener{Credentials: certs.Client, Profile: p}.Open(t.Context(), r.Device, driver.Master{})
+	d, err := junos.Opener{Credentials: certs.Client, Profile: p}.Open(t.Context(), r.Device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func startWith(t *testing.T, p junos.Profile, quirks ...junostest.Quirk) (*junos
 
 func commit(t *testing.T, d driver.Driver, id, before, after string) error {
 	t.Helper()
-	return d.Commit(t.Context(), driver.Commit{ID: id, Rollback: time.Minute, Changes: []diff.Change{{Path: junosconf.EntryPath, Before: before, After: after}}})
+	return d.Commit(t.Context(), driver.Master{}, driver.Commit{ID: id, Rollback: time.Minute, Changes: []diff.Change{{Path: junosconf.EntryPath, Before: before, After: after}}})
 }
 
 func held(t *testing.T, d driver.Driver) string {
@@ -85,7 +85,7 @@ func TestAGroupComesChangesAndGoes(t *testing.T) {
 				if got := held(t, d); got != next {
 					t.Fatalf("(-got +want):\n%s", cmp.Diff(got, next))
 				}
-				if err := d.Confirm(t.Context(), id); err != nil {
+				if err := d.Confirm(t.Context(), driver.Master{}, id); err != nil {
 					t.Fatal(err)
 				}
 				last = next
@@ -104,7 +104,7 @@ func TestAGroupComesChangesAndGoes(t *testing.T) {
 
 func TestACommitThatIsNotConfirmedIsTakenBack(t *testing.T) {
 	r, d := start(t)
-	err := d.Commit(t.Context(), driver.Commit{ID: "c-1", Rollback: time.Hour, Changes: []diff.Change{{Path: junosconf.EntryPath, After: golden(t)}}})
+	err := d.Commit(t.Context(), driver.Master{}, driver.Commit{ID: "c-1", Rollback: time.Hour, Changes: []diff.Change{{Path: junosconf.EntryPath, After: golden(t)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestACommitThatIsNotConfirmedIsTakenBack(t *testing.T) {
 	if got := held(t, d); got != "" {
 		t.Errorf("the router still holds\n%s", got)
 	}
-	if err := d.Confirm(t.Context(), "c-1"); !errors.Is(err, driver.ErrNotPending) {
+	if err := d.Confirm(t.Context(), driver.Master{}, "c-1"); !errors.Is(err, driver.ErrNotPending) {
 		t.Errorf("confirming it afterwards: %v", err)
 	}
 }
@@ -122,10 +122,10 @@ func TestACancelledCommitIsTakenBackAtOnce(t *testing.T) {
 	if err := commit(t, d, "c-1", "", golden(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Cancel(t.Context(), "c-2"); !errors.Is(err, driver.ErrNotPending) {
+	if err := d.Cancel(t.Context(), driver.Master{}, "c-2"); !errors.Is(err, driver.ErrNotPending) {
 		t.Errorf("another id: %v", err)
 	}
-	if err := d.Cancel(t.Context(), "c-1"); err != nil {
+	if err := d.Cancel(t.Context(), driver.Master{}, "c-1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := held(t, d); got != "" {
@@ -197,7 +197,7 @@ func TestAProfileCanRefuseRemoval(t *testing.T) {
 	if err := commit(t, d, "c-1", "", golden(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Confirm(t.Context(), "c-1"); err != nil {
+	if err := d.Confirm(t.Context(), driver.Master{}, "c-1"); err != nil {
 		t.Fatal(err)
 	}
 	err := commit(t, d, "c-2", golden(t), "")
@@ -208,7 +208,7 @@ func TestAProfileCanRefuseRemoval(t *testing.T) {
 
 func TestEntriesOfOpenConfigAreRefused(t *testing.T) {
 	_, d := start(t)
-	err := d.Commit(t.Context(), driver.Commit{ID: "c-1", Rollback: time.Minute, Changes: []diff.Change{{Path: "/qos/queues/queue[name=te-a]", After: "{}"}}})
+	err := d.Commit(t.Context(), driver.Master{}, driver.Commit{ID: "c-1", Rollback: time.Minute, Changes: []diff.Change{{Path: "/qos/queues/queue[name=te-a]", After: "{}"}}})
 	if err == nil || !strings.Contains(err.Error(), "change os: in the inventory") {
 		t.Errorf("got %v", err)
 	}
@@ -300,7 +300,7 @@ func TestAnAccountIsSentBesideTheCertificate(t *testing.T) {
 	r := junostest.Start(t, "mx1", certs)
 	r.Turn(junostest.WantsPassword)
 	opener := junos.Opener{Credentials: certs.Client, Profile: junos.Junos244}
-	if _, err := opener.Open(t.Context(), r.Device, driver.Master{}); err == nil {
+	if _, err := opener.Open(t.Context(), r.Device); err == nil {
 		t.Error("connected without an account")
 	}
 	file := filepath.Join(t.TempDir(), "password")
@@ -309,7 +309,7 @@ func TestAnAccountIsSentBesideTheCertificate(t *testing.T) {
 	}
 	with := r.Device
 	with.Username, with.PasswordFile = "millrace", file
-	d, err := opener.Open(t.Context(), with, driver.Master{})
+	d, err := opener.Open(t.Context(), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestAnAccountIsSentBesideTheCertificate(t *testing.T) {
 		t.Error(err)
 	}
 	with.PasswordFile = file + "-missing"
-	if _, err := opener.Open(t.Context(), with, driver.Master{}); err == nil || !strings.Contains(err.Error(), "read the password of millrace for mx1") {
+	if _, err := opener.Open(t.Context(), with); err == nil || !strings.Contains(err.Error(), "read the password of millrace for mx1") {
 		t.Errorf("got %v", err)
 	}
 }

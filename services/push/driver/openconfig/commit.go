@@ -14,11 +14,11 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-func (r *router) extension(c *gnmi_ext.Commit) []*gnmi_ext.Extension {
+func extension(as driver.Master, c *gnmi_ext.Commit) []*gnmi_ext.Extension {
 	out := []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{Commit: c}}}
-	if r.master.Role != "" {
+	if as.Role != "" {
 		out = append(out, &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{
-			Role: &gnmi_ext.Role{Id: r.master.Role}, ElectionId: &gnmi_ext.Uint128{Low: r.master.ElectionID},
+			Role: &gnmi_ext.Role{Id: as.Role}, ElectionId: &gnmi_ext.Uint128{High: as.Term, Low: as.Turn},
 		}}})
 	}
 	return out
@@ -33,7 +33,7 @@ func confirm(id string) *gnmi_ext.Commit {
 // commit that cannot exist, with an empty Set: a target that honours the
 // extension refuses, one that ignores it answers OK and changes nothing.
 func (r *router) Probe(ctx context.Context) error {
-	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: r.extension(confirm("probe-" + rand.Text()))})
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(driver.Master{}, confirm("probe-"+rand.Text()))})
 	switch status.Code(err) {
 	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
 		return nil
@@ -46,8 +46,8 @@ func (r *router) Probe(ctx context.Context) error {
 // Pending implements driver.Driver. A confirmation of a commit that cannot exist is refused with FAILED_PRECONDITION
 // where none waits, and with INVALID_ARGUMENT where another one does (gNMI commit-confirmed extension). What is
 // pending is told before its id is looked at, so the answer is the same on a router that cannot confirm anything.
-func (r *router) Pending(ctx context.Context) (bool, error) {
-	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: r.extension(confirm("probe-" + rand.Text()))})
+func (r *router) Pending(ctx context.Context, as driver.Master) (bool, error) {
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(as, confirm("probe-"+rand.Text()))})
 	switch status.Code(err) {
 	case codes.FailedPrecondition:
 		return false, nil
@@ -58,8 +58,8 @@ func (r *router) Pending(ctx context.Context) (bool, error) {
 }
 
 // Commit implements driver.Driver.
-func (r *router) Commit(ctx context.Context, c driver.Commit) error {
-	req := &gnmi.SetRequest{Extension: r.extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
+func (r *router) Commit(ctx context.Context, as driver.Master, c driver.Commit) error {
+	req := &gnmi.SetRequest{Extension: extension(as, &gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
 		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
 	}})}
 	for _, change := range c.Changes {
@@ -72,19 +72,19 @@ func (r *router) Commit(ctx context.Context, c driver.Commit) error {
 }
 
 // Confirm implements driver.Driver.
-func (r *router) Confirm(ctx context.Context, id string) error {
-	return r.finish(ctx, confirm(id))
+func (r *router) Confirm(ctx context.Context, as driver.Master, id string) error {
+	return r.finish(ctx, as, confirm(id))
 }
 
 // Cancel implements driver.Driver.
-func (r *router) Cancel(ctx context.Context, id string) error {
-	return r.finish(ctx, &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Cancel{Cancel: &gnmi_ext.CommitCancel{}}})
+func (r *router) Cancel(ctx context.Context, as driver.Master, id string) error {
+	return r.finish(ctx, as, &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Cancel{Cancel: &gnmi_ext.CommitCancel{}}})
 }
 
 // finish ends a pending commit. FAILED_PRECONDITION: none is pending;
 // INVALID_ARGUMENT: another one is (gNMI commit-confirmed extension).
-func (r *router) finish(ctx context.Context, c *gnmi_ext.Commit) error {
-	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: r.extension(c)})
+func (r *router) finish(ctx context.Context, as driver.Master, c *gnmi_ext.Commit) error {
+	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(as, c)})
 	switch status.Code(err) {
 	case codes.FailedPrecondition, codes.InvalidArgument, codes.NotFound:
 		return fmt.Errorf("%w: %w", driver.ErrNotPending, err)

@@ -41,7 +41,7 @@ var needed = []gnmiclient.Need{
 }
 
 // Open implements driver.Opener.
-func (o Opener) Open(ctx context.Context, d device.Device, as driver.Master) (driver.Driver, error) {
+func (o Opener) Open(ctx context.Context, d device.Device) (driver.Driver, error) {
 	c, err := o.dial(ctx, d)
 	if err != nil {
 		return nil, lost(err)
@@ -50,7 +50,7 @@ func (o Opener) Open(ctx context.Context, d device.Device, as driver.Master) (dr
 		c.Close()
 		return nil, fmt.Errorf("%w; it cannot be driven with OpenConfig", err)
 	}
-	return &router{name: d.Name, client: c, master: as}, nil
+	return &router{name: d.Name, client: c}, nil
 }
 
 func (o Opener) dial(ctx context.Context, d device.Device) (*gnmiclient.Client, error) {
@@ -63,7 +63,6 @@ func (o Opener) dial(ctx context.Context, d device.Device) (*gnmiclient.Client, 
 type router struct {
 	name   string
 	client *gnmiclient.Client
-	master driver.Master
 }
 
 // Close implements driver.Driver.

@@ -28,7 +28,7 @@ func TestARouterThatWouldKeepEveryChangeIsFoundOut(t *testing.T) {
 		return []string{"-bind_address", host + ":" + strconv.Itoa(port), "-config", config, "-ca", ca.CA, "-cert", cert, "-key", key}
 	})}
 	creds := ca.Client(t, "controller")
-	_, err := Opener{Credentials: creds}.Open(t.Context(), d, driver.Master{})
+	_, err := Opener{Credentials: creds}.Open(t.Context(), d)
 	if err == nil || !strings.Contains(err.Error(), "openconfig-defined-sets") {
 		t.Errorf("Open: %v, want a refusal that names the missing model", err)
 	}
