@@ -16,8 +16,8 @@ type Lock struct {
 	lease clientv3.LeaseID
 	stop  context.CancelFunc
 	lost  chan struct{}
-	// fence is the last key that was taken, revision the one at which it was: higher than that of every earlier lock that
-	// shares a key with this one, because those were free again before.
+	// fence is the last key that was taken, revision the one at which it was: higher than that of every earlier
+	// lock that shares a key with this one, because those were free again before.
 	fence    string
 	revision int64
 }
@@ -39,9 +39,9 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is locked by %s", e.
 // releaseTimeout bounds a release while etcd does not answer; the lease then expires.
 const releaseTimeout = 2 * time.Second
 
-// Lock takes all keys or none, and renews the lease until Release or the end of ctx. A key that is held is not taken
-// over, whoever holds it: if its holder died, it is free when the lease is over. ttl is the life of the lease after the
-// last renewal, at least a second.
+// Lock takes all keys or none, and renews the lease until Release or the end of ctx. A key that is held is not
+// taken over, whoever holds it: if its holder died, it is free when the lease is over. ttl is the life of the lease
+// after the last renewal, at least a second.
 func (s *Store) Lock(ctx context.Context, owner string, ttl time.Duration, keys ...string) (*Lock, error) {
 	grant, err := s.client.Grant(ctx, max(int64(ttl.Seconds()), 1))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 )
 
-// A router whose routing daemon restarts is in the inventory and not in the topology: an empty plan would be taken for
-// the wish to remove everything from it.
+// A router whose routing daemon restarts is in the inventory and not in the topology: an empty plan would be taken
+// for the wish to remove everything from it.
 func TestARouterThatTheTopologyDoesNotKnowIsNamed(t *testing.T) {
 	client, c := startWith(t, DefaultConfiguration())
 	c.deps.Inventory.Devices = append(c.deps.Inventory.Devices, device.Device{Name: "restarting", Loopback: netip.MustParseAddr("10.255.9.9")})

@@ -18,8 +18,8 @@ import (
 
 const keyLocks = "locks/routers/"
 
-// lock takes the locks of all routers of a run, or tells who has one. Where another change set has, it is waited for only
-// if that has ended: its locks are about to be released.
+// lock takes the locks of all routers of a run, or tells who has one. Where another change set has, it is waited
+// for only if that has ended: its locks are about to be released.
 func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
 	for deadline := time.Now().Add(r.c.cfg.LockTTL); ; pause(ctx, poll) {
 		held, err := r.c.deps.State.Lock(ctx, r.cs.ID+" "+r.c.process, r.c.cfg.LockTTL, lockKeys(r.names())...)
@@ -71,8 +71,8 @@ func (r *run) claimed(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// keyIdentity names this store towards routers: revisions of another one, such as one that was made anew, are not to be
-// compared with those of this.
+// keyIdentity names this store towards routers: revisions of another one, such as one that was made anew, are not
+// to be compared with those of this.
 const keyIdentity = "identity"
 
 // master is how routers tell the runs of this store apart, and earlier from later ones.

@@ -13,8 +13,8 @@ import (
 // oneLine puts joined errors into one history note.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// takeUpAll looks for change sets in motion that nobody here runs: a process that died or lost its locks left them, or
-// one that lives elsewhere has them, which their locks tell. It also plans drafts that were left.
+// takeUpAll looks for change sets in motion that nobody here runs: a process that died or lost its locks left them,
+// or one that lives elsewhere has them, which their locks tell. It also plans drafts that were left.
 func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 	all, err := c.list(ctx)
 	if err != nil {

@@ -26,8 +26,8 @@ type run struct {
 	moves    []*pushv1.Transition
 	held     *state.Lock
 
-	// changes, intended and extra are by router, and never change: what is sent, what must show afterwards, and how much
-	// longer than CallTimeout, CommitTimeout and VerifyFor it may take, see allowance.
+	// changes, intended and extra are by router, and never change: what is sent, what must show afterwards, and how
+	// much longer than CallTimeout, CommitTimeout and VerifyFor it may take, see allowance.
 	changes  map[string][]diff.Change
 	intended map[string]map[string]string
 	extra    map[string]time.Duration
@@ -75,7 +75,8 @@ func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.Chang
 	return r
 }
 
-// setWaves numbers the routers' waves: those of one rank at once, make before break, and a rollback the other way round.
+// setWaves numbers the routers' waves: those of one rank at once, make before break, and a rollback the other way
+// round.
 func setWaves(routers []rollout.Router, devices []*pushv1.DeviceChange, back bool) (waves [][]string) {
 	last := -1
 	for i, d := range devices {

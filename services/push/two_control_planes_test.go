@@ -58,8 +58,8 @@ func (w *world) loseLocks() {
 	}
 }
 
-// A process that was stopped for longer than its locks lived sends nothing more: its change set is taken up by another
-// one, and what it has still under way is refused by the routers.
+// A process that was stopped for longer than its locks lived sends nothing more: its change set is taken up by
+// another one, and what it has still under way is refused by the routers.
 func TestARunThatLostItsLocksSendsNothingMore(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.command([]string{"create", "day-1"}), "planned")
@@ -101,8 +101,8 @@ func TestLaterRunsHaveHigherElectionIDs(t *testing.T) {
 	}
 }
 
-// While a change set has not ended, what its routers hold may be its own: another one must wait, also where nobody runs
-// the first and its locks are free.
+// While a change set has not ended, what its routers hold may be its own: another one must wait, also where nobody
+// runs the first and its locks are free.
 func TestNobodyChangesRoutersOfAChangeSetThatHasNotEnded(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.command([]string{"create", "day-1"}), "planned")
@@ -116,7 +116,8 @@ func TestNobodyChangesRoutersOfAChangeSetThatHasNotEnded(t *testing.T) {
 	await.True(t, "er is being sent its part", w.routers["er"].Hangs)
 	w.loseLocks()
 	w.routers["er"].TimeOut()
-	await.True(t, "the run has ended", func() bool { _, free := w.push.active.take(first); return free }) // and is not taken up
+	// Once its run has ended, this process does not take it up, because the test has taken it.
+	await.True(t, "the run has ended", func() bool { _, free := w.push.active.take(first); return free })
 	w.id = second
 	must(t, w.command([]string{"apply"}), "")
 	must(t, w.command([]string{"await", "failed"}), "failed")

@@ -67,7 +67,8 @@ func pendingOnAFullDisk(t *testing.T) (x *target, d disk, before string) {
 	return x, d, before
 }
 
-// The codes that tell a client that no such commit is waiting would make it believe that an earlier confirmation arrived.
+// The codes that tell a client that no such commit is waiting would make it believe that an earlier confirmation
+// arrived.
 func TestAConfirmationThatTheDiskRefusesIsNotTakenForOneOfNothing(t *testing.T) {
 	x, d, _ := pendingOnAFullDisk(t)
 	wantCode(t, x.set(commit(&gnmi.SetRequest{}, confirm("c1"))), codes.Internal)

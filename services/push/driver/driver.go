@@ -19,8 +19,8 @@ import (
 var (
 	// ErrLost means that nobody knows whether the router did it: no answer came, or no connection. React: read back.
 	ErrLost = errors.New("no answer")
-	// ErrNotPending means that the router says it has no pending commit of this id, which some say of any error. React:
-	// ask what is pending, then read back.
+	// ErrNotPending means that the router says it has no pending commit of this id, which some say of any error.
+	// React: ask what is pending, then read back.
 	ErrNotPending = errors.New("no such pending commit")
 	// ErrNoCommitConfirm means that the router would never roll back by itself. React: do not send.
 	ErrNoCommitConfirm = errors.New("the router does not honour commit-confirm")

@@ -37,8 +37,8 @@ func (m *machine) becomeApproved(note string) { m.become(Approved, m.By, note) }
 // becomeApplying: nothing was sent. From here on the record names the commit of every router that may hold one.
 func (m *machine) becomeApplying() { m.become(Applying, m.By, "") }
 
-// becomeApplied: every router holds the commit and shows what was intended, and none was sent a confirmation. From here
-// on it is confirmed by whoever takes it up.
+// becomeApplied: every router holds the commit and shows what was intended, and none was sent a confirmation. From
+// here on it is confirmed by whoever takes it up.
 func (m *machine) becomeApplied() {
 	m.become(Applied, Self, "every router is verified; confirming")
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// This file is the world around the machine, small enough to visit all of it: routers with commit-confirm, two control
-// planes, an etcd lock and a record. Whatever may happen next is a step; search_test.go takes them all.
+// This file is the world around the machine, small enough to visit all of it: routers with commit-confirm, two
+// control planes, an etcd lock and a record. Whatever may happen next is a step; search_test.go takes them all.
 
 // change is what a router's configuration is: o before the change set, n after it, x neither.
 type config byte
@@ -40,8 +40,9 @@ func (r modelRouter) kept() (config, byte) {
 	return r.config, r.by
 }
 
-// request is an action under way: sent, or a Look half done. A router's answer is taken as soon as it is given, because
-// nothing that may happen in between makes a difference: what the process does next arrives at routers later.
+// request is an action under way: sent, or a Look half done. A router's answer is taken as soon as it is given,
+// because nothing that may happen in between makes a difference: what the process does next arrives at routers
+// later.
 type request struct {
 	Action
 	set  config // what Send and SendUndo make of the router
@@ -133,7 +134,8 @@ func (w *world) tell(p int, e Event, l limits) {
 	}
 }
 
-// may tells whether the store takes a record of the process: under its lock, or, without one, where nobody else wrote.
+// may tells whether the store takes a record of the process: under its lock, or, without one, where nobody else
+// wrote.
 func (w *world) may(p int, fresh bool, before ChangeSet) bool {
 	if fresh {
 		return sameRecord(recorded(before), w.record)

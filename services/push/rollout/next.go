@@ -102,8 +102,9 @@ func (m *machine) stop() {
 // errRestarted is the cause of rolling back what the last process left pending.
 const errRestarted = "the control plane restarted before it was verified"
 
-// resume goes on from the record. What was being applied is rolled back. What every router has and shows is confirmed,
-// unless the last runner had found a router that did not keep it: then it may have begun to undo the others.
+// resume goes on from the record. What was being applied is rolled back. What every router has and shows is
+// confirmed, unless the last runner had found a router that did not keep it: then it may have begun to undo the
+// others.
 func (m *machine) resume() {
 	if m.State != Applied {
 		m.cause = errRestarted
@@ -138,8 +139,8 @@ func (m *machine) enter() {
 	m.advance()
 }
 
-// advance goes to the next wave or phase as soon as no router is being asked anything. One that failed turns all back,
-// after the others of its wave have answered.
+// advance goes to the next wave or phase as soon as no router is being asked anything. One that failed turns all
+// back, after the others of its wave have answered.
 func (m *machine) advance() {
 	if slices.ContainsFunc(m.Routers, func(r Router) bool { return r.doing != "" }) {
 		return
@@ -173,8 +174,8 @@ func (m *machine) lastWave() (last int) {
 	return last
 }
 
-// turnBack begins to undo what this run did. What failed was recorded with its router, so whoever takes the change set
-// up meanwhile turns back, too.
+// turnBack begins to undo what this run did. What failed was recorded with its router, so whoever takes the change
+// set up meanwhile turns back, too.
 func (m *machine) turnBack() {
 	if failed := m.failures(); failed != "" {
 		m.cause = failed

@@ -1,13 +1,14 @@
-// Package rollout decides what a change set may do next. It knows no clock, store, message format or router: whoever
-// runs a change set tells it what happened, and does what it answers.
+// Package rollout decides what a change set may do next. It knows no clock, store, message format or router:
+// whoever runs a change set tells it what happened, and does what it answers.
 //
-// In: a change set and an event, such as a router's answer. Out: the change set after it, and actions: what to ask which
-// router. Next: services/push, which records the change set, performs the actions and comes back with their events.
+// In: a change set and an event, such as a router's answer. Out: the change set after it, and actions: what to ask
+// which router. Next: services/push, which records the change set, performs the actions and comes back with their
+// events.
 //
-// The contract is that of a write-ahead log. The caller records what Next returned before it performs any of the actions,
-// and performs none that changes a router unless it holds the locks of all routers while it records. So after a crash
-// the record names every commit that a router may hold, and whoever takes the change set up begins again from the record
-// alone.
+// The contract is that of a write-ahead log. The caller records what Next returned before it performs any of the
+// actions, and performs none that changes a router unless it holds the locks of all routers while it records. So
+// after a crash the record names every commit that a router may hold, and whoever takes the change set up begins
+// again from the record alone.
 package rollout
 
 // State of a change set, as it is recorded.

@@ -9,7 +9,8 @@ import (
 // direction is what differs between applying and rolling back, which are the same steps with the sides exchanged.
 type direction struct {
 	name string
-	// done is a router's state after its confirmation, undone after its commit was rolled back, refused after it refused.
+	// done is a router's state after its confirmation, undone after its commit was rolled back, refused after it
+	// refused.
 	done, undone, refused RouterState
 }
 

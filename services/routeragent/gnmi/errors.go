@@ -72,9 +72,9 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// unfinished is a confirm, cancel or set_rollback_duration that was not done. FAILED_PRECONDITION and INVALID_ARGUMENT
-// say that no such commit waits (gNMI commit-confirmed, section 4), so nothing else may answer with them: a client
-// would take it for the repetition of a request whose answer was lost.
+// unfinished is a confirm, cancel or set_rollback_duration that was not done. FAILED_PRECONDITION and
+// INVALID_ARGUMENT say that no such commit waits (gNMI commit-confirmed, section 4), so nothing else may answer
+// with them: a client would take it for the repetition of a request whose answer was lost.
 type unfinished struct{ err error }
 
 func (u *unfinished) Error() string { return u.err.Error() }
