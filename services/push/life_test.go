@@ -153,8 +153,8 @@ func (w *world) command(words []string) string {
 		await.True(w.t, "a call hangs at "+arg(1), w.routers[arg(1)].Hangs)
 	case "await-down": // until a router died
 		await.True(w.t, arg(1)+" is down", w.routers[arg(1)].IsDown)
-	case "await-refused": // until a router failed to confirm, and was asked again
-		await.True(w.t, arg(1)+" refuses confirmations", func() bool { return w.routers[arg(1)].Refused() > 1 })
+	case "await-refused": // until a router failed to confirm or to cancel, and was asked again
+		await.True(w.t, arg(1)+" refuses", func() bool { return w.routers[arg(1)].Refused() > 1 })
 	case "time-out": // of a call that hangs there
 		w.routers[arg(1)].TimeOut()
 	case "await":

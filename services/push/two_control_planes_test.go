@@ -3,11 +3,13 @@ package push
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/pushtest"
+	"github.com/millrace/millrace/services/push/rollout"
 )
 
 // second starts another control plane on the same store and routers, as a rolling upgrade does.
@@ -120,6 +122,26 @@ func TestNobodyChangesRoutersOfAChangeSetThatHasNotEnded(t *testing.T) {
 	await.True(t, "the run has ended", func() bool { _, free := w.push.active.take(first); return free })
 	w.id = second
 	must(t, w.command([]string{"apply"}), "")
+	must(t, w.command([]string{"await", "failed"}), "failed")
+	for _, d := range w.record().GetDevices() {
+		if d.GetCommitId() != "" {
+			t.Errorf("%s was sent %s", d.GetDevice(), d.GetCommitId())
+		}
+	}
+}
+
+// A request whose write was answered too late, or a run that lost its locks, leaves a change set in motion that nobody
+// runs. It must not stay so until somebody restarts the service.
+func TestAChangeSetThatNobodyRunsIsTakenUpWithoutARestart(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	w.cfg.LockTTL = 2 * time.Second // it is looked for every half of that
+	w.start()
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	must(t, w.command([]string{"approve"}), "")
+	if _, _, err := w.push.decide(t.Context(), w.id, rollout.Event{Kind: rollout.Apply, By: "noc"}, alone); err != nil {
+		t.Fatal(err)
+	}
 	must(t, w.command([]string{"await", "failed"}), "failed")
 	for _, d := range w.record().GetDevices() {
 		if d.GetCommitId() != "" {

@@ -47,6 +47,9 @@ const (
 	// ConfirmFails answers INVALID_ARGUMENT to every confirmation of the pending commit, which goes on waiting, until
 	// cleared: a router whose disk is full, and which calls every error so.
 	ConfirmFails Fault = "confirm-fails"
+	// CancelFails answers ABORTED to every cancellation of the pending commit, until cleared: a router whose routing
+	// daemon restarts and that cannot go back yet.
+	CancelFails Fault = "cancel-fails"
 	// TunnelsDown reports every LSP as down until cleared.
 	TunnelsDown Fault = "tunnels-down"
 	// IgnoreExtensions treats Commit as if it were not there, until cleared.
@@ -66,7 +69,7 @@ type Router struct {
 	pending *pending
 	faults  map[Fault]bool
 	commits int
-	// refused counts the confirmations that failed.
+	// refused counts the confirmations and cancellations that failed.
 	refused int
 	// election is the highest election id that a Set had, of any role.
 	election [2]uint64
@@ -212,7 +215,7 @@ func (r *Router) Hangs() bool {
 // TimeOut lets the time of a call that hangs run out; it waits for one.
 func (r *Router) TimeOut() { r.timeouts <- struct{}{} }
 
-// Refused counts the confirmations that failed.
+// Refused counts the confirmations and cancellations that failed.
 func (r *Router) Refused() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,6 +36,9 @@ func (r *Router) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 	case *gnmi_ext.Commit_Confirm:
 		return r.confirm(ctx, commit.GetId())
 	case *gnmi_ext.Commit_Cancel:
+		if r.has(CancelFails) && r.pendingID() == commit.GetId() {
+			return nil, r.refuse(codes.Aborted, "the former state could not be restored yet")
+		}
 		return reply(r.finish(commit.GetId(), true))
 	case *gnmi_ext.Commit_Commit:
 		return r.commit(ctx, req, commit.GetId(), action.Commit.GetRollbackDuration().AsDuration())
@@ -120,7 +123,7 @@ func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, err
 	r.mu.Unlock()
 	switch {
 	case ours && r.has(ConfirmFails):
-		return nil, r.refuse()
+		return nil, r.refuse(codes.InvalidArgument, "write /var/lib/router/running.json: no space left on device")
 	case ours && r.once(HangAtConfirm):
 		return r.hang(ctx)
 	case ours && r.once(DieAtConfirm):
@@ -135,11 +138,11 @@ func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, err
 	return reply(r.finish(id, false))
 }
 
-func (r *Router) refuse() error {
+func (r *Router) refuse(code codes.Code, why string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused++
-	return status.Error(codes.InvalidArgument, "write /var/lib/router/running.json: no space left on device")
+	return status.Error(code, why)
 }
 
 // finish ends the pending commit, with what it replaced or without.
