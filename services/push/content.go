@@ -73,9 +73,9 @@ func (c *contents) fillAll(ctx context.Context, cs *pushv1.ChangeSet) error {
 	return nil
 }
 
-// fill completes d with its content.
+// fill completes d with its content, unless it has it.
 func (c *contents) fill(ctx context.Context, d *pushv1.DeviceChange) error {
-	if d.GetContent() == "" {
+	if d.GetContent() == "" || d.GetPlan() != nil {
 		return nil
 	}
 	whole, err := c.read(ctx, d.GetContent())

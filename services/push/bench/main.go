@@ -1,0 +1,135 @@
+// Command bench applies one change set to many routers that answer at once, and tells what that costs the control
+// plane: go run ./services/push/bench --routers 10,100 --json.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/configentry"
+	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push"
+	"github.com/millrace/millrace/services/push/driver"
+)
+
+// result is one change set.
+type result struct {
+	Routers          int     `json:"routers"`
+	State            string  `json:"state"`
+	Seconds          float64 `json:"seconds"`
+	SecondsPerRouter float64 `json:"seconds_per_router"`
+	StoreReads       int     `json:"store_reads"`
+	RecordBytes      int     `json:"record_bytes"`
+}
+
+func main() {
+	routers := flag.String("routers", "10,100,500", "how many routers a change set has, one change set each")
+	ports := flag.Int("ports", 48, "ports per router, each an entry and a check")
+	asJSON := flag.Bool("json", false, "one JSON object per line")
+	flag.Parse()
+	for _, word := range strings.Split(*routers, ",") {
+		n, err := strconv.Atoi(word)
+		if err == nil {
+			err = bench(context.Background(), os.Stdout, n, *ports, *asJSON)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+func bench(ctx context.Context, w io.Writer, n, ports int, asJSON bool) error {
+	dir, err := os.MkdirTemp("", "millrace-push-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	etcd := state.NewEmbedded(dir)
+	if err := etcd.Start(ctx); err != nil {
+		return err
+	}
+	defer etcd.Stop(ctx) //nolint:errcheck // the process ends
+	r, err := measure(ctx, etcd.Store(), n, ports)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	_, err = fmt.Fprintf(w, "%d routers: %s after %.1f s (%.4f s per router), %d reads of the store, record of %d octets\n",
+		r.Routers, r.State, r.Seconds, r.SecondsPerRouter, r.StoreReads, r.RecordBytes)
+	return err
+}
+
+func measure(ctx context.Context, store *state.Store, n, ports int) (result, error) {
+	network := newNetwork(n, ports)
+	mux := http.NewServeMux()
+	mux.Handle(policyv1connect.NewPolicyServiceHandler(network))
+	local := rpc.NewLocal(mux)
+	defer local.Close()
+	messages := bus.NewMemory()
+	defer messages.Close()
+	service, err := push.New(push.DefaultConfiguration(), push.Dependencies{
+		Inventory: network.inventory, State: store, Bus: messages, Log: slog.New(slog.DiscardHandler),
+		Policy:     policyv1connect.NewPolicyServiceClient(local.Client(), rpc.LocalURL),
+		Vendors:    driver.Vendors{device.OSMillrace: {Encoding: configentry.JSONIETF, Opener: network}},
+		Registerer: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		return result{}, err
+	}
+	if err := service.Start(ctx); err != nil {
+		return result{}, err
+	}
+	defer service.Stop(ctx) //nolint:errcheck // the process ends
+	return apply(ctx, service, store, n)
+}
+
+// apply is the life of one change set; the time is that from the approval to the end.
+func apply(ctx context.Context, service *push.Component, store *state.Store, n int) (result, error) {
+	client, closeClient := clientOf(service)
+	defer closeClient()
+	created, err := client.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{Policy: "bench", Author: "bench"}))
+	if err != nil {
+		return result{}, err
+	}
+	id := created.Msg.GetChange().GetId()
+	reads, began := rangeRequests(), time.Now()
+	if _, err := client.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "bench", Apply: true})); err != nil {
+		return result{}, err
+	}
+	for looks := 1; ; looks++ {
+		entries, err := store.List(ctx, "changes/"+id)
+		if err != nil {
+			return result{}, err
+		}
+		cs, err := recordOf(entries)
+		if err != nil {
+			return result{}, err
+		}
+		switch cs.GetState() {
+		case pushv1.State_STATE_VERIFIED, pushv1.State_STATE_FAILED, pushv1.State_STATE_ROLLED_BACK:
+			took := time.Since(began).Seconds()
+			return result{n, cs.GetState().String(), took, took / float64(n), rangeRequests() - reads - looks, len(entries[0].Value)}, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
