@@ -104,13 +104,14 @@ LAB := -e /e2e/ -e '/lab$$' -e /lab/ -e '/services/peagent$$'
 # Every other test runs once, and with the race detector, except
 #   services/twin/, papers   the simulator's own packages, one goroutine each run, and minutes of it: ten times as slow
 #   services/peagent/law     arithmetic in one goroutine, and hours of simulated time: 140 s for one of its cases
+#   services/push/rollout    a search in one goroutine through 100,000 states
 #   octest                   the tests' oracle: generated structs, which nothing shares
 #   services/routeragent     48 gNMI checks of a whole agent, one after the other: a quarter of an hour; its parts (apply,
 #                            gnmi, state, kernel, frr) run with the detector
 #   routeragent/tree         a value of one goroutine, compared with ygot's for minutes
 #   tools/houserules         reads the sources in one goroutine
 #   LAB                      what is measured there is delay and rates, and a guest's processes have no room for it
-RACELESS := -e '/services/twin/' -e '/services/peagent/law$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
+RACELESS := -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
 
 # The time-outs end what hangs; they are no expectation of speed.
 GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped --

@@ -184,7 +184,7 @@ func newWorld(t *testing.T, onJunos ...string) *world {
 	// CallTimeout is how long a router that is down is asked for what became of its commit, VerifyFor
 	// how long an LSP may stay down; at CommitRate the plan of 12,000 entries has some minutes more.
 	w := &world{t: t, began: time.Now(), routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
-		RollbackAfter: 10 * time.Minute, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Minute, CommitRate: 10_000, PredictTimeout: 10 * time.Minute, LockTTL: time.Minute,
+		RollbackAfter: 10 * time.Minute, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Minute, CommitRate: 10_000, PredictTimeout: 10 * time.Minute, LockTTL: 10 * time.Minute,
 	}}
 	certs := gnmitest.NewCerts(t)
 	inv := &device.Inventory{}
