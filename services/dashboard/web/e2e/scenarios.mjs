@@ -13,7 +13,18 @@ const laptop = { width: 1280, height: 800 };
 const approve = (url, out) =>
   promisify(execFile)(process.execPath, [
     fileURLToPath(new URL("approve.mjs", import.meta.url)),
-    ...["--url", url, "--out", out, "--by", "A. Operator", "--note", "seen and agreed", "--timeout", String(patience / 1000)],
+    ...[
+      "--url",
+      url,
+      "--out",
+      out,
+      "--by",
+      "A. Operator",
+      "--note",
+      "seen and agreed",
+      "--timeout",
+      String(patience / 1000),
+    ],
   ]);
 
 function check(what, ok) {
