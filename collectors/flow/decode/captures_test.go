@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// capture reads the datagrams of one run of softflowd 1.1.0 in their order.
-// testdata/softflowd/README.md says how they were made.
+// capture reads the datagrams of one exporter in their order. The README beside
+// them says how they were made.
 func capture(t testing.TB, name string) [][]byte {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", "softflowd", name+"-[0-9][0-9].bin"))
+	paths, err := filepath.Glob(filepath.Join("testdata", "*", name+"-[0-9][0-9].bin"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no capture %s: %v", name, err)
 	}

@@ -107,6 +107,7 @@ const (
 	ReasonVersion   Reason = "unknown_version" // neither 5, 9 nor 10
 	ReasonTruncated Reason = "truncated"       // the header or a set promises more than there is
 	ReasonOversized Reason = "oversized"       // bytes after what the header promises
+	ReasonEmpty     Reason = "empty"           // nothing behind the header
 	ReasonMalformed Reason = "malformed"       // a set or template does not parse
 	ReasonPanic     Reason = "decoder_panic"   // the third-party decoder panicked
 )

@@ -136,6 +136,8 @@ func TestFields(t *testing.T) {
 		{"total instead of delta counters", []field{{85, 4}, {86, 4}}, u32(5, 6), Flow{Record: flowrecord.Record{Bytes: 5, Packets: 6}}},
 		{"egress instead of ingress counters", []field{{23, 4}, {24, 4}}, u32(5, 6), Flow{Record: flowrecord.Record{Bytes: 5, Packets: 6}}},
 		{"delta before total", []field{{85, 4}, {1, 4}}, u32(5, 7), Flow{Record: flowrecord.Record{Bytes: 7}}},
+		{"bytes and packets of the initiator", []field{{231, 4}, {232, 4}, {298, 4}, {299, 4}}, u32(5, 7, 2, 3), Flow{Record: flowrecord.Record{Bytes: 5, Packets: 2}}},
+		{"egress beside ingress of nothing", []field{{1, 4}, {2, 4}, {23, 4}, {24, 4}}, u32(0, 0, 5, 6), Flow{Record: flowrecord.Record{Bytes: 5, Packets: 6}}},
 		{"uptimes", []field{{1, 4}, {22, 4}, {21, 4}}, u32(5, 100, 200), Flow{Relative: true, First: 100, Last: 200, Record: flowrecord.Record{Bytes: 5}}},
 		{"seconds", []field{{1, 4}, {150, 4}, {151, 4}}, u32(5, 100, 200), Flow{Record: flowrecord.Record{Bytes: 5, Start: ms(100_000), End: ms(200_000)}}},
 		{"milliseconds", []field{{1, 4}, {152, 8}, {153, 8}}, u32(5, 0, 100, 0, 200), Flow{Record: flowrecord.Record{Bytes: 5, Start: ms(100), End: ms(200)}}},
@@ -217,6 +219,15 @@ func TestRecordsThatAreNoFlowsAreCounted(t *testing.T) {
 	}
 }
 
+// TestATotalBesideADeltaCountsOnce: a report of an idle connection has a delta of zero and the same total as before.
+func TestATotalBesideADeltaCountsOnce(t *testing.T) {
+	tmpl := set(2, template(256, withAddresses(field{1, 4}, field{85, 4})...))
+	m := decodeAll(t, ipfix(1, tmpl, set(256, addrData, u32(400, 400))), ipfix(2, set(256, addrData, u32(0, 400))), ipfix(3, set(256, addrData, u32(0, 400))))
+	if len(m.Flows) != 1 || m.Flows[0].Record.Bytes != 400 || m.NotFlows != 2 {
+		t.Errorf("%+v: want one flow of 400 bytes and two records that are none", m)
+	}
+}
+
 func TestTemplatesOfDomainsAreApart(t *testing.T) {
 	d := v9(1, set(0, template(256, withAddresses(field{1, 4})...)))
 	other := v9(2, set(256, addrData, u32(5)))
@@ -235,7 +246,7 @@ func TestHostileTemplatesAreRefused(t *testing.T) {
 		name     string
 		template []byte
 	}{
-		{"a field of no length", template(256, field{8, 4}, field{12, 4}, field{1, 0})},
+		{"records of no length", template(256, field{8, 0}, field{12, 0})},
 		{"more fields than any exporter has", template(256, many...)},
 		{"an id below 256", template(255, field{8, 4})},
 	} {
@@ -244,6 +255,28 @@ func TestHostileTemplatesAreRefused(t *testing.T) {
 				t.Errorf("%+v: want one refused template", m)
 			}
 		})
+	}
+}
+
+// TestZerosBehindTheLastSet: a datagram may be filled up with them, by any number.
+func TestZerosBehindTheLastSet(t *testing.T) {
+	good := v9(1, set(0, template(256, withAddresses(field{1, 4})...)), set(256, addrData, u32(5)))
+	for n := range 70 {
+		if m := decodeAll(t, join(good, make([]byte, n))); len(m.Flows) != 1 || m.NoTemplate+m.BadTemplates != 0 {
+			t.Errorf("%d zeros: %+v, want one flow", n, m)
+		}
+	}
+}
+
+func TestFieldsOfNoLengthSayNothing(t *testing.T) {
+	d := v9(1, set(0, template(256, withAddresses(field{0, 0}, field{1, 4}, field{0, 0})...)), set(256, addrData, u32(5), addrData, u32(6)))
+	m := decodeAll(t, d)
+	if len(m.Flows) != 2 || m.Flows[1].Record.Bytes != 6 {
+		t.Errorf("%+v: want two flows, the second of 6 bytes", m)
+	}
+	m = decodeAll(t, v9(1, set(1, v9Options(256, []field{{1, 0}}, []field{{35, 1}, {34, 4}})), set(256, []byte{2}, u32(100))))
+	if d := diff(m.Sampling, []Sampling{{Rate: 100}}); d != "" {
+		t.Errorf("a scope of no length: sampling -got +want\n%s", d)
 	}
 }
 
@@ -291,7 +324,15 @@ func TestFraming(t *testing.T) {
 		{"v5, bytes after the last record", join(good5, []byte{0}), ReasonOversized},
 		{"v9, only a version", u16(9), ReasonShort},
 		{"v9, set cut", good9[:len(good9)-1], ReasonTruncated},
-		{"v9, two stray bytes", join(good9, u16(0)), ReasonTruncated},
+		{"v9, two stray bytes", join(good9, u16(7)), ReasonTruncated},
+		{"v9, four stray bytes", join(good9, u16(0, 1)), ReasonMalformed},
+		{"v9, zeros and then something", join(good9, u32(0, 0, 1)), ReasonMalformed},
+		{"v9, a header alone", v9(1), ReasonEmpty},
+		{"v9, a header and zeros", v9(1, u32(0, 0)), ReasonEmpty},
+		{"v9, a set with nothing in it", v9(1, set(256)), ReasonEmpty},
+		{"v5, a header alone", v5(1, 0, 0), ReasonEmpty},
+		{"IPFIX, a header alone", ipfix(1), ReasonEmpty},
+		{"IPFIX says its length, so zeros are no rest", join(good10, u16(0)), ReasonOversized},
 		{"v9, set of length 3", v9(1, u16(256, 3)), ReasonMalformed},
 		{"v9, set of length 0, for ever", v9(1, u16(256, 0)), ReasonMalformed},
 		{"IPFIX, cut", good10[:len(good10)-1], ReasonTruncated},

@@ -42,6 +42,8 @@ const (
 	flowEndMicroseconds      = 155
 	flowStartNanoseconds     = 156
 	flowEndNanoseconds       = 157
+	initiatorOctets          = 231
+	initiatorPackets         = 298
 	systemInitMilliseconds   = 160
 	selectorID               = 302
 	samplingPacketInterval   = 305
@@ -71,8 +73,10 @@ type reading struct {
 	start, end, init         time.Time
 	hasFirst, hasLast        bool
 	icmp                     uint16
+	hasDelta                 bool // of bytes, in or out
 	totalBytes, totalPackets uint64
 	outBytes, outPackets     uint64
+	fromInitiator, sent      uint64 // bytes, packets
 	sampling                 samplingFields
 }
 
@@ -98,7 +102,7 @@ func (r *reading) take(element uint16, b []byte) {
 	rec := &r.Record
 	switch element {
 	case octetDeltaCount:
-		rec.Bytes = number(b)
+		rec.Bytes, r.hasDelta = number(b), true
 	case packetDeltaCount:
 		rec.Packets = number(b)
 	case octetTotalCount:
@@ -106,9 +110,13 @@ func (r *reading) take(element uint16, b []byte) {
 	case packetTotalCount:
 		r.totalPackets = number(b)
 	case postOctetDeltaCount:
-		r.outBytes = number(b)
+		r.outBytes, r.hasDelta = number(b), true
 	case postPacketDeltaCount:
 		r.outPackets = number(b)
+	case initiatorOctets:
+		r.fromInitiator = number(b)
+	case initiatorPackets:
+		r.sent = number(b)
 	case protocolIdentifier:
 		rec.Protocol = uint8(number(b))
 	case ipClassOfService:
@@ -181,8 +189,12 @@ func ntpTime(n uint64) time.Time {
 // flow is the record, if it is one: both addresses and a byte count.
 func (r *reading) flow() (Flow, bool) {
 	f := r.Flow
-	f.Record.Bytes = firstNonZero(f.Record.Bytes, r.outBytes, r.totalBytes)
-	f.Record.Packets = firstNonZero(f.Record.Packets, r.outPackets, r.totalPackets)
+	f.Record.Bytes, f.Record.Packets = firstNonZero(f.Record.Bytes, r.outBytes), firstNonZero(f.Record.Packets, r.outPackets)
+	// A total beside a delta was counted in the deltas of earlier records, also where this one's is zero.
+	if !r.hasDelta {
+		f.Record.Bytes = firstNonZero(r.totalBytes, r.fromInitiator)
+		f.Record.Packets = firstNonZero(f.Record.Packets, r.totalPackets, r.sent)
+	}
 	f.Record.Start, f.Record.End = r.start, r.end
 	f.Relative = r.hasFirst && r.hasLast && (r.start.IsZero() || r.end.IsZero())
 	if f.Record.DstPort == 0 && r.icmp != 0 { // as NetFlow v5 and nfdump put it

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"encoding/binary"
 	"time"
 )
@@ -45,7 +46,13 @@ func parseV5(d []byte) (Header, error) {
 		// The two upper bits are the mode, which does not matter for counting.
 		SamplingRate: uint64(be.Uint16(d[22:]) & 0x3fff),
 	}
-	return h, exact(len(d), v5Header+v5Record*int(h.Count))
+	if err := exact(len(d), v5Header+v5Record*int(h.Count)); err != nil {
+		return h, err
+	}
+	if h.Count == 0 {
+		return h, &Refusal{Reason: ReasonEmpty}
+	}
+	return h, nil
 }
 
 func exact(have, promised int) error {
@@ -69,7 +76,34 @@ func parseV9(d []byte) (Header, error) {
 		Sequence:   be.Uint32(d[12:]),
 		Domain:     be.Uint32(d[16:]),
 	}
-	return h, checkSets(d[v9Header:])
+	return h, checkSets(v9Sets(d))
+}
+
+// v9Sets is the datagram without its header and without zeros behind its last set. v9 does not say its own length, so
+// that some exporters (Cisco ACI, PAN-OS) send a buffer of one size whatever is in it.
+func v9Sets(d []byte) []byte {
+	sets := d[v9Header:]
+	for at := 0; at+setHeader <= len(sets); {
+		n := int(be.Uint16(sets[at+2:]))
+		if n < setHeader {
+			return withoutZeros(sets, at)
+		}
+		if at += n; at > len(sets) {
+			return sets
+		}
+		if len(sets)-at < setHeader {
+			return withoutZeros(sets, at)
+		}
+	}
+	return sets
+}
+
+// withoutZeros cuts d at a place behind which there are only zeros.
+func withoutZeros(d []byte, at int) []byte {
+	if len(bytes.Trim(d[at:], "\x00")) == 0 {
+		return d[:at]
+	}
+	return d
 }
 
 func parseIPFIX(d []byte) (Header, error) {
@@ -89,8 +123,10 @@ func parseIPFIX(d []byte) (Header, error) {
 }
 
 // checkSets walks over the sets. RFC 3954 and 7011: a set's length includes its
-// header of four bytes.
+// header of four bytes. A datagram without anything in its sets says nothing; whoever
+// made it up must not be able to say even that much of an exporter's health.
 func checkSets(d []byte) error {
+	empty := true
 	for len(d) > 0 {
 		if len(d) < setHeader {
 			return &Refusal{Reason: ReasonTruncated}
@@ -102,7 +138,11 @@ func checkSets(d []byte) error {
 		case n > len(d):
 			return &Refusal{Reason: ReasonTruncated}
 		}
+		empty = empty && n == setHeader
 		d = d[n:]
+	}
+	if empty {
+		return &Refusal{Reason: ReasonEmpty}
 	}
 	return nil
 }

@@ -60,10 +60,13 @@ func v5Addr(a netflowlegacy.IPAddress) netip.Addr {
 // as many sets as the v9 header counts records, and softflowd counts its flows
 // there but not its templates, so that flows behind templates would be lost.
 func decodeSets(datagram []byte, h Header, t *Templates, m *Message) error {
-	body, size := datagram[v9Header:], uint16(math.MaxUint16)
+	var body []byte
+	size := uint16(math.MaxUint16)
 	if h.Version == 10 {
 		body = datagram[ipfixHeader:]
 		size = uint16(len(body))
+	} else {
+		body = v9Sets(datagram)
 	}
 	sets, err := netflow.DecodeMessageCommon(bytes.NewBuffer(body), goflow2Templates{t}, h.Domain, size, h.Version)
 	for _, s := range sets {

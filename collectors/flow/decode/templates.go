@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"slices"
 	"time"
 
 	"github.com/netsampler/goflow2/v2/decoders/netflow"
@@ -73,12 +74,12 @@ func (t *Templates) takeRefused() int {
 
 // store is what the decoder calls with each template it reads.
 func (t *Templates) store(key templateKey, template any) {
-	fields, records := fieldsOf(template)
+	template, fields := withLength(template)
 	_, replaces := t.known[key]
 	switch {
-	case records && len(fields) == 0: // RFC 7011 section 8.1: a withdrawal
+	case withdrawn(template):
 		delete(t.known, key)
-	case key.id < firstDataSet, !decodable(fields), !replaces && len(t.known) >= MaxTemplates:
+	case key.id < firstDataSet, fields == 0, fields > MaxFields, !replaces && len(t.known) >= MaxTemplates:
 		delete(t.known, key)
 		t.refused++
 	default:
@@ -92,32 +93,37 @@ func (t *Templates) store(key templateKey, template any) {
 	}
 }
 
-// decodable refuses fields of no length: a record could then be of no length
-// too, and a data set hold endlessly many, or few bytes make many fields.
-func decodable(fields []netflow.Field) bool {
-	if len(fields) == 0 || len(fields) > MaxFields {
-		return false
-	}
-	for _, f := range fields {
-		if f.Length == 0 {
-			return false
-		}
-	}
-	return true
+// withdrawn tells a template that takes back an earlier one (RFC 7011 section 8.1).
+func withdrawn(template any) bool {
+	t, ok := template.(netflow.TemplateRecord)
+	return ok && t.FieldCount == 0
 }
 
-// fieldsOf lists scope and option fields together; records says that the
-// template describes records rather than options.
-func fieldsOf(template any) (fields []netflow.Field, records bool) {
+// withLength leaves out fields of length zero, which say nothing: Junos SRX names the scope "system" so, others fill
+// up with them. What is left has at least one byte, so that no data set holds endlessly many records, and every field
+// read has one. It returns how many fields are left.
+func withLength(template any) (any, int) {
 	switch t := template.(type) {
 	case netflow.TemplateRecord:
-		return t.Fields, true
+		t.Fields = compact(t.Fields)
+		return t, len(t.Fields)
 	case netflow.NFv9OptionsTemplateRecord:
-		return append(t.Scopes[:len(t.Scopes):len(t.Scopes)], t.Options...), false
+		t.Scopes, t.Options = compact(t.Scopes), compact(t.Options)
+		return t, len(t.Scopes) + len(t.Options)
 	case netflow.IPFIXOptionsTemplateRecord:
-		return append(t.Scopes[:len(t.Scopes):len(t.Scopes)], t.Options...), false
+		t.Scopes, t.Options = compact(t.Scopes), compact(t.Options)
+		return t, len(t.Scopes) + len(t.Options)
 	}
-	return nil, false
+	return template, 0
+}
+
+// compact leaves the list alone, which the decoder still owns.
+func compact(fields []netflow.Field) []netflow.Field {
+	empty := func(f netflow.Field) bool { return f.Length == 0 }
+	if !slices.ContainsFunc(fields, empty) {
+		return fields
+	}
+	return slices.DeleteFunc(slices.Clone(fields), empty)
 }
 
 // goflow2Templates shows Templates the way goflow2 wants to see them.
