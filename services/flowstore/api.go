@@ -68,7 +68,13 @@ func (a *api) LastSeen(ctx context.Context, req *connect.Request[flowv1.LastSeen
 			return nil, err
 		}
 	}
-	seen, err := lastSeen(ctx, db, pairs)
+	since := oldest
+	if req.Msg.GetSince() != nil {
+		if since = req.Msg.GetSince().AsTime(); !storable(since, since) {
+			return nil, invalid("since must lie between %s and %s", oldest, newest)
+		}
+	}
+	seen, err := lastSeen(ctx, db, pairs, since)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +101,15 @@ func parsePair(p *flowv1.PrefixPair) (pair, error) {
 	if src.Addr().Is4() != dst.Addr().Is4() {
 		return pair{}, invalid("%s and %s are of different address families", src, dst)
 	}
-	return pair{src.Masked(), dst.Masked()}, nil
+	out := pair{src: src.Masked(), dst: dst.Masked()}
+	if p.GetExporter() == "" {
+		return out, nil
+	}
+	if out.exporter, err = netip.ParseAddr(p.GetExporter()); err != nil {
+		return pair{}, invalid("exporter: %w", err)
+	}
+	out.exporter = out.exporter.Unmap()
+	return out, nil
 }
 
 // maxTop bounds a ranking's length.

@@ -82,6 +82,10 @@ func (c *committer[T]) commit(ctx context.Context, group []pending[T]) {
 	}
 	err := c.insert(ctx, items)
 	for _, p := range group {
+		if err != nil && len(group) > 1 {
+			p.done <- c.insert(ctx, []T{p.item}) // what cannot be inserted must not hold up what can
+			continue
+		}
 		p.done <- err
 	}
 }

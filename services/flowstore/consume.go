@@ -46,7 +46,11 @@ func (c *Component) takeFlows(ctx context.Context, m bus.Message) error {
 	if b.GetBatchId() == "" { // the content stands in for it
 		batch.id = batchKey(string(m.Value))
 	}
-	if len(batch.records) == 0 {
+	var bad int
+	if batch.hours, bad = validHours(b.GetQuality()); bad > 0 {
+		c.drop(m, reasonInvalid, bad)
+	}
+	if len(batch.records)+len(batch.hours) == 0 {
 		return nil
 	}
 	return c.flows.store(ctx, batch, len(batch.records))

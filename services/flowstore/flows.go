@@ -13,12 +13,14 @@ import (
 
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/store"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// flowBatch is one bus message's records.
+// flowBatch is one bus message's records, and what it says of hours.
 type flowBatch struct {
 	id      uuid.UUID
 	records []flowrecord.Record
+	hours   []*flowv1.HourQuality
 }
 
 // batchKey turns a batch_id into the fixed-size key that rows carry.
@@ -40,6 +42,9 @@ type flowWriter struct {
 
 func (w *flowWriter) insert(ctx context.Context, batches []flowBatch) error {
 	began := time.Now()
+	if err := w.insertHours(ctx, batches); err != nil {
+		return err
+	}
 	for day, parts := range byDay(batches) {
 		if err := w.insertDay(ctx, day, parts); err != nil {
 			w.metrics.insertErrors.WithLabelValues("flows").Inc()
@@ -66,7 +71,7 @@ func byDay(batches []flowBatch) map[time.Time][]flowBatch {
 			part[day] = append(part[day], r)
 		}
 		for day, records := range part {
-			days[day] = append(days[day], flowBatch{b.id, records})
+			days[day] = append(days[day], flowBatch{id: b.id, records: records})
 		}
 	}
 	return days

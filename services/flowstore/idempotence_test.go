@@ -78,7 +78,7 @@ func TestABatchCutOffBetweenTwoDaysIsCompletedNotDoubled(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	records := randomRecords(rand.New(rand.NewPCG(5, 6)), 500)
 	w := &flowWriter{&cutting{*r.comp.db.Load(), 1}, r.comp.metrics}
-	b := []flowBatch{{batchKey("one"), records}}
+	b := []flowBatch{{id: batchKey("one"), records: records}}
 	if err := w.insert(t.Context(), b); !errors.Is(err, errCut) {
 		t.Fatalf("error is %v, want %v", err, errCut)
 	}
@@ -96,7 +96,7 @@ func TestABatchCutOffBetweenTwoDaysIsCompletedNotDoubled(t *testing.T) {
 
 func TestTheSameBatchTwiceInOneInsertCountsOnce(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
-	b := flowBatch{batchKey("one"), randomRecords(rand.New(rand.NewPCG(7, 8)), 50)}
+	b := flowBatch{id: batchKey("one"), records: randomRecords(rand.New(rand.NewPCG(7, 8)), 50)}
 	w := &flowWriter{*r.comp.db.Load(), r.comp.metrics}
 	if err := w.insert(t.Context(), []flowBatch{b, b}); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestOneInsertIsOnePart(t *testing.T) {
 		records[i].End = day0
 	}
 	w := &flowWriter{*r.comp.db.Load(), r.comp.metrics}
-	if err := w.insert(t.Context(), []flowBatch{{batchKey("large"), records}}); err != nil {
+	if err := w.insert(t.Context(), []flowBatch{{id: batchKey("large"), records: records}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.count("SELECT count() FROM system.parts WHERE table = 'flows' AND active"); n != 1 {

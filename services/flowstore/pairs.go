@@ -12,8 +12,11 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// pair is a prefix pair, both masked.
-type pair struct{ src, dst netip.Prefix }
+// pair is a prefix pair, both masked, as one exporter sees it; the zero exporter is any.
+type pair struct {
+	src, dst netip.Prefix
+	exporter netip.Addr
+}
 
 // lengths are prefix lengths per family.
 type lengths struct{ v4, v6 int }
@@ -38,19 +41,26 @@ func mapped(p netip.Prefix) int {
 }
 
 // pairsPerQuery keeps a statement below ClickHouse's max_query_size of 256 KB.
-const pairsPerQuery = 1500
+const pairsPerQuery = 1200
 
-// lastSeen is the newest end of a record of each pair.
-func lastSeen(ctx context.Context, db store.DB, pairs []pair) (map[pair]time.Time, error) {
-	byLength := map[[2]int][]pair{}
+// shape is what the pairs of one query have in common.
+type shape struct {
+	srcBits, dstBits int
+	byExporter       bool
+}
+
+// lastSeen is the newest end of a record of each pair that ended since then or later. The bound lets the store skip
+// what is older than any reader asks about: flows are kept for months, pairs age in weeks.
+func lastSeen(ctx context.Context, db store.DB, pairs []pair, since time.Time) (map[pair]time.Time, error) {
+	byShape := map[shape][]pair{}
 	for _, p := range pairs {
-		key := [2]int{mapped(p.src), mapped(p.dst)}
-		byLength[key] = append(byLength[key], p)
+		key := shape{mapped(p.src), mapped(p.dst), p.exporter.IsValid()}
+		byShape[key] = append(byShape[key], p)
 	}
 	seen := map[pair]time.Time{}
-	for bits, group := range byLength {
+	for key, group := range byShape {
 		for some := range slices.Chunk(group, pairsPerQuery) {
-			if err := lastSeenOf(ctx, db, bits, some, seen); err != nil {
+			if err := lastSeenOf(ctx, db, key, some, since, seen); err != nil {
 				return nil, fmt.Errorf("when pairs were last seen: %w", err)
 			}
 		}
@@ -58,35 +68,43 @@ func lastSeen(ctx context.Context, db store.DB, pairs []pair) (map[pair]time.Tim
 	return seen, nil
 }
 
-func lastSeenOf(ctx context.Context, db store.DB, bits [2]int, pairs []pair, seen map[pair]time.Time) error {
+func lastSeenOf(ctx context.Context, db store.DB, of shape, pairs []pair, since time.Time, seen map[pair]time.Time) error {
 	tuples := make([]string, len(pairs))
-	byNetwork := map[[2]netip.Addr][]pair{}
+	byNetwork := map[[3]netip.Addr][]pair{}
 	for i, p := range pairs {
-		src, err := store.Literal(p.src.Addr())
-		if err != nil {
-			return err
+		exporter := p.exporter
+		if !of.byExporter {
+			exporter = netip.IPv6Unspecified() // what the query gives for any
 		}
-		dst, err := store.Literal(p.dst.Addr())
-		if err != nil {
-			return err
-		}
-		tuples[i] = "(" + src + "," + dst + ")"
-		key := [2]netip.Addr{p.src.Addr(), p.dst.Addr()}
+		key := [3]netip.Addr{exporter, p.src.Addr(), p.dst.Addr()}
 		byNetwork[key] = append(byNetwork[key], p)
+		var literals []string
+		for _, a := range key {
+			text, err := store.Literal(a)
+			if err != nil {
+				return err
+			}
+			literals = append(literals, text)
+		}
+		tuples[i] = "(" + strings.Join(literals, ",") + ")"
 	}
-	rows, err := db.Query(ctx, `SELECT IPv6CIDRToRange(src, ?).1 AS s, IPv6CIDRToRange(dst, ?).1 AS d, max(end)
-		FROM flows WHERE (s, d) IN (`+strings.Join(tuples, ",")+`) GROUP BY s, d`, bits[0], bits[1])
+	reporter := "exporter"
+	if !of.byExporter {
+		reporter = "toIPv6('::')"
+	}
+	rows, err := db.Query(ctx, `SELECT `+reporter+` AS e, IPv6CIDRToRange(src, ?).1 AS s, IPv6CIDRToRange(dst, ?).1 AS d, max(end)
+		FROM flows WHERE end >= ? AND (e, s, d) IN (`+strings.Join(tuples, ",")+`) GROUP BY e, s, d`, of.srcBits, of.dstBits, since)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var s, d netip.Addr
+		var e, s, d netip.Addr
 		var at time.Time
-		if err := rows.Scan(&s, &d, &at); err != nil {
+		if err := rows.Scan(&e, &s, &d, &at); err != nil {
 			return err
 		}
-		for _, p := range byNetwork[[2]netip.Addr{s.Unmap(), d.Unmap()}] {
+		for _, p := range byNetwork[[3]netip.Addr{e.Unmap(), s.Unmap(), d.Unmap()}] {
 			seen[p] = at
 		}
 	}

@@ -32,7 +32,7 @@ func prefixPair(r flowrecord.Record, l lengths) pair {
 		p, _ := a.Prefix(bits)
 		return p
 	}
-	return pair{of(r.Src), of(r.Dst)}
+	return pair{src: of(r.Src), dst: of(r.Dst)}
 }
 
 // oneFamily keeps the records whose addresses are both of one family, as real ones are.
@@ -129,6 +129,48 @@ func TestLastSeenAgreesWithTheSlowOracle(t *testing.T) {
 	}
 	if diff := gocmp.Diff(got.Msg.Pairs, want, protocmp.Transform()); diff != "" {
 		t.Errorf("-got +want\n%s", diff)
+	}
+}
+
+// TestLastSeenByExporter: what another exporter sees of the same prefixes, at the other end of the network, is none
+// of this one's.
+func TestLastSeenByExporter(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	at := func(minutes int) time.Time { return day0.Add(time.Duration(minutes) * time.Minute) }
+	seen := func(exporter string, end time.Time) flowrecord.Record {
+		return flowrecord.Record{
+			Exporter: netip.MustParseAddr(exporter), Start: end.Add(-time.Minute), End: end, Bytes: 1, Packets: 1, Source: flowrecord.NetFlowV9,
+			Src: netip.MustParseAddr("10.77.1.5"), Dst: netip.MustParseAddr("10.9.9.5"),
+		}
+	}
+	r.deliver(batch("x", seen("192.0.2.1", at(1)), seen("192.0.2.2", at(9)), seen("2001:db8::1", at(5))))
+	for _, c := range []struct {
+		name, exporter string
+		since          time.Time
+		want           *timestamppb.Timestamp
+	}{
+		{"the one that saw it last", "192.0.2.2", time.Time{}, timestamppb.New(at(9))},
+		{"one that saw it before", "192.0.2.1", time.Time{}, timestamppb.New(at(1))},
+		{"one with an IPv6 address", "2001:db8::1", time.Time{}, timestamppb.New(at(5))},
+		{"one that never saw it", "192.0.2.3", time.Time{}, nil},
+		{"any", "", time.Time{}, timestamppb.New(at(9))},
+		{"since then", "192.0.2.1", at(1), timestamppb.New(at(1))},
+		{"not since then", "192.0.2.1", at(2), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &flowv1.PrefixPair{Src: "10.77.1.0/24", Dst: "10.9.9.0/24", Exporter: c.exporter}
+			req := &flowv1.LastSeenRequest{Pairs: []*flowv1.PrefixPair{p}}
+			if !c.since.IsZero() {
+				req.Since = timestamppb.New(c.since)
+			}
+			got, err := r.client.LastSeen(t.Context(), connect.NewRequest(req))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(got.Msg.Pairs, []*flowv1.PairSeen{{Pair: p, LastSeen: c.want}}, protocmp.Transform()); diff != "" {
+				t.Errorf("-got +want\n%s", diff)
+			}
+		})
 	}
 }
 

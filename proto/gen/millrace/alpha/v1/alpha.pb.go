@@ -28,7 +28,8 @@ const (
 
 type NightlyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Default: the 24 hours before `to`.
+	// Default: the 24 hours before `to`; without `to` also, where that is earlier, from a while before the end of the last
+	// nightly run, so that no flow is left out.
 	From *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
 	// Default: now.
 	To *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
@@ -207,8 +208,10 @@ type Generation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Time  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// The change set still to be created; unset once services/push has it. A crash in between loses nothing.
-	Pending       *v1.CreateRequest `protobuf:"bytes,3,opt,name=pending,proto3" json:"pending,omitempty"`
+	// The change set to create, until a nightly run finds that it came to something. A crash in between loses nothing.
+	Pending *v1.CreateRequest `protobuf:"bytes,3,opt,name=pending,proto3" json:"pending,omitempty"`
+	// The change set that services/push made of pending; empty: still to be asked for.
+	ChangeId      string `protobuf:"bytes,4,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -264,10 +267,23 @@ func (x *Generation) GetPending() *v1.CreateRequest {
 	return nil
 }
 
-// Schedule is when the nightly run last fell due, kept in etcd so that no run is missed or made twice.
+func (x *Generation) GetChangeId() string {
+	if x != nil {
+		return x.ChangeId
+	}
+	return ""
+}
+
+// Schedule is what is known of nightly runs, kept in etcd so that none is missed or made twice.
 type Schedule struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Last          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last,proto3" json:"last,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the last one was done, or the first began to be waited for.
+	Last *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last,proto3" json:"last,omitempty"`
+	// Up to when flows have been judged by a run that succeeded.
+	End *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	// Attempts since then, and when the next may be made: a run under way holds others off with it.
+	Attempts      uint32                 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	NextAttempt   *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=next_attempt,json=nextAttempt,proto3" json:"next_attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -305,6 +321,27 @@ func (*Schedule) Descriptor() ([]byte, []int) {
 func (x *Schedule) GetLast() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Last
+	}
+	return nil
+}
+
+func (x *Schedule) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Schedule) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Schedule) GetNextAttempt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAttempt
 	}
 	return nil
 }
@@ -815,14 +852,18 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\baged_out\x18\x03 \x03(\v2\x17.millrace.alpha.v1.PairR\aagedOut\x124\n" +
 	"\arefused\x18\x04 \x03(\v2\x1a.millrace.alpha.v1.RefusalR\arefused\x12\x1b\n" +
 	"\tchange_id\x18\x05 \x01(\tR\bchangeId\x12\x1a\n" +
-	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\x87\x01\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\xa4\x01\n" +
 	"\n" +
 	"Generation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x129\n" +
-	"\apending\x18\x03 \x01(\v2\x1f.millrace.push.v1.CreateRequestR\apending\":\n" +
+	"\apending\x18\x03 \x01(\v2\x1f.millrace.push.v1.CreateRequestR\apending\x12\x1b\n" +
+	"\tchange_id\x18\x04 \x01(\tR\bchangeId\"\xc3\x01\n" +
 	"\bSchedule\x12.\n" +
-	"\x04last\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"=\n" +
+	"\x04last\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\x12,\n" +
+	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x1a\n" +
+	"\battempts\x18\x03 \x01(\rR\battempts\x12=\n" +
+	"\fnext_attempt\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\vnextAttempt\"=\n" +
 	"\aRefusal\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\tR\bexporter\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\r\n" +
@@ -908,27 +949,29 @@ var file_millrace_alpha_v1_alpha_proto_depIdxs = []int32{
 	11, // 7: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
 	13, // 8: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
 	11, // 9: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
-	9,  // 10: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
-	9,  // 11: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
-	11, // 12: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
-	11, // 13: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
-	11, // 14: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
-	11, // 15: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
-	10, // 16: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
-	11, // 17: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
-	12, // 18: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
-	11, // 19: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
-	0,  // 20: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
-	5,  // 21: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
-	7,  // 22: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
-	1,  // 23: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
-	6,  // 24: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
-	8,  // 25: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
-	23, // [23:26] is the sub-list for method output_type
-	20, // [20:23] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	11, // 10: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
+	11, // 11: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
+	9,  // 12: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
+	9,  // 13: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
+	11, // 14: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
+	11, // 15: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
+	11, // 16: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
+	11, // 17: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
+	10, // 18: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
+	11, // 19: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
+	12, // 20: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
+	11, // 21: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
+	0,  // 22: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
+	5,  // 23: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
+	7,  // 24: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
+	1,  // 25: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
+	6,  // 26: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
+	8,  // 27: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
+	25, // [25:28] is the sub-list for method output_type
+	22, // [22:25] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_millrace_alpha_v1_alpha_proto_init() }

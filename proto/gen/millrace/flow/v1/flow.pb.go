@@ -86,8 +86,11 @@ func (Source) EnumDescriptor() ([]byte, []int) {
 type FlowBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique per batch and stable over redelivery.
-	BatchId       string        `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
-	Records       []*FlowRecord `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
+	BatchId string        `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
+	Records []*FlowRecord `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
+	// How complete the export was, for the hours of which something changed since the exporter's batch before. A batch may
+	// hold nothing else. It is stored before the records, so that whoever reads these finds it.
+	Quality       []*HourQuality `protobuf:"bytes,3,rep,name=quality,proto3" json:"quality,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -136,6 +139,181 @@ func (x *FlowBatch) GetRecords() []*FlowRecord {
 	return nil
 }
 
+func (x *FlowBatch) GetQuality() []*HourQuality {
+	if x != nil {
+		return x.Quality
+	}
+	return nil
+}
+
+// HourQuality is what one run of a collector counted of one exporter in one hour so far. A later message about the same
+// hour replaces it; those of several runs or collectors add up.
+type HourQuality struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 4 or 16 bytes. 0.0.0.0 stands for the collector's own sockets: that row is there for every hour in which it listened.
+	Exporter          []byte `protobuf:"bytes,1,opt,name=exporter,proto3" json:"exporter,omitempty"`
+	ObservationDomain uint32 `protobuf:"varint,2,opt,name=observation_domain,json=observationDomain,proto3" json:"observation_domain,omitempty"`
+	Source            Source `protobuf:"varint,3,opt,name=source,proto3,enum=millrace.flow.v1.Source" json:"source,omitempty"`
+	// The hour's start: of arrival, or of the flows where they were imported from files.
+	Hour *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=hour,proto3" json:"hour,omitempty"`
+	// The run that counted.
+	Collector string `protobuf:"bytes,5,opt,name=collector,proto3" json:"collector,omitempty"`
+	// Grows with each message of the run.
+	Revision  uint64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
+	Datagrams uint64 `protobuf:"varint,7,opt,name=datagrams,proto3" json:"datagrams,omitempty"`
+	// Flow records taken, and those among them whose sampling rate is not known.
+	Records     uint64 `protobuf:"varint,8,opt,name=records,proto3" json:"records,omitempty"`
+	UnknownRate uint64 `protobuf:"varint,9,opt,name=unknown_rate,json=unknownRate,proto3" json:"unknown_rate,omitempty"`
+	// Received and missing by sequence number: packets in v9, records in v5 and IPFIX.
+	Received uint64 `protobuf:"varint,10,opt,name=received,proto3" json:"received,omitempty"`
+	Lost     uint64 `protobuf:"varint,11,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Data sets that came before their template.
+	NoTemplate uint64 `protobuf:"varint,12,opt,name=no_template,json=noTemplate,proto3" json:"no_template,omitempty"`
+	// Records dropped because their times were out of range.
+	OutOfRange uint64 `protobuf:"varint,13,opt,name=out_of_range,json=outOfRange,proto3" json:"out_of_range,omitempty"`
+	// Datagrams that did not decode.
+	Refused uint64 `protobuf:"varint,14,opt,name=refused,proto3" json:"refused,omitempty"`
+	// Datagrams that the kernel dropped; only of 0.0.0.0.
+	SocketDrops   uint64 `protobuf:"varint,15,opt,name=socket_drops,json=socketDrops,proto3" json:"socket_drops,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HourQuality) Reset() {
+	*x = HourQuality{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HourQuality) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HourQuality) ProtoMessage() {}
+
+func (x *HourQuality) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HourQuality.ProtoReflect.Descriptor instead.
+func (*HourQuality) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *HourQuality) GetExporter() []byte {
+	if x != nil {
+		return x.Exporter
+	}
+	return nil
+}
+
+func (x *HourQuality) GetObservationDomain() uint32 {
+	if x != nil {
+		return x.ObservationDomain
+	}
+	return 0
+}
+
+func (x *HourQuality) GetSource() Source {
+	if x != nil {
+		return x.Source
+	}
+	return Source_SOURCE_UNSPECIFIED
+}
+
+func (x *HourQuality) GetHour() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Hour
+	}
+	return nil
+}
+
+func (x *HourQuality) GetCollector() string {
+	if x != nil {
+		return x.Collector
+	}
+	return ""
+}
+
+func (x *HourQuality) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *HourQuality) GetDatagrams() uint64 {
+	if x != nil {
+		return x.Datagrams
+	}
+	return 0
+}
+
+func (x *HourQuality) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *HourQuality) GetUnknownRate() uint64 {
+	if x != nil {
+		return x.UnknownRate
+	}
+	return 0
+}
+
+func (x *HourQuality) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *HourQuality) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *HourQuality) GetNoTemplate() uint64 {
+	if x != nil {
+		return x.NoTemplate
+	}
+	return 0
+}
+
+func (x *HourQuality) GetOutOfRange() uint64 {
+	if x != nil {
+		return x.OutOfRange
+	}
+	return 0
+}
+
+func (x *HourQuality) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
+func (x *HourQuality) GetSocketDrops() uint64 {
+	if x != nil {
+		return x.SocketDrops
+	}
+	return 0
+}
+
 // FlowRecord is one record of NetFlow v5, v9, IPFIX or an nfcapd file.
 // Counters are as the exporter reported them: multiply by sampling_rate.
 type FlowRecord struct {
@@ -170,7 +348,7 @@ type FlowRecord struct {
 
 func (x *FlowRecord) Reset() {
 	*x = FlowRecord{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[1]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -182,7 +360,7 @@ func (x *FlowRecord) String() string {
 func (*FlowRecord) ProtoMessage() {}
 
 func (x *FlowRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[1]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -195,7 +373,7 @@ func (x *FlowRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRecord.ProtoReflect.Descriptor instead.
 func (*FlowRecord) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{1}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *FlowRecord) GetExporter() []byte {
@@ -326,7 +504,7 @@ type ImportRequest struct {
 
 func (x *ImportRequest) Reset() {
 	*x = ImportRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[2]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -338,7 +516,7 @@ func (x *ImportRequest) String() string {
 func (*ImportRequest) ProtoMessage() {}
 
 func (x *ImportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[2]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -351,7 +529,7 @@ func (x *ImportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportRequest.ProtoReflect.Descriptor instead.
 func (*ImportRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{2}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ImportRequest) GetBatch() *FlowBatch {
@@ -371,7 +549,7 @@ type ImportResponse struct {
 
 func (x *ImportResponse) Reset() {
 	*x = ImportResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -383,7 +561,7 @@ func (x *ImportResponse) String() string {
 func (*ImportResponse) ProtoMessage() {}
 
 func (x *ImportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[3]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -396,7 +574,7 @@ func (x *ImportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResponse.ProtoReflect.Descriptor instead.
 func (*ImportResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{3}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ImportResponse) GetBatches() uint64 {
@@ -421,7 +599,7 @@ type QualityRequest struct {
 
 func (x *QualityRequest) Reset() {
 	*x = QualityRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +611,7 @@ func (x *QualityRequest) String() string {
 func (*QualityRequest) ProtoMessage() {}
 
 func (x *QualityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[4]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +624,7 @@ func (x *QualityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QualityRequest.ProtoReflect.Descriptor instead.
 func (*QualityRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{4}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{5}
 }
 
 type QualityResponse struct {
@@ -460,7 +638,7 @@ type QualityResponse struct {
 
 func (x *QualityResponse) Reset() {
 	*x = QualityResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -472,7 +650,7 @@ func (x *QualityResponse) String() string {
 func (*QualityResponse) ProtoMessage() {}
 
 func (x *QualityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[5]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -485,7 +663,7 @@ func (x *QualityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QualityResponse.ProtoReflect.Descriptor instead.
 func (*QualityResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{5}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *QualityResponse) GetExporters() []*ExporterQuality {
@@ -513,7 +691,7 @@ type ExporterQuality struct {
 	RecordsPerSecond float64 `protobuf:"fixed64,6,opt,name=records_per_second,json=recordsPerSecond,proto3" json:"records_per_second,omitempty"`
 	// Export packets (v9) or records (v5, IPFIX) missing by sequence number.
 	Lost uint64 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
-	// lost / (lost + received), over the life of the exporter.
+	// lost / (lost + received), in this hour and the one before.
 	LossRatio float64 `protobuf:"fixed64,8,opt,name=loss_ratio,json=lossRatio,proto3" json:"loss_ratio,omitempty"`
 	Templates uint32  `protobuf:"varint,9,opt,name=templates,proto3" json:"templates,omitempty"`
 	// 0 is unknown.
@@ -522,14 +700,16 @@ type ExporterQuality struct {
 	Drops    map[string]uint64      `protobuf:"bytes,11,rep,name=drops,proto3" json:"drops,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	LastSeen *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
 	// What was seen and kept, by name: restart, clock_jump, sampling_changed, late, sequence_jump.
-	Events        map[string]uint64 `protobuf:"bytes,13,rep,name=events,proto3" json:"events,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Events map[string]uint64 `protobuf:"bytes,13,rep,name=events,proto3" json:"events,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Records among `records` whose sampling rate was not known when they came.
+	UnknownRate   uint64 `protobuf:"varint,14,opt,name=unknown_rate,json=unknownRate,proto3" json:"unknown_rate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExporterQuality) Reset() {
 	*x = ExporterQuality{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +721,7 @@ func (x *ExporterQuality) String() string {
 func (*ExporterQuality) ProtoMessage() {}
 
 func (x *ExporterQuality) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[6]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +734,7 @@ func (x *ExporterQuality) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExporterQuality.ProtoReflect.Descriptor instead.
 func (*ExporterQuality) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{6}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExporterQuality) GetExporter() string {
@@ -648,6 +828,13 @@ func (x *ExporterQuality) GetEvents() map[string]uint64 {
 	return nil
 }
 
+func (x *ExporterQuality) GetUnknownRate() uint64 {
+	if x != nil {
+		return x.UnknownRate
+	}
+	return 0
+}
+
 type IntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	From  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -662,7 +849,7 @@ type IntervalsRequest struct {
 
 func (x *IntervalsRequest) Reset() {
 	*x = IntervalsRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +861,7 @@ func (x *IntervalsRequest) String() string {
 func (*IntervalsRequest) ProtoMessage() {}
 
 func (x *IntervalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[7]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +874,7 @@ func (x *IntervalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntervalsRequest.ProtoReflect.Descriptor instead.
 func (*IntervalsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{7}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *IntervalsRequest) GetFrom() *timestamppb.Timestamp {
@@ -743,7 +930,7 @@ type IntervalsResponse struct {
 
 func (x *IntervalsResponse) Reset() {
 	*x = IntervalsResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +942,7 @@ func (x *IntervalsResponse) String() string {
 func (*IntervalsResponse) ProtoMessage() {}
 
 func (x *IntervalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[8]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +955,7 @@ func (x *IntervalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntervalsResponse.ProtoReflect.Descriptor instead.
 func (*IntervalsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{8}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IntervalsResponse) GetExporter() string {
@@ -862,17 +1049,117 @@ func (x *IntervalsResponse) GetLastRecordEnd() *timestamppb.Timestamp {
 	return nil
 }
 
-type PrefixPair struct {
+type ExportQualityRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Src           string                 `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
-	Dst           string                 `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
+	From          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportQualityRequest) Reset() {
+	*x = ExportQualityRequest{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportQualityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportQualityRequest) ProtoMessage() {}
+
+func (x *ExportQualityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportQualityRequest.ProtoReflect.Descriptor instead.
+func (*ExportQualityRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ExportQualityRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *ExportQualityRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// ExportQualityResponse is one exporter, observation domain and format in one hour, in the order of the hours.
+type ExportQualityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Without collector and revision: the sum of all runs.
+	Quality       *HourQuality `protobuf:"bytes,1,opt,name=quality,proto3" json:"quality,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportQualityResponse) Reset() {
+	*x = ExportQualityResponse{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportQualityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportQualityResponse) ProtoMessage() {}
+
+func (x *ExportQualityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportQualityResponse.ProtoReflect.Descriptor instead.
+func (*ExportQualityResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ExportQualityResponse) GetQuality() *HourQuality {
+	if x != nil {
+		return x.Quality
+	}
+	return nil
+}
+
+type PrefixPair struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Src   string                 `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
+	Dst   string                 `protobuf:"bytes,2,opt,name=dst,proto3" json:"dst,omitempty"`
+	// LastSeen: only flows that this exporter reported; empty is any.
+	Exporter      string `protobuf:"bytes,3,opt,name=exporter,proto3" json:"exporter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PrefixPair) Reset() {
 	*x = PrefixPair{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1171,7 @@ func (x *PrefixPair) String() string {
 func (*PrefixPair) ProtoMessage() {}
 
 func (x *PrefixPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[9]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1184,7 @@ func (x *PrefixPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixPair.ProtoReflect.Descriptor instead.
 func (*PrefixPair) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{9}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PrefixPair) GetSrc() string {
@@ -914,16 +1201,25 @@ func (x *PrefixPair) GetDst() string {
 	return ""
 }
 
+func (x *PrefixPair) GetExporter() string {
+	if x != nil {
+		return x.Exporter
+	}
+	return ""
+}
+
 type LastSeenRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Pairs         []*PrefixPair          `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Pairs []*PrefixPair          `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	// Only records that ended then or later are looked at; unset: all that are stored.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LastSeenRequest) Reset() {
 	*x = LastSeenRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1231,7 @@ func (x *LastSeenRequest) String() string {
 func (*LastSeenRequest) ProtoMessage() {}
 
 func (x *LastSeenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[10]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,12 +1244,19 @@ func (x *LastSeenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastSeenRequest.ProtoReflect.Descriptor instead.
 func (*LastSeenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{10}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LastSeenRequest) GetPairs() []*PrefixPair {
 	if x != nil {
 		return x.Pairs
+	}
+	return nil
+}
+
+func (x *LastSeenRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
 	}
 	return nil
 }
@@ -968,7 +1271,7 @@ type LastSeenResponse struct {
 
 func (x *LastSeenResponse) Reset() {
 	*x = LastSeenResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1283,7 @@ func (x *LastSeenResponse) String() string {
 func (*LastSeenResponse) ProtoMessage() {}
 
 func (x *LastSeenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[11]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1296,7 @@ func (x *LastSeenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LastSeenResponse.ProtoReflect.Descriptor instead.
 func (*LastSeenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{11}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LastSeenResponse) GetPairs() []*PairSeen {
@@ -1013,7 +1316,7 @@ type PairSeen struct {
 
 func (x *PairSeen) Reset() {
 	*x = PairSeen{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1328,7 @@ func (x *PairSeen) String() string {
 func (*PairSeen) ProtoMessage() {}
 
 func (x *PairSeen) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[12]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1341,7 @@ func (x *PairSeen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairSeen.ProtoReflect.Descriptor instead.
 func (*PairSeen) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{12}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PairSeen) GetPair() *PrefixPair {
@@ -1068,7 +1371,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1383,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[13]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1396,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{13}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TopRequest) GetFrom() *timestamppb.Timestamp {
@@ -1133,7 +1436,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1448,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[14]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1461,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{14}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TopResponse) GetPairs() []*PairBytes {
@@ -1180,7 +1483,7 @@ type PairBytes struct {
 
 func (x *PairBytes) Reset() {
 	*x = PairBytes{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1192,7 +1495,7 @@ func (x *PairBytes) String() string {
 func (*PairBytes) ProtoMessage() {}
 
 func (x *PairBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[15]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1205,7 +1508,7 @@ func (x *PairBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairBytes.ProtoReflect.Descriptor instead.
 func (*PairBytes) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{15}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PairBytes) GetPair() *PrefixPair {
@@ -1249,7 +1552,7 @@ type TelemetryRequest struct {
 
 func (x *TelemetryRequest) Reset() {
 	*x = TelemetryRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1564,7 @@ func (x *TelemetryRequest) String() string {
 func (*TelemetryRequest) ProtoMessage() {}
 
 func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1577,7 @@ func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryRequest.ProtoReflect.Descriptor instead.
 func (*TelemetryRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TelemetryRequest) GetDevice() string {
@@ -1314,7 +1617,7 @@ type TelemetryResponse struct {
 
 func (x *TelemetryResponse) Reset() {
 	*x = TelemetryResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1629,7 @@ func (x *TelemetryResponse) String() string {
 func (*TelemetryResponse) ProtoMessage() {}
 
 func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1642,7 @@ func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryResponse.ProtoReflect.Descriptor instead.
 func (*TelemetryResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TelemetryResponse) GetSeries() []*TelemetrySeries {
@@ -1360,7 +1663,7 @@ type TelemetrySeries struct {
 
 func (x *TelemetrySeries) Reset() {
 	*x = TelemetrySeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1675,7 @@ func (x *TelemetrySeries) String() string {
 func (*TelemetrySeries) ProtoMessage() {}
 
 func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1688,7 @@ func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetrySeries.ProtoReflect.Descriptor instead.
 func (*TelemetrySeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TelemetrySeries) GetDevice() string {
@@ -1419,7 +1722,7 @@ type TelemetryPoint struct {
 
 func (x *TelemetryPoint) Reset() {
 	*x = TelemetryPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1734,7 @@ func (x *TelemetryPoint) String() string {
 func (*TelemetryPoint) ProtoMessage() {}
 
 func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1747,7 @@ func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryPoint.ProtoReflect.Descriptor instead.
 func (*TelemetryPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TelemetryPoint) GetTime() *timestamppb.Timestamp {
@@ -1475,7 +1778,7 @@ type VpnSeriesRequest struct {
 
 func (x *VpnSeriesRequest) Reset() {
 	*x = VpnSeriesRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1790,7 @@ func (x *VpnSeriesRequest) String() string {
 func (*VpnSeriesRequest) ProtoMessage() {}
 
 func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1803,7 @@ func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesRequest.ProtoReflect.Descriptor instead.
 func (*VpnSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *VpnSeriesRequest) GetFrom() *timestamppb.Timestamp {
@@ -1541,7 +1844,7 @@ type VpnSeriesResponse struct {
 
 func (x *VpnSeriesResponse) Reset() {
 	*x = VpnSeriesResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1856,7 @@ func (x *VpnSeriesResponse) String() string {
 func (*VpnSeriesResponse) ProtoMessage() {}
 
 func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1869,7 @@ func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesResponse.ProtoReflect.Descriptor instead.
 func (*VpnSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VpnSeriesResponse) GetFlows() []*VpnFlowSeries {
@@ -1597,7 +1900,7 @@ type VpnFlowSeries struct {
 
 func (x *VpnFlowSeries) Reset() {
 	*x = VpnFlowSeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1912,7 @@ func (x *VpnFlowSeries) String() string {
 func (*VpnFlowSeries) ProtoMessage() {}
 
 func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1925,7 @@ func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFlowSeries.ProtoReflect.Descriptor instead.
 func (*VpnFlowSeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VpnFlowSeries) GetVpn() string {
@@ -1674,7 +1977,7 @@ type VpnPoint struct {
 
 func (x *VpnPoint) Reset() {
 	*x = VpnPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1989,7 @@ func (x *VpnPoint) String() string {
 func (*VpnPoint) ProtoMessage() {}
 
 func (x *VpnPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +2002,7 @@ func (x *VpnPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnPoint.ProtoReflect.Descriptor instead.
 func (*VpnPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *VpnPoint) GetTime() *timestamppb.Timestamp {
@@ -1779,7 +2082,7 @@ type VpnFairness struct {
 
 func (x *VpnFairness) Reset() {
 	*x = VpnFairness{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +2094,7 @@ func (x *VpnFairness) String() string {
 func (*VpnFairness) ProtoMessage() {}
 
 func (x *VpnFairness) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +2107,7 @@ func (x *VpnFairness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFairness.ProtoReflect.Descriptor instead.
 func (*VpnFairness) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VpnFairness) GetTime() *timestamppb.Timestamp {
@@ -1846,10 +2149,30 @@ var File_millrace_flow_v1_flow_proto protoreflect.FileDescriptor
 
 const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"^\n" +
+	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x01\n" +
 	"\tFlowBatch\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x126\n" +
-	"\arecords\x18\x02 \x03(\v2\x1c.millrace.flow.v1.FlowRecordR\arecords\"\xa1\x04\n" +
+	"\arecords\x18\x02 \x03(\v2\x1c.millrace.flow.v1.FlowRecordR\arecords\x127\n" +
+	"\aquality\x18\x03 \x03(\v2\x1d.millrace.flow.v1.HourQualityR\aquality\"\xff\x03\n" +
+	"\vHourQuality\x12\x1a\n" +
+	"\bexporter\x18\x01 \x01(\fR\bexporter\x12-\n" +
+	"\x12observation_domain\x18\x02 \x01(\rR\x11observationDomain\x120\n" +
+	"\x06source\x18\x03 \x01(\x0e2\x18.millrace.flow.v1.SourceR\x06source\x12.\n" +
+	"\x04hour\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04hour\x12\x1c\n" +
+	"\tcollector\x18\x05 \x01(\tR\tcollector\x12\x1a\n" +
+	"\brevision\x18\x06 \x01(\x04R\brevision\x12\x1c\n" +
+	"\tdatagrams\x18\a \x01(\x04R\tdatagrams\x12\x18\n" +
+	"\arecords\x18\b \x01(\x04R\arecords\x12!\n" +
+	"\funknown_rate\x18\t \x01(\x04R\vunknownRate\x12\x1a\n" +
+	"\breceived\x18\n" +
+	" \x01(\x04R\breceived\x12\x12\n" +
+	"\x04lost\x18\v \x01(\x04R\x04lost\x12\x1f\n" +
+	"\vno_template\x18\f \x01(\x04R\n" +
+	"noTemplate\x12 \n" +
+	"\fout_of_range\x18\r \x01(\x04R\n" +
+	"outOfRange\x12\x18\n" +
+	"\arefused\x18\x0e \x01(\x04R\arefused\x12!\n" +
+	"\fsocket_drops\x18\x0f \x01(\x04R\vsocketDrops\"\xa1\x04\n" +
 	"\n" +
 	"FlowRecord\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\fR\bexporter\x12-\n" +
@@ -1878,7 +2201,7 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x0eQualityRequest\"u\n" +
 	"\x0fQualityResponse\x12?\n" +
 	"\texporters\x18\x01 \x03(\v2!.millrace.flow.v1.ExporterQualityR\texporters\x12!\n" +
-	"\fsocket_drops\x18\x02 \x01(\x04R\vsocketDrops\"\xa3\x05\n" +
+	"\fsocket_drops\x18\x02 \x01(\x04R\vsocketDrops\"\xc6\x05\n" +
 	"\x0fExporterQuality\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\tR\bexporter\x12-\n" +
 	"\x12observation_domain\x18\x02 \x01(\rR\x11observationDomain\x120\n" +
@@ -1894,7 +2217,8 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	" \x01(\x04R\fsamplingRate\x12B\n" +
 	"\x05drops\x18\v \x03(\v2,.millrace.flow.v1.ExporterQuality.DropsEntryR\x05drops\x127\n" +
 	"\tlast_seen\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12E\n" +
-	"\x06events\x18\r \x03(\v2-.millrace.flow.v1.ExporterQuality.EventsEntryR\x06events\x1a8\n" +
+	"\x06events\x18\r \x03(\v2-.millrace.flow.v1.ExporterQuality.EventsEntryR\x06events\x12!\n" +
+	"\funknown_rate\x18\x0e \x01(\x04R\vunknownRate\x1a8\n" +
 	"\n" +
 	"DropsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1921,13 +2245,20 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	" \x01(\x04R\apackets\x12\x18\n" +
 	"\arecords\x18\v \x01(\rR\arecords\x12#\n" +
 	"\rsampling_rate\x18\f \x01(\x04R\fsamplingRate\x12B\n" +
-	"\x0flast_record_end\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd\"0\n" +
+	"\x0flast_record_end\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd\"r\n" +
+	"\x14ExportQualityRequest\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"P\n" +
+	"\x15ExportQualityResponse\x127\n" +
+	"\aquality\x18\x01 \x01(\v2\x1d.millrace.flow.v1.HourQualityR\aquality\"L\n" +
 	"\n" +
 	"PrefixPair\x12\x10\n" +
 	"\x03src\x18\x01 \x01(\tR\x03src\x12\x10\n" +
-	"\x03dst\x18\x02 \x01(\tR\x03dst\"E\n" +
+	"\x03dst\x18\x02 \x01(\tR\x03dst\x12\x1a\n" +
+	"\bexporter\x18\x03 \x01(\tR\bexporter\"w\n" +
 	"\x0fLastSeenRequest\x122\n" +
-	"\x05pairs\x18\x01 \x03(\v2\x1c.millrace.flow.v1.PrefixPairR\x05pairs\"D\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x1c.millrace.flow.v1.PrefixPairR\x05pairs\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"D\n" +
 	"\x10LastSeenResponse\x120\n" +
 	"\x05pairs\x18\x01 \x03(\v2\x1a.millrace.flow.v1.PairSeenR\x05pairs\"u\n" +
 	"\bPairSeen\x120\n" +
@@ -2005,9 +2336,10 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\rSOURCE_NFCAPD\x10\x042\xb5\x01\n" +
 	"\x14FlowCollectorService\x12M\n" +
 	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse(\x01\x12N\n" +
-	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse2\xad\x03\n" +
+	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse2\x91\x04\n" +
 	"\x10FlowStoreService\x12V\n" +
-	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse0\x01\x12Q\n" +
+	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse0\x01\x12b\n" +
+	"\rExportQuality\x12&.millrace.flow.v1.ExportQualityRequest\x1a'.millrace.flow.v1.ExportQualityResponse0\x01\x12Q\n" +
 	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\x12B\n" +
 	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\x12T\n" +
 	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponse\x12T\n" +
@@ -2027,94 +2359,106 @@ func file_millrace_flow_v1_flow_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_flow_v1_flow_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(Source)(0),                   // 0: millrace.flow.v1.Source
 	(*FlowBatch)(nil),             // 1: millrace.flow.v1.FlowBatch
-	(*FlowRecord)(nil),            // 2: millrace.flow.v1.FlowRecord
-	(*ImportRequest)(nil),         // 3: millrace.flow.v1.ImportRequest
-	(*ImportResponse)(nil),        // 4: millrace.flow.v1.ImportResponse
-	(*QualityRequest)(nil),        // 5: millrace.flow.v1.QualityRequest
-	(*QualityResponse)(nil),       // 6: millrace.flow.v1.QualityResponse
-	(*ExporterQuality)(nil),       // 7: millrace.flow.v1.ExporterQuality
-	(*IntervalsRequest)(nil),      // 8: millrace.flow.v1.IntervalsRequest
-	(*IntervalsResponse)(nil),     // 9: millrace.flow.v1.IntervalsResponse
-	(*PrefixPair)(nil),            // 10: millrace.flow.v1.PrefixPair
-	(*LastSeenRequest)(nil),       // 11: millrace.flow.v1.LastSeenRequest
-	(*LastSeenResponse)(nil),      // 12: millrace.flow.v1.LastSeenResponse
-	(*PairSeen)(nil),              // 13: millrace.flow.v1.PairSeen
-	(*TopRequest)(nil),            // 14: millrace.flow.v1.TopRequest
-	(*TopResponse)(nil),           // 15: millrace.flow.v1.TopResponse
-	(*PairBytes)(nil),             // 16: millrace.flow.v1.PairBytes
-	(*TelemetryRequest)(nil),      // 17: millrace.flow.v1.TelemetryRequest
-	(*TelemetryResponse)(nil),     // 18: millrace.flow.v1.TelemetryResponse
-	(*TelemetrySeries)(nil),       // 19: millrace.flow.v1.TelemetrySeries
-	(*TelemetryPoint)(nil),        // 20: millrace.flow.v1.TelemetryPoint
-	(*VpnSeriesRequest)(nil),      // 21: millrace.flow.v1.VpnSeriesRequest
-	(*VpnSeriesResponse)(nil),     // 22: millrace.flow.v1.VpnSeriesResponse
-	(*VpnFlowSeries)(nil),         // 23: millrace.flow.v1.VpnFlowSeries
-	(*VpnPoint)(nil),              // 24: millrace.flow.v1.VpnPoint
-	(*VpnFairness)(nil),           // 25: millrace.flow.v1.VpnFairness
-	nil,                           // 26: millrace.flow.v1.ExporterQuality.DropsEntry
-	nil,                           // 27: millrace.flow.v1.ExporterQuality.EventsEntry
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*HourQuality)(nil),           // 2: millrace.flow.v1.HourQuality
+	(*FlowRecord)(nil),            // 3: millrace.flow.v1.FlowRecord
+	(*ImportRequest)(nil),         // 4: millrace.flow.v1.ImportRequest
+	(*ImportResponse)(nil),        // 5: millrace.flow.v1.ImportResponse
+	(*QualityRequest)(nil),        // 6: millrace.flow.v1.QualityRequest
+	(*QualityResponse)(nil),       // 7: millrace.flow.v1.QualityResponse
+	(*ExporterQuality)(nil),       // 8: millrace.flow.v1.ExporterQuality
+	(*IntervalsRequest)(nil),      // 9: millrace.flow.v1.IntervalsRequest
+	(*IntervalsResponse)(nil),     // 10: millrace.flow.v1.IntervalsResponse
+	(*ExportQualityRequest)(nil),  // 11: millrace.flow.v1.ExportQualityRequest
+	(*ExportQualityResponse)(nil), // 12: millrace.flow.v1.ExportQualityResponse
+	(*PrefixPair)(nil),            // 13: millrace.flow.v1.PrefixPair
+	(*LastSeenRequest)(nil),       // 14: millrace.flow.v1.LastSeenRequest
+	(*LastSeenResponse)(nil),      // 15: millrace.flow.v1.LastSeenResponse
+	(*PairSeen)(nil),              // 16: millrace.flow.v1.PairSeen
+	(*TopRequest)(nil),            // 17: millrace.flow.v1.TopRequest
+	(*TopResponse)(nil),           // 18: millrace.flow.v1.TopResponse
+	(*PairBytes)(nil),             // 19: millrace.flow.v1.PairBytes
+	(*TelemetryRequest)(nil),      // 20: millrace.flow.v1.TelemetryRequest
+	(*TelemetryResponse)(nil),     // 21: millrace.flow.v1.TelemetryResponse
+	(*TelemetrySeries)(nil),       // 22: millrace.flow.v1.TelemetrySeries
+	(*TelemetryPoint)(nil),        // 23: millrace.flow.v1.TelemetryPoint
+	(*VpnSeriesRequest)(nil),      // 24: millrace.flow.v1.VpnSeriesRequest
+	(*VpnSeriesResponse)(nil),     // 25: millrace.flow.v1.VpnSeriesResponse
+	(*VpnFlowSeries)(nil),         // 26: millrace.flow.v1.VpnFlowSeries
+	(*VpnPoint)(nil),              // 27: millrace.flow.v1.VpnPoint
+	(*VpnFairness)(nil),           // 28: millrace.flow.v1.VpnFairness
+	nil,                           // 29: millrace.flow.v1.ExporterQuality.DropsEntry
+	nil,                           // 30: millrace.flow.v1.ExporterQuality.EventsEntry
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
 }
 var file_millrace_flow_v1_flow_proto_depIdxs = []int32{
-	2,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
-	28, // 1: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
-	28, // 2: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
-	0,  // 3: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
-	1,  // 4: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
-	7,  // 5: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
-	0,  // 6: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
-	26, // 7: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
-	28, // 8: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
-	27, // 9: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
-	28, // 10: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
-	28, // 11: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
-	29, // 12: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
-	28, // 13: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
-	28, // 14: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
-	10, // 15: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	13, // 16: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
-	10, // 17: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
-	28, // 18: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
-	28, // 19: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
-	28, // 20: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
-	16, // 21: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
-	10, // 22: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
-	28, // 23: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
-	28, // 24: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
-	19, // 25: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
-	20, // 26: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
-	28, // 27: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
-	28, // 28: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
-	28, // 29: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
-	23, // 30: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
-	25, // 31: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
-	24, // 32: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
-	28, // 33: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
-	28, // 34: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
-	3,  // 35: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
-	5,  // 36: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
-	8,  // 37: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
-	11, // 38: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
-	14, // 39: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
-	17, // 40: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
-	21, // 41: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
-	4,  // 42: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
-	6,  // 43: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
-	9,  // 44: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
-	12, // 45: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
-	15, // 46: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
-	18, // 47: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
-	22, // 48: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
-	42, // [42:49] is the sub-list for method output_type
-	35, // [35:42] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	3,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
+	2,  // 1: millrace.flow.v1.FlowBatch.quality:type_name -> millrace.flow.v1.HourQuality
+	0,  // 2: millrace.flow.v1.HourQuality.source:type_name -> millrace.flow.v1.Source
+	31, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
+	31, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
+	31, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
+	0,  // 6: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
+	1,  // 7: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
+	8,  // 8: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
+	0,  // 9: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
+	29, // 10: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
+	31, // 11: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
+	30, // 12: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
+	31, // 13: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 14: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
+	32, // 15: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
+	31, // 16: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
+	31, // 17: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
+	31, // 18: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 19: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
+	2,  // 20: millrace.flow.v1.ExportQualityResponse.quality:type_name -> millrace.flow.v1.HourQuality
+	13, // 21: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	31, // 22: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
+	16, // 23: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
+	13, // 24: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
+	31, // 25: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
+	31, // 26: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 27: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
+	19, // 28: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
+	13, // 29: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
+	31, // 30: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 31: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
+	22, // 32: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
+	23, // 33: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
+	31, // 34: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
+	31, // 35: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
+	31, // 36: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
+	26, // 37: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
+	28, // 38: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
+	27, // 39: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
+	31, // 40: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
+	31, // 41: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
+	4,  // 42: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
+	6,  // 43: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
+	9,  // 44: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
+	11, // 45: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
+	14, // 46: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
+	17, // 47: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
+	20, // 48: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
+	24, // 49: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
+	5,  // 50: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
+	7,  // 51: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
+	10, // 52: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
+	12, // 53: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
+	15, // 54: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
+	18, // 55: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
+	21, // 56: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
+	25, // 57: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
+	50, // [50:58] is the sub-list for method output_type
+	42, // [42:50] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_flow_proto_init() }
@@ -2128,7 +2472,7 @@ func file_millrace_flow_v1_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_flow_proto_rawDesc), len(file_millrace_flow_v1_flow_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -47,6 +47,9 @@ const (
 	// FlowStoreServiceIntervalsProcedure is the fully-qualified name of the FlowStoreService's
 	// Intervals RPC.
 	FlowStoreServiceIntervalsProcedure = "/millrace.flow.v1.FlowStoreService/Intervals"
+	// FlowStoreServiceExportQualityProcedure is the fully-qualified name of the FlowStoreService's
+	// ExportQuality RPC.
+	FlowStoreServiceExportQualityProcedure = "/millrace.flow.v1.FlowStoreService/ExportQuality"
 	// FlowStoreServiceLastSeenProcedure is the fully-qualified name of the FlowStoreService's LastSeen
 	// RPC.
 	FlowStoreServiceLastSeenProcedure = "/millrace.flow.v1.FlowStoreService/LastSeen"
@@ -167,6 +170,8 @@ type FlowStoreServiceClient interface {
 	// (the fixed-interval rule of paper 002, section II). A record that spans intervals is split in
 	// proportion to time.
 	Intervals(context.Context, *connect.Request[v1.IntervalsRequest]) (*connect.ServerStreamForClient[v1.IntervalsResponse], error)
+	// ExportQuality tells how complete the exporters' export was in each hour that a window touches.
+	ExportQuality(context.Context, *connect.Request[v1.ExportQualityRequest]) (*connect.ServerStreamForClient[v1.ExportQualityResponse], error)
 	// LastSeen tells, for each prefix pair, when any flow of it was last observed (ageing).
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
 	// Top ranks prefix pairs by bytes.
@@ -192,6 +197,12 @@ func NewFlowStoreServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			httpClient,
 			baseURL+FlowStoreServiceIntervalsProcedure,
 			connect.WithSchema(flowStoreServiceMethods.ByName("Intervals")),
+			connect.WithClientOptions(opts...),
+		),
+		exportQuality: connect.NewClient[v1.ExportQualityRequest, v1.ExportQualityResponse](
+			httpClient,
+			baseURL+FlowStoreServiceExportQualityProcedure,
+			connect.WithSchema(flowStoreServiceMethods.ByName("ExportQuality")),
 			connect.WithClientOptions(opts...),
 		),
 		lastSeen: connect.NewClient[v1.LastSeenRequest, v1.LastSeenResponse](
@@ -223,16 +234,22 @@ func NewFlowStoreServiceClient(httpClient connect.HTTPClient, baseURL string, op
 
 // flowStoreServiceClient implements FlowStoreServiceClient.
 type flowStoreServiceClient struct {
-	intervals *connect.Client[v1.IntervalsRequest, v1.IntervalsResponse]
-	lastSeen  *connect.Client[v1.LastSeenRequest, v1.LastSeenResponse]
-	top       *connect.Client[v1.TopRequest, v1.TopResponse]
-	telemetry *connect.Client[v1.TelemetryRequest, v1.TelemetryResponse]
-	vpnSeries *connect.Client[v1.VpnSeriesRequest, v1.VpnSeriesResponse]
+	intervals     *connect.Client[v1.IntervalsRequest, v1.IntervalsResponse]
+	exportQuality *connect.Client[v1.ExportQualityRequest, v1.ExportQualityResponse]
+	lastSeen      *connect.Client[v1.LastSeenRequest, v1.LastSeenResponse]
+	top           *connect.Client[v1.TopRequest, v1.TopResponse]
+	telemetry     *connect.Client[v1.TelemetryRequest, v1.TelemetryResponse]
+	vpnSeries     *connect.Client[v1.VpnSeriesRequest, v1.VpnSeriesResponse]
 }
 
 // Intervals calls millrace.flow.v1.FlowStoreService.Intervals.
 func (c *flowStoreServiceClient) Intervals(ctx context.Context, req *connect.Request[v1.IntervalsRequest]) (*connect.ServerStreamForClient[v1.IntervalsResponse], error) {
 	return c.intervals.CallServerStream(ctx, req)
+}
+
+// ExportQuality calls millrace.flow.v1.FlowStoreService.ExportQuality.
+func (c *flowStoreServiceClient) ExportQuality(ctx context.Context, req *connect.Request[v1.ExportQualityRequest]) (*connect.ServerStreamForClient[v1.ExportQualityResponse], error) {
+	return c.exportQuality.CallServerStream(ctx, req)
 }
 
 // LastSeen calls millrace.flow.v1.FlowStoreService.LastSeen.
@@ -261,6 +278,8 @@ type FlowStoreServiceHandler interface {
 	// (the fixed-interval rule of paper 002, section II). A record that spans intervals is split in
 	// proportion to time.
 	Intervals(context.Context, *connect.Request[v1.IntervalsRequest], *connect.ServerStream[v1.IntervalsResponse]) error
+	// ExportQuality tells how complete the exporters' export was in each hour that a window touches.
+	ExportQuality(context.Context, *connect.Request[v1.ExportQualityRequest], *connect.ServerStream[v1.ExportQualityResponse]) error
 	// LastSeen tells, for each prefix pair, when any flow of it was last observed (ageing).
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
 	// Top ranks prefix pairs by bytes.
@@ -282,6 +301,12 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 		FlowStoreServiceIntervalsProcedure,
 		svc.Intervals,
 		connect.WithSchema(flowStoreServiceMethods.ByName("Intervals")),
+		connect.WithHandlerOptions(opts...),
+	)
+	flowStoreServiceExportQualityHandler := connect.NewServerStreamHandler(
+		FlowStoreServiceExportQualityProcedure,
+		svc.ExportQuality,
+		connect.WithSchema(flowStoreServiceMethods.ByName("ExportQuality")),
 		connect.WithHandlerOptions(opts...),
 	)
 	flowStoreServiceLastSeenHandler := connect.NewUnaryHandler(
@@ -312,6 +337,8 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 		switch r.URL.Path {
 		case FlowStoreServiceIntervalsProcedure:
 			flowStoreServiceIntervalsHandler.ServeHTTP(w, r)
+		case FlowStoreServiceExportQualityProcedure:
+			flowStoreServiceExportQualityHandler.ServeHTTP(w, r)
 		case FlowStoreServiceLastSeenProcedure:
 			flowStoreServiceLastSeenHandler.ServeHTTP(w, r)
 		case FlowStoreServiceTopProcedure:
@@ -331,6 +358,10 @@ type UnimplementedFlowStoreServiceHandler struct{}
 
 func (UnimplementedFlowStoreServiceHandler) Intervals(context.Context, *connect.Request[v1.IntervalsRequest], *connect.ServerStream[v1.IntervalsResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.Intervals is not implemented"))
+}
+
+func (UnimplementedFlowStoreServiceHandler) ExportQuality(context.Context, *connect.Request[v1.ExportQualityRequest], *connect.ServerStream[v1.ExportQualityResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.ExportQuality is not implemented"))
 }
 
 func (UnimplementedFlowStoreServiceHandler) LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error) {

@@ -16,14 +16,15 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/alpha/v1/alpha.proto.
  */
 export const file_millrace_alpha_v1_alpha: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgi4gEKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJInQKCkdlbmVyYXRpb24SCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoHcGVuZGluZxgDIAEoCzIfLm1pbGxyYWNlLnB1c2gudjEuQ3JlYXRlUmVxdWVzdCI0CghTY2hlZHVsZRIoCgRsYXN0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIrCgdSZWZ1c2FsEhAKCGV4cG9ydGVyGAEgASgJEg4KBnJlYXNvbhgCIAEoCSINCgtMaXN0UmVxdWVzdCI2CgxMaXN0UmVzcG9uc2USJgoFcGFpcnMYASADKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIh4KDkV4cGxhaW5SZXF1ZXN0EgwKBHBhaXIYASABKAkiOAoPRXhwbGFpblJlc3BvbnNlEiUKBHBhaXIYASABKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIqoCCgRQYWlyEgoKAmlkGAEgASgJEgsKA3NyYxgCIAEoCRILCgNkc3QYAyABKAkSEAoIZXhwb3J0ZXIYBCABKAkSLgoKZmlyc3Rfc2VlbhgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZWVuGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpsYXN0X2FscGhhGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghhZ2VzX291dBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoIZXZpZGVuY2UYCSADKAsyGy5taWxscmFjZS5hbHBoYS52MS5FdmlkZW5jZSLrAgoIRXZpZGVuY2USMgoOaW50ZXJ2YWxfc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGludGVydmFsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCHNyY19hZGRyGAMgASgJEhAKCGRzdF9hZGRyGAQgASgJEhAKCHNyY19wb3J0GAUgASgNEhAKCGRzdF9wb3J0GAYgASgNEhAKCHByb3RvY29sGAcgASgNEg0KBWJ5dGVzGAggASgEEg8KB3BhY2tldHMYCSABKAQSEQoJbWluX2J5dGVzGAogASgEEhUKDXNhbXBsaW5nX3JhdGUYCyABKAQSFgoOc2FtcGxpbmdfZXJyb3IYDCABKAESDQoFaW5faWYYDSABKA0SMwoPbGFzdF9yZWNvcmRfZW5kGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDL7AQoMQWxwaGFTZXJ2aWNlElAKB05pZ2h0bHkSIS5taWxscmFjZS5hbHBoYS52MS5OaWdodGx5UmVxdWVzdBoiLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXNwb25zZRJHCgRMaXN0Eh4ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlcXVlc3QaHy5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVzcG9uc2USUAoHRXhwbGFpbhIhLm1pbGxyYWNlLmFscGhhLnYxLkV4cGxhaW5SZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlc3BvbnNlQssBChVjb20ubWlsbHJhY2UuYWxwaGEudjFCCkFscGhhUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvYWxwaGEvdjE7YWxwaGF2MaICA01BWKoCEU1pbGxyYWNlLkFscGhhLlYxygIRTWlsbHJhY2VcQWxwaGFcVjHiAh1NaWxscmFjZVxBbHBoYVxWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpBbHBoYTo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push]);
+  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgi4gEKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJIocBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJIqEBCghTY2hlZHVsZRIoCgRsYXN0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGF0dGVtcHRzGAMgASgNEjAKDG5leHRfYXR0ZW1wdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKwoHUmVmdXNhbBIQCghleHBvcnRlchgBIAEoCRIOCgZyZWFzb24YAiABKAkiDQoLTGlzdFJlcXVlc3QiNgoMTGlzdFJlc3BvbnNlEiYKBXBhaXJzGAEgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpciIeCg5FeHBsYWluUmVxdWVzdBIMCgRwYWlyGAEgASgJIjgKD0V4cGxhaW5SZXNwb25zZRIlCgRwYWlyGAEgASgLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpciKqAgoEUGFpchIKCgJpZBgBIAEoCRILCgNzcmMYAiABKAkSCwoDZHN0GAMgASgJEhAKCGV4cG9ydGVyGAQgASgJEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKbGFzdF9hbHBoYRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIYWdlc19vdXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCGV2aWRlbmNlGAkgAygLMhsubWlsbHJhY2UuYWxwaGEudjEuRXZpZGVuY2Ui6wIKCEV2aWRlbmNlEjIKDmludGVydmFsX3N0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghpbnRlcnZhbBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghzcmNfYWRkchgDIAEoCRIQCghkc3RfYWRkchgEIAEoCRIQCghzcmNfcG9ydBgFIAEoDRIQCghkc3RfcG9ydBgGIAEoDRIQCghwcm90b2NvbBgHIAEoDRINCgVieXRlcxgIIAEoBBIPCgdwYWNrZXRzGAkgASgEEhEKCW1pbl9ieXRlcxgKIAEoBBIVCg1zYW1wbGluZ19yYXRlGAsgASgEEhYKDnNhbXBsaW5nX2Vycm9yGAwgASgBEg0KBWluX2lmGA0gASgNEjMKD2xhc3RfcmVjb3JkX2VuZBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAy+wEKDEFscGhhU2VydmljZRJQCgdOaWdodGx5EiEubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5OaWdodGx5UmVzcG9uc2USRwoETGlzdBIeLm1pbGxyYWNlLmFscGhhLnYxLkxpc3RSZXF1ZXN0Gh8ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlc3BvbnNlElAKB0V4cGxhaW4SIS5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVxdWVzdBoiLm1pbGxyYWNlLmFscGhhLnYxLkV4cGxhaW5SZXNwb25zZULLAQoVY29tLm1pbGxyYWNlLmFscGhhLnYxQgpBbHBoYVByb3RvUAFaQGdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2FscGhhL3YxO2FscGhhdjGiAgNNQViqAhFNaWxscmFjZS5BbHBoYS5WMcoCEU1pbGxyYWNlXEFscGhhXFYx4gIdTWlsbHJhY2VcQWxwaGFcVjFcR1BCTWV0YWRhdGHqAhNNaWxscmFjZTo6QWxwaGE6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push]);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyRequest
  */
 export type NightlyRequest = Message<"millrace.alpha.v1.NightlyRequest"> & {
   /**
-   * Default: the 24 hours before `to`.
+   * Default: the 24 hours before `to`; without `to` also, where that is earlier, from a while before the end of the last
+   * nightly run, so that no flow is left out.
    *
    * @generated from field: google.protobuf.Timestamp from = 1;
    */
@@ -134,11 +135,18 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
   time?: Timestamp | undefined;
 
   /**
-   * The change set still to be created; unset once services/push has it. A crash in between loses nothing.
+   * The change set to create, until a nightly run finds that it came to something. A crash in between loses nothing.
    *
    * @generated from field: millrace.push.v1.CreateRequest pending = 3;
    */
   pending?: CreateRequest | undefined;
+
+  /**
+   * The change set that services/push made of pending; empty: still to be asked for.
+   *
+   * @generated from field: string change_id = 4;
+   */
+  changeId: string;
 };
 
 /**
@@ -149,15 +157,36 @@ export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
   messageDesc(file_millrace_alpha_v1_alpha, 2);
 
 /**
- * Schedule is when the nightly run last fell due, kept in etcd so that no run is missed or made twice.
+ * Schedule is what is known of nightly runs, kept in etcd so that none is missed or made twice.
  *
  * @generated from message millrace.alpha.v1.Schedule
  */
 export type Schedule = Message<"millrace.alpha.v1.Schedule"> & {
   /**
+   * When the last one was done, or the first began to be waited for.
+   *
    * @generated from field: google.protobuf.Timestamp last = 1;
    */
   last?: Timestamp | undefined;
+
+  /**
+   * Up to when flows have been judged by a run that succeeded.
+   *
+   * @generated from field: google.protobuf.Timestamp end = 2;
+   */
+  end?: Timestamp | undefined;
+
+  /**
+   * Attempts since then, and when the next may be made: a run under way holds others off with it.
+   *
+   * @generated from field: uint32 attempts = 3;
+   */
+  attempts: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp next_attempt = 4;
+   */
+  nextAttempt?: Timestamp | undefined;
 };
 
 /**

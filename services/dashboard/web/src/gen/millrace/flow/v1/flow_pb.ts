@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/flow/v1/flow.proto.
  */
 export const file_millrace_flow_v1_flow: GenFile = /*@__PURE__*/
-  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEiTAoJRmxvd0JhdGNoEhAKCGJhdGNoX2lkGAEgASgJEi0KB3JlY29yZHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLkZsb3dSZWNvcmQiiAMKCkZsb3dSZWNvcmQSEAoIZXhwb3J0ZXIYASABKAwSGgoSb2JzZXJ2YXRpb25fZG9tYWluGAIgASgNEikKBXN0YXJ0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNyY19hZGRyGAUgASgMEhAKCGRzdF9hZGRyGAYgASgMEhAKCHNyY19wb3J0GAcgASgNEhAKCGRzdF9wb3J0GAggASgNEhAKCHByb3RvY29sGAkgASgNEgsKA3RvcxgKIAEoDRIRCgl0Y3BfZmxhZ3MYCyABKA0SDQoFaW5faWYYDCABKA0SDgoGb3V0X2lmGA0gASgNEg0KBWJ5dGVzGA4gASgEEg8KB3BhY2tldHMYDyABKAQSFQoNc2FtcGxpbmdfcmF0ZRgQIAEoBBIoCgZzb3VyY2UYESABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZSI7Cg1JbXBvcnRSZXF1ZXN0EioKBWJhdGNoGAEgASgLMhsubWlsbHJhY2UuZmxvdy52MS5GbG93QmF0Y2giMgoOSW1wb3J0UmVzcG9uc2USDwoHYmF0Y2hlcxgBIAEoBBIPCgdyZWNvcmRzGAIgASgEIhAKDlF1YWxpdHlSZXF1ZXN0Il0KD1F1YWxpdHlSZXNwb25zZRI0CglleHBvcnRlcnMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eRIUCgxzb2NrZXRfZHJvcHMYAiABKAQi/QMKD0V4cG9ydGVyUXVhbGl0eRIQCghleHBvcnRlchgBIAEoCRIaChJvYnNlcnZhdGlvbl9kb21haW4YAiABKA0SKAoGc291cmNlGAMgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2USEQoJZGF0YWdyYW1zGAQgASgEEg8KB3JlY29yZHMYBSABKAQSGgoScmVjb3Jkc19wZXJfc2Vjb25kGAYgASgBEgwKBGxvc3QYByABKAQSEgoKbG9zc19yYXRpbxgIIAEoARIRCgl0ZW1wbGF0ZXMYCSABKA0SFQoNc2FtcGxpbmdfcmF0ZRgKIAEoBBI7CgVkcm9wcxgLIAMoCzIsLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0ZXJRdWFsaXR5LkRyb3BzRW50cnkSLQoJbGFzdF9zZWVuGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI9CgZldmVudHMYDSADKAsyLS5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eS5FdmVudHNFbnRyeRosCgpEcm9wc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoBDoCOAEaLQoLRXZlbnRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ASKkAQoQSW50ZXJ2YWxzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEQoJbWluX2J5dGVzGAQgASgEIr8CChFJbnRlcnZhbHNSZXNwb25zZRIQCghleHBvcnRlchgBIAEoCRIQCghzcmNfYWRkchgCIAEoCRIQCghkc3RfYWRkchgDIAEoCRIQCghzcmNfcG9ydBgEIAEoDRIQCghkc3RfcG9ydBgFIAEoDRIQCghwcm90b2NvbBgGIAEoDRINCgVpbl9pZhgHIAEoDRIyCg5pbnRlcnZhbF9zdGFydBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYnl0ZXMYCSABKAQSDwoHcGFja2V0cxgKIAEoBBIPCgdyZWNvcmRzGAsgASgNEhUKDXNhbXBsaW5nX3JhdGUYDCABKAQSMwoPbGFzdF9yZWNvcmRfZW5kGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCImCgpQcmVmaXhQYWlyEgsKA3NyYxgBIAEoCRILCgNkc3QYAiABKAkiPgoPTGFzdFNlZW5SZXF1ZXN0EisKBXBhaXJzGAEgAygLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyIj0KEExhc3RTZWVuUmVzcG9uc2USKQoFcGFpcnMYASADKAsyGi5taWxscmFjZS5mbG93LnYxLlBhaXJTZWVuImUKCFBhaXJTZWVuEioKBHBhaXIYASABKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISLQoJbGFzdF9zZWVuGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKCAQoKVG9wUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLaXB2NF9sZW5ndGgYAyABKA0SDQoFbGltaXQYBCABKA0iOQoLVG9wUmVzcG9uc2USKgoFcGFpcnMYASADKAsyGy5taWxscmFjZS5mbG93LnYxLlBhaXJCeXRlcyJmCglQYWlyQnl0ZXMSKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchINCgVieXRlcxgCIAEoBBIPCgdwYWNrZXRzGAMgASgEEg0KBWZsb3dzGAQgASgEIokBChBUZWxlbWV0cnlSZXF1ZXN0Eg4KBmRldmljZRgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcGF0aF9wcmVmaXgYBCABKAkiRgoRVGVsZW1ldHJ5UmVzcG9uc2USMQoGc2VyaWVzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlTZXJpZXMiYQoPVGVsZW1ldHJ5U2VyaWVzEg4KBmRldmljZRgBIAEoCRIMCgRwYXRoGAIgASgJEjAKBnBvaW50cxgDIAMoCzIgLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UG9pbnQiSQoOVGVsZW1ldHJ5UG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFdmFsdWUYAiABKAQigAEKEFZwblNlcmllc1JlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3ZwbhgDIAEoCRINCgVsaW1pdBgEIAEoDSJ0ChFWcG5TZXJpZXNSZXNwb25zZRIuCgVmbG93cxgBIAMoCzIfLm1pbGxyYWNlLmZsb3cudjEuVnBuRmxvd1NlcmllcxIvCghmYWlybmVzcxgCIAMoCzIdLm1pbGxyYWNlLmZsb3cudjEuVnBuRmFpcm5lc3MiaQoNVnBuRmxvd1NlcmllcxILCgN2cG4YASABKAkSDwoHaW5ncmVzcxgCIAEoCRIOCgZlZ3Jlc3MYAyABKAkSKgoGcG9pbnRzGAQgAygLMhoubWlsbHJhY2UuZmxvdy52MS5WcG5Qb2ludCK9AQoIVnBuUG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKdGhyb3VnaHB1dBgCIAEoARISCgpmYWlyX3NoYXJlGAMgASgBEg4KBndpbmRvdxgEIAEoARITCgtydHRfc2Vjb25kcxgFIAEoARIMCgRsb3NzGAYgASgBEg0KBXF1ZXVlGAcgASgBEg4KBndlaWdodBgIIAEoARINCgVkcm9wcxgJIAEoBCJ7CgtWcG5GYWlybmVzcxIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghmYWlybmVzcxgCIAEoARIMCgRqYWluGAMgASgBEg4KBmFjdGl2ZRgEIAEoDRISCgp0aHJvdWdocHV0GAUgASgBKnMKBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIVChFTT1VSQ0VfTkVURkxPV19WNRABEhUKEVNPVVJDRV9ORVRGTE9XX1Y5EAISEAoMU09VUkNFX0lQRklYEAMSEQoNU09VUkNFX05GQ0FQRBAEMrUBChRGbG93Q29sbGVjdG9yU2VydmljZRJNCgZJbXBvcnQSHy5taWxscmFjZS5mbG93LnYxLkltcG9ydFJlcXVlc3QaIC5taWxscmFjZS5mbG93LnYxLkltcG9ydFJlc3BvbnNlKAESTgoHUXVhbGl0eRIgLm1pbGxyYWNlLmZsb3cudjEuUXVhbGl0eVJlcXVlc3QaIS5taWxscmFjZS5mbG93LnYxLlF1YWxpdHlSZXNwb25zZTKtAwoQRmxvd1N0b3JlU2VydmljZRJWCglJbnRlcnZhbHMSIi5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1Jlc3BvbnNlMAESUQoITGFzdFNlZW4SIS5taWxscmFjZS5mbG93LnYxLkxhc3RTZWVuUmVxdWVzdBoiLm1pbGxyYWNlLmZsb3cudjEuTGFzdFNlZW5SZXNwb25zZRJCCgNUb3ASHC5taWxscmFjZS5mbG93LnYxLlRvcFJlcXVlc3QaHS5taWxscmFjZS5mbG93LnYxLlRvcFJlc3BvbnNlElQKCVRlbGVtZXRyeRIiLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVzcG9uc2USVAoJVnBuU2VyaWVzEiIubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXF1ZXN0GiMubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXNwb25zZULDAQoUY29tLm1pbGxyYWNlLmZsb3cudjFCCUZsb3dQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9mbG93L3YxO2Zsb3d2MaICA01GWKoCEE1pbGxyYWNlLkZsb3cuVjHKAhBNaWxscmFjZVxGbG93XFYx4gIcTWlsbHJhY2VcRmxvd1xWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpGbG93OjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEifAoJRmxvd0JhdGNoEhAKCGJhdGNoX2lkGAEgASgJEi0KB3JlY29yZHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLkZsb3dSZWNvcmQSLgoHcXVhbGl0eRgDIAMoCzIdLm1pbGxyYWNlLmZsb3cudjEuSG91clF1YWxpdHki4AIKC0hvdXJRdWFsaXR5EhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIoCgZzb3VyY2UYAyABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZRIoCgRob3VyGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb2xsZWN0b3IYBSABKAkSEAoIcmV2aXNpb24YBiABKAQSEQoJZGF0YWdyYW1zGAcgASgEEg8KB3JlY29yZHMYCCABKAQSFAoMdW5rbm93bl9yYXRlGAkgASgEEhAKCHJlY2VpdmVkGAogASgEEgwKBGxvc3QYCyABKAQSEwoLbm9fdGVtcGxhdGUYDCABKAQSFAoMb3V0X29mX3JhbmdlGA0gASgEEg8KB3JlZnVzZWQYDiABKAQSFAoMc29ja2V0X2Ryb3BzGA8gASgEIogDCgpGbG93UmVjb3JkEhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIpCgVzdGFydBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzcmNfYWRkchgFIAEoDBIQCghkc3RfYWRkchgGIAEoDBIQCghzcmNfcG9ydBgHIAEoDRIQCghkc3RfcG9ydBgIIAEoDRIQCghwcm90b2NvbBgJIAEoDRILCgN0b3MYCiABKA0SEQoJdGNwX2ZsYWdzGAsgASgNEg0KBWluX2lmGAwgASgNEg4KBm91dF9pZhgNIAEoDRINCgVieXRlcxgOIAEoBBIPCgdwYWNrZXRzGA8gASgEEhUKDXNhbXBsaW5nX3JhdGUYECABKAQSKAoGc291cmNlGBEgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2UiOwoNSW1wb3J0UmVxdWVzdBIqCgViYXRjaBgBIAEoCzIbLm1pbGxyYWNlLmZsb3cudjEuRmxvd0JhdGNoIjIKDkltcG9ydFJlc3BvbnNlEg8KB2JhdGNoZXMYASABKAQSDwoHcmVjb3JkcxgCIAEoBCIQCg5RdWFsaXR5UmVxdWVzdCJdCg9RdWFsaXR5UmVzcG9uc2USNAoJZXhwb3J0ZXJzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkSFAoMc29ja2V0X2Ryb3BzGAIgASgEIpMECg9FeHBvcnRlclF1YWxpdHkSEAoIZXhwb3J0ZXIYASABKAkSGgoSb2JzZXJ2YXRpb25fZG9tYWluGAIgASgNEigKBnNvdXJjZRgDIAEoDjIYLm1pbGxyYWNlLmZsb3cudjEuU291cmNlEhEKCWRhdGFncmFtcxgEIAEoBBIPCgdyZWNvcmRzGAUgASgEEhoKEnJlY29yZHNfcGVyX3NlY29uZBgGIAEoARIMCgRsb3N0GAcgASgEEhIKCmxvc3NfcmF0aW8YCCABKAESEQoJdGVtcGxhdGVzGAkgASgNEhUKDXNhbXBsaW5nX3JhdGUYCiABKAQSOwoFZHJvcHMYCyADKAsyLC5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eS5Ecm9wc0VudHJ5Ei0KCWxhc3Rfc2VlbhgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASPQoGZXZlbnRzGA0gAygLMi0ubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkuRXZlbnRzRW50cnkSFAoMdW5rbm93bl9yYXRlGA4gASgEGiwKCkRyb3BzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARotCgtFdmVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBIqQBChBJbnRlcnZhbHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghpbnRlcnZhbBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIRCgltaW5fYnl0ZXMYBCABKAQivwIKEUludGVydmFsc1Jlc3BvbnNlEhAKCGV4cG9ydGVyGAEgASgJEhAKCHNyY19hZGRyGAIgASgJEhAKCGRzdF9hZGRyGAMgASgJEhAKCHNyY19wb3J0GAQgASgNEhAKCGRzdF9wb3J0GAUgASgNEhAKCHByb3RvY29sGAYgASgNEg0KBWluX2lmGAcgASgNEjIKDmludGVydmFsX3N0YXJ0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVieXRlcxgJIAEoBBIPCgdwYWNrZXRzGAogASgEEg8KB3JlY29yZHMYCyABKA0SFQoNc2FtcGxpbmdfcmF0ZRgMIAEoBBIzCg9sYXN0X3JlY29yZF9lbmQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImgKFEV4cG9ydFF1YWxpdHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJHChVFeHBvcnRRdWFsaXR5UmVzcG9uc2USLgoHcXVhbGl0eRgBIAEoCzIdLm1pbGxyYWNlLmZsb3cudjEuSG91clF1YWxpdHkiOAoKUHJlZml4UGFpchILCgNzcmMYASABKAkSCwoDZHN0GAIgASgJEhAKCGV4cG9ydGVyGAMgASgJImkKD0xhc3RTZWVuUmVxdWVzdBIrCgVwYWlycxgBIAMoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPQoQTGFzdFNlZW5SZXNwb25zZRIpCgVwYWlycxgBIAMoCzIaLm1pbGxyYWNlLmZsb3cudjEuUGFpclNlZW4iZQoIUGFpclNlZW4SKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchItCglsYXN0X3NlZW4YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoIBCgpUb3BSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtpcHY0X2xlbmd0aBgDIAEoDRINCgVsaW1pdBgEIAEoDSI5CgtUb3BSZXNwb25zZRIqCgVwYWlycxgBIAMoCzIbLm1pbGxyYWNlLmZsb3cudjEuUGFpckJ5dGVzImYKCVBhaXJCeXRlcxIqCgRwYWlyGAEgASgLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEg0KBWJ5dGVzGAIgASgEEg8KB3BhY2tldHMYAyABKAQSDQoFZmxvd3MYBCABKAQiiQEKEFRlbGVtZXRyeVJlcXVlc3QSDgoGZGV2aWNlGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtwYXRoX3ByZWZpeBgEIAEoCSJGChFUZWxlbWV0cnlSZXNwb25zZRIxCgZzZXJpZXMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVNlcmllcyJhCg9UZWxlbWV0cnlTZXJpZXMSDgoGZGV2aWNlGAEgASgJEgwKBHBhdGgYAiABKAkSMAoGcG9pbnRzGAMgAygLMiAubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlQb2ludCJJCg5UZWxlbWV0cnlQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgV2YWx1ZRgCIAEoBCKAAQoQVnBuU2VyaWVzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdnBuGAMgASgJEg0KBWxpbWl0GAQgASgNInQKEVZwblNlcmllc1Jlc3BvbnNlEi4KBWZsb3dzGAEgAygLMh8ubWlsbHJhY2UuZmxvdy52MS5WcG5GbG93U2VyaWVzEi8KCGZhaXJuZXNzGAIgAygLMh0ubWlsbHJhY2UuZmxvdy52MS5WcG5GYWlybmVzcyJpCg1WcG5GbG93U2VyaWVzEgsKA3ZwbhgBIAEoCRIPCgdpbmdyZXNzGAIgASgJEg4KBmVncmVzcxgDIAEoCRIqCgZwb2ludHMYBCADKAsyGi5taWxscmFjZS5mbG93LnYxLlZwblBvaW50Ir0BCghWcG5Qb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgp0aHJvdWdocHV0GAIgASgBEhIKCmZhaXJfc2hhcmUYAyABKAESDgoGd2luZG93GAQgASgBEhMKC3J0dF9zZWNvbmRzGAUgASgBEgwKBGxvc3MYBiABKAESDQoFcXVldWUYByABKAESDgoGd2VpZ2h0GAggASgBEg0KBWRyb3BzGAkgASgEInsKC1ZwbkZhaXJuZXNzEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGZhaXJuZXNzGAIgASgBEgwKBGphaW4YAyABKAESDgoGYWN0aXZlGAQgASgNEhIKCnRocm91Z2hwdXQYBSABKAEqcwoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhUKEVNPVVJDRV9ORVRGTE9XX1Y1EAESFQoRU09VUkNFX05FVEZMT1dfVjkQAhIQCgxTT1VSQ0VfSVBGSVgQAxIRCg1TT1VSQ0VfTkZDQVBEEAQytQEKFEZsb3dDb2xsZWN0b3JTZXJ2aWNlEk0KBkltcG9ydBIfLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVxdWVzdBogLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVzcG9uc2UoARJOCgdRdWFsaXR5EiAubWlsbHJhY2UuZmxvdy52MS5RdWFsaXR5UmVxdWVzdBohLm1pbGxyYWNlLmZsb3cudjEuUXVhbGl0eVJlc3BvbnNlMpEEChBGbG93U3RvcmVTZXJ2aWNlElYKCUludGVydmFscxIiLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVzcG9uc2UwARJiCg1FeHBvcnRRdWFsaXR5EiYubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRRdWFsaXR5UmVxdWVzdBonLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0UXVhbGl0eVJlc3BvbnNlMAESUQoITGFzdFNlZW4SIS5taWxscmFjZS5mbG93LnYxLkxhc3RTZWVuUmVxdWVzdBoiLm1pbGxyYWNlLmZsb3cudjEuTGFzdFNlZW5SZXNwb25zZRJCCgNUb3ASHC5taWxscmFjZS5mbG93LnYxLlRvcFJlcXVlc3QaHS5taWxscmFjZS5mbG93LnYxLlRvcFJlc3BvbnNlElQKCVRlbGVtZXRyeRIiLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVzcG9uc2USVAoJVnBuU2VyaWVzEiIubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXF1ZXN0GiMubWlsbHJhY2UuZmxvdy52MS5WcG5TZXJpZXNSZXNwb25zZULDAQoUY29tLm1pbGxyYWNlLmZsb3cudjFCCUZsb3dQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9mbG93L3YxO2Zsb3d2MaICA01GWKoCEE1pbGxyYWNlLkZsb3cuVjHKAhBNaWxscmFjZVxGbG93XFYx4gIcTWlsbHJhY2VcRmxvd1xWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpGbG93OjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * FlowBatch is the bus message of topic millrace.flows.v1, keyed by exporter.
@@ -35,6 +35,14 @@ export type FlowBatch = Message<"millrace.flow.v1.FlowBatch"> & {
    * @generated from field: repeated millrace.flow.v1.FlowRecord records = 2;
    */
   records: FlowRecord[];
+
+  /**
+   * How complete the export was, for the hours of which something changed since the exporter's batch before. A batch may
+   * hold nothing else. It is stored before the records, so that whoever reads these finds it.
+   *
+   * @generated from field: repeated millrace.flow.v1.HourQuality quality = 3;
+   */
+  quality: HourQuality[];
 };
 
 /**
@@ -43,6 +51,116 @@ export type FlowBatch = Message<"millrace.flow.v1.FlowBatch"> & {
  */
 export const FlowBatchSchema: GenMessage<FlowBatch> = /*@__PURE__*/
   messageDesc(file_millrace_flow_v1_flow, 0);
+
+/**
+ * HourQuality is what one run of a collector counted of one exporter in one hour so far. A later message about the same
+ * hour replaces it; those of several runs or collectors add up.
+ *
+ * @generated from message millrace.flow.v1.HourQuality
+ */
+export type HourQuality = Message<"millrace.flow.v1.HourQuality"> & {
+  /**
+   * 4 or 16 bytes. 0.0.0.0 stands for the collector's own sockets: that row is there for every hour in which it listened.
+   *
+   * @generated from field: bytes exporter = 1;
+   */
+  exporter: Uint8Array;
+
+  /**
+   * @generated from field: uint32 observation_domain = 2;
+   */
+  observationDomain: number;
+
+  /**
+   * @generated from field: millrace.flow.v1.Source source = 3;
+   */
+  source: Source;
+
+  /**
+   * The hour's start: of arrival, or of the flows where they were imported from files.
+   *
+   * @generated from field: google.protobuf.Timestamp hour = 4;
+   */
+  hour?: Timestamp | undefined;
+
+  /**
+   * The run that counted.
+   *
+   * @generated from field: string collector = 5;
+   */
+  collector: string;
+
+  /**
+   * Grows with each message of the run.
+   *
+   * @generated from field: uint64 revision = 6;
+   */
+  revision: bigint;
+
+  /**
+   * @generated from field: uint64 datagrams = 7;
+   */
+  datagrams: bigint;
+
+  /**
+   * Flow records taken, and those among them whose sampling rate is not known.
+   *
+   * @generated from field: uint64 records = 8;
+   */
+  records: bigint;
+
+  /**
+   * @generated from field: uint64 unknown_rate = 9;
+   */
+  unknownRate: bigint;
+
+  /**
+   * Received and missing by sequence number: packets in v9, records in v5 and IPFIX.
+   *
+   * @generated from field: uint64 received = 10;
+   */
+  received: bigint;
+
+  /**
+   * @generated from field: uint64 lost = 11;
+   */
+  lost: bigint;
+
+  /**
+   * Data sets that came before their template.
+   *
+   * @generated from field: uint64 no_template = 12;
+   */
+  noTemplate: bigint;
+
+  /**
+   * Records dropped because their times were out of range.
+   *
+   * @generated from field: uint64 out_of_range = 13;
+   */
+  outOfRange: bigint;
+
+  /**
+   * Datagrams that did not decode.
+   *
+   * @generated from field: uint64 refused = 14;
+   */
+  refused: bigint;
+
+  /**
+   * Datagrams that the kernel dropped; only of 0.0.0.0.
+   *
+   * @generated from field: uint64 socket_drops = 15;
+   */
+  socketDrops: bigint;
+};
+
+/**
+ * Describes the message millrace.flow.v1.HourQuality.
+ * Use `create(HourQualitySchema)` to create a new message.
+ */
+export const HourQualitySchema: GenMessage<HourQuality> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 1);
 
 /**
  * FlowRecord is one record of NetFlow v5, v9, IPFIX or an nfcapd file.
@@ -156,7 +274,7 @@ export type FlowRecord = Message<"millrace.flow.v1.FlowRecord"> & {
  * Use `create(FlowRecordSchema)` to create a new message.
  */
 export const FlowRecordSchema: GenMessage<FlowRecord> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 1);
+  messageDesc(file_millrace_flow_v1_flow, 2);
 
 /**
  * @generated from message millrace.flow.v1.ImportRequest
@@ -173,7 +291,7 @@ export type ImportRequest = Message<"millrace.flow.v1.ImportRequest"> & {
  * Use `create(ImportRequestSchema)` to create a new message.
  */
 export const ImportRequestSchema: GenMessage<ImportRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 2);
+  messageDesc(file_millrace_flow_v1_flow, 3);
 
 /**
  * @generated from message millrace.flow.v1.ImportResponse
@@ -195,7 +313,7 @@ export type ImportResponse = Message<"millrace.flow.v1.ImportResponse"> & {
  * Use `create(ImportResponseSchema)` to create a new message.
  */
 export const ImportResponseSchema: GenMessage<ImportResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 3);
+  messageDesc(file_millrace_flow_v1_flow, 4);
 
 /**
  * @generated from message millrace.flow.v1.QualityRequest
@@ -208,7 +326,7 @@ export type QualityRequest = Message<"millrace.flow.v1.QualityRequest"> & {
  * Use `create(QualityRequestSchema)` to create a new message.
  */
 export const QualityRequestSchema: GenMessage<QualityRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 4);
+  messageDesc(file_millrace_flow_v1_flow, 5);
 
 /**
  * @generated from message millrace.flow.v1.QualityResponse
@@ -232,7 +350,7 @@ export type QualityResponse = Message<"millrace.flow.v1.QualityResponse"> & {
  * Use `create(QualityResponseSchema)` to create a new message.
  */
 export const QualityResponseSchema: GenMessage<QualityResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 5);
+  messageDesc(file_millrace_flow_v1_flow, 6);
 
 /**
  * @generated from message millrace.flow.v1.ExporterQuality
@@ -278,7 +396,7 @@ export type ExporterQuality = Message<"millrace.flow.v1.ExporterQuality"> & {
   lost: bigint;
 
   /**
-   * lost / (lost + received), over the life of the exporter.
+   * lost / (lost + received), in this hour and the one before.
    *
    * @generated from field: double loss_ratio = 8;
    */
@@ -314,6 +432,13 @@ export type ExporterQuality = Message<"millrace.flow.v1.ExporterQuality"> & {
    * @generated from field: map<string, uint64> events = 13;
    */
   events: { [key: string]: bigint };
+
+  /**
+   * Records among `records` whose sampling rate was not known when they came.
+   *
+   * @generated from field: uint64 unknown_rate = 14;
+   */
+  unknownRate: bigint;
 };
 
 /**
@@ -321,7 +446,7 @@ export type ExporterQuality = Message<"millrace.flow.v1.ExporterQuality"> & {
  * Use `create(ExporterQualitySchema)` to create a new message.
  */
 export const ExporterQualitySchema: GenMessage<ExporterQuality> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 6);
+  messageDesc(file_millrace_flow_v1_flow, 7);
 
 /**
  * @generated from message millrace.flow.v1.IntervalsRequest
@@ -357,7 +482,7 @@ export type IntervalsRequest = Message<"millrace.flow.v1.IntervalsRequest"> & {
  * Use `create(IntervalsRequestSchema)` to create a new message.
  */
 export const IntervalsRequestSchema: GenMessage<IntervalsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 7);
+  messageDesc(file_millrace_flow_v1_flow, 8);
 
 /**
  * IntervalsResponse is one flow (5-tuple) in one fixed interval.
@@ -442,7 +567,50 @@ export type IntervalsResponse = Message<"millrace.flow.v1.IntervalsResponse"> & 
  * Use `create(IntervalsResponseSchema)` to create a new message.
  */
 export const IntervalsResponseSchema: GenMessage<IntervalsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 8);
+  messageDesc(file_millrace_flow_v1_flow, 9);
+
+/**
+ * @generated from message millrace.flow.v1.ExportQualityRequest
+ */
+export type ExportQualityRequest = Message<"millrace.flow.v1.ExportQualityRequest"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp from = 1;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 2;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.flow.v1.ExportQualityRequest.
+ * Use `create(ExportQualityRequestSchema)` to create a new message.
+ */
+export const ExportQualityRequestSchema: GenMessage<ExportQualityRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 10);
+
+/**
+ * ExportQualityResponse is one exporter, observation domain and format in one hour, in the order of the hours.
+ *
+ * @generated from message millrace.flow.v1.ExportQualityResponse
+ */
+export type ExportQualityResponse = Message<"millrace.flow.v1.ExportQualityResponse"> & {
+  /**
+   * Without collector and revision: the sum of all runs.
+   *
+   * @generated from field: millrace.flow.v1.HourQuality quality = 1;
+   */
+  quality?: HourQuality | undefined;
+};
+
+/**
+ * Describes the message millrace.flow.v1.ExportQualityResponse.
+ * Use `create(ExportQualityResponseSchema)` to create a new message.
+ */
+export const ExportQualityResponseSchema: GenMessage<ExportQualityResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 11);
 
 /**
  * @generated from message millrace.flow.v1.PrefixPair
@@ -457,6 +625,13 @@ export type PrefixPair = Message<"millrace.flow.v1.PrefixPair"> & {
    * @generated from field: string dst = 2;
    */
   dst: string;
+
+  /**
+   * LastSeen: only flows that this exporter reported; empty is any.
+   *
+   * @generated from field: string exporter = 3;
+   */
+  exporter: string;
 };
 
 /**
@@ -464,7 +639,7 @@ export type PrefixPair = Message<"millrace.flow.v1.PrefixPair"> & {
  * Use `create(PrefixPairSchema)` to create a new message.
  */
 export const PrefixPairSchema: GenMessage<PrefixPair> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 9);
+  messageDesc(file_millrace_flow_v1_flow, 12);
 
 /**
  * @generated from message millrace.flow.v1.LastSeenRequest
@@ -474,6 +649,13 @@ export type LastSeenRequest = Message<"millrace.flow.v1.LastSeenRequest"> & {
    * @generated from field: repeated millrace.flow.v1.PrefixPair pairs = 1;
    */
   pairs: PrefixPair[];
+
+  /**
+   * Only records that ended then or later are looked at; unset: all that are stored.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
 };
 
 /**
@@ -481,7 +663,7 @@ export type LastSeenRequest = Message<"millrace.flow.v1.LastSeenRequest"> & {
  * Use `create(LastSeenRequestSchema)` to create a new message.
  */
 export const LastSeenRequestSchema: GenMessage<LastSeenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 10);
+  messageDesc(file_millrace_flow_v1_flow, 13);
 
 /**
  * @generated from message millrace.flow.v1.LastSeenResponse
@@ -500,7 +682,7 @@ export type LastSeenResponse = Message<"millrace.flow.v1.LastSeenResponse"> & {
  * Use `create(LastSeenResponseSchema)` to create a new message.
  */
 export const LastSeenResponseSchema: GenMessage<LastSeenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 11);
+  messageDesc(file_millrace_flow_v1_flow, 14);
 
 /**
  * @generated from message millrace.flow.v1.PairSeen
@@ -522,7 +704,7 @@ export type PairSeen = Message<"millrace.flow.v1.PairSeen"> & {
  * Use `create(PairSeenSchema)` to create a new message.
  */
 export const PairSeenSchema: GenMessage<PairSeen> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 12);
+  messageDesc(file_millrace_flow_v1_flow, 15);
 
 /**
  * @generated from message millrace.flow.v1.TopRequest
@@ -556,7 +738,7 @@ export type TopRequest = Message<"millrace.flow.v1.TopRequest"> & {
  * Use `create(TopRequestSchema)` to create a new message.
  */
 export const TopRequestSchema: GenMessage<TopRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 13);
+  messageDesc(file_millrace_flow_v1_flow, 16);
 
 /**
  * @generated from message millrace.flow.v1.TopResponse
@@ -573,7 +755,7 @@ export type TopResponse = Message<"millrace.flow.v1.TopResponse"> & {
  * Use `create(TopResponseSchema)` to create a new message.
  */
 export const TopResponseSchema: GenMessage<TopResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 14);
+  messageDesc(file_millrace_flow_v1_flow, 17);
 
 /**
  * @generated from message millrace.flow.v1.PairBytes
@@ -605,7 +787,7 @@ export type PairBytes = Message<"millrace.flow.v1.PairBytes"> & {
  * Use `create(PairBytesSchema)` to create a new message.
  */
 export const PairBytesSchema: GenMessage<PairBytes> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 15);
+  messageDesc(file_millrace_flow_v1_flow, 18);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryRequest
@@ -639,7 +821,7 @@ export type TelemetryRequest = Message<"millrace.flow.v1.TelemetryRequest"> & {
  * Use `create(TelemetryRequestSchema)` to create a new message.
  */
 export const TelemetryRequestSchema: GenMessage<TelemetryRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 16);
+  messageDesc(file_millrace_flow_v1_flow, 19);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryResponse
@@ -656,7 +838,7 @@ export type TelemetryResponse = Message<"millrace.flow.v1.TelemetryResponse"> & 
  * Use `create(TelemetryResponseSchema)` to create a new message.
  */
 export const TelemetryResponseSchema: GenMessage<TelemetryResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 17);
+  messageDesc(file_millrace_flow_v1_flow, 20);
 
 /**
  * @generated from message millrace.flow.v1.TelemetrySeries
@@ -683,7 +865,7 @@ export type TelemetrySeries = Message<"millrace.flow.v1.TelemetrySeries"> & {
  * Use `create(TelemetrySeriesSchema)` to create a new message.
  */
 export const TelemetrySeriesSchema: GenMessage<TelemetrySeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 18);
+  messageDesc(file_millrace_flow_v1_flow, 21);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryPoint
@@ -705,7 +887,7 @@ export type TelemetryPoint = Message<"millrace.flow.v1.TelemetryPoint"> & {
  * Use `create(TelemetryPointSchema)` to create a new message.
  */
 export const TelemetryPointSchema: GenMessage<TelemetryPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 19);
+  messageDesc(file_millrace_flow_v1_flow, 22);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesRequest
@@ -741,7 +923,7 @@ export type VpnSeriesRequest = Message<"millrace.flow.v1.VpnSeriesRequest"> & {
  * Use `create(VpnSeriesRequestSchema)` to create a new message.
  */
 export const VpnSeriesRequestSchema: GenMessage<VpnSeriesRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 20);
+  messageDesc(file_millrace_flow_v1_flow, 23);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesResponse
@@ -763,7 +945,7 @@ export type VpnSeriesResponse = Message<"millrace.flow.v1.VpnSeriesResponse"> & 
  * Use `create(VpnSeriesResponseSchema)` to create a new message.
  */
 export const VpnSeriesResponseSchema: GenMessage<VpnSeriesResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 21);
+  messageDesc(file_millrace_flow_v1_flow, 24);
 
 /**
  * VpnFlowSeries is one VPN flow; where there are many samples, a point is the mean of a step.
@@ -799,7 +981,7 @@ export type VpnFlowSeries = Message<"millrace.flow.v1.VpnFlowSeries"> & {
  * Use `create(VpnFlowSeriesSchema)` to create a new message.
  */
 export const VpnFlowSeriesSchema: GenMessage<VpnFlowSeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 22);
+  messageDesc(file_millrace_flow_v1_flow, 25);
 
 /**
  * @generated from message millrace.flow.v1.VpnPoint
@@ -864,7 +1046,7 @@ export type VpnPoint = Message<"millrace.flow.v1.VpnPoint"> & {
  * Use `create(VpnPointSchema)` to create a new message.
  */
 export const VpnPointSchema: GenMessage<VpnPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 23);
+  messageDesc(file_millrace_flow_v1_flow, 26);
 
 /**
  * @generated from message millrace.flow.v1.VpnFairness
@@ -903,7 +1085,7 @@ export type VpnFairness = Message<"millrace.flow.v1.VpnFairness"> & {
  * Use `create(VpnFairnessSchema)` to create a new message.
  */
 export const VpnFairnessSchema: GenMessage<VpnFairness> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 24);
+  messageDesc(file_millrace_flow_v1_flow, 27);
 
 /**
  * @generated from enum millrace.flow.v1.Source
@@ -987,6 +1169,16 @@ export const FlowStoreService: GenService<{
     methodKind: "server_streaming";
     input: typeof IntervalsRequestSchema;
     output: typeof IntervalsResponseSchema;
+  },
+  /**
+   * ExportQuality tells how complete the exporters' export was in each hour that a window touches.
+   *
+   * @generated from rpc millrace.flow.v1.FlowStoreService.ExportQuality
+   */
+  exportQuality: {
+    methodKind: "server_streaming";
+    input: typeof ExportQualityRequestSchema;
+    output: typeof ExportQualityResponseSchema;
   },
   /**
    * LastSeen tells, for each prefix pair, when any flow of it was last observed (ageing).
