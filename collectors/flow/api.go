@@ -28,6 +28,7 @@ func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.Im
 		if err := checkImport(batch); err != nil {
 			return nil, connect.NewError(connect.CodeInvalidArgument, err)
 		}
+		batch.Quality = importedHours(batch)
 		key := exporterOf(batch.GetRecords()[0])
 		if err := a.c.deps.Bus.Publish(ctx, bus.TopicFlows, key, batch); err != nil {
 			return nil, connect.NewError(connect.CodeUnavailable, err)
@@ -88,5 +89,6 @@ func qualityToProto(q exporter.Quality) *flowv1.ExporterQuality {
 		Drops:             q.Drops,
 		Events:            q.Events,
 		LastSeen:          timestamppb.New(q.LastSeen),
+		UnknownRate:       q.UnknownRate,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -25,12 +26,19 @@ type batcher struct {
 	mu   sync.Mutex
 	open map[netip.Addr][]flowrecord.Record
 
-	full chan []flowrecord.Record
+	full chan outgoing
 	// instance and count make batch ids that no other run of the collector makes.
 	instance string
 	count    uint64
 	// published counts the records that the bus took.
 	published atomic.Uint64
+}
+
+// outgoing is one message: records of one exporter and what there is to say of its hours.
+type outgoing struct {
+	exporter netip.Addr
+	records  []flowrecord.Record
+	hours    []exporter.Hour
 }
 
 // publishQueue is how many full batches may wait for the bus. Beyond it the
@@ -40,7 +48,7 @@ const publishQueue = 64
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	return &batcher{
 		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords,
-		open: map[netip.Addr][]flowrecord.Record{}, full: make(chan []flowrecord.Record, publishQueue), instance: rand.Text(),
+		open: map[netip.Addr][]flowrecord.Record{}, full: make(chan outgoing, publishQueue), instance: rand.Text(),
 	}
 }
 
@@ -51,30 +59,37 @@ func (b *batcher) add(records []flowrecord.Record) {
 	}
 }
 
-func (b *batcher) gather(records []flowrecord.Record) (full [][]flowrecord.Record) {
+func (b *batcher) gather(records []flowrecord.Record) (full []outgoing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range records {
-		exporter := records[i].Exporter
-		open := append(b.open[exporter], records[i])
+		from := records[i].Exporter
+		open := append(b.open[from], records[i])
 		if len(open) >= b.records {
-			full = append(full, open)
+			full = append(full, outgoing{exporter: from, records: open})
 			open = make([]flowrecord.Record, 0, b.records)
 		}
-		b.open[exporter] = open
+		b.open[from] = open
 	}
 	return full
 }
 
-// flush publishes what waits, however little it is.
-func (b *batcher) flush() {
+// flush publishes what waits, however little it is, and the hours that changed.
+func (b *batcher) flush(hours []exporter.Hour) {
 	b.mu.Lock()
 	open := b.open
 	b.open = map[netip.Addr][]flowrecord.Record{}
 	b.mu.Unlock()
-	for _, batch := range open {
-		if len(batch) > 0 {
-			b.full <- batch
+	changed := map[netip.Addr][]exporter.Hour{}
+	for _, h := range hours {
+		changed[h.Exporter] = append(changed[h.Exporter], h)
+		if _, ok := open[h.Exporter]; !ok {
+			open[h.Exporter] = nil
+		}
+	}
+	for from, records := range open {
+		if len(records)+len(changed[from]) > 0 {
+			b.full <- outgoing{from, records, changed[from]}
 		}
 	}
 }
@@ -90,11 +105,14 @@ func (b *batcher) publish(ctx context.Context) {
 const retryPause = 200 * time.Millisecond
 
 // publishOne tries until the bus takes the batch or the collector is stopped.
-func (b *batcher) publishOne(ctx context.Context, records []flowrecord.Record) {
-	message := &flowv1.FlowBatch{BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Records: toProto(records)}
+func (b *batcher) publishOne(ctx context.Context, batch outgoing) {
+	records := batch.records
+	message := &flowv1.FlowBatch{
+		BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Records: toProto(records), Quality: hoursToProto(batch.hours, b.instance),
+	}
 	b.count++
 	for {
-		err := b.bus.Publish(ctx, bus.TopicFlows, records[0].Exporter.String(), message)
+		err := b.bus.Publish(ctx, bus.TopicFlows, batch.exporter.String(), message)
 		if err == nil {
 			b.metrics.published.Add(float64(len(records)))
 			b.published.Add(uint64(len(records)))

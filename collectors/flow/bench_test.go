@@ -18,7 +18,7 @@ import (
 // stage by stage; `go run ./collectors/flow/bench` measures the whole with sockets.
 func BenchmarkDatagram(b *testing.B) {
 	all := capture(b, "9-s1")
-	table := exporter.NewTable(exporter.DefaultConfiguration(), decode.GoFlow2{})
+	table := exporter.NewTable(exporter.DefaultConfiguration(), decode.GoFlow2{}, nil)
 	from := netip.MustParseAddrPort("192.0.2.1:4000")
 	now := time.Now()
 	table.Take([]exporter.Datagram{{From: from, Payload: all[0]}}, now, nil)

@@ -36,6 +36,9 @@ func DefaultConfiguration() Configuration {
 	}
 }
 
+// minTemplateMemory holds the largest set of templates that one session may have, 512 of 256 fields, with room beside it.
+const minTemplateMemory = 4 << 20
+
 // maxBatchRecords is also what Import takes at most in one message.
 const maxBatchRecords = 10_000
 
@@ -53,6 +56,8 @@ func (c Configuration) Validate() error {
 		return errors.New("batch interval must be positive")
 	case c.Exporters.MaxSessions < 1:
 		return errors.New("max sessions must be at least 1")
+	case c.Exporters.TemplateMemory < minTemplateMemory:
+		return fmt.Errorf("template memory is %d bytes; want at least %d: a few dozen templates for each of a few exporters", c.Exporters.TemplateMemory, minTemplateMemory)
 	case c.Exporters.TemplateLifetime <= 0:
 		return errors.New("template lifetime must be positive: at least three times the exporters' template refresh timeout")
 	case c.Exporters.MaxAge <= 0 || c.Exporters.MaxAhead <= 0:

@@ -1,8 +1,9 @@
 // Package flow is the flow collector.
 //
 // In: NetFlow v5, v9 and IPFIX datagrams from routers over UDP, and records
-// read from nfcapd files. Out: FlowBatch on the bus, keyed by exporter, and
-// each exporter's health. Next: services/flowstore.
+// read from nfcapd files. Out: FlowBatch on the bus, keyed by exporter, with
+// what each hour of the exporter lacks, and each exporter's health at the moment.
+// Next: services/flowstore.
 package flow
 
 import (
@@ -21,6 +22,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -28,7 +30,9 @@ import (
 
 // Dependencies of the collector.
 type Dependencies struct {
-	Bus        bus.Bus
+	Bus bus.Bus
+	// Inventory lists the exporters that are heard, unless the configuration says any.
+	Inventory  *device.Inventory
 	Log        *slog.Logger
 	Registerer prometheus.Registerer // may be nil
 }
@@ -42,6 +46,9 @@ type Component struct {
 	batcher *batcher
 	sockets []*socket
 	drops   atomic.Uint64 // datagrams the kernel had no room for
+	own     ownHours
+	// strangers is how many datagrams of unlisted addresses the log has told of.
+	strangers uint64
 
 	loops     lifecycle.Loops // the sockets' readers and the regular flush
 	publisher sync.WaitGroup
@@ -53,10 +60,24 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Component{cfg: cfg, deps: deps, table: exporter.NewTable(cfg.Exporters, decode.GoFlow2{})}
+	c := &Component{cfg: cfg, deps: deps, table: exporter.NewTable(cfg.Exporters, decode.GoFlow2{}, listed(cfg, deps))}
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
 	return c, nil
+}
+
+// listed tells whether an exporter is heard; nil is every one.
+func listed(cfg Configuration, deps Dependencies) func(netip.Addr) bool {
+	if cfg.Exporters.AcceptUnlisted {
+		return nil
+	}
+	if deps.Inventory == nil {
+		return func(netip.Addr) bool { return false }
+	}
+	return func(a netip.Addr) bool {
+		_, ok := deps.Inventory.ByExporter(a)
+		return ok
+	}
 }
 
 // Start listens on all addresses.
@@ -73,7 +94,9 @@ func (c *Component) Start(ctx context.Context) error {
 	c.abort = abort
 	c.publisher.Go(func() { c.batcher.publish(publish) })
 	c.loops.Start(ctx)
-	c.loops.Every(c.cfg.BatchInterval, func(context.Context) { c.batcher.flush() })
+	c.own.listen(time.Now())
+	c.loops.Every(c.cfg.BatchInterval, func(context.Context) { c.flush() })
+	c.loops.Every(warnEvery, func(context.Context) { c.warnOfStrangers() })
 	for _, s := range c.sockets {
 		c.loops.Go(func(context.Context) { c.receive(s) })
 	}
@@ -93,10 +116,31 @@ func (c *Component) receive(s *socket) {
 			time.Sleep(retryPause) // so that a broken socket does not spin
 			continue
 		}
+		now := time.Now()
 		c.drops.Add(uint64(dropped))
-		out = c.table.Take(in, time.Now(), out[:0])
+		c.own.count(now, len(in), dropped)
+		out = c.table.Take(in, now, out[:0])
 		c.batcher.add(out)
 	}
+}
+
+// warnEvery is how often the log names an address that is not heard, while one sends.
+const warnEvery = 10 * time.Second
+
+// warnOfStrangers helps an operator who has pointed a router here and forgotten to list it.
+func (c *Component) warnOfStrangers() {
+	from, sent := c.table.Stranger()
+	if sent > c.strangers {
+		c.deps.Log.Warn("datagrams of an address that is no exporter of the inventory are not taken; list it there, or set flow.exporters.accept_unlisted",
+			"last", from.String(), "datagrams", sent-c.strangers)
+	}
+	c.strangers = sent
+}
+
+// flush publishes what waits.
+func (c *Component) flush() {
+	c.own.listen(time.Now())
+	c.batcher.flush(append(c.table.Hours(), c.own.changed()...))
 }
 
 // Listening are the addresses in use, with the ports the kernel chose.
@@ -121,7 +165,7 @@ func (c *Component) Stop(ctx context.Context) error {
 	// The end of ctx aborts publishing, which lets the loops end. They
 	// must, because the channel they fill is closed next.
 	err = errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))
-	c.batcher.flush()
+	c.flush()
 	close(c.batcher.full)
 	c.publisher.Wait()
 	c.abort()

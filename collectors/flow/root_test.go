@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,9 +22,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/collectors/flow/nfcapd"
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/await"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -35,7 +42,8 @@ type rig struct {
 	reg    *prometheus.Registry
 
 	mu      sync.Mutex
-	batches []*flowv1.FlowBatch
+	batches []*flowv1.FlowBatch // with records
+	hours   []*flowv1.HourQuality
 	came    chan struct{}
 }
 
@@ -49,6 +57,7 @@ func newRig(t *testing.T, change func(*Configuration)) *rig {
 	cfg := DefaultConfiguration()
 	cfg.Listen = []string{"127.0.0.1:0", "[::1]:0"}
 	cfg.BatchInterval = 20 * time.Millisecond
+	cfg.Exporters.AcceptUnlisted = true
 	if change != nil {
 		change(&cfg)
 	}
@@ -80,7 +89,10 @@ func (r *rig) take(_ context.Context, m bus.Message) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.batches = append(r.batches, b)
+	r.hours = append(r.hours, b.GetQuality()...)
+	if len(b.GetRecords()) > 0 {
+		r.batches = append(r.batches, b)
+	}
 	r.came <- struct{}{}
 	return nil
 }
@@ -174,6 +186,101 @@ func TestDatagramsBecomeBatchesAndQuality(t *testing.T) {
 			t.Errorf("batch id %q is not unique", b.GetBatchId())
 		}
 		ids[b.GetBatchId()] = true
+	}
+}
+
+// latest is the last that was said of each row.
+func (r *rig) latest(t *testing.T) []*flowv1.HourQuality {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rows := map[string]*flowv1.HourQuality{}
+	for _, h := range r.hours {
+		key := fmt.Sprint(h.GetExporter(), h.GetObservationDomain(), h.GetSource(), h.GetHour().AsTime(), h.GetCollector())
+		if old := rows[key]; old != nil && old.GetRevision() >= h.GetRevision() {
+			t.Errorf("%v after %v: want a later revision", h, old)
+		}
+		rows[key] = h
+	}
+	return slices.Collect(maps.Values(rows))
+}
+
+// TestBatchesTellOfTheHours: in the bus's last word of each hour is everything that was counted.
+func TestBatchesTellOfTheHours(t *testing.T) {
+	r := newRig(t, nil)
+	conn := r.dial(0)
+	all := capture(t, "9-live")
+	for _, d := range append(all, []byte("no flow")) {
+		if _, err := conn.Write(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.records(10)
+	for r.quality().Exporters[0].Drops["unknown_version"] == 0 { // the last datagram says nothing that a record could tell
+		time.Sleep(time.Millisecond)
+	}
+	if err := r.comp.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "all is said", func() bool {
+		sum := map[string]*flowv1.HourQuality{}
+		for _, h := range r.latest(t) { // an hour may end while the test runs
+			name := net.IP(h.GetExporter()).String()
+			if sum[name] == nil {
+				sum[name] = &flowv1.HourQuality{}
+			}
+			sum[name].Datagrams += h.GetDatagrams()
+			sum[name].Records += h.GetRecords()
+			sum[name].Received += h.GetReceived()
+		}
+		want := map[string]*flowv1.HourQuality{"0.0.0.0": {Datagrams: 6}, "127.0.0.1": {Datagrams: 5, Records: 10, Received: 5}}
+		return cmp.Equal(sum, want, protocmp.Transform())
+	})
+}
+
+// TestImportedRecordsCountInTheHoursOfTheFlows: the night looks at flows of that time, whenever they were imported.
+func TestImportedRecordsCountInTheHoursOfTheFlows(t *testing.T) {
+	at := func(h, m int) *timestamppb.Timestamp {
+		return timestamppb.New(time.Date(2026, 11, 20, h, m, 0, 0, time.UTC))
+	}
+	a, b := []byte{192, 0, 2, 1}, []byte{192, 0, 2, 2}
+	got := importedHours(&flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{
+		{Exporter: a, Start: at(1, 0), End: at(1, 59), SamplingRate: 1},
+		{Exporter: a, Start: at(1, 30), End: at(2, 1)},
+		{Exporter: b, Start: at(3, 0), End: at(3, 1), SamplingRate: 100},
+	}})
+	row := func(exporter []byte, hour int, records, unknown uint64) *flowv1.HourQuality {
+		return &flowv1.HourQuality{Exporter: exporter, Source: flowv1.Source_SOURCE_NFCAPD, Hour: at(hour, 0), Collector: "import x", Revision: 1,
+			Records: records, UnknownRate: unknown}
+	}
+	if d := cmp.Diff(got, []*flowv1.HourQuality{row(a, 1, 2, 1), row(a, 2, 1, 1), row(b, 3, 1, 0)}, protocmp.Transform()); d != "" {
+		t.Errorf("hours -got +want\n%s", d)
+	}
+}
+
+// TestOnlyExportersOfTheInventoryAreHeard unless the configuration says any.
+func TestOnlyExportersOfTheInventoryAreHeard(t *testing.T) {
+	inventory := &device.Inventory{Devices: []device.Device{{Name: "wr", Exporters: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}}
+	for _, c := range []struct {
+		name      string
+		inventory *device.Inventory
+		any       bool
+		from      string
+		want      bool
+	}{
+		{"an exporter of the inventory", inventory, false, "127.0.0.1", true},
+		{"another", inventory, false, "127.0.0.2", false},
+		{"another, where any is heard", inventory, true, "127.0.0.2", true},
+		{"no inventory", nil, false, "127.0.0.1", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := DefaultConfiguration()
+			cfg.Exporters.AcceptUnlisted = c.any
+			hears := listed(cfg, Dependencies{Inventory: c.inventory})
+			if got := hears == nil || hears(netip.MustParseAddr(c.from)); got != c.want {
+				t.Errorf("heard: %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 
@@ -329,6 +436,7 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		{"no interval", func(c *Configuration) { c.BatchInterval = 0 }, "interval"},
 		{"no template lifetime", func(c *Configuration) { c.Exporters.TemplateLifetime = 0 }, "three times"},
 		{"no sessions", func(c *Configuration) { c.Exporters.MaxSessions = 0 }, "sessions"},
+		{"no room for templates", func(c *Configuration) { c.Exporters.TemplateMemory = 1 << 20 }, "template memory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := DefaultConfiguration()

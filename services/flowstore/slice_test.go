@@ -20,6 +20,7 @@ func TestSoftflowdOverUDPToIntervals(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	cfg := collector.DefaultConfiguration()
 	cfg.Listen = []string{"127.0.0.1:0"}
+	cfg.Exporters.AcceptUnlisted = true
 	cfg.BatchInterval = 20 * time.Millisecond
 	c, err := collector.New(cfg, collector.Dependencies{Bus: r.bus, Log: discard})
 	if err != nil {

@@ -126,6 +126,7 @@ func serve(ctx context.Context, address string, buffer int) error {
 	cfg := flow.DefaultConfiguration()
 	cfg.Listen = []string{address}
 	cfg.ReceiveBuffer = buffer
+	cfg.Exporters.AcceptUnlisted = true
 	b := bus.NewMemory()
 	defer b.Close()
 	c, err := flow.New(cfg, flow.Dependencies{Bus: b, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})

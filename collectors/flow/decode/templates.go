@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"slices"
 	"time"
 
 	"github.com/netsampler/goflow2/v2/decoders/netflow"
@@ -31,13 +30,21 @@ type Templates struct {
 	// oldest is not after any template's last arrival, so that most datagrams need not look at all templates.
 	oldest  time.Time
 	refused int // since the count was last taken
+	bytes   int
 }
 
 // received is a template and when it arrived last.
 type received struct {
 	template any
 	at       time.Time
+	bytes    int
 }
+
+// What a template takes: its entry in the map with room to grow, the record behind it, and each of its fields.
+const (
+	templateBytes = 320
+	fieldBytes    = 16
+)
 
 // Expire makes at the arrival time of the templates that are decoded next, and
 // forgets those that last arrived more than lifetime before (RFC 7011 section
@@ -51,7 +58,7 @@ func (t *Templates) Expire(at time.Time, lifetime time.Duration) (expired int) {
 	for key, r := range t.known {
 		switch {
 		case at.Sub(r.at) > lifetime:
-			delete(t.known, key)
+			t.forget(key)
 			expired++
 		case r.at.Before(t.oldest):
 			t.oldest = r.at
@@ -63,8 +70,16 @@ func (t *Templates) Expire(at time.Time, lifetime time.Duration) (expired int) {
 // Len is the number of templates known.
 func (t *Templates) Len() int { return len(t.known) }
 
+// Bytes is about how much memory they take.
+func (t *Templates) Bytes() int { return t.bytes }
+
 // Clear forgets all templates, as RFC 3954 section 9 asks when an exporter restarts.
-func (t *Templates) Clear() { clear(t.known) }
+func (t *Templates) Clear() { t.known, t.bytes = nil, 0 }
+
+func (t *Templates) forget(key templateKey) {
+	t.bytes -= t.known[key].bytes
+	delete(t.known, key)
+}
 
 func (t *Templates) takeRefused() int {
 	n := t.refused
@@ -78,15 +93,18 @@ func (t *Templates) store(key templateKey, template any) {
 	_, replaces := t.known[key]
 	switch {
 	case withdrawn(template):
-		delete(t.known, key)
+		t.forget(key)
 	case key.id < firstDataSet, fields == 0, fields > MaxFields, !replaces && len(t.known) >= MaxTemplates:
-		delete(t.known, key)
+		t.forget(key)
 		t.refused++
 	default:
 		if t.known == nil {
 			t.known = map[templateKey]received{}
 		}
-		t.known[key] = received{template, t.now}
+		t.forget(key)
+		size := templateBytes + fields*fieldBytes
+		t.known[key] = received{template, t.now, size}
+		t.bytes += size
 		if t.now.Before(t.oldest) { // the clock was set back
 			t.oldest = t.now
 		}
@@ -117,13 +135,25 @@ func withLength(template any) (any, int) {
 	return template, 0
 }
 
-// compact leaves the list alone, which the decoder still owns.
+// compact leaves the list alone, which the decoder still owns. The new one has no room to spare: a long list of nothing
+// must not stay in memory as a short one.
 func compact(fields []netflow.Field) []netflow.Field {
-	empty := func(f netflow.Field) bool { return f.Length == 0 }
-	if !slices.ContainsFunc(fields, empty) {
+	n := 0
+	for _, f := range fields {
+		if f.Length > 0 {
+			n++
+		}
+	}
+	if n == len(fields) {
 		return fields
 	}
-	return slices.DeleteFunc(slices.Clone(fields), empty)
+	out := make([]netflow.Field, 0, n)
+	for _, f := range fields {
+		if f.Length > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // goflow2Templates shows Templates the way goflow2 wants to see them.
@@ -147,7 +177,7 @@ func (t goflow2Templates) GetTemplate(version uint16, domain uint32, id uint16) 
 // RemoveTemplate implements netflow.NetFlowTemplateSystem.
 func (t goflow2Templates) RemoveTemplate(version uint16, domain uint32, id uint16) (interface{}, error) {
 	template, err := t.GetTemplate(version, domain, id)
-	delete(t.known, templateKey{version, domain, id})
+	t.forget(templateKey{version, domain, id})
 	return template, err
 }
 

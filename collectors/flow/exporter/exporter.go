@@ -26,6 +26,7 @@ const (
 	ReasonTime        decode.Reason = "time_out_of_range" // a record too far from the time of arrival
 	ReasonNegative    decode.Reason = "end_before_start"  // a record that ends before it starts
 	ReasonTooMany     decode.Reason = "too_many_sessions" // from exporters beyond the limit
+	ReasonUnlisted    decode.Reason = "unlisted"          // from an address that is no exporter of the inventory
 )
 
 // Things worth counting that drop nothing.
@@ -54,13 +55,19 @@ type Configuration struct {
 	// TemplateLifetime is how long a template is used after it was last received: at least three times the exporters'
 	// template refresh timeout (RFC 7011 section 8.4). Default 90 min, for the 30 min that Cisco IOS takes by default.
 	TemplateLifetime time.Duration `yaml:"template_lifetime"`
-	// MaxSessions bounds the exporters' sockets tracked at once; the longest idle gives way.
+	// MaxSessions bounds the exporters' sockets tracked at once. Beyond it the exporter with most of them loses one: one
+	// that never sent a flow first, then the longest idle. Each takes at most 144 KiB beside its templates.
 	MaxSessions int `yaml:"max_sessions"`
+	// TemplateMemory bounds the templates and announced sampling rates of all exporters, bytes. Beyond it the exporter
+	// with most of them loses a session.
+	TemplateMemory int `yaml:"template_memory"`
+	// AcceptUnlisted takes datagrams of any source, not only of the inventory's exporters.
+	AcceptUnlisted bool `yaml:"accept_unlisted"`
 }
 
 // DefaultConfiguration suits exporters with clocks set by NTP.
 func DefaultConfiguration() Configuration {
-	return Configuration{MaxAge: 24 * time.Hour, MaxAhead: 10 * time.Minute, TemplateLifetime: 90 * time.Minute, MaxSessions: 1024}
+	return Configuration{MaxAge: 24 * time.Hour, MaxAhead: 10 * time.Minute, TemplateLifetime: 90 * time.Minute, MaxSessions: 1024, TemplateMemory: 64 << 20}
 }
 
 // session is one exporter socket and observation domain. Templates and
@@ -74,6 +81,10 @@ type session struct {
 	clock     clock
 	sampling  sampling
 	quality   *quality
+	// proven: a flow came of it. Made-up sources seldom get that far.
+	proven bool
+	// charged is what the table has noted of its memory.
+	charged int
 }
 
 type sessionKey struct {
@@ -98,11 +109,11 @@ func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h
 	s.quality.events(EventTemplateExpired, s.templates.Expire(at, cfg.TemplateLifetime))
 	m.Reset()
 	if err := dec.Decode(datagram, h, &s.templates, m); err != nil {
-		s.quality.refuse(err)
+		s.quality.refuse(err, at)
 		s.sequence.lostTrack()
 		return out
 	}
-	s.count(h, m, place)
+	s.count(h, m, place, at)
 	if place != late && s.clock.observe(h, m, at) {
 		s.quality.event(EventClockJump)
 	}
@@ -114,6 +125,7 @@ func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h
 	if s.sampling.header(h) {
 		s.quality.event(EventSamplingChange)
 	}
+	s.quality.announced(s.key.from.Port(), s.sampling.rate(&decode.Flow{}))
 	return s.complete(cfg, h, at, m, out)
 }
 
@@ -125,14 +137,14 @@ func (s *session) restart() {
 	s.clock = clock{}
 }
 
-func (s *session) count(h decode.Header, m *decode.Message, place place) {
+func (s *session) count(h decode.Header, m *decode.Message, place place, at time.Time) {
 	q := s.quality
 	q.templates[s.key.from.Port()] = s.templates.Len()
-	q.drop(ReasonNoTemplate, m.NoTemplate)
+	q.noTemplate(m.NoTemplate, at)
 	q.drop(ReasonNotFlow, m.NotFlows)
 	q.drop(ReasonBadTemplate, m.BadTemplates)
 	lost, jump := s.sequence.advance(h, m, place)
-	q.addLost(lost)
+	q.addLost(lost, at)
 	if jump {
 		q.event(EventSequenceJump)
 	}
@@ -140,7 +152,7 @@ func (s *session) count(h decode.Header, m *decode.Message, place place) {
 
 // complete gives the flows what only the session knows.
 func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
-	kept := 0
+	before := len(out)
 	for i := range m.Flows {
 		f := &m.Flows[i]
 		r := f.Record
@@ -148,25 +160,29 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 		r.Start, r.End = s.clock.times(h, f)
 		r.SamplingRate = s.rate(cfg, f)
 		if reason := implausible(cfg, &r, at); reason != "" {
-			s.quality.drop(reason, 1)
+			s.quality.implausible(reason, at)
 			continue
 		}
 		out = append(out, r)
-		kept++
 	}
-	s.quality.received(at, kept, h, m, s.rate(cfg, &decode.Flow{}))
+	kept := out[before:]
+	s.quality.received(at, kept, unitsOf(h, m)[allBefore])
+	if rate := s.rate(cfg, &decode.Flow{}); rate != 0 {
+		s.quality.SamplingRate = rate
+	} else if len(kept) > 0 {
+		s.quality.SamplingRate = kept[len(kept)-1].SamplingRate
+	}
+	s.proven = s.proven || len(kept) > 0
 	return out
 }
 
-// rate is the configured one, else the exporter's, else the default.
+// rate is the configured one, else the exporter's, else the default. What an exporter announces on one socket (a line
+// card or process) also holds for the others of the domain that announce nothing, if those that do agree.
 func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
 	if n, ok := cfg.SamplingRate[s.key.from.Addr()]; ok {
 		return n
 	}
-	if n := s.sampling.rate(f); n > 0 {
-		return n
-	}
-	return cfg.DefaultSamplingRate
+	return firstNonZero(s.sampling.rate(f), only(s.quality.rates), cfg.DefaultSamplingRate)
 }
 
 func implausible(cfg Configuration, r *flowrecord.Record, at time.Time) decode.Reason {

@@ -18,14 +18,16 @@ type Quality struct {
 	Source   flowrecord.Source
 	// Datagrams and Records were taken.
 	Datagrams, Records uint64
+	// UnknownRate is how many of Records came without a sampling rate.
+	UnknownRate uint64
 	// RecordsPerSecond is over the last minute.
 	RecordsPerSecond float64
 	// Lost is what is missing by sequence number: packets in v9, else records.
 	Lost uint64
-	// LossRatio is Lost / (Lost + received), in the same units.
+	// LossRatio is Lost / (Lost + received), in the same units, in this hour and the one before.
 	LossRatio float64
 	Templates int
-	// SamplingRate is 0 while it is not known.
+	// SamplingRate is what holds for records that name nothing, else that of the last record; 0 while it is not known.
 	SamplingRate uint64
 	// Drops counts datagrams, sets or records that were dropped, Events what was counted and kept.
 	Drops    map[string]uint64
@@ -42,9 +44,10 @@ type qualityKey struct {
 // quality is a Quality while it is counted.
 type quality struct {
 	Quality
-	templates map[uint16]int // per source port
-	units     uint64         // received, in the units of Lost
+	templates map[uint16]int    // per source port
+	rates     map[uint16]uint64 // the same: what holds for records that name no sampler
 	window    window
+	hours     hours
 }
 
 func newQuality(k qualityKey) *quality {
@@ -53,7 +56,7 @@ func newQuality(k qualityKey) *quality {
 			Exporter: k.exporter, Domain: k.domain, Source: k.source,
 			Drops: map[string]uint64{}, Events: map[string]uint64{},
 		},
-		templates: map[uint16]int{},
+		templates: map[uint16]int{}, rates: map[uint16]uint64{},
 	}
 }
 
@@ -71,31 +74,91 @@ func (q *quality) events(name string, n int) {
 	}
 }
 
+// notLost are reasons for which a datagram is refused that took no flows with it: it holds none, or none that this
+// collector reads.
+var notLost = map[decode.Reason]bool{decode.ReasonShort: true, decode.ReasonVersion: true, decode.ReasonEmpty: true}
+
+// announced notes the rate that a socket's session now knows for records that name no sampler; 0 is none.
+func (q *quality) announced(port uint16, rate uint64) {
+	if rate == 0 {
+		delete(q.rates, port)
+		return
+	}
+	q.rates[port] = rate
+}
+
+// forget drops what belongs to a socket that is tracked no more.
+func (q *quality) forget(port uint16) {
+	delete(q.templates, port)
+	delete(q.rates, port)
+}
+
 // refuse counts a datagram that did not decode.
-func (q *quality) refuse(err error) {
+func (q *quality) refuse(err error, at time.Time) {
 	reason := decode.ReasonMalformed
 	var r *decode.Refusal
 	if errors.As(err, &r) {
 		reason = r.Reason
 	}
 	q.drop(reason, 1)
+	q.LastSeen = at
+	if !notLost[reason] {
+		q.hours.at(at).Refused++
+	}
 }
 
-func (q *quality) addLost(n int64) {
+func (q *quality) addLost(n int64, at time.Time) {
+	if n == 0 {
+		return
+	}
+	hour := q.hours.at(at)
 	if n < 0 {
 		q.Lost -= min(q.Lost, uint64(-n))
+		hour.Lost -= min(hour.Lost, uint64(-n))
 		return
 	}
 	q.Lost += uint64(n)
+	hour.Lost += uint64(n)
 }
 
-func (q *quality) received(at time.Time, records int, h decode.Header, m *decode.Message, rate uint64) {
+func (q *quality) noTemplate(n int, at time.Time) {
+	q.drop(ReasonNoTemplate, n)
+	if n > 0 {
+		q.hours.at(at).NoTemplate += uint64(n)
+	}
+}
+
+func (q *quality) implausible(reason decode.Reason, at time.Time) {
+	q.drop(reason, 1)
+	q.hours.at(at).OutOfRange++
+}
+
+// received counts a datagram and the records that were kept of it.
+func (q *quality) received(at time.Time, records []flowrecord.Record, units uint32) {
+	hour := q.hours.at(at)
+	hour.Datagrams++
+	hour.Records += uint64(len(records))
+	hour.Received += uint64(units)
+	for i := range records {
+		if records[i].SamplingRate == 0 {
+			hour.UnknownRate++
+			q.UnknownRate++
+		}
+	}
 	q.Datagrams++
-	q.Records += uint64(records)
-	q.units += uint64(unitsOf(h, m)[allBefore])
-	q.window.add(at, records)
-	q.SamplingRate = rate
+	q.Records += uint64(len(records))
+	q.window.add(at, len(records))
 	q.LastSeen = at
+}
+
+// changed lists the hours that were counted in since it was last asked for.
+func (q *quality) changed(revision uint64) []Hour {
+	out := q.hours.changed()
+	for i := range out {
+		h := &out[i]
+		h.Exporter, h.Domain, h.Source, h.Revision = q.Exporter, q.Domain, q.Source, revision
+	}
+	return out
 }
 
 // snapshot is independent of what is counted later.
@@ -103,9 +166,7 @@ func (q *quality) snapshot(now time.Time) Quality {
 	out := q.Quality
 	out.Drops, out.Events = maps.Clone(q.Drops), maps.Clone(q.Events)
 	out.RecordsPerSecond = q.window.perSecond(now)
-	if all := q.Lost + q.units; all > 0 {
-		out.LossRatio = float64(q.Lost) / float64(all)
-	}
+	out.LossRatio = q.hours.lossRatio(now)
 	for _, n := range q.templates {
 		out.Templates = max(out.Templates, n)
 	}

@@ -13,6 +13,9 @@ type sampling struct {
 	v5         uint64
 }
 
+// bytes is about what the announcements take.
+func (s *sampling) bytes() int { return (len(s.selectors) + len(s.interfaces)) * samplerMemory }
+
 // announce takes an options record and tells whether it changes a known rate.
 func (s *sampling) announce(a decode.Sampling) (changed bool) {
 	switch {

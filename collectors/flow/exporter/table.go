@@ -15,16 +15,24 @@ import (
 type Table struct {
 	cfg     Configuration
 	decoder decode.Decoder
+	listed  func(netip.Addr) bool
 
 	mu        sync.Mutex
 	sessions  map[sessionKey]*session
+	memory    memory
 	qualities map[qualityKey]*quality
+	domains   map[netip.Addr]int // rows of qualities per exporter
+	stranger  netip.Addr         // the last that was not listed
+	revision  uint64
 	message   decode.Message
 }
 
-// NewTable returns an empty table.
-func NewTable(cfg Configuration, decoder decode.Decoder) *Table {
-	return &Table{cfg: cfg, decoder: decoder, sessions: map[sessionKey]*session{}, qualities: map[qualityKey]*quality{}}
+// NewTable returns an empty table that takes datagrams of the exporters that are listed; nil is of all.
+func NewTable(cfg Configuration, decoder decode.Decoder, listed func(netip.Addr) bool) *Table {
+	return &Table{
+		cfg: cfg, decoder: decoder, listed: listed, sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
+		qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{},
+	}
 }
 
 // Datagram is one datagram as it came from a socket.
@@ -45,15 +53,23 @@ func (t *Table) Take(datagrams []Datagram, at time.Time, out []flowrecord.Record
 }
 
 func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []flowrecord.Record) []flowrecord.Record {
+	if t.listed != nil && !t.listed(from.Addr()) {
+		q := t.nobody()
+		q.drop(ReasonUnlisted, 1)
+		q.LastSeen = at
+		t.stranger = from.Addr()
+		return out
+	}
 	h, err := decode.ParseHeader(payload)
 	if err != nil {
-		q := t.quality(qualityKey{from.Addr(), h.Domain, h.Source()})
-		q.refuse(err)
-		q.LastSeen = at
+		// Not by the domain: a datagram that does not even parse is no reason to believe in one.
+		t.quality(qualityKey{exporter: from.Addr()}).refuse(err, at)
 		return out
 	}
 	s := t.session(sessionKey{from, h.Version, h.Domain}, h.Source())
-	return s.take(t.cfg, t.decoder, payload, h, at, &t.message, out)
+	out = s.take(t.cfg, t.decoder, payload, h, at, &t.message, out)
+	t.charge(s)
+	return out
 }
 
 func (t *Table) session(key sessionKey, source flowrecord.Source) *session {
@@ -61,44 +77,45 @@ func (t *Table) session(key sessionKey, source flowrecord.Source) *session {
 		return s
 	}
 	if len(t.sessions) >= t.cfg.MaxSessions {
-		t.evict()
+		t.evict(t.crowded())
 	}
 	s := &session{key: key, quality: t.quality(qualityKey{key.from.Addr(), key.domain, source})}
 	t.sessions[key] = s
 	return s
 }
 
-// evict removes the session idle for longest. It takes time in proportion to
-// their number, which only a flood of new sources pays.
-func (t *Table) evict() {
-	var oldest *session
-	for _, s := range t.sessions {
-		if oldest == nil || s.lastSeen.Before(oldest.lastSeen) {
-			oldest = s
-		}
-	}
-	if oldest != nil {
-		oldest.quality.event(EventEvicted)
-		delete(oldest.quality.templates, oldest.key.from.Port())
-		delete(t.sessions, oldest.key)
-	}
-}
+// maxDomains is how many observation domains and formats of one exporter are counted apart: line cards, not inventions.
+const maxDomains = 64
 
-// quality finds an exporter's counters. Beyond the limit, which only made-up
-// sources reach, all share those of the address 0.0.0.0.
+// quality finds an exporter's counters. Its domains beyond the limit share a row with what did not parse, and exporters
+// beyond theirs the row of nobody: both limits only made-up sources reach.
 func (t *Table) quality(key qualityKey) *quality {
 	if q, ok := t.qualities[key]; ok {
 		return q
 	}
-	if len(t.qualities) >= t.cfg.MaxSessions {
-		key = qualityKey{exporter: netip.IPv4Unspecified()}
-		if q, ok := t.qualities[key]; ok {
-			q.drop(ReasonTooMany, 1)
-			return q
-		}
+	rest := qualityKey{exporter: key.exporter}
+	switch n := t.domains[key.exporter]; {
+	case n == 0 && len(t.domains) >= t.cfg.MaxSessions:
+		q := t.nobody()
+		q.drop(ReasonTooMany, 1)
+		return q
+	case n >= maxDomains && key != rest:
+		return t.quality(rest)
 	}
+	t.domains[key.exporter]++
 	q := newQuality(key)
 	t.qualities[key] = q
+	return q
+}
+
+// nobody is the row 0.0.0.0 of sources that are not counted one by one.
+func (t *Table) nobody() *quality {
+	key := qualityKey{exporter: netip.IPv4Unspecified()}
+	q, ok := t.qualities[key]
+	if !ok {
+		q = newQuality(key)
+		t.qualities[key] = q
+	}
 	return q
 }
 
@@ -112,6 +129,34 @@ func (t *Table) Quality(now time.Time) []Quality {
 	}
 	slices.SortFunc(all, func(a, b Quality) int {
 		return cmp.Or(a.Exporter.Compare(b.Exporter), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Source, b.Source))
+	})
+	return all
+}
+
+// Stranger is the last address that sent something and is not listed, and how many datagrams such addresses have sent.
+func (t *Table) Stranger() (netip.Addr, uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stranger.IsValid() {
+		return t.stranger, 0
+	}
+	return t.stranger, t.nobody().Drops[string(ReasonUnlisted)]
+}
+
+// Hours lists the hours of each exporter that changed since it was last asked. Nobody has none, so that whoever is
+// counted there is not taken for an exporter in good health.
+func (t *Table) Hours() []Hour {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.revision++
+	var all []Hour
+	for key, q := range t.qualities {
+		if !key.exporter.IsUnspecified() {
+			all = append(all, q.changed(t.revision)...)
+		}
+	}
+	slices.SortFunc(all, func(a, b Hour) int {
+		return cmp.Or(a.Exporter.Compare(b.Exporter), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Source, b.Source), a.Start.Compare(b.Start))
 	})
 	return all
 }

@@ -1,0 +1,81 @@
+package exporter
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/millrace/millrace/internal/flowrecord"
+)
+
+// Hour is how complete one exporter's export was in one hour, by observation domain and format: what services/alpha
+// judges it by. Unlike Quality it is kept, so that a restart forgets nothing and a bad hour weighs no longer than it is
+// looked at.
+type Hour struct {
+	Exporter netip.Addr
+	Domain   uint32
+	Source   flowrecord.Source
+	Start    time.Time
+	// Revision grows with each reading of the table.
+	Revision uint64
+	// Datagrams were taken, Refused did not decode.
+	Datagrams, Refused uint64
+	// Records were taken; of UnknownRate among them the sampling rate is not known. OutOfRange were dropped for their times.
+	Records, UnknownRate, OutOfRange uint64
+	// Received and Lost are by sequence number: packets in v9, else records.
+	Received, Lost uint64
+	// NoTemplate counts data sets.
+	NoTemplate uint64
+	// SocketDrops are datagrams that the kernel had no room for; of the collector itself only.
+	SocketDrops uint64
+}
+
+// hours are the hour under way and the one before, which may still change hands.
+type hours struct {
+	last   [2]Hour // newest first; Start is zero where there was none
+	dirty  [2]bool
+	former []Hour // changed, and moved out before they were read
+}
+
+// at is the hour to count in. A clock that was set back by more than an hour counts in a new one.
+func (h *hours) at(now time.Time) *Hour {
+	start := now.UTC().Truncate(time.Hour)
+	for i := range h.last {
+		if h.last[i].Start.Equal(start) {
+			h.dirty[i] = true
+			return &h.last[i]
+		}
+	}
+	if h.dirty[1] {
+		h.former = append(h.former, h.last[1])
+	}
+	h.last[1], h.dirty[1] = h.last[0], h.dirty[0]
+	h.last[0], h.dirty[0] = Hour{Start: start}, true
+	return &h.last[0]
+}
+
+// changed lists what was counted in since it was last asked for.
+func (h *hours) changed() []Hour {
+	out := h.former
+	h.former = nil
+	for i := range h.last {
+		if h.dirty[i] {
+			out = append(out, h.last[i])
+			h.dirty[i] = false
+		}
+	}
+	return out
+}
+
+// lossRatio is over this hour and the one before.
+func (h *hours) lossRatio(now time.Time) float64 {
+	var lost, received uint64
+	for _, hour := range h.last {
+		if !hour.Start.IsZero() && now.Sub(hour.Start) < 2*time.Hour {
+			lost, received = lost+hour.Lost, received+hour.Received
+		}
+	}
+	if lost+received == 0 {
+		return 0
+	}
+	return float64(lost) / float64(lost+received)
+}
