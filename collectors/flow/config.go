@@ -36,7 +36,8 @@ func DefaultConfiguration() Configuration {
 	}
 }
 
-// minTemplateMemory holds the largest set of templates that one session may have, 512 of 256 fields, with room beside it.
+// minTemplateMemory holds the largest set of templates that one session may have, 512 of 256 fields, with room beside
+// it.
 const minTemplateMemory = 4 << 20
 
 // maxBatchRecords is also what Import takes at most in one message.

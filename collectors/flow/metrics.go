@@ -38,6 +38,7 @@ var (
 	descRecords  = prometheus.NewDesc(metricPrefix+"records_total", "Flow records taken.", perExporter, nil)
 	descLost     = prometheus.NewDesc(metricPrefix+"lost", "Missing by sequence number: packets in v9, records in v5 and IPFIX.", perExporter, nil)
 	descSampling = prometheus.NewDesc(metricPrefix+"sampling_rate", "One packet in this many is counted; 0 is unknown.", perExporter, nil)
+	descUnknown  = prometheus.NewDesc(metricPrefix+"unknown_rate_records_total", "Flow records taken whose sampling rate was not known.", perExporter, nil)
 	descDrops    = prometheus.NewDesc(metricPrefix+"drops_total", "Datagrams, sets or records dropped.", append(perExporter, "reason"), nil)
 	descEvents   = prometheus.NewDesc(metricPrefix+"events_total", "Restarts, clock jumps and the like.", append(perExporter, "event"), nil)
 	descSocket   = prometheus.NewDesc(metricPrefix+"socket_drops_total", "Datagrams the kernel had no room for.", nil, nil)
@@ -45,7 +46,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (q qualityCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descDatagram, descRecords, descLost, descSampling, descDrops, descEvents, descSocket} {
+	for _, d := range []*prometheus.Desc{descDatagram, descRecords, descLost, descSampling, descUnknown, descDrops, descEvents, descSocket} {
 		out <- d
 	}
 }
@@ -63,6 +64,7 @@ func (q qualityCollector) Collect(out chan<- prometheus.Metric) {
 		labels := []string{e.Exporter.String(), strconv.FormatUint(uint64(e.Domain), 10), e.Source.String()}
 		counter(descDatagram, e.Datagrams, labels...)
 		counter(descRecords, e.Records, labels...)
+		counter(descUnknown, e.UnknownRate, labels...)
 		gauge(descLost, e.Lost, labels...)
 		gauge(descSampling, e.SamplingRate, labels...)
 		for reason, n := range e.Drops {

@@ -324,6 +324,13 @@ func TestKernelDropsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	await.True(t, "the hour of the collector tells of the drops", func() bool {
+		var dropped uint64
+		for _, h := range r.latest(t) {
+			dropped += h.GetSocketDrops()
+		}
+		return dropped > 0
+	})
 }
 
 func TestStopPublishesWhatWasReceived(t *testing.T) {

@@ -42,6 +42,15 @@ func (c *clock) observe(h decode.Header, m *decode.Message, at time.Time) (jumpe
 	return jumped
 }
 
+// rebooted tells that the exporter says it started later than it said before. IPFIX does not say it: there, templates
+// are replaced by new ones of their number (RFC 7011 section 8.4) rather than forgotten.
+func (c *clock) rebooted(h decode.Header) bool {
+	if h.Version == ipfix || c.boot.IsZero() {
+		return false
+	}
+	return h.ExportTime.Add(-milliseconds(h.Uptime)).Sub(c.boot) > jumpLimit
+}
+
 // times are a flow's start and end. An exporter that names neither is taken to
 // report at the flow's end.
 func (c *clock) times(h decode.Header, f *decode.Flow) (start, end time.Time) {

@@ -31,7 +31,7 @@ const (
 
 // Things worth counting that drop nothing.
 const (
-	EventRestart        = "restart"          // the exporter started anew
+	EventRestart        = "restart"          // the exporter, or its numbering, started anew
 	EventClockJump      = "clock_jump"       // its clock moved against ours
 	EventSamplingChange = "sampling_changed" // it announced another rate than before
 	EventLate           = "late"             // a datagram came after its successors
@@ -55,8 +55,8 @@ type Configuration struct {
 	// TemplateLifetime is how long a template is used after it was last received: at least three times the exporters'
 	// template refresh timeout (RFC 7011 section 8.4). Default 90 min, for the 30 min that Cisco IOS takes by default.
 	TemplateLifetime time.Duration `yaml:"template_lifetime"`
-	// MaxSessions bounds the exporters' sockets tracked at once. Beyond it the exporter with most of them loses one: one
-	// that never sent a flow first, then the longest idle. Each takes at most 144 KiB beside its templates.
+	// MaxSessions bounds the exporters' sockets tracked at once. Beyond it the exporter with most of them loses one:
+	// one that never sent a flow first, then the longest idle. Each takes at most 144 KiB beside its templates.
 	MaxSessions int `yaml:"max_sessions"`
 	// TemplateMemory bounds the templates and announced sampling rates of all exporters, bytes. Beyond it the exporter
 	// with most of them loses a session.
@@ -96,13 +96,15 @@ type sessionKey struct {
 // take brings a datagram into the session and appends its flows to out.
 func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
 	s.lastSeen = at
-	place := s.sequence.place(h, datagram)
+	place := s.sequence.place(h, datagram, s.clock.rebooted(h))
 	switch place {
 	case replayed:
 		s.quality.drop(ReasonReplayed, 1)
 		return out
 	case restarted:
 		s.restart()
+	case renumbered:
+		s.quality.event(EventRestart)
 	case late:
 		s.quality.event(EventLate)
 	}
@@ -125,7 +127,9 @@ func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h
 	if s.sampling.header(h) {
 		s.quality.event(EventSamplingChange)
 	}
-	s.quality.announced(s.key.from.Port(), s.sampling.rate(&decode.Flow{}))
+	if len(m.Sampling) > 0 || h.SamplingRate != 0 {
+		s.quality.announced(s.key.from.Port(), s.sampling.rate(&decode.Flow{}))
+	}
 	return s.complete(cfg, h, at, m, out)
 }
 
@@ -134,6 +138,7 @@ func (s *session) restart() {
 	s.quality.event(EventRestart)
 	s.templates.Clear()
 	s.sampling = sampling{}
+	s.quality.forget(s.key.from.Port())
 	s.clock = clock{}
 }
 

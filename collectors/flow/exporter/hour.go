@@ -19,7 +19,8 @@ type Hour struct {
 	Revision uint64
 	// Datagrams were taken, Refused did not decode.
 	Datagrams, Refused uint64
-	// Records were taken; of UnknownRate among them the sampling rate is not known. OutOfRange were dropped for their times.
+	// Records were taken; of UnknownRate among them the sampling rate is not known. OutOfRange were dropped for their
+	// times.
 	Records, UnknownRate, OutOfRange uint64
 	// Received and Lost are by sequence number: packets in v9, else records.
 	Received, Lost uint64

@@ -74,8 +74,8 @@ func TestOnlyListedExportersAreHeard(t *testing.T) {
 	}
 }
 
-// TestAFloodTakesNoSessionOfOthers: an exporter keeps its templates, which come once, through ten times as many sessions
-// as there may be: of its own address, of one other, and of as many others.
+// TestAFloodTakesNoSessionOfOthers: an exporter keeps its templates, which come once, through ten times as many
+// sessions as there may be: of its own address, of one other, and of as many others.
 func TestAFloodTakesNoSessionOfOthers(t *testing.T) {
 	other := func(i int) netip.AddrPort { return netip.AddrPortFrom(address(1).Addr(), uint16(i)) }
 	for _, c := range []struct {

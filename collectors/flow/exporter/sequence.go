@@ -13,12 +13,16 @@ const (
 	inOrder place = iota
 	late
 	replayed
-	restarted
+	restarted  // the exporter: what it defined before holds no more
+	renumbered // its numbers begin anew, and nothing else
 )
 
 const (
 	// remembered is how many datagrams a replay is recognised among.
 	remembered = 4096
+	// confirm is how many datagrams must go on from each other, behind the numbers so far but ahead of their time,
+	// until these are the numbers: one may be anybody's.
+	confirm = 3
 	// maxGap is the largest gap counted as loss, in units of the sequence; above
 	// it the number was set anew rather than counted on.
 	maxGap = 1 << 20
@@ -35,25 +39,55 @@ type sequence struct {
 	known bool // units are those of last
 	habit int
 	lost  uint64
+	// behind is how many datagrams have gone on from each other behind last; back is the newest of them.
+	behind int
+	back   uint32
+	// skipped is what the last gap counted as lost, after the number before.
+	skipped uint64
+	before  uint32
 }
 
 // place is decided before the body is decoded, because a restarted exporter's
-// templates must be forgotten first.
-func (s *sequence) place(h decode.Header, datagram []byte) place {
+// templates must be forgotten first. rebooted tells that by the header the exporter
+// started after the last datagram.
+func (s *sequence) place(h decode.Header, datagram []byte, rebooted bool) place {
 	if s.remember(xxhash.Sum64(datagram)) {
 		return replayed
 	}
 	if !s.begun || int32(h.Sequence-s.last.Sequence) >= 0 {
+		s.behind = 0
 		return inOrder
 	}
-	// The number went back. A late datagram is older than the newest by the
-	// exporter's own clock; after a restart that clock has gone on.
-	if h.ExportTime.After(s.last.ExportTime) || s.last.Sequence-h.Sequence > maxGap {
-		s.begun, s.known = false, false
+	switch {
+	case rebooted:
+		s.anew()
 		return restarted
+	case !h.ExportTime.After(s.last.ExportTime) && s.last.Sequence-h.Sequence <= maxGap:
+		return late // by the exporter's own clock as well
 	}
-	return late
+	if s.behind == 0 || int32(h.Sequence-s.back) < 0 {
+		s.behind = 0
+	}
+	s.behind, s.back = s.behind+1, h.Sequence
+	if s.behind < confirm {
+		return late
+	}
+	s.anew()
+	return renumbered
 }
+
+// unskip takes back a gap that was none: the numbers go on inside it, so whoever sent the one behind it made it up.
+func (s *sequence) unskip(h decode.Header) int64 {
+	if s.skipped == 0 || int32(h.Sequence-s.before) < 0 {
+		return 0
+	}
+	back := min(s.lost, s.skipped)
+	s.lost, s.skipped = s.lost-back, 0
+	return -int64(back)
+}
+
+// anew begins with the next datagram.
+func (s *sequence) anew() { s.begun, s.known, s.behind = false, false, 0 }
 
 // remember tells whether the datagram came before.
 func (s *sequence) remember(hash uint64) bool {
@@ -94,6 +128,9 @@ func (s *sequence) advance(h decode.Header, m *decode.Message, p place) (lost in
 		s.lost -= back
 		return -int64(back), false
 	}
+	if p == renumbered {
+		lost = s.unskip(h)
+	}
 	if s.begun && s.known {
 		lost, jump = s.gap(h, units)
 	}
@@ -130,6 +167,7 @@ func (s *sequence) gap(h decode.Header, units [conventions]uint32) (lost int64, 
 		return 0, true
 	default:
 		s.lost += uint64(n)
+		s.skipped, s.before = uint64(n), s.last.Sequence
 		return int64(n), false
 	}
 }

@@ -270,8 +270,13 @@ func TestSequences(t *testing.T) {
 			nil, map[string]uint64{string(ReasonReplayed): 2}, 4},
 		{"a restart is no loss", [][]byte{v9flow(header{seq: 90_000}), v9(header{seq: 1, at: epoch.Add(9 * second), uptime: 5000}, tmpl(9), flows(2, 5000))}, 0,
 			map[string]uint64{EventRestart: 1}, nil, 4},
-		{"IPFIX restarts too", [][]byte{v10flow(header{seq: 90_000}), v10flow(header{seq: 0, at: epoch.Add(9 * second)})}, 0,
-			map[string]uint64{EventRestart: 1}, nil, 4},
+		{"IPFIX restarts too, which the third datagram proves", [][]byte{v10flow(header{seq: 90_000}), v10flow(header{seq: 0, at: epoch.Add(second)}),
+			v10flow(header{seq: 2, at: epoch.Add(second)}), v10flow(header{seq: 4, at: epoch.Add(second)}), v10flow(header{seq: 8, at: epoch.Add(second)})}, 2,
+			map[string]uint64{EventLate: 2, EventRestart: 1}, nil, 10},
+		{"numbers that begin anew while the exporter runs on", [][]byte{v9flow(header{seq: 90_000}), v9flow(header{seq: 1, at: epoch.Add(second), uptime: hour + 1000}),
+			v9flow(header{seq: 2, at: epoch.Add(second), uptime: hour + 1000}), v9flow(header{seq: 3, at: epoch.Add(second), uptime: hour + 1000}),
+			v9flow(header{seq: 5, at: epoch.Add(second), uptime: hour + 1000})}, 1,
+			map[string]uint64{EventLate: 2, EventRestart: 1}, nil, 10},
 		{"a jump ahead is no loss", [][]byte{v9flow(header{seq: 1}), v9flow(header{seq: 1 << 30})}, 0,
 			map[string]uint64{EventSequenceJump: 1}, nil, 4},
 		{"after a set without template nothing is known in IPFIX",
@@ -310,6 +315,40 @@ func TestRestartForgetsTemplates(t *testing.T) {
 	got := b.take(router, v9(header{seq: 1, at: epoch.Add(10 * time.Second), uptime: 3000}, flows(1, hour)))
 	b.want("records", len(got), 0)
 	b.want("drops", b.only().Drops, map[string]uint64{string(ReasonNoTemplate): 1})
+}
+
+// TestOneForgedDatagramClearsNoTemplates: whoever knows address, port and domain can put one between the exporter's
+// own.
+func TestOneForgedDatagramClearsNoTemplates(t *testing.T) {
+	soon := epoch.Add(time.Second)
+	for _, c := range []struct {
+		name   string
+		forged []byte
+	}{
+		{"v9, a number far back", v9(header{seq: 5_000_000 - 1<<21, at: soon}, set(999, u32(1)))},
+		{"v9, a number back, later", v9(header{seq: 4_000_000, at: soon}, set(999, u32(1)))},
+		{"v9, a number ahead, later", v9(header{seq: 5_000_500, at: soon}, set(999, u32(1)))},
+		{"IPFIX, a number far back", ipfix10(header{seq: 5_000_000 - 1<<21, at: soon}, set(999, u32(1)))},
+		{"IPFIX, a number back, later", ipfix10(header{seq: 4_000_000, at: soon}, set(999, u32(1)))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, nil)
+			datagram, version := v9, uint16(9)
+			if c.forged[1] == 10 {
+				datagram, version = ipfix10, 10
+			}
+			b.take(router, datagram(header{seq: 5_000_000}, tmpl(version), flows(1, hour)), c.forged)
+			for i := range uint32(600) {
+				h := header{seq: 5_000_001 + i, at: epoch.Add(2 * time.Second), uptime: hour + 2000}
+				if got := b.take(router, datagram(h, flows(1, h.uptime))); len(got) != 1 {
+					t.Fatalf("datagram %d after it: %d records, want 1", i+1, len(got))
+				}
+			}
+			if q := b.only(); q.LossRatio > 0.01 {
+				t.Errorf("lost %d (%.2g), want no more than the forged one can hide", q.Lost, q.LossRatio)
+			}
+		})
+	}
 }
 
 func TestProcessesOnOneRouterDoNotDisturbEachOther(t *testing.T) {
@@ -420,6 +459,11 @@ func TestRandomSourcesAreBounded(t *testing.T) {
 	all := b.table.Quality(b.now)
 	if most := 2*50 + 1; len(all) > most { // for each, what parsed and what did not, and nobody
 		t.Errorf("%d rows listed, want at most %d", len(all), most)
+	}
+	for _, h := range b.table.Hours() {
+		if h.Exporter.IsUnspecified() {
+			t.Errorf("%+v: those beyond the limit have hours, as if they were in good health", h)
+		}
 	}
 	if all[0].Drops[string(ReasonTooMany)] == 0 {
 		t.Errorf("%+v: want sources beyond the limit to be counted under 0.0.0.0", all[0])
