@@ -16,6 +16,7 @@ var pureFolders = []string{
 	"internal/vpnshare",
 	"scenario",
 	"services/alpha/detect",
+	"services/alpha/gate",
 	"services/paths/compute",
 	"services/peagent/law",
 	"services/policy/compile",

@@ -1,0 +1,220 @@
+// Package gate decides whose flows are complete enough to change anything for: pure, so that a night can be judged
+// again.
+//
+// In: how complete each exporter's export was in each hour that a nightly run looks at, and the exporters it is about.
+// Out: the exporters whose pairs must stay as they are, and why. Next: services/alpha/detect, which freezes their
+// pairs.
+package gate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Limits of the collection-quality gate.
+type Limits struct {
+	// MaxLoss is the largest share of an exporter's export, of any kind, that may be missing; 0.01.
+	MaxLoss float64 `yaml:"max_loss"`
+	// AllowUnknownSampling accepts records whose sampling rate is not known. Their sums are then lower bounds: nothing
+	// false is found, but flows are missed.
+	AllowUnknownSampling bool `yaml:"allow_unknown_sampling"`
+}
+
+// Validate says what to write instead of a value that makes no sense.
+func (l Limits) Validate() error {
+	if l.MaxLoss < 0 || l.MaxLoss > 1 {
+		return errors.New("the largest loss must be a share between 0 and 1")
+	}
+	return nil
+}
+
+// Hour is what was counted in one hour of one exporter, observation domain and format.
+type Hour struct {
+	Exporter netip.Addr
+	Domain   uint32
+	Start    time.Time
+	// Kind tells what the row is about.
+	Kind Kind
+	Counts
+}
+
+// Kind of a row.
+type Kind int
+
+const (
+	// Heard: an exporter's datagrams.
+	Heard Kind = iota
+	// Imported: records from files, of which nobody knows what is missing.
+	Imported
+	// Collector: the sockets of a collector, for every hour in which it listened.
+	Collector
+)
+
+// Counts are what services/flowstore keeps.
+type Counts struct {
+	Datagrams, Refused               uint64 // taken; not decoded
+	Records, UnknownRate, OutOfRange uint64 // taken; of them without sampling rate; dropped for their times
+	Received, Lost                   uint64 // by sequence number
+	NoTemplate                       uint64 // data sets
+	SocketDrops                      uint64 // datagrams
+}
+
+// add sums up.
+func (c Counts) add(d Counts) Counts {
+	return Counts{
+		c.Datagrams + d.Datagrams, c.Refused + d.Refused, c.Records + d.Records, c.UnknownRate + d.UnknownRate, c.OutOfRange + d.OutOfRange,
+		c.Received + d.Received, c.Lost + d.Lost, c.NoTemplate + d.NoTemplate, c.SocketDrops + d.SocketDrops,
+	}
+}
+
+// noRecord is for exporters of which nothing is known: that is no proof of health.
+const noRecord = "nothing is known of its export in this window; check that it sends, that the inventory lists it, and `millrace flows quality`"
+
+// Judge returns the exporters whose flows may be incomplete, and why. About are exporters with pairs or alpha flows:
+// those of them that no hour tells of are refused.
+func (l Limits) Judge(hours []Hour, about []netip.Addr) map[netip.Addr]string {
+	sums := sumUp(hours)
+	lost := l.collectors(sums)
+	refused := map[netip.Addr]string{}
+	for _, exporter := range sums.exporters() {
+		reason := l.exporter(sums, exporter)
+		if reason == "" && sums.heard[exporter] {
+			reason = lost
+		}
+		if reason != "" {
+			refused[exporter] = reason
+		}
+	}
+	for _, exporter := range about {
+		if _, known := sums.whole[exporter]; !known {
+			refused[exporter] = noRecord
+		}
+	}
+	return refused
+}
+
+// sums are the counts of a window.
+type sums struct {
+	domains   map[domain]Counts
+	whole     map[netip.Addr]Counts // all domains of an exporter
+	heard     map[netip.Addr]bool   // rather than imported only
+	collector Counts
+	listened  map[int64]bool // hours since the epoch
+}
+
+type domain struct {
+	exporter netip.Addr
+	id       uint32
+}
+
+func sumUp(hours []Hour) sums {
+	s := sums{map[domain]Counts{}, map[netip.Addr]Counts{}, map[netip.Addr]bool{}, Counts{}, map[int64]bool{}}
+	for _, h := range hours {
+		if h.Kind == Collector {
+			s.collector = s.collector.add(h.Counts)
+			s.listened[h.Start.Unix()/3600] = true
+			continue
+		}
+		d := domain{h.Exporter, h.Domain}
+		s.domains[d] = s.domains[d].add(h.Counts)
+		s.whole[h.Exporter] = s.whole[h.Exporter].add(h.Counts)
+		s.heard[h.Exporter] = s.heard[h.Exporter] || h.Kind == Heard
+	}
+	return s
+}
+
+func (s sums) exporters() []netip.Addr {
+	var out []netip.Addr
+	for a := range s.whole {
+		out = append(out, a)
+	}
+	return out
+}
+
+// domainsOf lists the domains of an exporter in order.
+func (s sums) domainsOf(exporter netip.Addr) []domain {
+	var out []domain
+	for d := range s.domains {
+		if d.exporter == exporter {
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b domain) int { return cmp.Compare(a.id, b.id) })
+	return out
+}
+
+// exporter judges one. Of what a domain sent, a domain is judged by itself: one bad line card is enough. What nobody
+// can assign to a domain, because it did not decode or because anybody may have made the domain up, is judged in sum.
+func (l Limits) exporter(s sums, exporter netip.Addr) string {
+	for _, d := range s.domainsOf(exporter) {
+		if reason := l.domain(s.domains[d]); reason != "" {
+			return fmt.Sprintf("observation domain %d: %s", d.id, reason)
+		}
+	}
+	whole := s.whole[exporter]
+	if n, over := l.over(whole.NoTemplate, whole.Datagrams); over {
+		return n + " of its export came before its templates; wait until the exporter sends them, or have it send them more often"
+	}
+	if n, over := l.over(whole.Refused, whole.Datagrams); over {
+		return n + " of its datagrams did not decode; `millrace flows quality` says why"
+	}
+	return ""
+}
+
+func (l Limits) domain(c Counts) string {
+	if n, over := l.over(c.OutOfRange, c.Records); over {
+		return n + " of its records were dropped for their times; set its clock"
+	}
+	if c.Records == 0 {
+		return "" // templates and options alone, or made up
+	}
+	if n, over := l.over(c.Lost, c.Received); over {
+		return n + " of its export is missing, the limit is " + percent(l.MaxLoss) + "; look for drops on the way and at the collector's socket"
+	}
+	if n, over := l.over(c.UnknownRate, c.Records-min(c.UnknownRate, c.Records)); over && !l.AllowUnknownSampling {
+		return "the sampling rate of " + n + " of its records is unknown, so their byte counts are; have it export sampling options, or allow unknown sampling"
+	}
+	return ""
+}
+
+// collectors judges what concerns whoever was to be heard.
+func (l Limits) collectors(s sums) string {
+	if n, over := l.over(s.collector.SocketDrops, s.collector.Datagrams); over {
+		return n + " of all datagrams were dropped at the collector's socket; give it a larger receive buffer or more CPU"
+	}
+	if missing, all := gaps(s.listened); all > 0 {
+		if n, over := l.over(missing, all-missing); over {
+			return fmt.Sprintf("no collector listened in %d of %d hours (%s)", missing, all, n)
+		}
+	}
+	return ""
+}
+
+// gaps counts the hours without a collector between the first and the last with one. Before the first there may have
+// been none to listen.
+func gaps(listened map[int64]bool) (missing, all uint64) {
+	if len(listened) == 0 {
+		return 0, 0
+	}
+	var hours []int64
+	for h := range listened {
+		hours = append(hours, h)
+	}
+	all = uint64(slices.Max(hours)-slices.Min(hours)) + 1
+	return all - uint64(len(hours)), all
+}
+
+// over tells how much is missing of missing and there together, and whether that is too much.
+func (l Limits) over(missing, there uint64) (share string, over bool) {
+	if missing == 0 {
+		return "", false
+	}
+	of := float64(missing) / (float64(missing) + float64(there))
+	return percent(of), of > l.MaxLoss
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2f %%", 100*share) }
