@@ -78,11 +78,11 @@ type nightlyFlags struct {
 
 func (o *nightlyFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.from, "from", "", "start of the window: RFC 3339, or how long ago such as 2h (default: 24h before --to)")
+	f.StringVar(&o.from, "from", "", "start of the window: RFC 3339, or how long ago such as 2h (default: 24h before --to; without --to also where the last run ended, less an overlap)")
 	f.StringVar(&o.to, "to", "", "end of the window (default: now)")
 	f.StringVar(&o.minBytes, "min-bytes", "", "H: a flow is alpha above this many bytes per interval, such as 1GB")
 	f.DurationVar(&o.interval, "interval", 0, "length of the fixed intervals, such as 60s")
-	f.Uint32Var(&o.prefixLength, "prefix-length", 0, "IPv4 prefix length under which pairs are remembered: 24 or 32")
+	f.Uint32Var(&o.prefixLength, "prefix-length", 0, "IPv4 prefix length under which pairs are remembered: 24 or 32 (IPv6: 48 or 64)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "find and print, but store nothing and ask for no change set")
 }
 

@@ -126,7 +126,7 @@ var sourceNames = map[flowv1.Source]string{
 
 func printQuality(out io.Writer, r *flowv1.QualityResponse) error {
 	if len(r.GetExporters()) == 0 {
-		fmt.Fprintln(out, "no exporter has sent anything yet; point one at the collector's UDP port (2055 by default)")
+		fmt.Fprintln(out, "no exporter has sent anything yet; list its address in the inventory and point it at the collector's UDP port (2055 by default)")
 	} else {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "EXPORTER\tDOMAIN\tFORMAT\tRECORDS\tPER SECOND\tLOST\tLOSS\tTEMPLATES\tSAMPLING\tLAST SEEN\tDROPPED\tSEEN")

@@ -66,7 +66,7 @@ func services() []service {
 			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
 		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
-		{name: "alpha", needs: []string{"flowstore", "flow", "push"}, state: true, api: alphav1connect.AlphaServiceName,
+		{name: "alpha", needs: []string{"flowstore", "push"}, state: true, api: alphav1connect.AlphaServiceName,
 			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
 		{name: "dashboard",
 			settings: defaults(dashboard.DefaultConfiguration), build: with(buildDashboard)},

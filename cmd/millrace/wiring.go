@@ -102,12 +102,10 @@ func buildTwin(p *process, cfg twin.Configuration) (lifecycle.Component, error) 
 
 func buildAlpha(p *process, cfg alpha.Configuration) (lifecycle.Component, error) {
 	storeClient, storeURL := p.to("flowstore")
-	flowClient, flowURL := p.to("flow")
 	pushClient, pushURL := p.to("push")
 	return alpha.New(cfg, alpha.Dependencies{
 		State: p.state, Bus: p.bus, Inventory: p.devices, Log: p.log, Registerer: p.metrics,
 		FlowStore: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL),
-		Collector: flowv1connect.NewFlowCollectorServiceClient(flowClient, flowURL),
 		Changes:   pushv1connect.NewChangeServiceClient(pushClient, pushURL),
 	})
 }

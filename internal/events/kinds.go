@@ -67,12 +67,12 @@ var (
 		"Nothing: the change set of the same nightly run redirects it. `millrace alpha explain PAIR` shows the evidence.")
 	PairAgedOut     = define("services/alpha", info, "pair-aged-out", "A pair without any flow for `alpha.rule.age_after` is removed.", nothing)
 	ExporterRefused = define("services/alpha", warning, "exporter-refused", "The collection-quality gate refuses an exporter's flows; its pairs stay as they are.",
-		"The text says what to mend: templates, loss or the sampling rate. `millrace flows quality` shows the exporter's health.")
+		"The text says what to mend: templates, loss, clock or the sampling rate. `millrace flows quality` shows the exporter's health.")
 	ExporterUnknown = define("services/alpha", warning, "exporter-unknown", "Flows come from an address that belongs to no device of the inventory.",
 		"Add the address to `exporters` of its device, or stop the export.")
 	NightlyDone   = define("services/alpha", info, "nightly-done", "The nightly run has ended.", nothing)
-	NightlyFailed = define("services/alpha", failure, "nightly-failed", "The nightly run failed; the pairs stay as they are.",
-		"Mend what the text says, then repeat it with `millrace alpha nightly`.")
+	NightlyFailed = define("services/alpha", failure, "nightly-failed", "The nightly run failed.",
+		"Mend what the text says. The run is tried again by itself, after 5 min and at least every hour, over the same flows; a change set that could not be asked for is asked for every 5 min.")
 )
 
 // changes has a kind for each state of a change set.

@@ -196,7 +196,14 @@ func deletesOthers(t *testing.T, s *state.Store) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.DeleteOthers(t.Context(), "runs/", "runs/b/"); err != nil {
+	revision, err := s.Put(t.Context(), "guard", 0, value("guard"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteOthers(t.Context(), "runs/", "runs/a/", "guard", revision-1); !errors.Is(err, state.ErrConflict) {
+		t.Errorf("error %v while the guard has changed, want ErrConflict", err)
+	}
+	if err := s.DeleteOthers(t.Context(), "runs/", "runs/b/", "guard", revision); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(keys(t, s, "runs"), []string{"runs", "runs/b/1", "runs/b/2", "runs0"}); d != "" {

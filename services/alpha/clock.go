@@ -3,11 +3,10 @@ package alpha
 import (
 	"context"
 	"errors"
-	"github.com/millrace/millrace/internal/events"
+	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/state"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 )
@@ -38,43 +37,78 @@ func (c *Component) watchClock(ctx context.Context) {
 	}
 }
 
+// runIfDue makes the scheduled run. Only one that succeeded is done: after any other, and after a crash in the
+// middle, the schedule says when to try again, and the window of that attempt starts where this one's did.
 func (c *Component) runIfDue(ctx context.Context) {
-	due, err := c.claim(ctx)
+	due, claimed, err := c.claim(ctx)
 	if err != nil {
 		c.deps.Log.WarnContext(ctx, "not known whether the nightly run is due", "error", err)
 	}
 	if !due {
 		return
 	}
-	if _, err := c.run(ctx, &alphav1.NightlyRequest{}); err != nil && ctx.Err() == nil {
-		c.events.Publish(ctx, events.NightlyFailed, "nightly", "The nightly run failed: "+err.Error()+". Repeat it with `millrace alpha nightly`.")
+	_, err = c.run(ctx, &alphav1.NightlyRequest{})
+	var asking *undeliveredError
+	if err == nil || errors.As(err, &asking) {
+		now := c.deps.Now()
+		if err := c.reschedule(ctx, func(s schedule) schedule { return s.done(now) }); err != nil {
+			c.deps.Log.WarnContext(ctx, "the nightly run is done, but may be made again", "error", err)
+		}
+	}
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case asking != nil:
+		c.events.Publish(ctx, events.NightlyFailed, "nightly", fmt.Sprintf("The nightly run failed: %v.", err))
+	default:
+		c.events.Publish(ctx, events.NightlyFailed, "nightly", fmt.Sprintf("The nightly run failed: %v. Attempt %d is made at %s, over the same flows.",
+			err, claimed.attempts+1, stamp(claimed.nextAttempt)))
 	}
 }
 
-// claim reports whether a run is due and takes it: of several replicas, the one that
-// writes the schedule first runs.
-func (c *Component) claim(ctx context.Context) (bool, error) {
+// claim reports whether a run is due and takes it: of several replicas, the one that writes the schedule first runs.
+func (c *Component) claim(ctx context.Context) (due bool, claimed schedule, err error) {
 	if c.at == nil {
-		return false, nil
+		return false, schedule{}, nil
 	}
-	s := &alphav1.Schedule{}
-	revision, err := c.deps.State.Get(ctx, keySchedule, s)
-	if err != nil && !errors.Is(err, state.ErrNotFound) {
-		return false, err
+	s, revision, err := c.schedule(ctx)
+	if err != nil {
+		return false, s, err
 	}
-	var last time.Time
-	if s.GetLast() != nil {
-		last = s.GetLast().AsTime()
+	due, claimed = c.at.due(c.deps.Now(), s)
+	if claimed.equal(s) {
+		return due, claimed, nil
 	}
-	due, newLast := c.at.due(c.deps.Now(), last)
-	if newLast.Equal(last) {
-		return due, nil
-	}
-	_, err = c.deps.State.Put(ctx, keySchedule, revision, &alphav1.Schedule{Last: timestamppb.New(newLast)})
+	_, err = c.deps.State.Put(ctx, keySchedule, revision, claimed.toProto())
 	if errors.Is(err, state.ErrConflict) {
-		return false, nil
+		return false, claimed, nil
 	}
-	return due && err == nil, err
+	return due && err == nil, claimed, err
+}
+
+func (c *Component) schedule(ctx context.Context) (s schedule, revision int64, err error) {
+	m := &alphav1.Schedule{}
+	revision, err = c.deps.State.Get(ctx, keySchedule, m)
+	if errors.Is(err, state.ErrNotFound) {
+		return schedule{}, 0, nil
+	}
+	return scheduleFromProto(m), revision, err
+}
+
+// reschedule changes the schedule, also where another replica changes it at the same time.
+func (c *Component) reschedule(ctx context.Context, change func(schedule) schedule) error {
+	for {
+		s, revision, err := c.schedule(ctx)
+		if err != nil {
+			return err
+		}
+		next := change(s)
+		if next.equal(s) {
+			return nil
+		}
+		if _, err := c.deps.State.Put(ctx, keySchedule, revision, next.toProto()); !errors.Is(err, state.ErrConflict) {
+			return err
+		}
+	}
 }
 
 // retry requests a change set again that an earlier run left pending.
@@ -84,7 +118,7 @@ func (c *Component) retry(ctx context.Context) {
 	}
 	defer c.running.Unlock()
 	r, err := c.memory().read(ctx)
-	if err == nil && r.generation.GetPending() != nil {
+	if err == nil {
 		_, err = c.deliver(ctx, r)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -6,50 +6,50 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/services/alpha/detect"
+	"github.com/millrace/millrace/services/alpha/gate"
 )
 
 // Configuration of the alpha service.
 type Configuration struct {
 	// Rule is what makes a flow alpha and how long it is remembered.
 	Rule detect.Rule `yaml:"rule"`
-	// Window is how much of the past a nightly run reads unless its request says; 24 h.
+	// Window is how much of the past a nightly run reads at least, unless its request says; 24 h.
 	Window time.Duration `yaml:"window"`
+	// Overlap is how far before the end of the last run that succeeded the next one starts, for records that came after
+	// it: at least twice the exporters' active timeout; 2 h.
+	Overlap time.Duration `yaml:"overlap"`
+	// MaxWindow is how much of the past a run reads at most where others before it failed; 7 days.
+	MaxWindow time.Duration `yaml:"max_window"`
 	// NightlyAt is the local time of day, such as "02:00", of the nightly run; empty: never.
 	NightlyAt string `yaml:"nightly_at"`
 	// Policy is the policy of the change sets that a run creates.
 	Policy string `yaml:"policy"`
 	// Gate limits how much of an exporter's export may be missing or unknown.
-	Gate Gate `yaml:"gate"`
-}
-
-// Gate holds the limits of the collection-quality gate (design: guards of a change set).
-type Gate struct {
-	// MaxLoss is the largest share of export packets or records that may be missing; 0.01.
-	MaxLoss float64 `yaml:"max_loss"`
-	// AllowUnknownSampling accepts exporters that do not announce their sampling rate. Their sums are then lower
-	// bounds: nothing false is found, but flows are missed.
-	AllowUnknownSampling bool `yaml:"allow_unknown_sampling"`
+	Gate gate.Limits `yaml:"gate"`
 }
 
 // DefaultConfiguration is the paper's rule, every night at 02:00.
 func DefaultConfiguration() Configuration {
 	return Configuration{
-		Rule: detect.DefaultRule(), Window: 24 * time.Hour, NightlyAt: "02:00",
-		Policy: "hntes-two-queue", Gate: Gate{MaxLoss: 0.01},
+		Rule: detect.DefaultRule(), Window: 24 * time.Hour, Overlap: 2 * time.Hour, MaxWindow: 7 * 24 * time.Hour, NightlyAt: "02:00",
+		Policy: "hntes-two-queue", Gate: gate.Limits{MaxLoss: 0.01},
 	}
 }
 
 // Validate returns what to write instead of an invalid value.
 func (c Configuration) Validate() error {
-	errs := []error{c.Rule.Validate()}
+	errs := []error{c.Rule.Validate(), c.Gate.Validate()}
 	if c.Window < c.Rule.Interval {
 		errs = append(errs, fmt.Errorf("window %s is shorter than one interval (%s)", c.Window, c.Rule.Interval))
 	}
 	if c.Policy == "" {
 		errs = append(errs, errors.New("policy is empty; the shipped one is hntes-two-queue"))
 	}
-	if c.Gate.MaxLoss < 0 || c.Gate.MaxLoss > 1 {
-		errs = append(errs, fmt.Errorf("largest loss %g is not a share between 0 and 1", c.Gate.MaxLoss))
+	if c.Overlap < 0 {
+		errs = append(errs, fmt.Errorf("overlap %s is negative", c.Overlap))
+	}
+	if c.MaxWindow < c.Window+c.Overlap {
+		errs = append(errs, fmt.Errorf("max window %s is shorter than window and overlap together (%s)", c.MaxWindow, c.Window+c.Overlap))
 	}
 	if _, err := parseTimeOfDay(c.NightlyAt); err != nil {
 		errs = append(errs, err)

@@ -3,7 +3,6 @@ package alpha
 import (
 	"fmt"
 	"net/netip"
-	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -11,6 +10,7 @@ import (
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/services/alpha/detect"
+	"github.com/millrace/millrace/services/alpha/gate"
 )
 
 func sumFromProto(m *flowv1.IntervalsResponse) (detect.Sum, error) {
@@ -123,40 +123,21 @@ func pairsToProto(rule detect.Rule, pairs []detect.Pair) []*alphav1.Pair {
 	return out
 }
 
-// order is what a nightly run has to do, defaults filled in.
-type order struct {
-	rule     detect.Rule
-	from, to time.Time
-	dryRun   bool
-}
-
-// orderFromProto moves the start back to the start of an interval, so that no
-// interval is judged by its second half only.
-func (c *Component) orderFromProto(m *alphav1.NightlyRequest) (order, error) {
-	o := order{rule: c.cfg.Rule, to: c.deps.Now(), dryRun: m.GetDryRun()}
-	if m.MinBytes != nil {
-		o.rule.MinBytes = m.GetMinBytes()
+// hourFromProto: a row of 0.0.0.0 without a format is the collector's own.
+func hourFromProto(m *flowv1.HourQuality) (gate.Hour, error) {
+	exporter, ok := netip.AddrFromSlice(m.GetExporter())
+	if !ok {
+		return gate.Hour{}, fmt.Errorf("an address of %d bytes", len(m.GetExporter()))
 	}
-	if m.Interval != nil {
-		o.rule.Interval = m.GetInterval().AsDuration()
+	h := gate.Hour{Exporter: exporter.Unmap(), Domain: m.GetObservationDomain(), Start: m.GetHour().AsTime(), Counts: gate.Counts{
+		Datagrams: m.GetDatagrams(), Refused: m.GetRefused(), Records: m.GetRecords(), UnknownRate: m.GetUnknownRate(), OutOfRange: m.GetOutOfRange(),
+		Received: m.GetReceived(), Lost: m.GetLost(), NoTemplate: m.GetNoTemplate(), SocketDrops: m.GetSocketDrops(),
+	}}
+	switch {
+	case m.GetSource() == flowv1.Source_SOURCE_NFCAPD:
+		h.Kind = gate.Imported
+	case exporter.IsUnspecified() && m.GetSource() == flowv1.Source_SOURCE_UNSPECIFIED:
+		h.Kind = gate.Collector
 	}
-	if m.Ipv4Length != nil {
-		o.rule.IPv4Length = int(m.GetIpv4Length())
-	}
-	if err := o.rule.Validate(); err != nil {
-		return o, err
-	}
-	if m.GetTo() != nil {
-		o.to = m.GetTo().AsTime()
-	}
-	o.from = o.to.Add(-c.cfg.Window)
-	if m.GetFrom() != nil {
-		o.from = m.GetFrom().AsTime()
-	}
-	if !o.from.Before(o.to) {
-		return o, fmt.Errorf("the window ends (%s) before it starts (%s)", stamp(o.to), stamp(o.from))
-	}
-	since := time.Duration(o.from.UnixNano()) % o.rule.Interval
-	o.from = o.from.Add(-since)
-	return o, nil
+	return h, nil
 }

@@ -1,6 +1,7 @@
 package alpha
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -33,17 +34,22 @@ import (
 // them and the component is real: Connect, etcd, the bus.
 type neighbours struct {
 	flowv1connect.UnimplementedFlowStoreServiceHandler
-	flowv1connect.UnimplementedFlowCollectorServiceHandler
 	pushv1connect.UnimplementedChangeServiceHandler
 
 	mu       sync.Mutex
 	sums     []*flowv1.IntervalsResponse
-	lastSeen map[string]time.Time // by "src dst"
-	quality  []*flowv1.ExporterQuality
-	noFlows  bool
-	pushDown bool
-	asked    *flowv1.IntervalsRequest
-	created  []*pushv1.CreateRequest
+	lastSeen map[string]time.Time // by "src dst" at wr
+	// hours are what the store tells of the export; nil is that every exporter's is as it should be.
+	hours   []*flowv1.HourQuality
+	noFlows bool
+	// storeFails is how many more interval queries fail.
+	storeFails int
+	pushDown   bool
+	asked      *flowv1.IntervalsRequest
+	askedSince time.Time
+	created    []*pushv1.CreateRequest
+	// states are those of change sets by id, also from the first answer on.
+	states map[string]pushv1.State
 	// onCreate runs while the nightly run waits for services/push, as services/policy does.
 	onCreate func()
 }
@@ -52,6 +58,10 @@ func (n *neighbours) Intervals(_ context.Context, req *connect.Request[flowv1.In
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.asked = req.Msg
+	if n.storeFails > 0 {
+		n.storeFails--
+		return connect.NewError(connect.CodeUnavailable, errors.New("the store restarts"))
+	}
 	from, to := req.Msg.GetFrom().AsTime(), req.Msg.GetTo().AsTime()
 	for _, s := range n.sums {
 		if at := s.GetIntervalStart().AsTime(); at.Before(from) || !at.Before(to) || s.GetBytes() <= req.Msg.GetMinBytes() {
@@ -68,9 +78,10 @@ func (n *neighbours) LastSeen(_ context.Context, req *connect.Request[flowv1.Las
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	out := &flowv1.LastSeenResponse{}
+	n.askedSince = req.Msg.GetSince().AsTime()
 	for _, p := range req.Msg.GetPairs() {
 		seen := &flowv1.PairSeen{Pair: p}
-		if at, ok := n.lastSeen[p.GetSrc()+" "+p.GetDst()]; ok {
+		if at, ok := n.lastSeen[p.GetSrc()+" "+p.GetDst()]; ok && p.GetExporter() == wr {
 			seen.LastSeen = timestamppb.New(at)
 		}
 		out.Pairs = append(out.Pairs, seen)
@@ -88,10 +99,41 @@ func (n *neighbours) Top(context.Context, *connect.Request[flowv1.TopRequest]) (
 	return connect.NewResponse(out), nil
 }
 
-func (n *neighbours) Quality(context.Context, *connect.Request[flowv1.QualityRequest]) (*connect.Response[flowv1.QualityResponse], error) {
+func (n *neighbours) ExportQuality(_ context.Context, req *connect.Request[flowv1.ExportQualityRequest], out *connect.ServerStream[flowv1.ExportQualityResponse]) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return connect.NewResponse(&flowv1.QualityResponse{Exporters: n.quality}), nil
+	hours := n.hours
+	if hours == nil {
+		exporters := map[string]bool{wr: true}
+		for _, s := range n.sums {
+			exporters[s.GetExporter()] = true
+		}
+		for e := range exporters {
+			hours = append(hours, exportHour(e, req.Msg.GetFrom().AsTime(), nil))
+		}
+	}
+	for _, h := range hours {
+		at := h.GetHour().AsTime()
+		if !at.Add(time.Hour).After(req.Msg.GetFrom().AsTime()) || !at.Before(req.Msg.GetTo().AsTime()) {
+			continue
+		}
+		if err := out.Send(&flowv1.ExportQualityResponse{Quality: h}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportHour is an hour as it should be, unless changed.
+func exportHour(exporter string, at time.Time, change func(*flowv1.HourQuality)) *flowv1.HourQuality {
+	h := &flowv1.HourQuality{
+		Exporter: netip.MustParseAddr(exporter).AsSlice(), Source: flowv1.Source_SOURCE_NETFLOW_V9, Hour: timestamppb.New(at.Truncate(time.Hour)),
+		Datagrams: 10, Records: 100, Received: 10,
+	}
+	if change != nil {
+		change(h)
+	}
+	return h
 }
 
 func (n *neighbours) Create(_ context.Context, req *connect.Request[pushv1.CreateRequest]) (*connect.Response[pushv1.CreateResponse], error) {
@@ -105,15 +147,30 @@ func (n *neighbours) Create(_ context.Context, req *connect.Request[pushv1.Creat
 	}
 	for i, old := range n.created {
 		if old.GetIdempotencyKey() == req.Msg.GetIdempotencyKey() {
-			return changeNumber(i), nil
+			return connect.NewResponse(&pushv1.CreateResponse{Change: n.change(i)}), nil
 		}
 	}
 	n.created = append(n.created, req.Msg)
-	return changeNumber(len(n.created) - 1), nil
+	return connect.NewResponse(&pushv1.CreateResponse{Change: n.change(len(n.created) - 1)}), nil
 }
 
-func changeNumber(i int) *connect.Response[pushv1.CreateResponse] {
-	return connect.NewResponse(&pushv1.CreateResponse{Change: &pushv1.ChangeSet{Id: "change-" + string(rune('1'+i))}})
+func (n *neighbours) change(i int) *pushv1.ChangeSet {
+	id := "change-" + string(rune('1'+i))
+	return &pushv1.ChangeSet{Id: id, State: cmp.Or(n.states[id], pushv1.State_STATE_PLANNED)}
+}
+
+func (n *neighbours) Get(_ context.Context, req *connect.Request[pushv1.GetRequest]) (*connect.Response[pushv1.GetResponse], error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.pushDown {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("services/push is not there"))
+	}
+	for i := range n.created {
+		if c := n.change(i); c.GetId() == req.Msg.GetId() {
+			return connect.NewResponse(&pushv1.GetResponse{Change: c}), nil
+		}
+	}
+	return nil, connect.NewError(connect.CodeNotFound, errors.New("no such change set"))
 }
 
 // rig is one alpha service among its neighbours.
@@ -124,6 +181,7 @@ type rig struct {
 	now    time.Time
 	mu     sync.Mutex
 	codes  []string
+	texts  []string
 }
 
 // noon is the start of an interval of whole minutes.
@@ -155,7 +213,6 @@ func newRigOn(t *testing.T, cfg Configuration, store *state.Store) *rig {
 	r := &rig{neighbours: &neighbours{}, now: noon.Add(12 * time.Hour)}
 	mux := http.NewServeMux()
 	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(r.neighbours))
-	mux.Handle(flowv1connect.NewFlowCollectorServiceHandler(r.neighbours))
 	mux.Handle(pushv1connect.NewChangeServiceHandler(r.neighbours))
 	local := rpc.NewLocal(mux)
 	b := bus.NewMemory()
@@ -165,7 +222,6 @@ func newRigOn(t *testing.T, cfg Configuration, store *state.Store) *rig {
 	r.c, err = New(cfg, Dependencies{
 		State: store, Bus: b,
 		FlowStore: flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL),
-		Collector: flowv1connect.NewFlowCollectorServiceClient(local.Client(), rpc.LocalURL),
 		Changes:   pushv1connect.NewChangeServiceClient(local.Client(), rpc.LocalURL),
 		Inventory: &device.Inventory{Devices: []device.Device{
 			{Name: "wr", Exporters: []netip.Addr{netip.MustParseAddr("192.0.2.1")}},
@@ -189,7 +245,7 @@ func (r *rig) listen(t *testing.T, b bus.Bus) {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.codes = append(r.codes, e.GetCode())
+		r.codes, r.texts = append(r.codes, e.GetCode()), append(r.texts, e.GetText())
 		return nil
 	})
 	if err != nil {

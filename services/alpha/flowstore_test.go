@@ -15,7 +15,6 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/await"
-	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/services/flowstore"
@@ -79,7 +78,8 @@ func TestANightOverTheRealFlowStore(t *testing.T) {
 	if out := r.nightly(t, night()); len(out.GetAgedOut()) != 1 || len(r.list(t)) != 0 {
 		t.Errorf("aged out %v after 31 days of silence, left %v", endsOf(out.GetAgedOut()), endsOf(r.list(t)))
 	}
-	if out := r.nightly(t, &alphav1.NightlyRequest{To: timestamppb.New(noon.Add(300 * day))}); len(out.GetRefused()) != 1 {
+	r.now = noon.Add(300 * day)
+	if out := r.nightly(t, night()); len(out.GetRefused()) != 1 {
 		t.Errorf("refused %v, want a night without any flow refused", out.GetRefused())
 	}
 }
@@ -87,7 +87,10 @@ func TestANightOverTheRealFlowStore(t *testing.T) {
 // put publishes a batch and waits until the store answers from it.
 func put(t *testing.T, b bus.Bus, client flowv1connect.FlowStoreServiceClient, id string, records ...*flowv1.FlowRecord) {
 	t.Helper()
-	if err := b.Publish(t.Context(), bus.TopicFlows, wr, &flowv1.FlowBatch{BatchId: id, Records: records}); err != nil {
+	batch := &flowv1.FlowBatch{BatchId: id, Records: records, Quality: []*flowv1.HourQuality{
+		exportHour(wr, records[0].GetStart().AsTime(), func(h *flowv1.HourQuality) { h.Collector, h.Revision = "run", 1 }),
+	}}
+	if err := b.Publish(t.Context(), bus.TopicFlows, wr, batch); err != nil {
 		t.Fatal(err)
 	}
 	from := records[0].GetStart().AsTime()

@@ -98,17 +98,26 @@ func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1
 	if after.revision, err = m.store.Put(ctx, keyCurrent, before.revision, after.generation); err != nil {
 		return before, err
 	}
-	return after, m.sweep(ctx, after.generation.GetId())
+	return after, m.sweep(ctx, after)
 }
 
-// delivered forgets the pending change set.
-func (m memory) delivered(ctx context.Context, r remembered) error {
-	done := &alphav1.Generation{Id: r.generation.GetId(), Time: r.generation.GetTime()}
-	_, err := m.store.Put(ctx, keyCurrent, r.revision, done)
+// note keeps the pairs and changes what is known of the change set.
+func (m memory) note(ctx context.Context, r remembered, pending *pushv1.CreateRequest, id string) (remembered, error) {
+	r.generation = &alphav1.Generation{Id: r.generation.GetId(), Time: r.generation.GetTime(), Pending: pending, ChangeId: id}
+	revision, err := m.store.Put(ctx, keyCurrent, r.revision, r.generation)
+	if err != nil {
+		return r, err
+	}
+	r.revision = revision
+	return r, nil
+}
+
+// sweep removes the pairs of all other generations, also those that an interrupted run left, while r is in force. Where
+// another replica's run came between, its pairs are in force, and it has swept.
+func (m memory) sweep(ctx context.Context, r remembered) error {
+	err := m.store.DeleteOthers(ctx, keyPairs, keyPairs+r.generation.GetId()+"/", keyCurrent, r.revision)
+	if errors.Is(err, state.ErrConflict) {
+		return nil
+	}
 	return err
-}
-
-// sweep removes the pairs of all other generations, also those that an interrupted run left.
-func (m memory) sweep(ctx context.Context, keep string) error {
-	return m.store.DeleteOthers(ctx, keyPairs, keyPairs+keep+"/")
 }

@@ -3,21 +3,21 @@ package alpha
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
+	"google.golang.org/protobuf/proto"
 
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
-	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/alpha/detect"
 )
 
-// run is one nightly run: check the exporters' health, find pairs, store them, create a change set.
+// run is one nightly run: find pairs, leave alone whose exporter's export is incomplete, store them, create a change
+// set.
 func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alphav1.NightlyResponse, error) {
 	c.running.Lock()
 	defer c.running.Unlock()
@@ -36,7 +36,11 @@ func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alph
 }
 
 func (c *Component) runLocked(ctx context.Context, req *alphav1.NightlyRequest) (*alphav1.NightlyResponse, error) {
-	o, err := c.orderFromProto(req)
+	past, _, err := c.schedule(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := newOrder(c.cfg, req, c.deps.Now(), past.end)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
@@ -44,137 +48,113 @@ func (c *Component) runLocked(ctx context.Context, req *alphav1.NightlyRequest) 
 	if err != nil {
 		return nil, err
 	}
-	refused, err := c.gate(ctx, o)
+	silent, err := c.silent(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if refused[everyone] != "" {
-		return c.report(o, detect.Result{}, refused), nil
+	if silent != nil {
+		out := c.report(o, detect.Result{}, silent)
+		if !o.dryRun {
+			c.publish(ctx, o, out)
+		}
+		return out, nil
 	}
-	pairs, result, err := c.find(ctx, o, before, refused)
+	pairs, result, refused, err := c.find(ctx, o, before)
 	if err != nil {
 		return nil, err
 	}
 	out := c.report(o, result, refused)
-	if o.dryRun {
-		return out, nil
+	if !o.dryRun {
+		err = c.conclude(ctx, o, before, pairs, result, out)
 	}
+	out.Warnings = append(out.Warnings, c.unjudged(o)...)
+	return out, err
+}
+
+// conclude makes a run's result last: pairs first, then how far has been judged, then the change set.
+func (c *Component) conclude(ctx context.Context, o order, before remembered, pairs []detect.Pair, result detect.Result, out *alphav1.NightlyResponse) error {
 	after, err := c.remember(ctx, o, before, pairs, result)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if o.regular {
+		if err := c.reschedule(ctx, func(s schedule) schedule { return s.judged(o.to) }); err != nil {
+			return err
+		}
 	}
 	c.publish(ctx, o, out)
-	if out.ChangeId, err = c.deliver(ctx, after); err != nil {
-		return nil, fmt.Errorf("the pairs are stored, but no change set was created; this is retried every %s: %w", retryPending, err)
+	change, err := c.deliver(ctx, after)
+	if err != nil {
+		return &undeliveredError{err}
 	}
-	return out, nil
+	out.ChangeId = change.GetId()
+	if change.GetState() == pushv1.State_STATE_FAILED {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("change set %s failed; the next nightly run asks for another in its place", change.GetId()))
+	}
+	return nil
 }
 
-// everyone stands for all exporters in a refusal.
-var everyone netip.Addr
+// undeliveredError is the end of a run that has found and stored its pairs.
+type undeliveredError struct{ err error }
 
-// gate refuses exporters whose health is bad. A window without any flow is a
-// stopped collector or a wrong clock, not a silent network: no pair may age out for it.
-func (c *Component) gate(ctx context.Context, o order) (map[netip.Addr]string, error) {
-	q, err := c.deps.Collector.Quality(ctx, connect.NewRequest(&flowv1.QualityRequest{}))
-	if err != nil {
-		return nil, fmt.Errorf("read exporter health from collectors/flow, without which no pair may change: %w", err)
-	}
-	refused := c.cfg.Gate.judge(q.Msg.GetExporters())
-	top, err := c.deps.FlowStore.Top(ctx, connect.NewRequest(&flowv1.TopRequest{
-		From: timestamppb.New(o.from), To: timestamppb.New(o.to), Ipv4Length: uint32(o.rule.IPv4Length), Limit: 1,
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("query services/flowstore for flows: %w", err)
-	}
-	if len(top.Msg.GetPairs()) == 0 {
-		refused[everyone] = fmt.Sprintf("no flow of any exporter is stored between %s and %s; check the window, the clock and `millrace flows quality`",
-			stamp(o.from), stamp(o.to))
-	}
-	return refused, nil
+func (e *undeliveredError) Error() string {
+	return fmt.Sprintf("the pairs are stored, but no change set was created; this is retried every %s: %v", retryPending, e.err)
 }
 
-// find runs the detector on the flows of the flow store.
-func (c *Component) find(ctx context.Context, o order, before remembered, refused map[netip.Addr]string) ([]detect.Pair, detect.Result, error) {
-	old := make([]detect.Pair, 0, len(before.pairs))
+func (e *undeliveredError) Unwrap() error { return e.err }
+
+// find runs the detector on the flows of the flow store, except on those that the gate refuses.
+func (c *Component) find(ctx context.Context, o order, before remembered) (old []detect.Pair, result detect.Result, refused map[netip.Addr]string, err error) {
 	for _, m := range before.pairs {
 		p, err := pairFromProto(m)
 		if err != nil {
-			return nil, detect.Result{}, fmt.Errorf("stored pair %s: %w", m.GetId(), err)
+			return nil, result, nil, fmt.Errorf("stored pair %s: %w", m.GetId(), err)
 		}
 		old = append(old, p)
 	}
+	hours, err := c.hours(ctx, o)
+	if err != nil {
+		return nil, result, nil, err
+	}
 	in := detect.Input{Frozen: map[netip.Addr]bool{}}
+	if in.Sums, err = c.sums(ctx, o); err != nil {
+		return nil, result, nil, err
+	}
+	refused = c.cfg.Gate.Judge(hours, exporters(old, in.Sums))
 	for exporter := range refused {
 		in.Frozen[exporter] = true
 	}
-	var err error
-	if in.Sums, err = c.sums(ctx, o); err != nil {
-		return nil, detect.Result{}, err
+	if in.LastSeen, err = c.lastSeen(ctx, o, old); err != nil {
+		return nil, result, nil, err
 	}
-	if in.LastSeen, err = c.lastSeen(ctx, old); err != nil {
-		return nil, detect.Result{}, err
-	}
-	return old, detect.Run(o.rule, old, in, o.to), nil
+	return old, detect.Run(o.rule, old, in, o.to), refused, nil
 }
 
-func (c *Component) sums(ctx context.Context, o order) ([]detect.Sum, error) {
-	stream, err := c.deps.FlowStore.Intervals(ctx, connect.NewRequest(&flowv1.IntervalsRequest{
-		From: timestamppb.New(o.from), To: timestamppb.New(o.to),
-		Interval: durationpb.New(o.rule.Interval), MinBytes: o.rule.MinBytes,
-	}))
-	if err != nil {
-		return nil, fmt.Errorf("query services/flowstore for interval sums: %w", err)
+// exporters are those of the pairs and sums.
+func exporters(pairs []detect.Pair, sums []detect.Sum) []netip.Addr {
+	all := map[netip.Addr]bool{}
+	for _, p := range pairs {
+		all[p.Key.Exporter] = true
 	}
-	defer stream.Close()
-	var out []detect.Sum
-	for stream.Receive() {
-		c.metrics.sums.Inc()
-		s, err := sumFromProto(stream.Msg())
-		if err != nil {
-			c.metrics.invalid.Inc()
-			c.deps.Log.WarnContext(ctx, "interval sum left out", "error", err)
-			continue
-		}
-		out = append(out, s)
+	for _, s := range sums {
+		all[s.Exporter] = true
 	}
-	if err := stream.Err(); err != nil {
-		return nil, fmt.Errorf("read interval sums from services/flowstore: %w", err)
-	}
-	return out, nil
-}
-
-// pairsPerRequest bounds one LastSeen request.
-const pairsPerRequest = 1000
-
-func (c *Component) lastSeen(ctx context.Context, pairs []detect.Pair) (map[detect.Prefixes]time.Time, error) {
-	out := map[detect.Prefixes]time.Time{}
-	for some := range slices.Chunk(pairs, pairsPerRequest) {
-		req := &flowv1.LastSeenRequest{}
-		for _, p := range some {
-			req.Pairs = append(req.Pairs, &flowv1.PrefixPair{Src: p.Key.Prefixes.Src.String(), Dst: p.Key.Prefixes.Dst.String()})
-		}
-		r, err := c.deps.FlowStore.LastSeen(ctx, connect.NewRequest(req))
-		if err != nil {
-			return nil, fmt.Errorf("query services/flowstore for last-seen times: %w", err)
-		}
-		if len(r.Msg.GetPairs()) != len(some) {
-			return nil, fmt.Errorf("services/flowstore answered for %d of %d pairs", len(r.Msg.GetPairs()), len(some))
-		}
-		for i, seen := range r.Msg.GetPairs() {
-			if seen.GetLastSeen() != nil {
-				out[some[i].Key.Prefixes] = seen.GetLastSeen().AsTime()
-			}
-		}
-	}
-	return out, nil
+	return slices.SortedFunc(maps.Keys(all), netip.Addr.Compare)
 }
 
 // remember stores the new pairs together with the change set to create.
 func (c *Component) remember(ctx context.Context, o order, before remembered, old []detect.Pair, r detect.Result) (remembered, error) {
-	pending := merge(before.generation.GetPending(), c.request(o, r))
+	still := c.unfinished(ctx, o, before)
+	pending := merge(still, c.request(o, r))
 	if slices.EqualFunc(old, r.Pairs, detect.Pair.Equal) {
-		return before, nil
+		if proto.Equal(pending, before.generation.GetPending()) && (pending == nil || before.generation.GetChangeId() == "") {
+			return before, nil
+		}
+		after, err := c.memory().note(ctx, before, pending, "")
+		if err != nil {
+			return before, fmt.Errorf("note the change set to ask for: %w", err)
+		}
+		return after, nil
 	}
 	after, err := c.memory().replace(ctx, before, pairsToProto(c.cfg.Rule, r.Pairs), pending)
 	if err != nil {
@@ -185,39 +165,4 @@ func (c *Component) remember(ctx context.Context, o order, before remembered, ol
 	c.metrics.changes.WithLabelValues("refreshed").Add(float64(len(r.Refreshed)))
 	c.metrics.changes.WithLabelValues("aged-out").Add(float64(len(r.AgedOut)))
 	return after, nil
-}
-
-// deliver has services/push create the pending change set, if there is one, and
-// returns its id. The idempotency key makes a second request harmless.
-func (c *Component) deliver(ctx context.Context, r remembered) (string, error) {
-	pending := r.generation.GetPending()
-	if pending == nil {
-		return "", nil
-	}
-	created, err := c.deps.Changes.Create(ctx, connect.NewRequest(pending))
-	if err != nil {
-		return "", fmt.Errorf("create a change set in services/push: %w", err)
-	}
-	id := created.Msg.GetChange().GetId()
-	if err := c.memory().delivered(ctx, r); err != nil {
-		// The next retry gets the same change set.
-		c.deps.Log.WarnContext(ctx, "change set created, but still noted as pending", "change", id, "error", err)
-	}
-	return id, nil
-}
-
-// merge keeps what an earlier run could not deliver.
-func merge(old, fresh *pushv1.CreateRequest) *pushv1.CreateRequest {
-	if old == nil || fresh == nil {
-		if fresh == nil {
-			return old
-		}
-		return fresh
-	}
-	fresh.Pairs = append(fresh.Pairs, old.GetPairs()...)
-	slices.Sort(fresh.Pairs)
-	fresh.Pairs = slices.Compact(fresh.Pairs)
-	fresh.Reason += " Also: " + old.GetReason()
-	fresh.IdempotencyKey = idempotencyKey(fresh.GetPairs(), fresh.GetIdempotencyKey(), old.GetIdempotencyKey())
-	return fresh
 }

@@ -61,8 +61,21 @@ func (c *Component) publish(ctx context.Context, o order, out *alphav1.NightlyRe
 	for _, w := range out.GetWarnings() {
 		c.events.Publish(ctx, events.ExporterUnknown, "nightly", w+".")
 	}
-	c.events.Publish(ctx, events.NightlyDone, "nightly", fmt.Sprintf("Flows from %s to %s: %d pairs added, %d refreshed, %d aged out.",
-		stamp(o.from), stamp(o.to), len(out.GetAdded()), len(out.GetRefreshed()), len(out.GetAgedOut())))
+	text := fmt.Sprintf("Flows from %s to %s: %d pairs added, %d refreshed, %d aged out.",
+		stamp(o.from), stamp(o.to), len(out.GetAdded()), len(out.GetRefreshed()), len(out.GetAgedOut()))
+	for _, w := range c.unjudged(o) {
+		text += " Attention: " + w + "."
+	}
+	c.events.Publish(ctx, events.NightlyDone, "nightly", text)
+}
+
+// unjudged warns of flows that no run has looked at, nor will.
+func (c *Component) unjudged(o order) []string {
+	if o.skipped.IsZero() {
+		return nil
+	}
+	return []string{fmt.Sprintf("no run has judged the flows from %s to %s, because earlier runs failed and one reads at most %s (alpha.max_window); `millrace alpha nightly --from T --to T` does it",
+		stamp(o.skipped), stamp(o.from), span(c.cfg.MaxWindow))}
 }
 
 // request is the change set to create; nil if no router's rules can differ.

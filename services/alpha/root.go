@@ -1,13 +1,13 @@
 // Package alpha remembers between which prefixes huge transfers happen (paper
 // 002, section II).
 //
-// In: flow sums per fixed interval and last-seen times from services/flowstore,
-// exporter health from collectors/flow. Out: prefix pairs with evidence, and one
+// In: flow sums per fixed interval, last-seen times and the quality of the
+// export in each hour from services/flowstore. Out: prefix pairs with evidence, and one
 // change set per nightly run that changed them. Next: services/push, which plans
 // the change; services/policy, which reads the pairs while it does.
 //
-// The pure package detect decides which flows are alpha; this package queries
-// the flow store, persists the pairs and publishes events.
+// The pure packages detect and gate decide which flows are alpha and whose are
+// complete; this package queries the flow store, persists the pairs and publishes events.
 package alpha
 
 import (
@@ -34,7 +34,6 @@ type Dependencies struct {
 	State     *state.Store
 	Bus       bus.Bus
 	FlowStore flowv1connect.FlowStoreServiceClient
-	Collector flowv1connect.FlowCollectorServiceClient
 	Changes   pushv1connect.ChangeServiceClient
 	// Inventory tells which exporter is which router.
 	Inventory  *device.Inventory

@@ -145,60 +145,16 @@ func TestAWindowWithoutAnyFlowAgesNothing(t *testing.T) {
 	}
 }
 
-func TestTheGate(t *testing.T) {
-	good := &flowv1.ExporterQuality{Exporter: wr, Source: flowv1.Source_SOURCE_NETFLOW_V9, Templates: 2, SamplingRate: 1, LossRatio: 0.01}
-	but := func(change func(*flowv1.ExporterQuality)) *flowv1.ExporterQuality {
-		q := proto.Clone(good).(*flowv1.ExporterQuality)
-		change(q)
-		return q
-	}
-	for name, tc := range map[string]struct {
-		quality []*flowv1.ExporterQuality
-		reason  string
-		gate    Gate
-	}{
-		"good data pass":                       {quality: []*flowv1.ExporterQuality{good}},
-		"an exporter from files is not judged": {},
-		"unknown sampling": {
-			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.SamplingRate = 0 })}, reason: "sampling rate is unknown"},
-		"unknown sampling where that is allowed": {
-			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.SamplingRate = 0 })}, gate: Gate{MaxLoss: 0.01, AllowUnknownSampling: true}},
-		"no templates": {
-			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.Templates = 0 })}, reason: "no valid template"},
-		"NetFlow v5 has none": {
-			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.Templates, q.Source = 0, flowv1.Source_SOURCE_NETFLOW_V5 })}},
-		"loss above the limit": {
-			quality: []*flowv1.ExporterQuality{but(func(q *flowv1.ExporterQuality) { q.LossRatio = 0.0234 })}, reason: "2.34 % of its export is missing, the limit is 1.00 %"},
-		"one bad observation domain of two": {
-			quality: []*flowv1.ExporterQuality{good, but(func(q *flowv1.ExporterQuality) { q.ObservationDomain, q.LossRatio = 7, 0.5 })}, reason: "observation domain 7: 50.00 %"},
-		"another exporter's trouble": {
-			quality: []*flowv1.ExporterQuality{good, but(func(q *flowv1.ExporterQuality) { q.Exporter, q.LossRatio = "192.0.2.99", 0.5 })}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			gate := DefaultConfiguration().Gate
-			if tc.gate.MaxLoss > 0 {
-				gate = tc.gate
-			}
-			got := ""
-			for exporter, reason := range gate.judge(tc.quality) {
-				if exporter.String() == wr {
-					got = reason
-				}
-			}
-			if (tc.reason == "") != (got == "") || !strings.Contains(got, tc.reason) {
-				t.Errorf("reason %q, want %q", got, tc.reason)
-			}
-		})
-	}
-}
-
 func TestARefusedExportersPairsStay(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
 	r.nightly(t, night())
 	r.flow(wr, "10.1.0.5", "10.7.0.9", noon.Add(40*day), 2e9)
-	r.quality = []*flowv1.ExporterQuality{{Exporter: wr, Source: flowv1.Source_SOURCE_NETFLOW_V9, SamplingRate: 1}}
 	r.now = noon.Add(40*day + 12*time.Hour)
+	r.hours = []*flowv1.HourQuality{
+		exportHour(wr, r.now.Add(-10*time.Hour), nil),
+		exportHour(wr, r.now.Add(-9*time.Hour), func(h *flowv1.HourQuality) { h.Lost = 5 }),
+	}
 	out := r.nightly(t, night())
 	if len(out.GetAdded())+len(out.GetAgedOut()) != 0 || len(r.list(t)) != 1 || len(r.created) != 1 {
 		t.Errorf("added %d, aged out %d, left %d, change sets %d; want 0, 0, 1, 1",
@@ -208,6 +164,130 @@ func TestARefusedExportersPairsStay(t *testing.T) {
 		t.Errorf("refused %v", out.GetRefused())
 	}
 	r.heard(t, "exporter-refused")
+}
+
+// TestTheGateJudgesTheWindow: what was lost before it or after it does not count, however much, and neither does it
+// help.
+func TestTheGateJudgesTheWindow(t *testing.T) {
+	bad := func(h *flowv1.HourQuality) { h.Lost = 10 }
+	for _, c := range []struct {
+		name  string
+		hours []*flowv1.HourQuality
+		found int
+	}{
+		{"good in the window, bad before and after", []*flowv1.HourQuality{exportHour(wr, noon.Add(-2*day), bad), exportHour(wr, noon, nil), exportHour(wr, noon.Add(2*day), bad)}, 1},
+		{"bad in the window, good before", []*flowv1.HourQuality{exportHour(wr, noon.Add(-2*day), nil), exportHour(wr, noon, bad)}, 0},
+		{"records that came in the hour after the window", []*flowv1.HourQuality{exportHour(wr, noon.Add(time.Hour), nil)}, 1},
+		{"nothing known of the window", []*flowv1.HourQuality{exportHour(wr, noon.Add(-2*day), nil)}, 0},
+		{"nothing known of this exporter", []*flowv1.HourQuality{exportHour("192.0.2.99", noon, nil)}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+			r.hours = c.hours
+			out := r.nightly(t, &alphav1.NightlyRequest{From: timestamppb.New(noon.Add(-time.Hour)), To: timestamppb.New(noon.Add(time.Hour)), DryRun: true})
+			if len(out.GetAdded()) != c.found || len(out.GetRefused()) != 1-c.found {
+				t.Errorf("added %v, refused %v; want %d pairs added", endsOf(out.GetAdded()), out.GetRefused(), c.found)
+			}
+		})
+	}
+}
+
+// TestAnExporterThatFellSilentKeepsItsPairs: its flows may go on unseen.
+func TestAnExporterThatFellSilentKeepsItsPairs(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.nightly(t, night())
+	r.now = noon.Add(60 * day)
+	r.hours = []*flowv1.HourQuality{exportHour("192.0.2.2", r.now.Add(-time.Hour), nil)}
+	out := r.nightly(t, night())
+	if len(out.GetAgedOut()) != 0 || len(r.list(t)) != 1 || len(out.GetRefused()) != 1 {
+		t.Errorf("aged out %v, left %d, refused %v; want the pair to stay", endsOf(out.GetAgedOut()), len(r.list(t)), out.GetRefused())
+	}
+}
+
+// TestPairsAgeByTheirOwnExporter: that a core router sees the prefixes elsewhere keeps no pair at its old ingress.
+func TestPairsAgeByTheirOwnExporter(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow("192.0.2.2", "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.nightly(t, night())
+	r.lastSeen = map[string]time.Time{"10.1.0.0/24 10.2.0.0/24": noon.Add(44 * day)} // at wr
+	r.now = noon.Add(45 * day)
+	out := r.nightly(t, night())
+	if diff := cmp.Diff(endsOf(out.GetAgedOut()), []string{"192.0.2.2 10.1.0.0/24 10.2.0.0/24"}); diff != "" {
+		t.Errorf("aged out (-got +want):\n%s", diff)
+	}
+	if want := r.now.Add(-30 * day); !r.askedSince.Equal(want) {
+		t.Errorf("asked for flows since %v, want %v: what is older has aged out", r.askedSince, want)
+	}
+}
+
+// TestAChangeSetThatFailedIsAskedForAgain by each night until one comes to something.
+func TestAChangeSetThatFailedIsAskedForAgain(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.states = map[string]pushv1.State{"change-1": pushv1.State_STATE_FAILED, "change-2": pushv1.State_STATE_PLANNED}
+	out := r.nightly(t, night())
+	if out.GetChangeId() != "change-1" || len(out.GetWarnings()) != 1 {
+		t.Fatalf("change %q, warnings %v; want the first, and a warning that it failed", out.GetChangeId(), out.GetWarnings())
+	}
+	r.c.retry(t.Context()) // between nights nothing new is known
+	if len(r.created) != 1 {
+		t.Fatalf("%d change sets asked for before the next night, want one", len(r.created))
+	}
+	r.now = r.now.Add(day)
+	if out := r.nightly(t, night()); out.GetChangeId() != "change-2" {
+		t.Fatalf("change %q, want the second", out.GetChangeId())
+	}
+	if diff := cmp.Diff(r.created[1].GetPairs(), r.created[0].GetPairs()); diff != "" || r.created[1].GetIdempotencyKey() == r.created[0].GetIdempotencyKey() {
+		t.Errorf("second request for %v under key %s; want the same pairs under another key", r.created[1].GetPairs(), r.created[1].GetIdempotencyKey())
+	}
+	// It was planned, and fails only when it is applied.
+	r.states["change-2"] = pushv1.State_STATE_FAILED
+	r.now = r.now.Add(day)
+	r.nightly(t, night())
+	r.now = r.now.Add(day)
+	r.nightly(t, night())
+	if len(r.created) != 3 {
+		t.Errorf("%d change sets asked for, want three: the third did not fail", len(r.created))
+	}
+}
+
+// TestADraftIsNoAnswer: services/push was interrupted before it planned.
+func TestADraftIsNoAnswer(t *testing.T) {
+	r := newRig(t, nil)
+	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	r.states = map[string]pushv1.State{"change-1": pushv1.State_STATE_DRAFT}
+	r.nightly(t, night())
+	asked := 0
+	r.onCreate = func() { asked++ }
+	r.c.retry(t.Context())
+	r.states["change-1"] = pushv1.State_STATE_PLANNED
+	r.c.retry(t.Context())
+	r.c.retry(t.Context())
+	if asked != 2 || len(r.created) != 1 {
+		t.Errorf("asked %d times for %d change sets, want twice, for the same one: until it is planned", asked, len(r.created))
+	}
+}
+
+// TestASweepAfterAnotherNightSweepsNothing: the pairs of the other are in force.
+func TestASweepAfterAnotherNightSweepsNothing(t *testing.T) {
+	store := etcd(t)
+	one, two := newRigOn(t, DefaultConfiguration(), store), newRigOn(t, DefaultConfiguration(), store)
+	one.flow(wr, "10.1.0.5", "10.2.0.9", noon, 2e9)
+	one.nightly(t, night())
+	stale, err := one.c.memory().read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.flow(wr, "10.1.0.5", "10.3.0.9", noon, 2e9)
+	two.nightly(t, night())
+	if err := one.c.memory().sweep(t.Context(), stale); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(one.list(t)); got != 2 {
+		t.Errorf("%d pairs in force, want 2", got)
+	}
 }
 
 func TestAnExporterOfNoDeviceIsWarnedOf(t *testing.T) {
@@ -333,6 +413,7 @@ func TestBadRequestsSayWhatToWrite(t *testing.T) {
 		"a window that ends before it starts": {From: timestamppb.New(noon), To: timestamppb.New(noon.Add(-time.Hour))},
 		"a /25":                               {Ipv4Length: proto.Uint32(25)},
 		"an interval of nothing":              {Interval: durationpb.New(0)},
+		"a window that ends in the future":    {To: timestamppb.New(r.now.Add(300 * day))},
 	} {
 		if _, err := r.client.Nightly(t.Context(), connect.NewRequest(req)); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("%s: %v, want InvalidArgument", name, err)

@@ -23,6 +23,7 @@ var elsewhere = map[string]string{
 	"exporter.Configuration": "collectors/flow/exporter",
 	"store.Configuration":    "internal/store",
 	"detect.Rule":            "services/alpha/detect",
+	"gate.Limits":            "services/alpha/gate",
 }
 
 const preamble = `# Configuration

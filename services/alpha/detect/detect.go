@@ -117,8 +117,9 @@ type Pair struct {
 type Input struct {
 	// Sums in any order, above the threshold or not.
 	Sums []Sum
-	// LastSeen tells when any flow of the remembered prefixes was last seen; absent where none was.
-	LastSeen map[Prefixes]time.Time
+	// LastSeen tells when the pair's exporter last saw any flow of its prefixes; absent where it saw none. What
+	// others see of them does not count: a pair is a rule on one router.
+	LastSeen map[Key]time.Time
 	// Frozen are exporters that the collection-quality gate refuses: nothing about their pairs changes.
 	Frozen map[netip.Addr]bool
 }

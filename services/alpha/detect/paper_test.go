@@ -111,20 +111,22 @@ func TestEntriesWithoutFlowsWithinTheAgingIntervalAreRemoved(t *testing.T) {
 	// removed."
 	const day = 24 * time.Hour
 	first := Run(DefaultRule(), nil, Input{Sums: []Sum{sum(wr, "10.1.0.5:1", "10.2.0.9:2", t0, 2e9)}}, t0)
-	prefixes := first.Pairs[0].Key.Prefixes
+	key := first.Pairs[0].Key
+	elsewhere := Key{Exporter: er, Prefixes: key.Prefixes}
 	end := t0.Add(time.Minute)
 	for name, tc := range map[string]struct {
 		now      time.Time
-		lastSeen map[Prefixes]time.Time
+		lastSeen map[Key]time.Time
 		removed  bool
 	}{
 		"29 days of silence":                                    {now: end.Add(29 * day)},
 		"exactly 30 days are within the interval":               {now: end.Add(30 * day)},
 		"more than 30 days":                                     {now: end.Add(30*day + 1), removed: true},
-		"a flow that was not alpha counts as well":              {now: end.Add(40 * day), lastSeen: map[Prefixes]time.Time{prefixes: end.Add(20 * day)}},
-		"a flow of other prefixes does not":                     {now: end.Add(40 * day), lastSeen: map[Prefixes]time.Time{{}: end.Add(20 * day)}, removed: true},
-		"a flow seen long ago does not":                         {now: end.Add(40 * day), lastSeen: map[Prefixes]time.Time{prefixes: end.Add(5 * day)}, removed: true},
-		"a last flow in the future (a clock that jumped) keeps": {now: end, lastSeen: map[Prefixes]time.Time{prefixes: end.Add(day)}},
+		"a flow that was not alpha counts as well":              {now: end.Add(40 * day), lastSeen: map[Key]time.Time{key: end.Add(20 * day)}},
+		"a flow of other prefixes does not":                     {now: end.Add(40 * day), lastSeen: map[Key]time.Time{{Exporter: key.Exporter}: end.Add(20 * day)}, removed: true},
+		"what another exporter sees of them does not":           {now: end.Add(40 * day), lastSeen: map[Key]time.Time{elsewhere: end.Add(20 * day)}, removed: true},
+		"a flow seen long ago does not":                         {now: end.Add(40 * day), lastSeen: map[Key]time.Time{key: end.Add(5 * day)}, removed: true},
+		"a last flow in the future (a clock that jumped) keeps": {now: end, lastSeen: map[Key]time.Time{key: end.Add(day)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Run(DefaultRule(), first.Pairs, Input{LastSeen: tc.lastSeen}, tc.now)

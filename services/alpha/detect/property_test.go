@@ -37,10 +37,10 @@ func randomSums(r *rand.Rand, n int) []Sum {
 }
 
 func randomInput(r *rand.Rand) Input {
-	in := Input{Sums: randomSums(r, r.IntN(20)), LastSeen: map[Prefixes]time.Time{}, Frozen: map[netip.Addr]bool{er: r.IntN(3) == 0}}
+	in := Input{Sums: randomSums(r, r.IntN(20)), LastSeen: map[Key]time.Time{}, Frozen: map[netip.Addr]bool{er: r.IntN(3) == 0}}
 	for _, s := range randomSums(r, 5) {
 		if key, ok := testRule().KeyOf(s); ok {
-			in.LastSeen[key.Prefixes] = s.LastRecordEnd
+			in.LastSeen[key] = s.LastRecordEnd
 		}
 	}
 	return in
@@ -166,7 +166,7 @@ func obvious(rule Rule, memory []Pair, in Input, now time.Time) (kept, added, ag
 
 // observed tells when any flow of the pair was last seen and whether one of the night was alpha.
 func observed(rule Rule, k Key, memory []Pair, in Input) (last time.Time, alpha bool) {
-	last = in.LastSeen[k.Prefixes]
+	last = in.LastSeen[k]
 	for _, p := range memory {
 		if p.Key == k && p.LastSeen.After(last) {
 			last = p.LastSeen

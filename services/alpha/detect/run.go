@@ -22,7 +22,7 @@ func Run(rule Rule, remembered []Pair, in Input, now time.Time) Result {
 			continue
 		}
 		p, news := merge(rule, old, key, evidence)
-		p.LastSeen = latest(p.LastSeen, in.LastSeen[key.Prefixes])
+		p.LastSeen = latest(p.LastSeen, in.LastSeen[key])
 		switch {
 		case aged(rule, p, now):
 			if known {
