@@ -25,7 +25,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// lateness tells, when the answer has come, whether the time of the action was over.
+// lateness tells, when the action begins, whether its time is over: what a router is given up for must have been seen
+// after that, and not while it was running out.
 func (r *run) lateness(a rollout.Action) func() bool {
 	if !a.Again || r.since[a.Router].IsZero() {
 		r.since[a.Router] = time.Now()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
@@ -138,6 +139,12 @@ func (w *world) command(words []string) string {
 		w.routers[arg(1)].Edit(configentry.Queue.Path(arg(2)), `{"name": "`+arg(2)+`"}`)
 	case "occupy": // an operator's own scheduler on a port
 		w.routers[arg(1)].Edit(configentry.QosInterface.Path(arg(2)), `{"interface-id": "`+arg(2)+`", "output": {"scheduler-policy": {"config": {"name": "gold-silver"}}}}`)
+	case "patient": // routers have nine minutes to show their state
+		w.stop()
+		w.cfg.VerifyFor = 9 * time.Minute
+		w.start()
+	case "await-checks": // until a router was verified
+		w.await(arg(1)+" is verified", func(cs *pushv1.ChangeSet) bool { return len(deviceOf(cs, arg(1)).GetChecks()) > 0 })
 	case "restart":
 		w.stop()
 		w.start()

@@ -175,9 +175,10 @@ func (r *run) perform(ctx context.Context, actions []rollout.Action) {
 					pause(ctx, poll)
 				}
 				r.slots <- struct{}{}
+				over := late()
 				e := r.at(ctx, a)
 				<-r.slots
-				e.Late = late()
+				e.Late = over
 				r.happened(ctx, news{Event: e})
 			})
 		}

@@ -106,6 +106,9 @@ const errRestarted = "the control plane restarted before it was verified"
 // confirmed, unless the last runner had found a router that did not keep it: then it may have begun to undo the
 // others.
 func (m *machine) resume() {
+	for i := range m.Routers {
+		m.Routers[i].Error = causeIn(m.Routers[i].Error)
+	}
 	if m.State != Applied {
 		m.cause = errRestarted
 		m.turnBack()

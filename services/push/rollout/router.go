@@ -195,9 +195,19 @@ func (m *machine) returned(r *Router, did Do, e Event) {
 
 // silent records while a router does not answer that it needs nobody's help.
 func (m *machine) silent(r *Router, e Event) {
-	if e.Result == Lost && !strings.HasPrefix(r.Error, silence) {
+	switch {
+	case e.Result != Lost || strings.Contains(r.Error, silence):
+	case r.cause == "":
 		r.Error = silence + e.Text
+	default:
+		r.Error = r.cause + "; " + silence + e.Text
 	}
+}
+
+// causeIn is what an error says beside silence.
+func causeIn(text string) string {
+	cause, _, _ := strings.Cut(text, silence)
+	return strings.TrimSuffix(cause, "; ")
 }
 
 const silence = "does not answer; it rolls the commit back by itself when its time is over: "
