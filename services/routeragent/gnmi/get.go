@@ -7,6 +7,7 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
@@ -17,13 +18,20 @@ func (s *Server) Get(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetRespon
 	if err != nil {
 		return nil, err
 	}
+	select {
+	case s.building <- struct{}{}:
+		defer func() { <-s.building }()
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	data, err := s.read(ctx, q.config, q.state, q.all()...)
 	if err != nil {
 		return nil, err
 	}
+	a := &answer{ctx: ctx, query: q, data: data, room: s.maxAnswer}
 	resp := &gnmi.GetResponse{}
 	for _, sel := range q.selections {
-		n, err := q.notification(data, sel)
+		n, err := a.notification(sel)
 		if err != nil {
 			return nil, err
 		}
@@ -87,40 +95,44 @@ func (q *query) all() []tree.Path {
 
 // read is a tree that holds at least what the paths select.
 func (s *Server) read(ctx context.Context, config, state bool, paths ...tree.Path) (*tree.Node, error) {
-	running, _ := s.deps.Store.Running()
 	if !state {
+		running, _ := s.deps.Store.Running()
 		return running, nil
 	}
-	data, err := s.deps.State.Read(ctx, paths...)
+	r, err := s.readings.get(ctx, s.deps.State.Parts(paths...))
 	if err != nil {
-		return nil, status.Errorf(codes.Internal, "read state: %v", err)
+		return nil, err
 	}
 	if config {
-		both := running.Pick(paths...)
-		both.Merge(data)
-		return both, nil
+		return r.both, nil
 	}
-	return data, nil
+	return r.state, nil
 }
 
-func (q *query) notification(data *tree.Node, sel selection) (*gnmi.Notification, error) {
-	n := &gnmi.Notification{Timestamp: time.Now().UnixNano(), Prefix: replyPrefix(q.req.GetPrefix())}
+// answer is a GetResponse in the making.
+type answer struct {
+	ctx   context.Context
+	query *query
+	data  *tree.Node
+	room  int // bytes it may still grow by
+}
+
+func (a *answer) notification(sel selection) (*gnmi.Notification, error) {
+	n := &gnmi.Notification{Timestamp: time.Now().UnixNano(), Prefix: replyPrefix(a.query.req.GetPrefix())}
 	for _, p := range sel {
-		keep := within(q.keep, p.Schema(), q.depth)
-		for _, m := range data.Find(p) {
-			n.Update = append(n.Update, updates(m, keep, q.req.GetEncoding())...)
-		}
-		for _, m := range unset(data, p, keep) {
-			n.Update = append(n.Update, updates(m, keep, q.req.GetEncoding())...)
+		keep := within(a.query.keep, p.Schema(), a.query.depth)
+		for _, m := range append(a.data.Find(p), unset(a.data, p, keep)...) {
+			if err := a.add(n, m, keep); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if len(n.Update) > 0 {
 		return n, nil
 	}
 	if len(sel) == 1 && len(sel[0].Elems) == 0 { // the root is always there
-		n.Update = []*gnmi.Update{{Path: &gnmi.Path{}, Val: emptyObject(q.req.GetEncoding())}}
-		if q.req.GetEncoding() == gnmi.Encoding_PROTO {
-			n.Update = nil
+		if enc := a.query.req.GetEncoding(); enc != gnmi.Encoding_PROTO {
+			n.Update = []*gnmi.Update{{Path: &gnmi.Path{}, Val: emptyObject(enc)}}
 		}
 		return n, nil
 	}
@@ -134,19 +146,30 @@ func emptyObject(enc gnmi.Encoding) *gnmi.TypedValue {
 	return &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: []byte("{}")}}
 }
 
-// updates are one value for a subtree, or with PROTO one per leaf.
-func updates(m tree.Match, f tree.Filter, enc gnmi.Encoding) []*gnmi.Update {
-	if enc != gnmi.Encoding_PROTO {
-		if v, ok := m.Node.Encode(f, enc); ok {
-			return []*gnmi.Update{{Path: m.Path.Proto(), Val: v}}
+// add puts a match into a notification: one value for a subtree, or with PROTO one per leaf.
+func (a *answer) add(n *gnmi.Notification, m tree.Match, keep tree.Filter) error {
+	if enc := a.query.req.GetEncoding(); enc != gnmi.Encoding_PROTO {
+		v, ok := m.Node.Encode(keep, enc)
+		if !ok {
+			return nil
 		}
-		return nil
+		return a.update(n, &gnmi.Update{Path: m.Path.Proto(), Val: v})
 	}
-	var out []*gnmi.Update
-	m.Leaves(func(leaf tree.Match) {
-		if f(leaf.Node.Schema) {
-			out = append(out, &gnmi.Update{Path: leaf.Path.Proto(), Val: leaf.Node.Typed()})
+	return m.Values(func(path *gnmi.Path, leaf *tree.Node) error {
+		if !keep(leaf.Schema) {
+			return nil
 		}
+		return a.update(n, &gnmi.Update{Path: path, Val: leaf.Typed()})
 	})
-	return out
+}
+
+func (a *answer) update(n *gnmi.Notification, u *gnmi.Update) error {
+	if a.room -= proto.Size(u); a.room < 0 {
+		return status.Error(codes.ResourceExhausted, "the answer is too large; ask for less, or Subscribe with ONCE, which answers in pieces")
+	}
+	n.Update = append(n.Update, u)
+	if err := a.ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
 }

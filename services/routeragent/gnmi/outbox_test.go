@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/ygot/ygot"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/millrace/millrace/services/routeragent/octest"
 	"github.com/millrace/millrace/services/routeragent/tree"
@@ -35,12 +37,12 @@ func words(t *testing.T, ns []*gnmi.Notification) []string {
 	return out
 }
 
-func reading(t *testing.T, values map[string]uint64) map[string]leaf {
+func sampled(t *testing.T, values map[string]uint64) map[string]leaf {
 	t.Helper()
 	out := map[string]leaf{}
 	for s, v := range values {
 		p := at(t, s)
-		out[p.String()] = leaf{p, &gnmi.Update{Path: p.Proto(), Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_UintVal{UintVal: v}}}, fmt.Sprint(v)}
+		out[p.String()] = leaf{p, &gnmi.Update{Path: p.Proto(), Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_UintVal{UintVal: v}}}}
 	}
 	return out
 }
@@ -66,17 +68,17 @@ func TestTheOutboxHoldsOneValuePerLeaf(t *testing.T) {
 		want []string
 	}{
 		"newer values replace older ones and count them": {func(o *outbox) {
-			o.put(1, reading(t, map[string]uint64{a: 1, b: 1}), nil)
-			o.put(2, reading(t, map[string]uint64{a: 2}), nil)
-			o.put(3, reading(t, map[string]uint64{a: 3}), nil)
+			o.put(1, sampled(t, map[string]uint64{a: 1, b: 1}), nil)
+			o.put(2, sampled(t, map[string]uint64{a: 2}), nil)
+			o.put(3, sampled(t, map[string]uint64{a: 3}), nil)
 		}, []string{"1 " + b + "=1 missed 0", "3 " + a + "=3 missed 2"}},
 		"a deletion takes the values below it": {func(o *outbox) {
-			o.put(1, reading(t, map[string]uint64{a: 1, b: 1}), nil)
+			o.put(1, sampled(t, map[string]uint64{a: 1, b: 1}), nil)
 			o.put(2, nil, gone("/qos/queues/queue[name=a]"))
 		}, []string{"1 " + b + "=1 missed 0", "2 delete /qos/queues/queue[name=a]"}},
 		"what comes back after a deletion comes after it": {func(o *outbox) {
 			o.put(1, nil, gone("/qos/queues/queue[name=a]"))
-			o.put(2, reading(t, map[string]uint64{a: 5}), nil)
+			o.put(2, sampled(t, map[string]uint64{a: 5}), nil)
 		}, []string{"1 delete /qos/queues/queue[name=a]", "2 " + a + "=5 missed 0"}},
 		"nothing is nothing": {func(o *outbox) { o.put(1, nil, nil) }, nil},
 	} {
@@ -91,12 +93,40 @@ func TestTheOutboxHoldsOneValuePerLeaf(t *testing.T) {
 	}
 }
 
+// New names can come and go for ever; what waits for a reader that reads nothing may not grow for ever.
+func TestAReaderThatLeavesTooManyDeletionsIsGivenUp(t *testing.T) {
+	o := newOutbox()
+	o.most = 100
+	var err error
+	rounds := 0
+	for ; err == nil && rounds < 3*o.most; rounds++ {
+		p := at(t, fmt.Sprintf("/qos/queues/queue[name=q%d]", rounds))
+		err = o.put(int64(rounds), nil, map[string]leaf{p.String(): {path: p}})
+	}
+	if status.Code(err) != codes.ResourceExhausted || rounds > o.most+2 {
+		t.Errorf("after %d deletions: %v", rounds, err)
+	}
+	// One that reads may hear of any number at once.
+	o.take()
+	all := map[string]leaf{}
+	for i := range 20 * o.most {
+		p := at(t, fmt.Sprintf("/qos/queues/queue[name=q%d]", i))
+		all[p.String()] = leaf{path: p}
+	}
+	for range 3 {
+		if err := o.put(1, nil, all); err != nil {
+			t.Fatal(err)
+		}
+		o.take()
+	}
+}
+
 func TestLongNotificationsAreSplit(t *testing.T) {
 	o, values := newOutbox(), map[string]uint64{}
 	for i := range maxUpdates + 1 {
 		values[fmt.Sprintf("/qos/queues/queue[name=q%d]/config/queue-id", i)] = 1
 	}
-	o.put(1, reading(t, values), nil)
+	o.put(1, sampled(t, values), nil)
 	if ns := o.take(); len(ns) != 2 || len(ns[0].GetUpdate()) != maxUpdates || len(ns[1].GetUpdate()) != 1 {
 		t.Errorf("%d notifications", len(ns))
 	}

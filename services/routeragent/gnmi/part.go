@@ -2,7 +2,6 @@ package gnmi
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -28,7 +27,26 @@ type part struct {
 	heartbeat time.Duration
 	next      time.Time
 	beat      time.Time
-	last      map[string]leaf
+	last      *tree.Node // the reading that was sent last; the readings of all clients share what is the same
+}
+
+// silent is true for a part of which nothing can ever be said: every leaf under its path is left out.
+func (p *part) silent() bool {
+	for s := range implemented() {
+		if s.Type != nil && p.kept(s) && under(s, p.path.Schema()) {
+			return false
+		}
+	}
+	return true
+}
+
+func under(s, top *tree.Schema) bool {
+	for ; s != nil; s = s.Parent {
+		if s == top {
+			return true
+		}
+	}
+	return false
 }
 
 func newParts(path tree.Path, q *gnmi.Subscription, mode gnmi.SubscriptionList_Mode) ([]*part, error) {
@@ -85,79 +103,71 @@ func IsMeter(s *tree.Schema) bool {
 
 func notMeter(s *tree.Schema) bool { return !IsMeter(s) }
 
-func (p *part) leaves(data *tree.Node, enc gnmi.Encoding) map[string]leaf {
-	out := map[string]leaf{}
-	add := func(l tree.Match) {
-		if !p.keep(l.Node.Schema) || (l.Path.IsListKey() && len(l.Path.Elems) > len(p.path.Elems)) {
-			return
+// kept is true for leaves that are sent: a key below the path says again what its own path says.
+func (p *part) kept(s *tree.Schema) bool {
+	return p.keep(s) && (s == p.path.Schema() || !s.IsKey())
+}
+
+// values calls yield for every leaf of a reading; an error of yield ends it.
+func (p *part) values(data *tree.Node, enc gnmi.Encoding, yield func(*gnmi.Update) error) error {
+	for _, m := range append(data.Find(p.path), unset(data, p.path, p.kept)...) {
+		err := m.Values(func(path *gnmi.Path, leaf *tree.Node) error {
+			if !p.kept(leaf.Schema) {
+				return nil
+			}
+			v, _ := leaf.Encode(tree.All, enc)
+			return yield(&gnmi.Update{Path: path, Val: v})
+		})
+		if err != nil {
+			return err
 		}
-		if v, ok := l.Node.Encode(tree.All, enc); ok {
-			out[l.Path.String()] = leaf{l.Path, &gnmi.Update{Path: l.Path.Proto(), Val: v}, v.String()}
-		}
 	}
-	for _, m := range data.Find(p.path) {
-		m.Leaves(add)
-	}
-	for _, m := range unset(data, p.path, p.keep) {
-		add(m)
-	}
-	return out
+	return nil
 }
 
 // changes compares a reading with the last one. A leaf that returned to its
 // default is an update, never only a deletion (section 3.5.2.3).
-func (p *part) changes(data *tree.Node, enc gnmi.Encoding, whole bool) (send, gone map[string]leaf) {
-	now := p.leaves(data, enc)
+func (p *part) changes(now *tree.Node, enc gnmi.Encoding) (send, gone map[string]leaf) {
+	lost, written := tree.Changes(p.last, now, p.path, p.kept)
 	send, gone = map[string]leaf{}, map[string]leaf{}
-	for k, l := range p.last {
-		if _, ok := now[k]; ok {
+	for _, path := range lost {
+		if back := unset(now, path, p.kept); len(back) == 1 {
+			written = append(written, back...)
 			continue
 		}
-		if m := unset(data, l.path, p.keep); len(m) == 1 {
-			v, _ := m[0].Node.Encode(tree.All, enc)
-			now[k] = leaf{l.path, &gnmi.Update{Path: l.path.Proto(), Val: v}, v.String()}
+		gone[path.String()] = leaf{path: path}
+	}
+	// An entry that is new brings the default of the leaf that was subscribed to.
+	written = append(written, unset(now, p.path, p.kept)...)
+	for _, m := range written {
+		if p.told(m) {
 			continue
 		}
-		gone[k] = l
+		v, _ := m.Node.Encode(tree.All, enc)
+		send[m.Path.String()] = leaf{m.Path, &gnmi.Update{Path: m.Path.Proto(), Val: v}}
 	}
-	for k, l := range now {
-		if before, ok := p.last[k]; whole || !ok || before.text != l.text {
-			send[k] = l
-		}
-	}
-	p.last = now
-	return send, p.deletions(gone, now)
+	return send, gone
 }
 
-// deletions names the list entry that went away, rather than each of its leaves.
-func (p *part) deletions(gone, now map[string]leaf) map[string]leaf {
-	if len(gone) == 0 {
-		return nil
+// told is true if the client knows this value already, set or by default.
+func (p *part) told(m tree.Match) bool {
+	if _, ok := defaults()[m.Node.Schema]; !ok {
+		return false
 	}
-	alive := map[string]bool{}
-	for _, l := range now {
-		for _, e := range entries(l.path, len(p.path.Elems)) {
-			alive[e.String()] = true
-		}
+	before := p.last.Find(m.Path)
+	if len(before) == 0 && m.Node.Schema == p.path.Schema() {
+		before = unset(p.last, m.Path, p.kept)
 	}
+	return len(before) == 1 && before[0].Node.Value == m.Node.Value
+}
+
+// all is every leaf of a reading by its path.
+func (p *part) all(now *tree.Node, enc gnmi.Encoding) map[string]leaf {
 	out := map[string]leaf{}
-	for _, l := range gone {
-		at := l.path
-		if i := slices.IndexFunc(entries(l.path, len(p.path.Elems)), func(e tree.Path) bool { return !alive[e.String()] }); i >= 0 {
-			at = entries(l.path, len(p.path.Elems))[i]
-		}
-		out[at.String()] = leaf{path: at}
-	}
-	return out
-}
-
-// entries are the list entries a path goes through, outermost first, none of them above what was subscribed to.
-func entries(p tree.Path, from int) []tree.Path {
-	var out []tree.Path
-	for i := max(from, 1); i <= len(p.Elems); i++ {
-		if p.Elems[i-1].Schema.Kind == tree.List {
-			out = append(out, tree.Path{Elems: p.Elems[:i]})
-		}
-	}
+	_ = p.values(now, enc, func(u *gnmi.Update) error {
+		path, err := tree.Resolve(nil, u.GetPath())
+		out[path.String()] = leaf{path, u}
+		return err
+	})
 	return out
 }

@@ -8,11 +8,14 @@ package gnmi
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 
 	"github.com/millrace/millrace/services/routeragent/apply"
+	"github.com/millrace/millrace/services/routeragent/intent"
 	"github.com/millrace/millrace/services/routeragent/model"
+	"github.com/millrace/millrace/services/routeragent/state"
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
@@ -21,15 +24,28 @@ const version = "0.10.0"
 
 // State reads operational state; state.Reader is the real one.
 type State interface {
-	Read(ctx context.Context, paths ...tree.Path) (*tree.Node, error)
+	Parts(paths ...tree.Path) state.Parts
+	Read(ctx context.Context, parts state.Parts) (*tree.Node, error)
+}
+
+// Store has the configuration; apply.Store is the real one.
+type Store interface {
+	Running() (*tree.Node, intent.Plan)
+	Changed() <-chan struct{}
+	Edit(ctx context.Context, edit func(*tree.Node) error, confirm *apply.Confirmation) error
+	Confirm(id string) error
+	Cancel(ctx context.Context, id string) error
+	Extend(id string, d time.Duration) error
 }
 
 // Dependencies of a Server.
 type Dependencies struct {
-	Store *apply.Store
+	Store Store
 	State State
 	// Wake is what may have changed state: links and routes.
 	Wake *Signal
+	// Room refuses to read while the agent holds too much memory; nil: it always may.
+	Room func() error
 	Log  *slog.Logger
 }
 
@@ -38,10 +54,26 @@ type Server struct {
 	gnmi.UnimplementedGNMIServer
 	deps     Dependencies
 	election election
+	readings *readings
+	// building holds a place for each answer to Get that is put together at the moment.
+	building chan struct{}
+	// maxAnswer bounds an answer to Get, in bytes.
+	maxAnswer int
 }
 
+// Limits of Get, which unlike Subscribe has its answer in memory whole.
+const (
+	maxBuilding = 2
+	maxAnswer   = 64 << 20
+)
+
 // New is a server; register it with gRPC.
-func New(deps Dependencies) *Server { return &Server{deps: deps} }
+func New(deps Dependencies) *Server {
+	if deps.Room == nil {
+		deps.Room = func() error { return nil }
+	}
+	return &Server{deps: deps, readings: newReadings(deps), building: make(chan struct{}, maxBuilding), maxAnswer: maxAnswer}
+}
 
 var encodings = []gnmi.Encoding{gnmi.Encoding_JSON, gnmi.Encoding_JSON_IETF, gnmi.Encoding_PROTO}
 

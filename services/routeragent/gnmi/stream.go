@@ -41,7 +41,11 @@ func (u *subscriber) stream() error {
 		case <-config:
 			config, changed = u.server.deps.Store.Changed(), true
 		case <-wake:
-			time.Sleep(settle)
+			select {
+			case <-u.out.Context().Done():
+				return nil
+			case <-time.After(settle):
+			}
 			wake, changed = u.server.deps.Wake.Wait(), true
 		}
 		if err := u.serve(box, changed); err != nil {
@@ -128,8 +132,14 @@ func (u *subscriber) serve(box *outbox, changed bool) error {
 		return err
 	}
 	for _, p := range due {
-		send, gone := p.changes(data, u.list.GetEncoding(), p.whole(now))
-		box.put(now.UnixNano(), send, gone)
+		send, gone := p.changes(data, u.list.GetEncoding())
+		if p.whole(now) {
+			send = p.all(data, u.list.GetEncoding())
+		}
+		p.last = data
+		if err := box.put(now.UnixNano(), send, gone); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -52,12 +50,14 @@ type subscriber struct {
 	parts  []*part
 }
 
-// leaf is a value as it was sent.
+// leaf is a value to be sent, or without update one that is gone.
 type leaf struct {
 	path   tree.Path
 	update *gnmi.Update
-	text   string
 }
+
+// maxParts bounds the subscriptions of one call, wildcards in place of names resolved.
+const maxParts = 1000
 
 func (s *Server) newSubscriber(out gnmi.GNMI_SubscribeServer, list *gnmi.SubscriptionList, depth int) (*subscriber, error) {
 	if err := checkEncoding(list.GetEncoding()); err != nil {
@@ -72,6 +72,7 @@ func (s *Server) newSubscriber(out gnmi.GNMI_SubscribeServer, list *gnmi.Subscri
 		return nil, err
 	}
 	for _, q := range list.GetSubscription() {
+		before := len(sub.parts)
 		paths, err := resolveRead(list.GetPrefix(), q.GetPath())
 		if err != nil {
 			return nil, err
@@ -83,8 +84,16 @@ func (s *Server) newSubscriber(out gnmi.GNMI_SubscribeServer, list *gnmi.Subscri
 			}
 			for _, p := range parts {
 				p.keep = within(both(p.keep, all), path.Schema(), depth)
+				if list.GetMode() != gnmi.SubscriptionList_STREAM || !p.silent() {
+					sub.parts = append(sub.parts, p)
+				}
 			}
-			sub.parts = append(sub.parts, parts...)
+		}
+		switch {
+		case len(sub.parts) == before:
+			return nil, status.Errorf(codes.InvalidArgument, "%s: nothing could ever be sent: counters change with every packet, so ON_CHANGE leaves them out (subscribe with SAMPLE), and use_models or Depth may leave out the rest", paths[0])
+		case len(sub.parts) > maxParts:
+			return nil, status.Errorf(codes.ResourceExhausted, "more than %d subscriptions in one call", maxParts)
 		}
 	}
 	return sub, nil
@@ -109,14 +118,39 @@ func (u *subscriber) round(ctx context.Context) error {
 		return err
 	}
 	for _, p := range u.parts {
-		p.last = p.leaves(data, u.list.GetEncoding())
+		if u.list.GetMode() == gnmi.SubscriptionList_STREAM {
+			p.last = data
+		}
 		if !u.list.GetUpdatesOnly() {
-			if err := u.sendAll(p.last); err != nil {
+			if err := u.sendPart(ctx, p, data); err != nil {
 				return err
 			}
 		}
 	}
 	return u.out.Send(&gnmi.SubscribeResponse{Response: &gnmi.SubscribeResponse_SyncResponse{SyncResponse: true}})
+}
+
+// maxUpdates bounds one message.
+const maxUpdates = 2000
+
+// sendPart sends a part message by message: none is made before the client's transport has taken the one before.
+func (u *subscriber) sendPart(ctx context.Context, p *part, data *tree.Node) error {
+	n := u.notification(time.Now().UnixNano())
+	err := p.values(data, u.list.GetEncoding(), func(update *gnmi.Update) error {
+		if n.Update = append(n.Update, update); len(n.Update) < maxUpdates {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
+		err := u.sendOne(n)
+		n = u.notification(time.Now().UnixNano())
+		return err
+	})
+	if err != nil || len(n.Update) == 0 {
+		return err
+	}
+	return u.sendOne(n)
 }
 
 // poll sends what is there when the subscription is made (section 3.5.1.2:
@@ -140,24 +174,6 @@ func (u *subscriber) poll() error {
 			return err
 		}
 	}
-}
-
-// maxUpdates bounds one message.
-const maxUpdates = 2000
-
-// sendAll sends leaves at once, in a stable order.
-func (u *subscriber) sendAll(leaves map[string]leaf) error {
-	keys := slices.Sorted(maps.Keys(leaves))
-	for some := range slices.Chunk(keys, maxUpdates) {
-		n := u.notification(time.Now().UnixNano())
-		for _, k := range some {
-			n.Update = append(n.Update, leaves[k].update)
-		}
-		if err := u.sendOne(n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (u *subscriber) notification(at int64) *gnmi.Notification {

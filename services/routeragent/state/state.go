@@ -91,18 +91,31 @@ func at(names ...string) tree.Path {
 	return p
 }
 
-// Read returns the state that the paths may select; only the providers concerned are asked.
-func (r *Reader) Read(ctx context.Context, paths ...tree.Path) (*tree.Node, error) {
+// Parts are the providers that a reading asks, one bit each.
+type Parts uint64
+
+// Parts are the providers that may have something under the paths.
+func (r *Reader) Parts(paths ...tree.Path) (out Parts) {
+	for i, p := range r.providers {
+		if slices.ContainsFunc(paths, p.root.Overlaps) {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+// Read returns the state of some parts; it ends with the context.
+func (r *Reader) Read(ctx context.Context, parts Parts) (*tree.Node, error) {
 	n := tree.New()
-	for _, p := range r.providers {
-		for _, want := range paths {
-			if !p.root.Overlaps(want) {
-				continue
-			}
-			if err := p.fill(ctx, n); err != nil {
-				return nil, fmt.Errorf("read %s: %w", p.root, err)
-			}
-			break
+	for i, p := range r.providers {
+		if parts&(1<<i) == 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := p.fill(ctx, n); err != nil {
+			return nil, fmt.Errorf("read %s: %w", p.root, err)
 		}
 	}
 	return n, nil

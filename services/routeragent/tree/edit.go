@@ -156,6 +156,9 @@ func (n *Node) merge(v any) error {
 		if !c.Config {
 			return fmt.Errorf("%s is state and cannot be written", c.Path())
 		}
+		if _, also := o[c.Name]; also && name != c.Name {
+			return fmt.Errorf("%s is given twice, with its module and without", c.Path())
+		}
 		if err := n.mergeMember(c, value); err != nil {
 			return err
 		}

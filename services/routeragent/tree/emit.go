@@ -227,17 +227,17 @@ func (n *Node) Encode(f Filter, enc gnmi.Encoding) (*gnmi.TypedValue, bool) {
 	if leaf && enc == gnmi.Encoding_PROTO {
 		return n.Typed(), f(n.Schema)
 	}
-	ietf := enc != gnmi.Encoding_JSON
-	v, ok := n.JSON(f, ietf)
+	if enc != gnmi.Encoding_JSON {
+		raw, ok := n.AppendJSON(nil, f)
+		return &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: raw}}, ok
+	}
+	v, ok := n.JSON(f, false)
 	if !ok {
 		return nil, false
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, false
-	}
-	if ietf {
-		return &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: raw}}, true
 	}
 	return &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonVal{JsonVal: raw}}, true
 }

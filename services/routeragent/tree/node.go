@@ -41,7 +41,8 @@ func (n *Node) Fork() *Node {
 
 // Settle puts back what an edit replaced by the same: a Set that says again what
 // is there shares it with the configuration it was forked from, and whoever
-// goes by shared nodes (Validator, compiler, journal) sees no change.
+// goes by shared nodes (Validator, compiler, journal) sees no change. So do readings of
+// state that follow each other: what did not change is kept once.
 func (n *Node) Settle(base *Node) { n.settle(base) }
 
 func (n *Node) settle(base *Node) (same bool) {
@@ -55,6 +56,8 @@ func (n *Node) settle(base *Node) (same bool) {
 	for name, m := range n.Members {
 		switch b := base.Members[name]; {
 		case b == m:
+		case m.Members != nil && m.owner != n.owner:
+			same = false // it belongs to another tree, and is no equal one's
 		case b != nil && m.settle(b):
 			n.Members[name] = b
 		default:
@@ -259,28 +262,6 @@ func compareKeys(keys []string, a, b *Node) int {
 	return 0
 }
 
-// Pick copies what the paths select, with the containers and list entries above
-// it: a reading of counters must not cost a copy of the whole configuration.
-func (n *Node) Pick(paths ...Path) *Node {
-	out := newNode(n.Schema)
-	for _, p := range paths {
-		for _, m := range n.Find(p) {
-			at := out
-			for i, e := range m.Path.Elems {
-				if i == len(m.Path.Elems)-1 {
-					at.place(e, m.Node.Clone())
-				} else if at = at.list(e.Schema); e.Schema.Kind == List {
-					at = at.entry(e)
-				}
-			}
-			if len(m.Path.Elems) == 0 {
-				return n.Clone()
-			}
-		}
-	}
-	return out
-}
-
 // entry finds or makes the entry of a list with its key leaves.
 func (n *Node) entry(e Elem) *Node {
 	id := entryKey(n.Schema, e.Keys)
@@ -295,17 +276,4 @@ func (n *Node) entry(e Elem) *Node {
 		n.Members[id] = have
 	}
 	return have
-}
-
-// place puts a node where an element says; what another path put there already stays with it.
-func (n *Node) place(e Elem, c *Node) {
-	into, key := n, e.Schema.Name
-	if e.Schema.Kind == List && c.isEntry() {
-		into, key = n.list(e.Schema), entryKey(e.Schema, e.Keys)
-	}
-	if old, ok := into.Members[key]; ok && old.Members != nil {
-		old.Merge(c)
-		return
-	}
-	into.Members[key] = c
 }

@@ -92,12 +92,20 @@ func (e Elem) concrete() bool {
 // partial is true if the path names some keys of a list but not all, or none.
 func (p Path) partial() bool { return !p.Concrete() }
 
+// escape is made once: a Replacer costs more to make than thousands of paths to write.
+var escape = strings.NewReplacer(`\`, `\\`, "]", `\]`)
+
 func (p Path) String() string {
 	var b strings.Builder
 	for _, e := range p.Elems {
-		b.WriteString("/" + e.Schema.Name)
+		b.WriteByte('/')
+		b.WriteString(e.Schema.Name)
 		for _, k := range e.Schema.Keys {
-			fmt.Fprintf(&b, "[%s=%s]", k, strings.NewReplacer(`\`, `\\`, "]", `\]`).Replace(e.Keys[k]))
+			b.WriteByte('[')
+			b.WriteString(k)
+			b.WriteByte('=')
+			b.WriteString(escape.Replace(e.Keys[k]))
+			b.WriteByte(']')
 		}
 	}
 	if b.Len() == 0 {
@@ -110,14 +118,18 @@ func (p Path) String() string {
 func (p Path) Proto() *gnmi.Path {
 	out := &gnmi.Path{}
 	for _, e := range p.Elems {
-		pe := &gnmi.PathElem{Name: e.Schema.Name}
-		if len(e.Schema.Keys) > 0 {
-			pe.Key = map[string]string{}
-			for _, k := range e.Schema.Keys {
-				pe.Key[k] = e.Keys[k]
-			}
+		out.Elem = append(out.Elem, e.proto())
+	}
+	return out
+}
+
+func (e Elem) proto() *gnmi.PathElem {
+	out := &gnmi.PathElem{Name: e.Schema.Name}
+	if len(e.Schema.Keys) > 0 {
+		out.Key = make(map[string]string, len(e.Schema.Keys))
+		for _, k := range e.Schema.Keys {
+			out.Key[k] = e.Keys[k]
 		}
-		out.Elem = append(out.Elem, pe)
 	}
 	return out
 }

@@ -41,30 +41,6 @@ func jsonText(t *testing.T, n *Node) string {
 	return string(raw)
 }
 
-func TestPick(t *testing.T) {
-	for _, c := range []struct{ paths, want string }{
-		{"/qos/queues/queue[name=a]/config/queue-id", `{"qos":{"queues":{"queue":[{"config":{"queue-id":1},"name":"a"}]}}}`},
-		{"/qos/queues/queue[name=b]", `{"qos":{"queues":{"queue":[{"config":{"name":"b","queue-id":2},"name":"b"}]}}}`},
-		{"/qos/forwarding-groups", `{"qos":{"forwarding-groups":{"forwarding-group":[{"config":{"name":"g","output-queue":"a"},"name":"g"}]}}}`},
-		{"/interfaces", `{}`},
-	} {
-		n := sample(t)
-		before := jsonText(t, n)
-		got := n.Pick(path(t, c.paths))
-		if jsonText(t, got) != c.want {
-			t.Errorf("pick %s: %s, want %s", c.paths, jsonText(t, got), c.want)
-		}
-		got.Into("qos", "queues").Entry("queue", "a").Into("config").Set("queue-id", uint32(9))
-		if jsonText(t, n) != before {
-			t.Errorf("pick %s shares data with its source", c.paths)
-		}
-	}
-	both := sample(t).Pick(path(t, "/qos/queues/queue[name=a]/config/name"), path(t, "/qos/queues/queue[name=a]/config/queue-id"))
-	if want := `{"qos":{"queues":{"queue":[{"config":{"name":"a","queue-id":1},"name":"a"}]}}}`; jsonText(t, both) != want {
-		t.Errorf("two paths: %s, want %s", jsonText(t, both), want)
-	}
-}
-
 func TestCoversAndOverlaps(t *testing.T) {
 	for _, c := range []struct {
 		p, q             string

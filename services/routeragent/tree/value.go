@@ -64,7 +64,7 @@ func decode(raw []byte) (any, error) {
 	if d.More() {
 		return nil, fmt.Errorf("decode JSON: more than one value")
 	}
-	return v, nil
+	return v, unique(raw, v)
 }
 
 // leafValue brings a value into the one spelling RFC 7951 gives it, or refuses it.
