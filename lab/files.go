@@ -22,7 +22,11 @@ type agentConfig struct {
 	DataDir     string                `yaml:"data_dir"`
 	FRRInstance string                `yaml:"frr_instance"`
 	Interfaces  map[string]agentSpeed `yaml:"interfaces"`
+	Roles       map[string]string     `yaml:"roles"`
 }
+
+// controller is the common name of the control plane's certificate, which the agents let write.
+const controller = "controller"
 
 // agentSpeed is what a veth cannot tell about itself.
 type agentSpeed struct {
@@ -58,7 +62,7 @@ func writeFiles(s *scenario.Scenario, output string) error {
 	}
 	tls := filepath.Join(output, "tls")
 	files := device.TLS{CA: filepath.Join(tls, "ca.crt"), Cert: filepath.Join(tls, "controller.crt"), Key: filepath.Join(tls, "controller.key")}
-	if err := errors.Join(os.MkdirAll(tls, 0o700), os.WriteFile(files.CA, ca.pem, 0o644), ca.issue("controller", netip.Addr{}, files.Cert, files.Key)); err != nil {
+	if err := errors.Join(os.MkdirAll(tls, 0o700), os.WriteFile(files.CA, ca.pem, 0o644), ca.issue(controller, netip.Addr{}, files.Cert, files.Key)); err != nil {
 		return fmt.Errorf("write the controller's credentials: %w", err)
 	}
 	inventory := inventoryFile{TLS: files}
@@ -83,6 +87,7 @@ func writeAgent(s *scenario.Scenario, r scenario.Router, output, caFile string, 
 		TLS:        device.TLS{CA: caFile, Cert: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key")},
 		DataDir:    filepath.Join(folder, "data"),
 		Interfaces: map[string]agentSpeed{},
+		Roles:      map[string]string{controller: "operator"},
 	}
 	for _, l := range s.Links {
 		for _, e := range []scenario.Endpoint{l.A, l.B} {

@@ -187,11 +187,23 @@ func check04(t *testing.T) {
 	}{
 		{"a viewer by common name", plain, x.clientTLS("watcher"), codes.PermissionDenied},
 		{"a viewer by unit", plain, x.unitTLS("alice", "noc"), codes.PermissionDenied},
-		{"somebody without a role", plain, x.clientTLS("stranger"), codes.PermissionDenied},
 		{"a viewer by password, with an operator's certificate", as(t, "bob", "right-bob"), x.clientTLS("operator"), codes.PermissionDenied},
 	} {
 		if got := write(c.ctx, c.tls); got != c.want {
 			t.Errorf("%s: %s, want %s", c.who, got, c.want)
+		}
+	}
+	for who, tc := range map[string]*tls.Config{"somebody without a role": x.clientTLS("stranger"), "somebody of a unit without a role": x.unitTLS("dave", "sales"), "a router": x.clientTLS("another-router")} {
+		conn := x.dial(tc)
+		defer conn.Close()
+		c := gnmi.NewGNMIClient(conn)
+		_, err := c.Get(plain, &gnmi.GetRequest{Encoding: gnmi.Encoding_JSON_IETF})
+		_, err2 := c.Set(plain, x.request("delete /"))
+		_, err3 := c.Capabilities(plain, &gnmi.CapabilityRequest{})
+		for _, err := range []error{err, err2, err3} {
+			if codeOf(err) != codes.PermissionDenied {
+				t.Errorf("%s: %v, want PERMISSION_DENIED", who, err)
+			}
 		}
 	}
 	if diff := cmp.Diff(before+config, x.dump()+x.config("/")); diff != "" {

@@ -22,14 +22,16 @@ type Configuration struct {
 	FRRInstance string `yaml:"frr_instance"`
 	// Interfaces give what the kernel cannot tell, by Linux name.
 	Interfaces map[string]Interface `yaml:"interfaces"`
-	// Roles by common name of the client certificate: viewer reads, operator writes. Without any entry here and in
-	// UnitRoles every client with a certificate is an operator; with one, whoever is not named is a viewer.
+	// Roles by common name of the client certificate: viewer reads, operator writes. Who is named neither here nor in
+	// UnitRoles may do nothing.
 	Roles map[string]string `yaml:"roles"`
 	// UnitRoles by organizational unit of the client certificate, for common names without a role of their own.
 	UnitRoles map[string]string `yaml:"unit_roles"`
 	// Users is a file of users who log in with username and password
 	// in the metadata of a call; see users.go. Empty for none.
 	Users string `yaml:"users"`
+	// Memory in bytes: while the agent holds more, reading calls are refused. Default 1 GiB.
+	Memory uint64 `yaml:"memory"`
 }
 
 // TLS names PEM files.
@@ -62,9 +64,11 @@ const (
 	RoleOperator = "operator"
 )
 
+const defaultMemory = 1 << 30
+
 // DefaultConfiguration is what agent.yaml need not say.
 func DefaultConfiguration() Configuration {
-	return Configuration{Listen: "127.0.0.1:9339", DataDir: "/var/lib/millrace/agent"}
+	return Configuration{Listen: "127.0.0.1:9339", DataDir: "/var/lib/millrace/agent", Memory: defaultMemory}
 }
 
 // Load reads agent.yaml. Unknown keys are errors; relative file names start at its folder.
@@ -108,6 +112,9 @@ func (c Configuration) Validate() error {
 		}
 	default:
 		return fmt.Errorf("tls.client_certificates is %q; write required or optional", c.TLS.ClientCertificates)
+	}
+	if len(c.Roles)+len(c.UnitRoles) == 0 && c.Users == "" {
+		return errors.New("roles is missing: nobody could log in; name who may, by the common name of the client certificate, such as roles: {controller: operator}")
 	}
 	for _, roles := range []map[string]string{c.Roles, c.UnitRoles} {
 		for name, role := range roles {

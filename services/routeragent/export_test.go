@@ -2,6 +2,9 @@ package routeragent
 
 import "context"
 
+// MaxCalls is what one client may have under way.
+const MaxCalls = maxCalls
+
 // InjectFault makes changes of the kernel fail where f says so; nil ends it.
 func (a *Agent) InjectFault(f func(step string) error) { a.kernel.Fault = f }
 

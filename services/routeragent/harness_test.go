@@ -41,17 +41,19 @@ type target struct {
 	lsps   *plainLSPs
 	// clock times the roll-back of commits; nil: the machine's.
 	clock *clock
+	log   *logBook
 }
 
 func newTarget(t *testing.T) *target { return newTargetBy(t, nil) }
 
 func newTargetBy(t *testing.T, by *clock) *target {
 	t.Helper()
-	x := &target{T: t, clock: by, router: labtest.NewRouter(t), pki: pki.New(t)}
+	x := &target{T: t, clock: by, log: &logBook{}, router: labtest.NewRouter(t), pki: pki.New(t)}
 	cert, key := x.pki.Issue(t, "router", "127.0.0.1")
 	x.cfg = routeragent.Configuration{
 		Name: "r1", DataDir: t.TempDir(), FRRInstance: "none",
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: x.pki.CA},
+		Roles:      map[string]string{"operator": routeragent.RoleOperator},
 		Interfaces: map[string]routeragent.Interface{"ge-a": {Speed: 100e6, Buffer: 1250000}, "ge-b": {Speed: 100e6, Buffer: 1250000}},
 	}
 	x.lsps = &plainLSPs{router: x.router, have: map[int]intent.Tunnel{}}
@@ -68,7 +70,7 @@ func (x *target) start() {
 		x.Fatal(err)
 	}
 	x.addr = l.Addr().String()
-	deps := routeragent.Dependencies{Log: slog.New(slog.DiscardHandler), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps}
+	deps := routeragent.Dependencies{Log: slog.New(slog.NewTextHandler(x.log, nil)), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps}
 	if x.clock != nil {
 		deps.After = x.clock.after
 	}

@@ -10,6 +10,7 @@
 package routeragent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/millrace/millrace/services/routeragent/apply"
@@ -62,7 +64,9 @@ type Agent struct {
 	wake    *service.Signal
 	server  *grpc.Server
 	health  *health.Server
-	users   *users
+	users   *logins
+	conns   *connections
+	calls   calls
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 }
@@ -72,6 +76,7 @@ func New(cfg Configuration, deps Dependencies) (*Agent, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg.Memory = cmp.Or(cfg.Memory, defaultMemory)
 	return &Agent{cfg: cfg, deps: deps, wake: service.NewSignal()}, nil
 }
 
@@ -80,11 +85,11 @@ func (a *Agent) Start(ctx context.Context) error {
 	if err := os.MkdirAll(a.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}
-	creds, err := transport(a.cfg.TLS)
+	creds, err := a.transport()
 	if err != nil {
 		return err
 	}
-	if a.users, err = readUsers(a.cfg.Users); err != nil {
+	if a.users, err = newLogins(a.cfg.Users, a.deps.Log); err != nil {
 		return err
 	}
 	if err := a.open(); err != nil {
@@ -143,8 +148,12 @@ func (a *Agent) frr() *frr.Router {
 func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	reader := state.New(state.Dependencies{Kernel: a.kernel, FRR: a.frr(), Hardware: a.hardware, Log: a.deps.Log,
 		Plan: func() intent.Plan { _, p := a.store.Running(); return p }, Agent: a.self})
-	a.server = grpc.NewServer(creds, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(a.observe, a.authorize), grpc.ChainStreamInterceptor(a.observeStream, a.authorizeStream))
-	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Log: a.deps.Log}))
+	a.conns = admit(listener)
+	a.server = grpc.NewServer(creds, grpc.InTapHandle(a.admit), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveEvery, Timeout: keepaliveAnswer}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastKeepaliveTime, PermitWithoutStream: true}),
+		grpc.ChainUnaryInterceptor(a.observe, a.audit), grpc.ChainStreamInterceptor(a.observeStream))
+	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Room: a.room}))
 	a.health = health.NewServer()
 	a.health.SetServingStatus(gnmi.GNMI_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(a.server, a.health)
@@ -158,7 +167,7 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	}
 	a.wg.Go(func() { a.watch(ctx, events) })
 	a.wg.Go(func() {
-		if err := a.server.Serve(listener); err != nil {
+		if err := a.server.Serve(a.conns); err != nil {
 			a.deps.Log.Error("gNMI server ended", "error", err)
 		}
 	})
@@ -170,9 +179,6 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 func (a *Agent) self() state.Agent {
 	return state.Agent{Drift: a.store.Drift(), Pending: a.store.PendingID(), Missing: a.engine.Features.Missing()}
 }
-
-// maxMessage is enough for a set of 100,000 prefix pairs.
-const maxMessage = 64 << 20
 
 // Times of reconciliation.
 const (

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
-	"os"
 	"path"
 	"slices"
 
@@ -15,37 +13,31 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 )
 
 // transport is TLS with a certificate of our CA demanded from every client
-// (gNMI section 3.1), unless users may come with a password alone.
-func transport(files TLS) (grpc.ServerOption, error) {
-	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+// (gNMI section 3.1), unless users may come with a password alone. Its files are
+// read again when they change, so that certificates are rotated without a restart.
+func (a *Agent) transport() (grpc.ServerOption, error) {
+	files := a.cfg.TLS
+	w, err := watch(a.deps.Log, func() (*tls.Config, error) { return loadTLS(files) }, files.Cert, files.Key, files.CA)
 	if err != nil {
-		return nil, fmt.Errorf("load server certificate: %w", err)
-	}
-	pem, err := os.ReadFile(files.CA)
-	if err != nil {
-		return nil, fmt.Errorf("load CA of clients: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("load CA of clients: no certificate in %s", files.CA)
-	}
-	demand := tls.RequireAndVerifyClientCert
-	if files.ClientCertificates == CertificatesOptional {
-		demand = tls.VerifyClientCertIfGiven
+		return nil, err
 	}
 	return grpc.Creds(credentials.NewTLS(&tls.Config{
-		Certificates: []tls.Certificate{cert},
-		ClientCAs:    pool,
-		ClientAuth:   demand,
-		MinVersion:   tls.VersionTLS12,
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return w.get(), nil },
 	})), nil
 }
 
 // client is who makes a call.
-type client struct{ name, role string }
+type client struct {
+	name, role, address string
+	by                  string // certificate or password
+}
+
+type clientKey struct{}
 
 // identify finds out who calls. Credentials in the metadata, if there are any,
 // must be right, whatever the certificate says (gNMI section 3.1).
@@ -53,19 +45,22 @@ func (a *Agent) identify(ctx context.Context) (client, error) {
 	cert := certificate(ctx)
 	md, _ := metadata.FromIncomingContext(ctx)
 	name, password := given(md, "username"), given(md, "password")
+	who := client{address: remote(ctx)}
 	switch {
-	case len(name) == 0 && len(password) == 0 && cert != nil:
-		return a.byCertificate(cert), nil
-	case len(name) == 1 && len(password) == 1:
-		if role, ok := a.users.login(name[0], password[0]); ok {
-			return client{name[0], role}, nil
-		}
-		return client{}, status.Error(codes.Unauthenticated, "wrong username or password")
-	case len(name) == 1 && len(password) == 0 && cert != nil && cert.Subject.CommonName == name[0]:
+	case len(name) == 0 && len(password) == 0 && cert != nil,
 		// A name alone proves nothing: it must be the one that the certificate proves.
-		return a.byCertificate(cert), nil
+		len(name) == 1 && len(password) == 0 && cert != nil && cert.Subject.CommonName == name[0]:
+		who.name, who.role, who.by = cert.Subject.CommonName, a.roleOf(cert), "certificate"
+		return who, nil
+	case len(name) == 1 && len(password) == 1:
+		var err error
+		who.name, who.by = name[0], "password"
+		who.role, err = a.users.login(name[0], password[0], hostOf(who.address))
+		return who, err
+	case len(name) == 1:
+		who.name = name[0]
 	}
-	return client{}, status.Error(codes.Unauthenticated, "a client certificate, or username and password in the metadata, are needed")
+	return who, status.Error(codes.Unauthenticated, "a client certificate, or username and password in the metadata, are needed")
 }
 
 // given are the values of a key; some clients send an empty one where they have none.
@@ -73,21 +68,25 @@ func given(md metadata.MD, key string) []string {
 	return slices.DeleteFunc(slices.Clone(md.Get(key)), func(v string) bool { return v == "" })
 }
 
-// byCertificate takes the role of the common name, else of an organizational unit.
-func (a *Agent) byCertificate(cert *x509.Certificate) client {
-	name := cert.Subject.CommonName
-	if len(a.cfg.Roles)+len(a.cfg.UnitRoles) == 0 {
-		return client{name, RoleOperator}
-	}
-	if role, ok := a.cfg.Roles[name]; ok {
-		return client{name, role}
+// roleOf is the role of the common name, else of an organizational unit, else none: a certificate says who
+// somebody is, and not what he may do.
+func (a *Agent) roleOf(cert *x509.Certificate) string {
+	if role, ok := a.cfg.Roles[cert.Subject.CommonName]; ok {
+		return role
 	}
 	for _, unit := range cert.Subject.OrganizationalUnit {
 		if role, ok := a.cfg.UnitRoles[unit]; ok {
-			return client{name, role}
+			return role
 		}
 	}
-	return client{name, RoleViewer}
+	return ""
+}
+
+func remote(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
 }
 
 func certificate(ctx context.Context) *x509.Certificate {
@@ -102,30 +101,50 @@ func certificate(ctx context.Context) *x509.Certificate {
 	return info.State.PeerCertificates[0]
 }
 
-// allow lets viewers read and only operators write.
-func (a *Agent) allow(ctx context.Context, method string) error {
+// admit decides about a call when its headers have come, before any message of it is read. It lets viewers read and
+// only operators write; whoever has no role may do nothing.
+func (a *Agent) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
+	call := path.Base(info.FullMethodName)
 	c, err := a.identify(ctx)
+	if err == nil {
+		err = a.allow(c, call)
+	}
+	conn := a.conns.find(c.address)
 	if err != nil {
-		return err
+		conn.refused()
+		a.metrics.calls.WithLabelValues(methodLabel(call), status.Code(err).String()).Inc()
+		a.auditRefusal(c, call, err)
+		return ctx, err
 	}
-	if path.Base(method) == "Set" && c.role != RoleOperator {
+	if conn.greet(c.name + " " + c.by) {
+		a.auditLogin(c, call)
+	}
+	context.AfterFunc(ctx, func() { a.calls.end(c.name) })
+	return context.WithValue(ctx, clientKey{}, c), nil
+}
+
+// allow counts the call as under way if it may be made.
+func (a *Agent) allow(c client, call string) error {
+	switch {
+	case c.role == "":
+		return status.Errorf(codes.PermissionDenied, "%q has no role; name it in roles or unit_roles of the agent's configuration", c.name)
+	case call == "Set" && c.role != RoleOperator:
 		return status.Errorf(codes.PermissionDenied, "%q may read and not write: its role is viewer", c.name)
+	case call != "Set":
+		if err := a.room(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return a.calls.begin(c.name)
 }
 
-func (a *Agent) authorize(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if err := a.allow(ctx, info.FullMethod); err != nil {
-		return nil, err
+// methodLabel keeps names that a client made up out of the metrics.
+func methodLabel(call string) string {
+	switch call {
+	case "Capabilities", "Get", "Set", "Subscribe", "Check", "Watch", "List", "ServerReflectionInfo":
+		return call
 	}
-	return next(ctx, req)
-}
-
-func (a *Agent) authorizeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if err := a.allow(stream.Context(), info.FullMethod); err != nil {
-		return err
-	}
-	return next(srv, stream)
+	return "other"
 }
 
 func (a *Agent) observe(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {

@@ -5,11 +5,15 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"golang.org/x/crypto/bcrypt"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // users are those who may log in with a password. Their file is
@@ -28,6 +32,42 @@ type users struct {
 	// with a key of this process: bcrypt takes as long as a whole Set.
 	known map[string][sha256.Size]byte
 	key   []byte
+}
+
+// logins are the users of the file as it is now, and a limit to guessing.
+type logins struct {
+	users   *watched[*users]
+	guesses guesses
+	// comparing holds a place for each bcrypt under way: it takes a processor for a tenth of a second.
+	comparing chan struct{}
+}
+
+func newLogins(file string, log *slog.Logger) (*logins, error) {
+	var files []string
+	if file != "" {
+		files = []string{file}
+	}
+	w, err := watch(log, func() (*users, error) { return readUsers(file) }, files...)
+	return &logins{users: w, guesses: guesses{now: time.Now}, comparing: make(chan struct{}, 1)}, err
+}
+
+// login tells the role of a user whose password is right.
+func (l *logins) login(name, password, address string) (role string, err error) {
+	u := l.users.get()
+	if role, ok := u.remembered(name, password); ok {
+		return role, nil
+	}
+	if !l.guesses.may(address) {
+		return "", status.Error(codes.Unauthenticated, "too many wrong passwords came from this address; wait a minute")
+	}
+	l.comparing <- struct{}{}
+	role, ok := u.login(name, password)
+	<-l.comparing
+	if !ok {
+		l.guesses.wrong(address)
+		return "", status.Error(codes.Unauthenticated, "wrong username or password")
+	}
+	return role, nil
 }
 
 type user struct {
@@ -75,13 +115,14 @@ func (u *users) add(x user) error {
 	return nil
 }
 
-// login tells the role of a user whose password is right.
+// remembered tells the role of a user whose password was found right before.
+func (u *users) remembered(name, password string) (role string, ok bool) {
+	return u.byName[name].Role, u.remembers(name, u.digest(name, password))
+}
+
+// login compares with the hash, and remembers a password that is right.
 func (u *users) login(name, password string) (role string, ok bool) {
 	x, exists := u.byName[name]
-	digest := u.digest(name, password)
-	if u.remembers(name, digest) {
-		return x.Role, true
-	}
 	hash := u.decoy
 	if exists {
 		hash = []byte(x.Password)
@@ -91,7 +132,7 @@ func (u *users) login(name, password string) (role string, ok bool) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.known[name] = digest
+	u.known[name] = u.digest(name, password)
 	return x.Role, true
 }
 

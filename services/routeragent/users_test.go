@@ -55,6 +55,7 @@ func TestConfigurationsOfAccessThatAreRefused(t *testing.T) {
 		"certificates optional and no users": {start + ", client_certificates: optional}", "nobody could log in"},
 		"certificates never":                 {start + ", client_certificates: never}", "required or optional"},
 		"no TLS":                             {"name: r1", "no plaintext mode"},
+		"no roles":                           {start + "}", "roles: {controller: operator}"},
 		"a role nobody has":                  {start + "}\nunit_roles: {te: root}", "viewer or operator"},
 	} {
 		if _, err := Load(writeFile(t, c.text)); err == nil || !strings.Contains(err.Error(), c.want) {

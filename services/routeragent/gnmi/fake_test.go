@@ -3,7 +3,6 @@ package gnmi
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -49,7 +48,7 @@ func queues(t testing.TB, n int) *tree.Node {
 }
 
 func serverOf(r *router) *Server {
-	return New(Dependencies{Store: r, State: r, Wake: NewSignal(), Log: slog.New(slog.DiscardHandler)})
+	return New(Dependencies{Store: r, State: r, Wake: NewSignal()})
 }
 
 // once is the server's end of a Subscribe call.

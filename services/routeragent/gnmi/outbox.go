@@ -36,7 +36,9 @@ type item struct {
 	missed uint32
 }
 
-func newOutbox() *outbox { return &outbox{filled: make(chan struct{}, 1), items: map[string]item{}, most: maxDeletions} }
+func newOutbox() *outbox {
+	return &outbox{filled: make(chan struct{}, 1), items: map[string]item{}, most: maxDeletions}
+}
 
 // put adds what was read at one moment.
 func (b *outbox) put(at int64, values, gone map[string]leaf) error {

@@ -7,7 +7,6 @@ package gnmi
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -46,7 +45,6 @@ type Dependencies struct {
 	Wake *Signal
 	// Room refuses to read while the agent holds too much memory; nil: it always may.
 	Room func() error
-	Log  *slog.Logger
 }
 
 // Server answers gNMI.

@@ -50,10 +50,8 @@ func (s *Server) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 		err = s.deps.Store.Edit(ctx, func(n *tree.Node) error { return edit(n, ops) }, ext.confirmation())
 		if err != nil {
 			s.deps.Wake.Send() // what could not be undone is drift, which is state
-			s.deps.Log.Warn("set refused", "operations", len(ops), "error", err)
 			return nil, writeStatus(err)
 		}
-		s.deps.Log.Info("set applied", "operations", len(ops), "commit", ext.commit.GetId())
 	}
 	return response(req, ops), nil
 }
