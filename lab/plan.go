@@ -135,7 +135,7 @@ func finishRouter(s *scenario.Scenario, r scenario.Router, n *NodePlan, folder, 
 	n.Daemons = append(n.Daemons, netflowDaemon(s, r)...)
 	if r.Agent {
 		n.Daemons = append(n.Daemons, scenario.Daemon{
-			Name:    "agent",
+			Name:    agentDaemon,
 			Command: []string{"nice", "-n", strconv.Itoa(controlNice), binary, "agent", "--config", agentConfigFile(folder, r.Name)},
 		})
 	}
@@ -201,6 +201,9 @@ func expandDaemons(s *scenario.Scenario, node string, all []scenario.Daemon, fol
 	}
 	return expanded
 }
+
+// agentDaemon is the router agent's name among the daemons.
+const agentDaemon = "agent"
 
 func agentConfigFile(folder, router string) string {
 	return filepath.Join(folder, "agents", router, "agent.yaml")

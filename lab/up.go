@@ -117,6 +117,7 @@ func (l *Lab) boot(ctx context.Context, o Options) error {
 		memory = "2G"
 	}
 	l.progress(fmt.Sprintf("start the guest (%s)", l.Backend))
+	l.sayMemory()
 	if err := l.launch(supervisorConfig{Backend: l.Backend, Binary: binary, Output: l.Output, Memory: memory}); err != nil {
 		return err
 	}

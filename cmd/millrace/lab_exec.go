@@ -113,6 +113,9 @@ func labStatusCommand() *cobra.Command {
 					if !d.Running {
 						state = fmt.Sprintf("ended, exit status %d", d.Exit)
 					}
+					if d.Restarts > 0 {
+						state += fmt.Sprintf(", started again %d times, last exit status %d", d.Restarts, d.Exit)
+					}
 					fmt.Fprintf(w, "  %s\t%s\t%s\t\t%s\n", d.Node, d.Name, state, d.Log)
 				}
 			}

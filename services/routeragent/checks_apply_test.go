@@ -1,9 +1,13 @@
 package routeragent_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -11,6 +15,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/millrace/millrace/services/routeragent/frr"
 )
@@ -39,7 +44,13 @@ func check24(t *testing.T) {
 	bad = x.request("update /qos/queues/queue[name=te-x]/config/queue-id 4", `update /qos/queues/queue[name=te-z]/config {"name":5}`)
 	err = x.set(bad)
 	wantCode(t, err, codes.InvalidArgument)
-	var fields []string
+	if diff := cmp.Diff([]string{"update[1] /qos/queues/queue[name=te-z]/config"}, violations(err)); diff != "" {
+		t.Errorf("operations named by the status (-want +got):\n%s", diff)
+	}
+}
+
+// violations are the operations that the status of a Set names.
+func violations(err error) (fields []string) {
 	for _, d := range status.Convert(err).Details() {
 		if b, ok := d.(*errdetails.BadRequest); ok {
 			for _, v := range b.GetFieldViolations() {
@@ -47,8 +58,83 @@ func check24(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"update[1] /qos/queues/queue[name=te-z]/config"}, fields); diff != "" {
-		t.Errorf("operations named by the status (-want +got):\n%s", diff)
+	return fields
+}
+
+// A Set that fails says which operation it was, whatever it failed at: a reference, a key, a feature, a step of applying.
+func TestEveryFailedSetNamesItsOperation(t *testing.T) {
+	x := loaded(t)
+	const queue, group = "/qos/queues/queue[name=te-alpha]/config", "/qos/forwarding-groups/forwarding-group[name=te-x]/config/output-queue"
+	union := &gnmi.SetRequest{UnionReplace: []*gnmi.Update{x.upd("/qos", "{}")}, Delete: []*gnmi.Path{mustPath(t, "/qos")}}
+	for name, c := range map[string]struct {
+		req  *gnmi.SetRequest
+		want []string
+	}{
+		"a dangling reference": {x.request("update /qos/queues/queue[name=q]/config/queue-id 7", "update "+group+` "nope"`), []string{"update[1] " + group}},
+		"a key that is gone":   {x.request("delete " + queue + "/name"), []string{"delete[0] " + queue + "/name"}},
+		"an unimplemented leaf": {x.request("update /qos/queues/queue[name=q]/config/queue-id 7", "update /interfaces/interface[name=ge-a]/config/mtu 1400"),
+			[]string{"update[1] /interfaces/interface[name=ge-a]/config/mtu"}},
+		"what another place needs":      {x.request("delete " + "/qos/queues/queue[name=te-alpha]"), []string{"delete[0] /qos/queues/queue[name=te-alpha]"}},
+		"union_replace beside a delete": {union, []string{"union_replace[0] /qos"}},
+		"a commit that does not wait":   {commit(&gnmi.SetRequest{}, confirm("c1")), []string{`extension[0] commit`}},
+	} {
+		got := violations(x.set(c.req))
+		if len(got) != len(c.want) || !strings.HasPrefix(got[0], c.want[0]) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	x.agent.InjectFault(func(string) error { return errInjected })
+	defer x.agent.InjectFault(nil)
+	if diff := cmp.Diff([]string{"update[0] /"}, violations(x.set(x.request("update / "+hntes("80"))))); diff != "" {
+		t.Errorf("a step of applying (-want +got):\n%s", diff)
+	}
+}
+
+// A Set that touches no LSP asks FRR for nothing: that takes a slow router half a second.
+func TestASetWithoutLSPsLeavesFRRAlone(t *testing.T) {
+	x := loaded(t)
+	asked := x.lsps.calls()
+	x.must(t, "update /qos/queues/queue[name=te-x]/config/queue-id 9")
+	x.must(t, "delete /qos/queues/queue[name=te-x]")
+	if got := x.lsps.calls(); got != asked {
+		t.Errorf("FRR was asked %d times for Sets of a queue", got-asked)
+	}
+	// What the kernel no longer has is made again, whatever the Set is about.
+	x.router.In("ip", "route", "flush", "table", "20001")
+	x.lsps.forget()
+	x.must(t, "update /qos/queues/queue[name=te-x]/config/queue-id 9")
+	if got := x.lsps.calls(); got == asked {
+		t.Error("an LSP that the kernel lost was not made again")
+	}
+	asked = x.lsps.calls()
+	x.must(t, "update / "+strings.ReplaceAll(hntes("95"), "10.0.2.2", "10.0.1.2"))
+	if got := x.lsps.calls(); got == asked {
+		t.Error("another path was not asked for")
+	}
+}
+
+// The time to confirm begins when the change is applied: one that takes longer than it must not be taken back at once.
+func TestTheConfirmationWindowBeginsAfterApplying(t *testing.T) {
+	const duration = 300 * time.Millisecond
+	x := newTargetBy(t, &clock{})
+	began := time.Now()
+	x.agent.InjectFault(func(string) error {
+		time.Sleep(time.Until(began.Add(duration))) // applying takes as long as the duration
+		return nil
+	})
+	err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(duration))))
+	x.agent.InjectFault(nil)
+	wantCode(t, err, codes.OK)
+	raw, err := os.ReadFile(filepath.Join(x.cfg.DataDir, "running.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var journal struct{ Pending struct{ Deadline time.Time } }
+	if err := json.Unmarshal(raw, &journal); err != nil {
+		t.Fatal(err)
+	}
+	if earliest := began.Add(2 * duration); journal.Pending.Deadline.Before(earliest) {
+		t.Errorf("the deadline is %s too early", earliest.Sub(journal.Pending.Deadline))
 	}
 }
 

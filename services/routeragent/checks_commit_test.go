@@ -54,6 +54,9 @@ func check33(t *testing.T) {
 // tenMinutes reads the journal, which is what a rollback goes by, too.
 func tenMinutes(t *testing.T) {
 	x := newTarget(t)
+	// gnmic always sends the field, with 0 where it has nothing to say.
+	wantCode(t, x.set(commit(x.request("update / "+hntes("95")), trial("c0", durationpb.New(0)))), codes.OK)
+	wantCode(t, x.set(commit(&gnmi.SetRequest{}, cancel("c0"))), codes.OK)
 	began := time.Now()
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", nil))); err != nil {
 		t.Fatal(err)
@@ -163,7 +166,8 @@ func check32(t *testing.T) {
 	}
 	for name, c := range map[string]*gnmi_ext.Commit{
 		"no id":       trial("", nil),
-		"duration 0":  trial("c1", durationpb.New(0)),
+		"duration 0":  extend("c1", durationpb.New(0)),
+		"less than 0": trial("c1", durationpb.New(-1)),
 		"no action":   {Id: "c1"},
 		"no duration": extend("c1", nil),
 	} {
@@ -171,6 +175,17 @@ func check32(t *testing.T) {
 			wantCode(t, x.set(commit(x.request("update / "+hntes("95")), c)), codes.InvalidArgument)
 		})
 	}
+	for name, twice := range map[string]*gnmi.SetRequest{
+		"two commits": commit(commit(&gnmi.SetRequest{}, confirm("c1")), cancel("c1")),
+		"two arbitrations": {Extension: []*gnmi_ext.Extension{
+			{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{ElectionId: &gnmi_ext.Uint128{Low: 1}}}},
+			{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{ElectionId: &gnmi_ext.Uint128{Low: 2}}}}}},
+	} {
+		t.Run(name, func(t *testing.T) { wantCode(t, x.set(twice), codes.InvalidArgument) })
+	}
+	depth := &gnmi_ext.Extension{Ext: &gnmi_ext.Extension_Depth{Depth: &gnmi_ext.Depth{Level: 1}}}
+	_, err := x.client.Get(t.Context(), &gnmi.GetRequest{Extension: []*gnmi_ext.Extension{depth, depth}})
+	wantCode(t, err, codes.InvalidArgument)
 	// No duration is ten minutes, and so waits through what follows.
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", nil))); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package routeragent_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -129,10 +130,27 @@ func (x *target) runSet(t *testing.T, c setCase) {
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("the error %v does not name %s", err, c.want)
 		}
+		namesAnOperation(t, err)
 		return
 	}
 	if got := plain(x.config(c.path)); got != plain(c.want) {
 		t.Errorf("%s is %s, want %s", c.path, got, c.want)
+	}
+}
+
+var fieldOfOperation = regexp.MustCompile(`^(delete|replace|update|union_replace)\[\d+\] /`)
+
+// namesAnOperation wants a detail with operation and path, as every Set that fails has.
+func namesAnOperation(t *testing.T, err error) {
+	t.Helper()
+	fields := violations(err)
+	for _, f := range fields {
+		if !fieldOfOperation.MatchString(f) {
+			t.Errorf("the detail %q names no operation and path", f)
+		}
+	}
+	if len(fields) == 0 {
+		t.Errorf("the error %v has no detail", err)
 	}
 }
 

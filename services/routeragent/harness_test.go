@@ -211,11 +211,20 @@ type plainLSPs struct {
 	router *labtest.Router
 	have   map[int]intent.Tunnel
 	fail   error
+	asked  int
+}
+
+// calls is how often FRR was asked for something.
+func (l *plainLSPs) calls() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.asked
 }
 
 func (l *plainLSPs) Ensure(_ context.Context, tunnels []intent.Tunnel) (map[string][]uint32, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.asked++
 	labels := map[string][]uint32{}
 	for _, t := range tunnels {
 		if l.fail != nil {
@@ -233,6 +242,7 @@ func (l *plainLSPs) Ensure(_ context.Context, tunnels []intent.Tunnel) (map[stri
 func (l *plainLSPs) Prune(_ context.Context, tunnels []intent.Tunnel, _ map[string][]uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.asked++
 	keep := map[int]bool{}
 	for _, t := range tunnels {
 		keep[t.ID] = true

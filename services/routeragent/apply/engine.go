@@ -45,6 +45,8 @@ type Engine struct {
 	noLSPs bool
 	// labels are the label stacks of the LSPs, as last resolved.
 	labels map[string][]uint32
+	// made are the LSPs in FRR after the last Converge; nil if it failed.
+	made *[]intent.Tunnel
 }
 
 // routeWait bounds the time from an LSP's configuration in FRR to its route in the
@@ -58,26 +60,56 @@ const (
 // schedulers, switches the classifier that steers packets into them, and then
 // removes what is no longer used.
 func (e *Engine) Converge(ctx context.Context, p intent.Plan) error {
+	e.made = nil
 	if err := e.Features.Require(p.Kernel); err != nil {
 		return err
 	}
-	labels, err := e.ensureLSPs(ctx, p.MPLS())
+	tunnels := p.MPLS()
+	labels, err := e.ensureLSPs(ctx, tunnels)
 	if err != nil {
 		return err
 	}
+	if err := e.steer(p); err != nil {
+		return err
+	}
+	if err := e.pruneLSPs(ctx, tunnels, labels); err != nil {
+		return err
+	}
+	e.made = &tunnels
+	return e.Kernel.Verify(p.Kernel)
+}
+
+// Change is Converge after an edit of the configuration. If the LSPs are those
+// that were made last, and the kernel still follows them, FRR is not asked: that
+// takes a slow router half a second. Labels that changed meanwhile are found by
+// the Converge that follows each change of links.
+func (e *Engine) Change(ctx context.Context, p intent.Plan) error {
+	if !e.lspsStay(p) {
+		return e.Converge(ctx, p)
+	}
+	if err := e.Features.Require(p.Kernel); err != nil {
+		return err
+	}
+	if err := e.steer(p); err != nil {
+		return err
+	}
+	return e.Kernel.Verify(p.Kernel)
+}
+
+func (e *Engine) lspsStay(p intent.Plan) bool {
+	tunnels := p.MPLS()
+	return e.made != nil && slices.EqualFunc(*e.made, tunnels, intent.Tunnel.Equal) && e.lost(tunnels) == nil
+}
+
+// steer brings the kernel to the plan.
+func (e *Engine) steer(p intent.Plan) error {
 	if err := e.Kernel.Ensure(p.Kernel); err != nil {
 		return err
 	}
 	if err := e.Kernel.Switch(p.Kernel); err != nil {
 		return err
 	}
-	if err := e.Kernel.Prune(p.Kernel); err != nil {
-		return err
-	}
-	if err := e.pruneLSPs(ctx, p.MPLS(), labels); err != nil {
-		return err
-	}
-	return e.Kernel.Verify(p.Kernel)
+	return e.Kernel.Prune(p.Kernel)
 }
 
 // Check compares the kernel with a plan. It changes nothing and is cheap.
@@ -85,7 +117,12 @@ func (e *Engine) Check(p intent.Plan) error {
 	if err := e.Kernel.Verify(p.Kernel); err != nil {
 		return err
 	}
-	for _, t := range p.MPLS() {
+	return e.lost(p.MPLS())
+}
+
+// lost finds an LSP that packets do not follow in the kernel.
+func (e *Engine) lost(tunnels []intent.Tunnel) error {
+	for _, t := range tunnels {
 		if why, err := e.follows(t, e.labels[t.Name]); err != nil || why != "" {
 			return errors.Join(err, fmt.Errorf("tunnel %s: %s", t.Name, why))
 		}

@@ -151,7 +151,7 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 	}
 	var p *pending
 	if confirm != nil {
-		p = &pending{ID: confirm.ID, Deadline: time.Now().Add(confirm.Duration), Config: running, IDs: plan.IDs}
+		p = &pending{ID: confirm.ID, Config: running, IDs: plan.IDs}
 	}
 	// Writing the parts takes as long as changing the kernel, and neither needs the other.
 	stored := make(chan error, 1)
@@ -165,6 +165,10 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 	failed := <-stored
 	if err != nil {
 		return err
+	}
+	if p != nil {
+		// The time to confirm begins now: applying may have taken longer than all of it.
+		p.Deadline = time.Now().Add(confirm.Duration)
 	}
 	if failed == nil {
 		failed = s.journal.commit(s0, p)
@@ -192,7 +196,7 @@ func (s *Store) judge(candidate *tree.Node, ids intent.IDs) (*tree.Node, intent.
 func (s *Store) converge(ctx context.Context, next, before intent.Plan) error {
 	// A client that hangs up does not stop a change halfway.
 	ctx = context.WithoutCancel(ctx)
-	err := s.engine.Converge(ctx, next)
+	err := s.engine.Change(ctx, next)
 	if err == nil {
 		s.setDrift(nil)
 		return nil

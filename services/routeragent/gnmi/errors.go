@@ -3,6 +3,8 @@ package gnmi
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -40,25 +42,92 @@ func fieldOf(op gnmi.UpdateResult_Operation, index int) string {
 	return fmt.Sprintf("%s[%d]", word, index)
 }
 
-// writeStatus is the code of a Set that failed (section 3.4.7 and the Commit extension's own rules).
-func writeStatus(err error) error {
+// maxBlamed bounds the operations named in one answer.
+const maxBlamed = 10
+
+// writeStatus is the code of a Set that failed (section 3.4.7 and the Commit extension's own rules), with a detail
+// for each operation that it is about.
+func writeStatus(err error, req *gnmi.SetRequest) error {
 	code := codeOf(err)
 	st := status.New(code, messageOf(err))
-	var f *failure
-	var refused *intent.Error
-	violation := &errdetails.BadRequest_FieldViolation{Reason: code.String()}
-	switch {
-	case errors.As(err, &f):
-		violation.Field, violation.Description = fieldOf(f.op, f.index)+" "+f.path, messageOf(f.err)
-	case errors.As(err, &refused):
-		violation.Field, violation.Description = refused.Path, refused.Reason
-	default:
-		return st.Err()
+	detail := &errdetails.BadRequest{}
+	for _, field := range blamed(err, req) {
+		detail.FieldViolations = append(detail.FieldViolations, &errdetails.BadRequest_FieldViolation{Field: field, Reason: code.String(), Description: reasonOf(err)})
 	}
-	if with, err := st.WithDetails(&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{violation}}); err == nil {
+	if with, err := st.WithDetails(detail); err == nil {
 		st = with
 	}
 	return st.Err()
+}
+
+// blamed names the operations that an error is about: the one that could not be done; else those that wrote where the
+// error is, at, above or below it; else all, since what one operation takes away another place may need.
+func blamed(err error, req *gnmi.SetRequest) []string {
+	var f *failure
+	if errors.As(err, &f) {
+		return []string{fieldOf(f.op, f.index) + " " + f.path}
+	}
+	at := placeOf(err)
+	var all, near []string
+	each(req, func(op gnmi.UpdateResult_Operation, index int, path *gnmi.Path) {
+		full := textOf(&gnmi.Path{Elem: append(slices.Clone(req.GetPrefix().GetElem()), path.GetElem()...)})
+		field := fieldOf(op, index) + " " + full
+		all = append(all, field)
+		if at != "" && (inside(at, full) || inside(full, at)) {
+			near = append(near, field)
+		}
+	})
+	switch {
+	case len(near) > 0:
+		all = near
+	case len(all) == 0 && len(req.GetExtension()) > 0:
+		return []string{"extension[0] " + req.GetExtension()[0].String()}
+	}
+	return all[:min(len(all), maxBlamed)]
+}
+
+// each calls f for every operation, in the order in which they are performed.
+func each(req *gnmi.SetRequest, f func(op gnmi.UpdateResult_Operation, index int, path *gnmi.Path)) {
+	for i, p := range req.GetDelete() {
+		f(gnmi.UpdateResult_DELETE, i, p)
+	}
+	for _, kind := range kinds(req) {
+		for i, u := range kind.list {
+			f(kind.op, i, u.GetPath())
+		}
+	}
+}
+
+// placeOf is where in the tree an error is, or nothing.
+func placeOf(err error) string {
+	var refused *intent.Error
+	var place *tree.PathError
+	switch {
+	case errors.As(err, &refused):
+		return refused.Path
+	case errors.As(err, &place):
+		return place.At.String()
+	}
+	return ""
+}
+
+// inside is true for a path at or below another.
+func inside(path, top string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(top, "/"))
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == '[')
+}
+
+// reasonOf is what was wrong, without the place if the error gives it apart.
+func reasonOf(err error) string {
+	var f *failure
+	var refused *intent.Error
+	switch {
+	case errors.As(err, &f):
+		return messageOf(f.err)
+	case errors.As(err, &refused):
+		return refused.Error()
+	}
+	return messageOf(err)
 }
 
 // messageOf leaves out gRPC's own prefix of an error that has a status already.

@@ -3,6 +3,7 @@ package gnmi
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,9 +45,28 @@ func refuse(e *gnmi_ext.Extension, call string) error {
 	return status.Errorf(codes.Unimplemented, "extension not supported in %s: %s", call, name)
 }
 
+// checkTwice refuses an extension that is given twice: one of the two would be ignored.
+func checkTwice(list []*gnmi_ext.Extension) error {
+	seen := map[string]bool{}
+	for _, e := range list {
+		kind := fmt.Sprintf("%T", e.GetExt())
+		if x := e.GetRegisteredExt(); x != nil {
+			kind += x.GetId().String()
+		}
+		if seen[kind] {
+			return status.Errorf(codes.InvalidArgument, "the extension %s is given twice", kind[strings.LastIndexByte(kind, '_')+1:])
+		}
+		seen[kind] = true
+	}
+	return nil
+}
+
 // readDepth takes the one extension that reading calls honour; 0 is no limit.
 func readDepth(list []*gnmi_ext.Extension, call string) (int, error) {
 	depth := 0
+	if err := checkTwice(list); err != nil {
+		return 0, err
+	}
 	for _, e := range list {
 		d, ok := e.GetExt().(*gnmi_ext.Extension_Depth)
 		if !ok {
@@ -60,6 +80,9 @@ func readDepth(list []*gnmi_ext.Extension, call string) (int, error) {
 // readExtensions refuses what Set does not honour.
 func readExtensions(list []*gnmi_ext.Extension) (extensions, error) {
 	var out extensions
+	if err := checkTwice(list); err != nil {
+		return out, err
+	}
 	for _, e := range list {
 		switch x := e.GetExt().(type) {
 		case *gnmi_ext.Extension_Commit:
@@ -94,9 +117,16 @@ func (e *extensions) checkCommit() error {
 	default:
 		return status.Error(codes.InvalidArgument, "commit extension without an action")
 	}
-	e.duration = defaultRollback
-	if d != nil {
-		e.duration = d.AsDuration()
+	return e.setDuration(d)
+}
+
+// setDuration takes none as the default. A request with 0 is one of a client that always sends the field, such as gnmic,
+// and says nothing either; to set a duration of 0 is forbidden (commit-confirmed 3.2.4).
+func (e *extensions) setDuration(d *durationpb.Duration) error {
+	e.duration = d.AsDuration()
+	_, request := e.commit.GetAction().(*gnmi_ext.Commit_Commit)
+	if d == nil || request && e.duration == 0 {
+		e.duration = defaultRollback
 	}
 	if e.duration <= 0 {
 		return status.Error(codes.InvalidArgument, "rollback duration must be more than zero")

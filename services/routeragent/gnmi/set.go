@@ -28,6 +28,14 @@ func (o operation) fail(err error) error {
 // Set changes the configuration whole or not at all: deletes, then
 // union_replaces, then replaces, then updates, whatever their order in the message (section 3.4).
 func (s *Server) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetResponse, error) {
+	ops, err := s.set(ctx, req)
+	if err != nil {
+		return nil, writeStatus(err, req)
+	}
+	return response(req, ops), nil
+}
+
+func (s *Server) set(ctx context.Context, req *gnmi.SetRequest) ([]operation, error) {
 	ext, err := readExtensions(req.GetExtension())
 	if err != nil {
 		return nil, err
@@ -37,23 +45,21 @@ func (s *Server) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 	}
 	ops, err := operations(req)
 	if err != nil {
-		return nil, writeStatus(err)
+		return nil, err
 	}
 	done, err := s.commitAction(ctx, ext, len(ops))
 	if done {
 		s.deps.Wake.Send() // a commit that no longer waits is state
+		return ops, err
 	}
+	if len(ops) == 0 && ext.confirmation() == nil {
+		return ops, nil
+	}
+	err = s.deps.Store.Edit(ctx, func(n *tree.Node) error { return edit(n, ops) }, ext.confirmation())
 	if err != nil {
-		return nil, writeStatus(err)
+		s.deps.Wake.Send() // what could not be undone is drift, which is state
 	}
-	if !done && (len(ops) > 0 || ext.confirmation() != nil) {
-		err = s.deps.Store.Edit(ctx, func(n *tree.Node) error { return edit(n, ops) }, ext.confirmation())
-		if err != nil {
-			s.deps.Wake.Send() // what could not be undone is drift, which is state
-			return nil, writeStatus(err)
-		}
-	}
-	return response(req, ops), nil
+	return ops, err
 }
 
 func response(req *gnmi.SetRequest, ops []operation) *gnmi.SetResponse {
@@ -70,7 +76,8 @@ func response(req *gnmi.SetRequest, ops []operation) *gnmi.SetResponse {
 // operations reads and checks a request without touching anything.
 func operations(req *gnmi.SetRequest) ([]operation, error) {
 	if len(req.GetUnionReplace()) > 0 && len(req.GetDelete())+len(req.GetReplace())+len(req.GetUpdate()) > 0 {
-		return nil, status.Error(codes.InvalidArgument, "union_replace goes with no other operation (section 3.4)")
+		o := operation{op: gnmi.UpdateResult_UNION_REPLACE, given: req.GetUnionReplace()[0].GetPath()}
+		return nil, o.fail(status.Error(codes.InvalidArgument, "union_replace goes with no other operation (section 3.4)"))
 	}
 	var out []operation
 	for i, p := range req.GetDelete() {
@@ -81,10 +88,7 @@ func operations(req *gnmi.SetRequest) ([]operation, error) {
 		}
 		out = append(out, o)
 	}
-	for _, kind := range []struct {
-		op   gnmi.UpdateResult_Operation
-		list []*gnmi.Update
-	}{{gnmi.UpdateResult_UNION_REPLACE, req.GetUnionReplace()}, {gnmi.UpdateResult_REPLACE, req.GetReplace()}, {gnmi.UpdateResult_UPDATE, req.GetUpdate()}} {
+	for _, kind := range kinds(req) {
 		for i, u := range kind.list {
 			o := operation{op: kind.op, index: i, given: u.GetPath()}
 			if err := o.read(req.GetPrefix(), u); err != nil {
@@ -94,6 +98,16 @@ func operations(req *gnmi.SetRequest) ([]operation, error) {
 		}
 	}
 	return out, nil
+}
+
+// kind is the operations of one kind that have values.
+type kind struct {
+	op   gnmi.UpdateResult_Operation
+	list []*gnmi.Update
+}
+
+func kinds(req *gnmi.SetRequest) []kind {
+	return []kind{{gnmi.UpdateResult_UNION_REPLACE, req.GetUnionReplace()}, {gnmi.UpdateResult_REPLACE, req.GetReplace()}, {gnmi.UpdateResult_UPDATE, req.GetUpdate()}}
 }
 
 // deletable resolves the path of a delete; wildcards in place of names mean what can be deleted.

@@ -49,7 +49,7 @@ func (c condition) check(entry tree.Match) error {
 	}
 	for _, g := range c.guarded {
 		if found := descend(entry, strings.Split(g, "/")); len(found) > 0 {
-			return fmt.Errorf("%s exists only when %s of %s is %s; it is %q", found[0].Path, c.leaf, entry.Path, c.value, have)
+			return &tree.PathError{At: found[0].Path, Reason: fmt.Sprintf("exists only when %s of %s is %s; it is %q", c.leaf, entry.Path, c.value, have)}
 		}
 	}
 	return nil

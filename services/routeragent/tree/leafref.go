@@ -35,9 +35,9 @@ func (n *Node) checkKey(at Path) error {
 		}
 		c := n.Members["config"]
 		if c == nil || c.Members[k] == nil {
-			return fmt.Errorf("%s has no config/%s", at, k)
+			return &PathError{at, "has no config/" + k}
 		}
-		return fmt.Errorf("%s has config/%s %q", at, k, text(c.Members[k].Value))
+		return &PathError{at, fmt.Sprintf("has config/%s %q", k, text(c.Members[k].Value))}
 	}
 	return nil
 }

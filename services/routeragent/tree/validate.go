@@ -5,6 +5,14 @@ import (
 	"slices"
 )
 
+// PathError is something wrong at one place of a tree.
+type PathError struct {
+	At     Path
+	Reason string
+}
+
+func (e *PathError) Error() string { return e.At.String() + " " + e.Reason }
+
 // Validator judges one configuration after another at the cost of what changed
 // between them. Values are judged when they are written (check.go); left to
 // judge are the keys of list entries and the references, of which the Validator
@@ -196,7 +204,7 @@ func (n *Node) explain(err error) error {
 
 // dangling finds a leaf that refers to what is not there.
 func (n *Node) dangling(ref reference) error {
-	err := fmt.Errorf("something refers to %q, which is not among %s", ref.value, ref.target.Path())
+	err := error(fmt.Errorf("something refers to %q, which is not among %s", ref.value, ref.target.Path()))
 	Match{Node: n}.Leaves(func(m Match) {
 		if m.Node.Schema.target != ref.target {
 			return
@@ -207,7 +215,7 @@ func (n *Node) dangling(ref reference) error {
 		}
 		for _, v := range values {
 			if text(v) == ref.value {
-				err = fmt.Errorf("%s refers to %q, which is not among %s", m.Path, ref.value, ref.target.Path())
+				err = &PathError{m.Path, fmt.Sprintf("refers to %q, which is not among %s", ref.value, ref.target.Path())}
 			}
 		}
 	})
