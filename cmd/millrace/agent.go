@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -32,7 +33,9 @@ func agentCommand() *cobra.Command {
 				level = slog.LevelDebug
 			}
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-			agent, err := routeragent.New(cfg, routeragent.Dependencies{Log: log, Registerer: prometheus.DefaultRegisterer})
+			// Memory bounds what readers may hold; garbage beside it is collected before it is as much again.
+			debug.SetMemoryLimit(2 * int64(cfg.Memory))
+			agent, err := routeragent.New(cfg, routeragent.Dependencies{Log: log, Registerer: prometheus.DefaultRegisterer, Gatherer: prometheus.DefaultGatherer})
 			if err != nil {
 				return err
 			}

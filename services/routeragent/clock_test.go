@@ -38,6 +38,18 @@ func (c *clock) pass(d time.Duration) {
 	}
 }
 
+// waiting is how many things are still to be done.
+func (c *clock) waiting() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.alarms {
+		if a.do != nil {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *clock) due(d time.Duration) (out []func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,6 +30,8 @@ type Configuration struct {
 	// Users is a file of users who log in with username and password
 	// in the metadata of a call; see users.go. Empty for none.
 	Users string `yaml:"users"`
+	// Metrics is host:port of plain HTTP with /metrics and /healthz; empty for none.
+	Metrics string `yaml:"metrics"`
 	// Memory in bytes: while the agent holds more, reading calls are refused. Default 1 GiB.
 	Memory uint64 `yaml:"memory"`
 }

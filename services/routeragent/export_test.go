@@ -10,3 +10,9 @@ func (a *Agent) InjectFault(f func(step string) error) { a.kernel.Fault = f }
 
 // Reconcile is what the agent does at intervals.
 func (a *Agent) Reconcile(ctx context.Context) { a.reconcile(ctx) }
+
+// StopStore stops the timers of commits and nothing else.
+func (a *Agent) StopStore() { a.store.Stop() }
+
+// MetricsAddress is where the metrics are served.
+func (a *Agent) MetricsAddress() string { return a.scrape.address }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/ygot/ygot"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -42,6 +43,8 @@ type target struct {
 	// clock times the roll-back of commits; nil: the machine's.
 	clock *clock
 	log   *logBook
+	// registry takes the metrics; nil: nobody does.
+	registry *prometheus.Registry
 }
 
 func newTarget(t *testing.T) *target { return newTargetBy(t, nil) }
@@ -71,6 +74,9 @@ func (x *target) start() {
 	}
 	x.addr = l.Addr().String()
 	deps := routeragent.Dependencies{Log: slog.New(slog.NewTextHandler(x.log, nil)), Namespace: &x.router.NS, Listener: l, LSPs: x.lsps}
+	if x.registry != nil {
+		deps.Registerer, deps.Gatherer = x.registry, x.registry
+	}
 	if x.clock != nil {
 		deps.After = x.clock.after
 	}

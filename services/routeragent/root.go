@@ -43,6 +43,8 @@ type Dependencies struct {
 	Log *slog.Logger
 	// Registerer is where counters are registered; nil: nowhere.
 	Registerer prometheus.Registerer
+	// Gatherer is what the metrics endpoint serves; nil: there is none.
+	Gatherer prometheus.Gatherer
 	// Namespace to work in; nil is the process's own.
 	Namespace *netns.NsHandle
 	// Listener replaces Configuration.Listen.
@@ -64,6 +66,7 @@ type Agent struct {
 	wake    *service.Signal
 	server  *grpc.Server
 	health  *health.Server
+	scrape  scrape
 	users   *logins
 	conns   *connections
 	calls   calls
@@ -162,6 +165,10 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	a.stop = stop
 	events, err := a.kernel.Watch(ctx.Done())
 	if err != nil {
+		stop()
+		return errors.Join(err, listener.Close())
+	}
+	if err := a.startScrape(); err != nil {
 		stop()
 		return errors.Join(err, listener.Close())
 	}
@@ -268,6 +275,7 @@ func (a *Agent) Stop(ctx context.Context) error {
 	}
 	a.stop()
 	a.health.Shutdown()
+	a.scrape.stop(ctx)
 	done := make(chan struct{})
 	go func() { a.server.GracefulStop(); close(done) }()
 	select {

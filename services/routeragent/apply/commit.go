@@ -36,7 +36,7 @@ func (s *Store) setPending(p *pending) {
 func (s *Store) expire(id string) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if have := s.PendingID(); have != id {
+	if have := s.PendingID(); have != id || s.isStopped() {
 		return
 	}
 	s.expired = true
@@ -117,14 +117,19 @@ func (s *Store) rollback(ctx context.Context) error {
 	s.mu.Lock()
 	p, running := *s.pending, s.plan
 	s.mu.Unlock()
-	plan, err := s.compiler.Compile(p.Config, s.cfg.Hardware, p.IDs)
-	if err != nil {
-		return err
-	}
-	if err := s.converge(ctx, plan, running); err != nil {
-		return err
+	// A configuration that does not fit the router any more, such as without a port, is returned to all the same; what
+	// the router lacks of it is drift, which Reconcile repairs once it fits.
+	plan, misfit := s.recompile(p.Config, p.IDs)
+	if misfit == nil {
+		if err := s.converge(ctx, plan, running); err != nil {
+			return err
+		}
 	}
 	s.swap(p.Config, plan, nil)
+	if misfit != nil {
+		s.setMisfit(misfit)
+		s.setDrift(misfit)
+	}
 	s.keep()
 	return nil
 }
@@ -154,6 +159,12 @@ func (s *Store) keepLate() {
 	if late {
 		s.keep()
 	}
+}
+
+func (s *Store) isStopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped
 }
 
 // Stop stops the timer of a waiting commit; the next start rolls it back.

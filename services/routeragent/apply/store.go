@@ -42,6 +42,9 @@ type Store struct {
 	mu      sync.Mutex // guards what follows
 	running *tree.Node // never changed in place
 	plan    intent.Plan
+	// misfit is why the running configuration has no plan, such as a port that is missing; nil if it has one.
+	// Then nothing may be converged to: the empty plan would take away everything.
+	misfit  error
 	pending *pending
 	disarm  func() // stops the clock of pending; nil: none runs
 	changed chan struct{}
@@ -88,7 +91,11 @@ func (s *Store) Recover(ctx context.Context) error {
 		s.engine.Log.Warn("commit was never confirmed; returning to the configuration before it", "commit", r.Pending.ID)
 		r = record{Config: r.Pending.Config, IDs: r.Pending.IDs}
 	}
-	plan, err := s.reach(ctx, r.Config, r.IDs)
+	plan, misfit := s.recompile(r.Config, r.IDs)
+	err = misfit
+	if misfit == nil {
+		err = s.engine.Converge(ctx, plan)
+	}
 	if err != nil {
 		// The configuration is kept although the router cannot take it yet: FRR
 		// may be starting, or an interface be missing. Reconcile tries again.
@@ -96,18 +103,31 @@ func (s *Store) Recover(ctx context.Context) error {
 	}
 	s.setDrift(err)
 	s.swap(r.Config, plan, nil)
+	s.setMisfit(misfit)
 	s.keep() // a start from the journal as it is comes here again
 	return nil
 }
 
-// reach compiles a configuration that was accepted earlier and converges to it.
-// With an error it returns the plan as far as it is known.
-func (s *Store) reach(ctx context.Context, config *tree.Node, ids intent.IDs) (intent.Plan, error) {
+// recompile compiles a configuration that was accepted earlier. If it does not fit the router any more, the plan
+// has its IDs and nothing else.
+func (s *Store) recompile(config *tree.Node, ids intent.IDs) (intent.Plan, error) {
 	plan, err := s.compiler.Compile(config, s.cfg.Hardware, ids)
 	if err != nil {
 		return intent.Plan{IDs: ids}, fmt.Errorf("configuration does not fit this router now: %w", err)
 	}
-	return plan, s.engine.Converge(ctx, plan)
+	return plan, nil
+}
+
+func (s *Store) setMisfit(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misfit = err
+}
+
+func (s *Store) fits() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.misfit
 }
 
 // Running is the running configuration and its plan. Do not change it.
@@ -174,7 +194,7 @@ func (s *Store) Edit(ctx context.Context, edit func(*tree.Node) error, confirm *
 		failed = s.journal.commit(s0, p)
 	}
 	if failed != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrApply, failed), s.converge(context.WithoutCancel(ctx), plan, nextPlan))
+		return errors.Join(fmt.Errorf("%w: %w", ErrApply, failed), s.undo(context.WithoutCancel(ctx), plan))
 	}
 	s.swap(next, nextPlan, p)
 	s.mu.Lock()
@@ -202,18 +222,27 @@ func (s *Store) converge(ctx context.Context, next, before intent.Plan) error {
 		return nil
 	}
 	err = fmt.Errorf("%w: %w", ErrApply, err)
-	if undo := s.engine.Converge(ctx, before); undo != nil {
-		s.setDrift(undo)
-		return errors.Join(err, fmt.Errorf("and the former state could not be restored yet: %w", undo))
+	return errors.Join(err, s.undo(ctx, before))
+}
+
+// undo returns to the plan of the running configuration. Without one, what was changed stays until there is.
+func (s *Store) undo(ctx context.Context, before intent.Plan) error {
+	err := s.fits()
+	if err == nil {
+		err = s.engine.Converge(ctx, before)
 	}
-	return err
+	s.setDrift(err)
+	if err != nil {
+		return fmt.Errorf("and the former state could not be restored yet: %w", err)
+	}
+	return nil
 }
 
 // swap makes a configuration the running one and wakes those that wait for Changed.
 func (s *Store) swap(config *tree.Node, plan intent.Plan, p *pending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running, s.plan = config, plan
+	s.running, s.plan, s.misfit = config, plan, nil
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.expired = false
@@ -239,12 +268,15 @@ func (s *Store) Reconcile(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	config, before := s.Running()
-	plan, err := s.reach(ctx, config, before.IDs)
+	plan, err := s.recompile(config, before.IDs)
+	if err == nil {
+		err = s.engine.Converge(ctx, plan)
+	}
 	s.setDrift(err)
 	if err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.plan = plan
+		s.plan, s.misfit = plan, nil
 	}
 	return err
 }

@@ -1,0 +1,53 @@
+package routeragent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// scrape serves /metrics for Prometheus, and /healthz: 200 while the router holds its configuration, 503 with the reason
+// while it does not. It shows numbers and no configuration, over plain HTTP, where metrics says.
+type scrape struct {
+	server  *http.Server
+	address string
+}
+
+// startScrape listens; without an address it serves nothing.
+func (a *Agent) startScrape() error {
+	if a.cfg.Metrics == "" || a.deps.Gatherer == nil {
+		return nil
+	}
+	l, err := net.Listen("tcp", a.cfg.Metrics)
+	if err != nil {
+		return fmt.Errorf("listen for metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.deps.Gatherer, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := a.store.Drift(); err != nil {
+			http.Error(w, "the router differs from its configuration: "+err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	a.scrape.server = &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
+	a.scrape.address = l.Addr().String()
+	a.wg.Go(func() {
+		if err := a.scrape.server.Serve(l); err != nil && err != http.ErrServerClosed {
+			a.deps.Log.Error("metrics server ended", "error", err)
+		}
+	})
+	return nil
+}
+
+func (s *scrape) stop(ctx context.Context) {
+	if s.server != nil {
+		_ = s.server.Shutdown(ctx)
+		_ = s.server.Close()
+	}
+}
