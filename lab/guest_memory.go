@@ -10,7 +10,8 @@ import (
 const maxMapCountFile = "/proc/sys/vm/max_map_count"
 
 // memoryNote names the most memory that a process of a User-Mode Linux guest can use, where that is less than a large
-// configuration takes of an agent. The guest's kernel maps every page of a process by itself, and Linux limits mappings.
+// configuration takes of an agent. The guest's kernel maps every page of a process by itself, and Linux limits
+// mappings.
 func memoryNote(maxMapCount string) string {
 	const enough = 1 << 30
 	n, err := strconv.Atoi(strings.TrimSpace(maxMapCount))

@@ -61,7 +61,8 @@ func violations(err error) (fields []string) {
 	return fields
 }
 
-// A Set that fails says which operation it was, whatever it failed at: a reference, a key, a feature, a step of applying.
+// A Set that fails says which operation it was, whatever it failed at: a reference, a key, a feature, a step of
+// applying.
 func TestEveryFailedSetNamesItsOperation(t *testing.T) {
 	x := loaded(t)
 	const queue, group = "/qos/queues/queue[name=te-alpha]/config", "/qos/forwarding-groups/forwarding-group[name=te-x]/config/output-queue"

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// scrape serves /metrics for Prometheus, and /healthz: 200 while the router holds its configuration, 503 with the reason
-// while it does not. It shows numbers and no configuration, over plain HTTP, where metrics says.
+// scrape serves /metrics for Prometheus, and /healthz: 200 while the router holds its configuration, 503 with the
+// reason while it does not. It shows numbers and no configuration, over plain HTTP, where metrics says.
 type scrape struct {
 	server  *http.Server
 	address string

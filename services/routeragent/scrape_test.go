@@ -40,7 +40,10 @@ func TestMetricsAndHealthAreServed(t *testing.T) {
 		t.Errorf("health of a router in order: %d %s", code, text)
 	}
 	x.hide()
-	await.True(t, "drift is seen", func() bool { _, text := page("/metrics"); return strings.Contains(text, "\nmillrace_services_routeragent_drift 1\n") })
+	await.True(t, "drift is seen", func() bool {
+		_, text := page("/metrics")
+		return strings.Contains(text, "\nmillrace_services_routeragent_drift 1\n")
+	})
 	if code, text := page("/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "ge-b") {
 		t.Errorf("health of a router without a port: %d %s", code, text)
 	}

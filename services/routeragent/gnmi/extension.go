@@ -120,8 +120,8 @@ func (e *extensions) checkCommit() error {
 	return e.setDuration(d)
 }
 
-// setDuration takes none as the default. A request with 0 is one of a client that always sends the field, such as gnmic,
-// and says nothing either; to set a duration of 0 is forbidden (commit-confirmed 3.2.4).
+// setDuration takes none as the default. A request with 0 is one of a client that always sends the field, such as
+// gnmic, and says nothing either; to set a duration of 0 is forbidden (commit-confirmed 3.2.4).
 func (e *extensions) setDuration(d *durationpb.Duration) error {
 	e.duration = d.AsDuration()
 	_, request := e.commit.GetAction().(*gnmi_ext.Commit_Commit)

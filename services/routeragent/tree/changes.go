@@ -1,8 +1,8 @@
 package tree
 
-// Changes lists what leads from a to b at and under a path, as a subscriber wants to hear it: the leaves that are new or
-// have another value; of what is gone, the list entries, or the leaves where the entry they are in remains. Leaves that
-// keep does not keep do not count. What the trees share is not looked at.
+// Changes lists what leads from a to b at and under a path, as a subscriber wants to hear it: the leaves that are new
+// or have another value; of what is gone, the list entries, or the leaves where the entry they are in remains. Leaves
+// that keep does not keep do not count. What the trees share is not looked at.
 func Changes(a, b *Node, p Path, keep Filter) (gone []Path, written []Match) {
 	c := changes{keep: keep}
 	c.along(Path{}, a, b, p.Elems)

@@ -8,7 +8,8 @@ import (
 
 // unique refuses JSON in which an object has one member twice (RFC 7951 section 4 leaves no meaning to that): the
 // decoder keeps one of the two and says nothing. Each member has one colon outside of strings, so a text with more
-// colons than its value has members has lost some. That is a look at each byte; which member it is, is looked up only then.
+// colons than its value has members has lost some. That is a look at each byte; which member it is, is looked up only
+// then.
 func unique(raw []byte, v any) error {
 	if colons(raw) == members(v) {
 		return nil
