@@ -10,12 +10,16 @@ import (
 )
 
 // database shows FRR's link-state database under the area it belongs to. A
-// router whose FRR does not answer has none: that is logged, and the rest of the state is complete.
+// router whose FRR does not answer for databaseKept has none: that is logged, and
+// the rest of the state is complete. A reading that its client gave up says nothing of FRR.
 func (r *Reader) database(ctx context.Context, n *tree.Node) error {
-	if r.deps.FRR == nil {
+	if r.load == nil {
 		return nil
 	}
 	db, err := r.cached(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		r.deps.Log.Warn("link-state database not readable", "error", err)
 		return nil
@@ -41,7 +45,10 @@ func (r *Reader) cached(ctx context.Context) (*frr.Database, error) {
 	if r.db != nil && time.Since(r.read) < databaseAge {
 		return r.db, nil
 	}
-	db, err := r.deps.FRR.Database(ctx)
+	db, err := r.load(ctx)
+	if err != nil && r.db != nil && time.Since(r.read) < databaseKept {
+		return r.db, nil // one answer that does not come is no network that is gone
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ type Dependencies struct {
 type Reader struct {
 	deps      Dependencies
 	providers []provider
+	// load reads the link-state database; nil on a router without FRR.
+	load func(context.Context) (*frr.Database, error)
 
 	mu   sync.Mutex
 	db   *frr.Database
@@ -57,9 +59,15 @@ type provider struct {
 // reading it takes half a second of a slow router's time.
 const databaseAge = 2 * time.Second
 
+// databaseKept is how long the last answer stands while FRR gives none.
+const databaseKept = time.Minute
+
 // New lists the providers.
 func New(deps Dependencies) *Reader {
 	r := &Reader{deps: deps}
+	if deps.FRR != nil {
+		r.load = deps.FRR.Database
+	}
 	r.providers = []provider{
 		{root: at("interfaces"), fill: r.interfaces},
 		{root: at("qos", "interfaces", "interface"), fill: r.queues},

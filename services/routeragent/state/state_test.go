@@ -1,9 +1,13 @@
 package state
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/services/routeragent/frr"
 	"github.com/millrace/millrace/services/routeragent/octest"
@@ -44,5 +48,45 @@ func TestLinkStateDatabaseIsValidOpenConfig(t *testing.T) {
 	}
 	if _, err := n.Judge(nil); err != nil && !strings.Contains(err.Error(), "config/") {
 		t.Error(err)
+	}
+}
+
+// Subscribers would take a database that could not be read once for a network that is gone.
+func TestOneAnswerThatDoesNotComeIsNoNetworkThatIsGone(t *testing.T) {
+	raw, err := os.ReadFile("../frr/testdata/frr-8.4.4-three-routers.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := frr.ParseDatabase(string(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := errors.New("vtysh: signal: killed")
+	var answer error
+	r := New(Dependencies{Log: slog.New(slog.DiscardHandler)})
+	r.load = func(context.Context) (*frr.Database, error) { return db, answer }
+	read := func(ctx context.Context) (string, error) {
+		n := tree.New()
+		err := r.database(ctx, n)
+		document, _ := n.AppendJSON(nil, tree.All)
+		return string(document), err
+	}
+	whole, err := read(t.Context())
+	if err != nil || whole == "" {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		age  time.Duration
+		want string
+	}{{databaseAge, whole}, {databaseKept, ""}} {
+		answer, r.read = fails, time.Now().Add(-c.age)
+		if got, err := read(t.Context()); got != c.want || err != nil {
+			t.Errorf("after %s without an answer: %d bytes, %v", c.age, len(got), err)
+		}
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := read(left); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reading that was given up ends with %v", err)
 	}
 }
