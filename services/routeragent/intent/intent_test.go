@@ -96,7 +96,7 @@ func TestIDsStayWithTheirNames(t *testing.T) {
 }
 
 func TestOrderOfServiceIsTheSequenceWithoutPriorityLevels(t *testing.T) {
-	got, err := Compile(config(t, `"te-qos-ext:priority-level":"MEDIUM_HIGH"`, `"sequence":1`, `"te-qos-ext:priority-level":"MEDIUM_LOW"`, `"sequence":2`), hardware, IDs{})
+	got, err := Compile(config(t, `,"te-qos-ext:priority-level":"MEDIUM_HIGH"`, ``, `,"te-qos-ext:priority-level":"MEDIUM_LOW"`, ``), hardware, IDs{})
 	if err != nil {
 		t.Fatal(err)
 	}
