@@ -126,7 +126,7 @@ func TestGNMICLIBadRequests(t *testing.T) {
 		{"-set", `union_replace: {path: {} val: {json_ietf_val: "{}"}} delete: {}`, "InvalidArgument"},
 		{"-set", `extension: {commit: {commit: {}}}`, "InvalidArgument"},
 		{"-set", `extension: {commit: {id: "a" confirm: {}}}`, "FailedPrecondition"},
-		{"-set", `extension: {commit: {id: "a" commit: {rollback_duration: {seconds: 0}}}}`, "InvalidArgument"},
+		{"-set", `extension: {commit: {id: "a" commit: {rollback_duration: {seconds: -1}}}}`, "InvalidArgument"},
 		{"-set", `extension: {master_arbitration: {}}`, "InvalidArgument"},
 		{"-set", `extension: {registered_ext: {id: EID_EXPERIMENTAL}}`, "Unimplemented"},
 	} {
