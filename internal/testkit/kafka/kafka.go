@@ -23,16 +23,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
 // Lib names the folder of jars, by default .cache/kafka of this repository.
 const Lib = "MILLRACE_KAFKA_LIB"
 
-const (
-	startTimeout = 60 * time.Second
-	stopTimeout  = 15 * time.Second
-)
+const stopTimeout = 15 * time.Second
 
 // jvm keeps the broker small; the fast compiler halves its start, which a test feels more than throughput.
 var jvm = []string{"-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"}
@@ -96,7 +94,7 @@ func (b *Broker) waitReady(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	deadline := time.After(startTimeout)
+	deadline := time.After(await.Patience)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		err := client.Ping(ctx)
@@ -108,7 +106,7 @@ func (b *Broker) waitReady(t testing.TB) {
 		case <-b.exited:
 			t.Fatalf("Kafka ended before it was ready:\n%s", b.tail())
 		case <-deadline:
-			t.Fatalf("Kafka not ready after %s (%v):\n%s", startTimeout, err, b.tail())
+			t.Fatalf("Kafka not ready after %s (%v):\n%s", await.Patience, err, b.tail())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -157,7 +155,7 @@ func format(t testing.TB, classes, properties string) {
 	_, _ = rand.Read(id[:]) // never fails
 	id[0] &= 0x7f           // a leading - would be taken for an option
 	cluster := base64.RawURLEncoding.EncodeToString(id[:])
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
 	defer cancel()
 	out, err := java(ctx, classes, "kafka.tools.StorageTool", "format", "--standalone", "-t", cluster, "-c", properties).CombinedOutput()
 	if err != nil {
