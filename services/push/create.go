@@ -57,15 +57,19 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 }
 
 // planFor plans a draft to the end, also when the one who asks for it leaves.
-func (c *Component) planFor(ctx context.Context, id string) (cs *pushv1.ChangeSet, err error) {
-	done := make(chan struct{})
+func (c *Component) planFor(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
+	type result struct {
+		cs  *pushv1.ChangeSet
+		err error
+	}
+	done := make(chan result, 1) // planning ends without a reader, too
 	c.runs.Go(func(running context.Context) {
-		defer close(done)
-		cs, err = c.plan(running, id)
+		cs, err := c.plan(running, id)
+		done <- result{cs, err}
 	})
 	select {
-	case <-done:
-		return cs, err
+	case r := <-done:
+		return r.cs, r.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
