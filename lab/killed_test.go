@@ -70,5 +70,7 @@ func TestLauncherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Println("up")
-	select {} // until killed
+	for { // until killed; an empty select is a deadlock where no other goroutine is left
+		time.Sleep(time.Minute)
+	}
 }
