@@ -17,6 +17,7 @@ type footprint struct {
 	state      State
 	processes  map[int]string // start time by pid
 	namespaces []string       // "net:[4026532177]"
+	mounts     []string       // lines of mountinfo
 }
 
 // takeFootprint walks down from the supervisor.
@@ -46,7 +47,15 @@ func takeFootprint(t *testing.T, s State) footprint {
 	if len(f.processes) < 3 || len(f.namespaces) < 3 {
 		t.Fatalf("the footprint of the lab is too small to be true: %d processes, namespaces %v", len(f.processes), f.namespaces)
 	}
+	f.mounts = slices.DeleteFunc(mounts(), func(line string) bool { return !f.owns(line) })
 	return f
+}
+
+// owns says of a mount of now whether it is the lab's. Later it may not be: the kernel gives a new namespace the number
+// of one that is gone.
+func (f footprint) owns(line string) bool {
+	inside := func(ns string) bool { return strings.Contains(line, ns) }
+	return strings.Contains(line, f.state.Output) || slices.ContainsFunc(f.namespaces, inside)
 }
 
 func pids(t *testing.T) (all []int) {
@@ -106,8 +115,7 @@ func (f footprint) left(t *testing.T) (found []string) {
 		}
 	}
 	for _, line := range mounts() {
-		ours := func(ns string) bool { return strings.Contains(line, ns) }
-		if ours(f.state.Output) || slices.ContainsFunc(f.namespaces, ours) {
+		if slices.Contains(f.mounts, line) {
 			found = append(found, "mount "+line)
 		}
 	}
