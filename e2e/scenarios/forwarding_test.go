@@ -25,7 +25,6 @@ func TestScenarios(t *testing.T) {
 	t.Cleanup(func() { noLabIsUp(t, "fp-dp-1.9-test", "fp-dp-1.10-test") })
 	for _, name := range []string{"fp-dp-1.9", "fp-dp-1.10"} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			cmd := exec.Command("bin/millrace", "lab", "run", name, "--name", name+"-test", "--json")
 			cmd.Dir = root
 			out, err := cmd.Output()
