@@ -18,6 +18,7 @@ type footprint struct {
 	processes  map[int]string // start time by pid
 	namespaces []string       // "net:[4026532177]"
 	mounts     []string       // lines of mountinfo
+	ended      int            // when the lab was to be gone, in the ticks of startTime
 }
 
 // takeFootprint walks down from the supervisor.
@@ -108,6 +109,9 @@ func (f footprint) left(t *testing.T) (found []string) {
 		}
 	}
 	for _, pid := range pids(t) {
+		if f.later(pid) {
+			continue
+		}
 		for _, ns := range namespacesOf(pid) {
 			if slices.Contains(f.namespaces, ns) {
 				found = append(found, fmt.Sprintf("namespace %s, held by process %d", ns, pid))
@@ -134,10 +138,33 @@ func (f footprint) left(t *testing.T) (found []string) {
 	return found
 }
 
+// later is true of a process that began after the lab was to be gone. It is somebody else's, even in a namespace with
+// the number of one of the lab's.
+func (f footprint) later(pid int) bool {
+	start, err := startTime(pid)
+	began, numberErr := strconv.Atoi(start)
+	return err == nil && numberErr == nil && began > f.ended
+}
+
+// ticks is the time since the machine started, in hundredths of a second, as in /proc/PID/stat (proc_pid_stat(5)).
+func ticks(t *testing.T) int {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seconds float64
+	if _, err := fmt.Sscan(string(raw), &seconds); err != nil {
+		t.Fatal(err)
+	}
+	return int(seconds * 100)
+}
+
 // gone fails unless the lab vanishes without anyone's help. The kernel needs a
 // moment to take down the namespaces of a process that was killed.
 func (f footprint) gone(t *testing.T) {
 	t.Helper()
+	f.ended = ticks(t)
 	var found []string
 	for range 100 {
 		if found = f.left(t); len(found) == 0 {

@@ -75,6 +75,7 @@ func action(req *gnmi.SetRequest) (event, commit string) {
 // auditPaths are written down; of a Set with more, their number.
 const auditPaths = 10
 
+// pathsOf lists operations in the order in which they are performed.
 func pathsOf(req *gnmi.SetRequest) (text string, operations int) {
 	var all []string
 	add := func(op string, p *gnmi.Path) {
@@ -91,9 +92,12 @@ func pathsOf(req *gnmi.SetRequest) (text string, operations int) {
 	for _, p := range req.GetDelete() {
 		add("delete", p)
 	}
-	for op, list := range map[string][]*gnmi.Update{"union_replace": req.GetUnionReplace(), "replace": req.GetReplace(), "update": req.GetUpdate()} {
-		for _, u := range list {
-			add(op, u.GetPath())
+	for _, kind := range []struct {
+		op   string
+		list []*gnmi.Update
+	}{{"union_replace", req.GetUnionReplace()}, {"replace", req.GetReplace()}, {"update", req.GetUpdate()}} {
+		for _, u := range kind.list {
+			add(kind.op, u.GetPath())
 		}
 	}
 	if operations > auditPaths {

@@ -34,7 +34,7 @@ func TestAFailedSetAfterAStartWithoutAPortLeavesTheOthersAlone(t *testing.T) {
 	x.hide()
 	x.start()
 	const port = `update /qos/interfaces/interface[interface-id=ge-a] {"config":{"interface-id":"ge-a"},"interface-ref":{"config":{"interface":"ge-a"}},"output":{"scheduler-policy":{"config":{"name":"te-2q"}}}}`
-	steps := x.failOnce(t, x.request(withoutB, port), func(step string) {
+	steps := x.failEachStep(t, x.request(withoutB, port), func(step string) {
 		if n := len(x.programs("ge-a", "ingress")); n != 1 {
 			t.Errorf("after failure of %q the classifier is gone from ge-a", step)
 		}
@@ -42,30 +42,6 @@ func TestAFailedSetAfterAStartWithoutAPortLeavesTheOthersAlone(t *testing.T) {
 	if steps == 0 {
 		t.Error("no step could fail")
 	}
-}
-
-// failOnce sends a Set over and over, with one fault one step later each time, until none is hit.
-func (x *target) failOnce(t *testing.T, req *gnmi.SetRequest, failed func(step string)) int {
-	t.Helper()
-	for n := range 40 {
-		step, name := 0, ""
-		x.agent.InjectFault(func(s string) error {
-			if step++; step == n+1 {
-				name = s
-				return errInjected
-			}
-			return nil
-		})
-		err := x.set(req)
-		x.agent.InjectFault(nil)
-		if err == nil {
-			return n
-		}
-		wantCode(t, err, codes.Aborted)
-		failed(name)
-	}
-	t.Fatal("some step fails for ever")
-	return 0
 }
 
 // A configuration that does not fit the router any more is returned to all the same, and what is missing of it is drift
