@@ -21,7 +21,7 @@ func TestWeightsAreKept(t *testing.T) {
 	pe1 := n.start(1, func(c *Configuration) { c.Weights = weights })
 	n.start(2, nil)
 	for vpn := 1; vpn <= 3; vpn++ {
-		n.iperf(vpn, "-t", "60", "-P", "30") // enough for the largest share: see TestALiveWeightTakesTenRoundTrips
+		n.iperf(vpn, "-t", "60", "-P", "8")
 	}
 	time.Sleep(6 * time.Second)
 	x := n.throughput(8 * time.Second)

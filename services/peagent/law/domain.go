@@ -2,37 +2,36 @@ package law
 
 // Domain is what the flows of all PEs have in common. A field is 0 where it is not known.
 type Domain struct {
-	// Price is the reference price: the harmonic mean of all prices.
+	// Price is the reference price: the harmonic mean of the prices of the flows that want more. Others, such as those
+	// of acknowledgements, have next to no loss events and would make every price look dear.
 	Price float64
-	// LossInterval is the mean number of packets between loss events.
+	// LossInterval is the mean number of packets between loss events of the same flows.
 	LossInterval float64
-	// Throughput is the normalised throughput of the flows that want more: full packets per second and unit of weight.
+	// Throughput is the normalised throughput of the same flows: full packets per second and unit of weight.
 	Throughput float64
 }
 
-// Sums are the sums over flows that a Domain is made of. Those of several PEs can be added.
+// Sums are the sums, over flows that want more, that a Domain is made of. Those of several PEs can be added.
 type Sums struct {
 	Priced        float64 // flows that have a price
 	InversePrices float64 // sum of 1/price
 	WithLoss      float64 // flows with a mean loss interval of their own
 	LossIntervals float64 // sum of these intervals, packets
-	SendRate      float64 // of the flows that want more, full packets per second
-	Weight        float64 // of the same flows
+	SendRate      float64 // full packets per second
+	Weight        float64
 }
 
-// Add adds a flow in congestion avoidance; domainInterval is the domain's mean loss interval so far.
+// Add adds a flow if it wants more; domainInterval is the domain's mean loss interval so far.
 func (s *Sums) Add(p *Parameters, f *Flow, domainInterval float64) {
-	if f.Phase != CongestionAvoidance {
+	if !f.wantsMore() {
 		return
 	}
 	if price := f.Price(p, domainInterval); price > 0 {
 		s.Priced++
 		s.InversePrices += 1 / price
 	}
-	if f.windowLimited {
-		s.SendRate += f.sendRate
-		s.Weight += f.Weight
-	}
+	s.SendRate += f.sendRate
+	s.Weight += f.Weight
 	if f.LossEvents >= firstLossEvents {
 		s.WithLoss++
 		s.LossIntervals += f.meanLossInterval

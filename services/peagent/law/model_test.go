@@ -34,8 +34,9 @@ type source struct {
 	route          []int
 	back           float64 // delay of the answer
 	begin          float64
-	pe             int // flows of one PE end slow start together
-	tcp            int // Reno connections that offer the traffic; 0 is a sender that always has more
+	pe             int     // flows of one PE end slow start together
+	tcp            int     // Reno connections that offer the traffic; 0 is a sender that always has more
+	trickle        float64 // packets per second of a sender that has no more than these
 	sent, received uint64
 	total          []uint64 // received in each second
 	requested      float64  // when the last request was due
@@ -102,7 +103,10 @@ func (m *model) begin() {
 	m.delta = 4
 	for _, f := range m.flows {
 		m.at(f.begin, func() {
-			if f.tcp == 0 {
+			switch {
+			case f.trickle > 0:
+				m.little(f)
+			case f.tcp == 0:
 				m.greedy(f)
 			}
 			for range f.tcp {
@@ -128,6 +132,12 @@ const vpnQueue = 128 // packets, table V
 func (m *model) greedy(f *source) {
 	m.offer(f, packet{func() {}, func() {}})
 	m.at(m.now+(0.5+m.random.Float64())/m.rate(f)/2, func() { m.greedy(f) })
+}
+
+// little offers what the flow has.
+func (m *model) little(f *source) {
+	m.offer(f, packet{func() {}, func() {}})
+	m.at(m.now+1/f.trickle, func() { m.little(f) })
 }
 
 // rate is what the PE lets through; an uncontrolled VPN sends what it happens to have.

@@ -155,6 +155,29 @@ func TestAFloodBesideTCP(t *testing.T) {
 	}
 }
 
+// TestAcknowledgementsSetNoPrice: the way back of three VPNs with TCP carries acknowledgements alone, which no window
+// limits and nobody drops. Loss events that such flows do not have are no price: against it the others would seem dear,
+// their b would be near 0, every round trip would have its loss event, and F would be TCP's own.
+func TestAcknowledgementsSetNoPrice(t *testing.T) {
+	m := newModel(3, &link{rate: packets(100), buffer: 100}, &link{rate: packets(100), buffer: 100})
+	for _, weight := range []float64{4, 1, 1} {
+		m.flows = append(m.flows, &source{Flow: Flow{Weight: weight}, route: []int{0}, back: 1e-4, tcp: 8})
+	}
+	for range 3 {
+		m.flows = append(m.flows, &source{Flow: Flow{Weight: 1}, route: []int{1}, back: 1e-4, trickle: packets(100) / 6, pe: 1})
+	}
+	m.begin()
+	m.run(60)
+	if f := vpnshare.Fairness(m.throughput(30, 60)[:3], m.weights()[:3]); f < 0.97 {
+		t.Errorf("F %.3f: %.0f", f, m.throughput(30, 60))
+	}
+	for i, f := range m.flows[:3] {
+		if each := float64(f.received) / float64(f.LossEvents); each < 100 {
+			t.Errorf("flow %d has a loss event in %.0f packets, b %.4f", i, each, f.B)
+		}
+	}
+}
+
 // TestAFloodAlone: nothing inside reacts to loss, and the path is short beside the agent's rounds, so that only the law
 // keeps rate and queue from oscillating. The rate at any moment is what a dead agent leaves behind.
 func TestAFloodAlone(t *testing.T) {
