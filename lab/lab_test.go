@@ -251,7 +251,7 @@ func testDetour(t *testing.T, l *Lab) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the dump differs after the detour was taken back (-before +after):\n%s", diff)
+		t.Errorf("the dump differs after the detour was removed (-before +after):\n%s", diff)
 	}
 }
 

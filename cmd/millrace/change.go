@@ -126,7 +126,7 @@ func changeApplyCommand() *cobra.Command {
 	var noWait bool
 	cmd := &cobra.Command{
 		Use:     "apply CHANGE",
-		Short:   "Push an approved change set to the routers, and wait until it is verified or taken back",
+		Short:   "Push an approved change set to the routers, and wait until it is verified or rolled back",
 		Example: "  millrace change apply c-b4a697ec0b",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -112,7 +112,7 @@ func (r *run) send(ctx context.Context, a rollout.Action, changes []diff.Change)
 }
 
 // look asks what is pending before and after it reads the configuration: a commit that arrives late in between, or
-// that is taken back in between, must not pass for one that is kept.
+// that is rolled back in between, must not pass for one that is kept.
 func (r *run) look(ctx context.Context, a rollout.Action, e *rollout.Event) error {
 	name := a.Router
 	before, err := r.pending(ctx, a)

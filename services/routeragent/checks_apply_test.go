@@ -114,7 +114,7 @@ func TestASetWithoutLSPsLeavesFRRAlone(t *testing.T) {
 	}
 }
 
-// The time to confirm begins when the change is applied: one that takes longer than it must not be taken back at once.
+// The time to confirm begins when the change is applied: one that takes longer than it must not be rolled back at once.
 func TestTheConfirmationWindowBeginsAfterApplying(t *testing.T) {
 	const duration = 300 * time.Millisecond
 	x := newTargetBy(t, &clock{})

@@ -87,7 +87,7 @@ func unconfirmedIsTakenBack(t *testing.T) {
 	before := x.dump()
 	reverted := func() {
 		t.Helper()
-		await.True(t, "the commit is taken back", func() bool { return x.config("/qos") == "" })
+		await.True(t, "the commit is rolled back", func() bool { return x.config("/qos") == "" })
 		if diff := cmp.Diff(before, x.dump()); diff != "" {
 			t.Errorf("kernel after the rollback (-before +after):\n%s", diff)
 		}
@@ -120,7 +120,7 @@ func confirmedStays(t *testing.T) {
 	held := x.dump()
 	x.clock.pass(4 * time.Second) // the deadline: nothing may happen
 	if diff := cmp.Diff(held, x.dump()); diff != "" || x.config("/qos") == "" {
-		t.Errorf("a confirmed commit was taken back (-held +now):\n%s", diff)
+		t.Errorf("a confirmed commit was rolled back (-held +now):\n%s", diff)
 	}
 	x.stop()
 	x.start()
@@ -140,11 +140,11 @@ func cancelAndExtend(t *testing.T) {
 	}
 	x.clock.pass(4 * time.Second)
 	if x.config("/qos") == "" {
-		t.Fatal("an extended commit was taken back at its first deadline")
+		t.Fatal("an extended commit was rolled back at its first deadline")
 	}
 	x.clock.pass(time.Hour)
 	if x.config("/qos") != "" {
-		t.Fatal("an extended commit was not taken back at its second deadline")
+		t.Fatal("an extended commit was not rolled back at its second deadline")
 	}
 	if err := x.set(commit(x.request("update / "+hntes("95")), trial("c1", durationpb.New(time.Hour)))); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ var checks = []check{
 	{28, "two origins in one Set: all or nothing, here an error", "2.7.4", check28},
 	{29, "scalars and both kinds of JSON are taken, ASCII is not; leaf-lists are added to, or replaced", "2.2.3, 3.4.4", check29},
 	{30, "the same Set twice: OK, and the second changes nothing and is not noticed", "3.4", check30},
-	{31, "an unconfirmed commit is taken back, kernel too; a confirmed one stays; without duration 10 minutes", "commit-confirmed 3.2.1", check31},
+	{31, "an unconfirmed commit is rolled back, kernel too; a confirmed one stays; without duration 10 minutes", "commit-confirmed 3.2.1", check31},
 	{32, "Set and commit while one waits, another id, none waiting, duration 0, no id, any extension twice: a code each", "commit-confirmed 3.2", check32},
 	{33, "kill -9 or reboot while a commit waits: the old configuration is back", "commit-confirmed 2", check33},
 	{34, "a lower election id is PERMISSION_DENIED, per role; without id INVALID_ARGUMENT", "master-arbitration 3.2", check34},

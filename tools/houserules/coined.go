@@ -33,6 +33,8 @@ var coinedWords = []struct {
 	{regexp.MustCompile(`(?i)answers to nothing`), "does not react to"},
 	{regexp.MustCompile(`(?i)lives? of the excess`), "borrows from the parent"},
 	{regexp.MustCompile(`(?i)is dearer`), "costs more"},
+	{regexp.MustCompile(`(?i)\b(taken|takes?|took) back\b`), "rolls back, undoes, or withdraws"},
+	{regexp.MustCompile(`(?i)in the words of`), "as commands, syntax or configuration of"},
 }
 
 // coinedExempt may say them: they explain them, or keep what was written then.

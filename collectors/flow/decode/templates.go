@@ -111,7 +111,7 @@ func (t *Templates) store(key templateKey, template any) {
 	}
 }
 
-// withdrawn tells a template that takes back an earlier one (RFC 7011 section 8.1).
+// withdrawn tells a template that withdraws an earlier one (RFC 7011 section 8.1).
 func withdrawn(template any) bool {
 	t, ok := template.(netflow.TemplateRecord)
 	return ok && t.FieldCount == 0

@@ -189,7 +189,7 @@ func (r *Router) Pending() bool {
 	return r.pending != nil
 }
 
-// Expire is the end of the time a commit waits for its confirmation: what is pending is taken back.
+// Expire is the end of the time a commit waits for its confirmation: what is pending is rolled back.
 func (r *Router) Expire() {
 	if id := r.pendingID(); id != "" {
 		r.finish(id, true) //nolint:errcheck // it may be confirmed by now

@@ -117,7 +117,7 @@ const (
 func (cs ChangeSet) Running() bool { return cs.phase != idle }
 
 // InFlight lists the routers on which a run that has not ended may have left a commit. Nobody else may change them
-// before it ends: what a later run takes back must be its own.
+// before it ends: what a later run rolls back must be its own.
 func InFlight(cs ChangeSet) (out []string) {
 	for _, r := range cs.Routers {
 		if cs.State.InMotion() && cs.ours(r) {

@@ -51,7 +51,7 @@ func alter(t *testing.T, n *tree.Node, path, value string) {
 	}
 }
 
-// TestACompilerWithAMemoryCompilesTheSame compares plans along random edits, some of which are refused or taken back.
+// TestACompilerWithAMemoryCompilesTheSame compares plans along random edits, some of which are refused or undone.
 func TestACompilerWithAMemoryCompilesTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	running, remembers, ids := config(t), new(Compiler), IDs{}

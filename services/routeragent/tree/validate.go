@@ -27,7 +27,7 @@ type Validator struct {
 	valid      *Node // the last configuration found valid, which the counts are about
 	counts     map[reference]*count
 	interfaces []string
-	// changes are what was counted since the last valid configuration, to be taken back if the next is not.
+	// changes are what was counted since the last valid configuration, to be undone if the next is not.
 	changes []change
 }
 

@@ -1,8 +1,8 @@
-// Package linux shows a router's plan in the words of tc and ip: what
+// Package linux shows a router's plan as tc and ip commands: what
 // services/routeragent makes of it on a router that held nothing before.
 //
 // In: a compile.RouterPlan. Out: text for people. Next: an operator who knows
-// Linux better than OpenConfig; the agent itself obeys the OpenConfig units, and
+// Linux better than OpenConfig; the agent itself obeys the OpenConfig entries, and
 // a test holds both to the same numbers.
 package linux
 

@@ -79,7 +79,7 @@ func (r *Router) finish(id string, restore bool) error {
 	return nil
 }
 
-// Expire is the end of the time a commit waits for its confirmation: what is pending is taken back.
+// Expire is the end of the time a commit waits for its confirmation: what is pending is rolled back.
 func (r *Router) Expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
