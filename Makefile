@@ -120,10 +120,13 @@ LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
 test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can run under the race detector
 	@CGO_ENABLED=1 $(GOTEST) -race -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
 
+.PHONY: test-raceless
+test-raceless: setup $(STAMPS)/clients
+	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
+
 .PHONY: test
 test: build $(STAMPS)/kafka $(STAMPS)/clients check ## Run every test
-	@$(MAKE) --no-print-directory --jobs=2 test-web test-race
-	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
+	@$(MAKE) --no-print-directory --jobs=3 test-web test-race test-raceless
 	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(LAB))
 
 # Not part of CI: it takes as long as all of it (docs/reference/mutants.md).

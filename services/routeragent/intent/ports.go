@@ -90,7 +90,7 @@ func (c *compiler) port(e view, out Interface, policy schedulerPolicy) (kernel.P
 		}
 		q := kernel.Queue{
 			Name: name, Class: id, Rate: class.Rate, Priority: class.Priority, Quantum: class.Quantum,
-			Buffer: uint32(min(max(buffers[i], minBuffer), maxBuffer)), Discipline: disciplines[name],
+			Buffer: uint32(shares.Buffer(buffers[i])), Discipline: disciplines[name],
 		}
 		if class.Ceil < out.Speed {
 			q.Ceil = class.Ceil
@@ -120,11 +120,6 @@ func (c *compiler) queueBuffers(e view, out Interface, policy schedulerPolicy) [
 	}
 	return list
 }
-
-const (
-	minBuffer = 1600 // one packet
-	maxBuffer = 1 << 30
-)
 
 // defaultClass is the queue with the lowest queue-id, as queue 0 is best effort
 // on every router; without ids, the last one served.

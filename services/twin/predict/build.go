@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/policy/compile"
@@ -91,7 +92,7 @@ func Queues(plan compile.RouterPlan, rate float64) *discipline.Config {
 	for i, q := range plan.Queues {
 		c.Queues = append(c.Queues, discipline.Queue{
 			Name: q.Name, Weight: list[i].Weight, Max: list[i].Max, Priority: uint8(list[i].Priority),
-			Limit: max(int64(plan.BufferBytes(units.Rate(rate), q)), 2*9216), Discipline: dropping(q),
+			Limit: int64(shares.Buffer(plan.BufferBytes(units.Rate(rate), q))), Discipline: dropping(q),
 		})
 	}
 	return c

@@ -165,8 +165,8 @@ func asPlanned(t *testing.T, plan compile.RouterPlan, got discipline.Config) {
 		if plan.Scheduling.Partition == document.Strict {
 			most = q.Weight
 		}
-		room := int64(buffer * float64(q.Buffer) / 100)
-		if g.Name != q.Name || g.Weight != uint64(q.Weight) || g.Max != (shares.Limit{Percent: uint64(most)}) || g.Priority != uint8(q.Priority) || g.Limit < room {
+		room := int64(shares.Buffer(uint64(buffer * float64(q.Buffer) / 100)))
+		if g.Name != q.Name || g.Weight != uint64(q.Weight) || g.Max != (shares.Limit{Percent: uint64(most)}) || g.Priority != uint8(q.Priority) || g.Limit != room {
 			t.Errorf("%s: queue %+v of a plan that says %+v", plan.Router, g, q)
 		}
 		switch d := g.Discipline.(type) {

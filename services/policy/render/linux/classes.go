@@ -16,12 +16,6 @@ type class struct {
 	buffer uint64
 }
 
-// The agent's bounds of a buffer, bytes (services/routeragent/intent, ports.go).
-const (
-	minBuffer = 1600
-	maxBuffer = 1 << 30
-)
-
 // ranked are the queues in the order in which the agent numbers their classes: by priority.
 func ranked(queues []document.Queue) []document.Queue {
 	out := slices.Clone(queues)
@@ -38,7 +32,7 @@ func classesOf(p compile.RouterPlan, port compile.Port) []class {
 	queues, excess := p.Shares()
 	var out []class
 	for i, c := range shares.Classes(queues, uint64(port.Speed), excess) {
-		out = append(out, class{Class: c, queue: p.Queues[i], number: i + 1, buffer: min(max(p.BufferBytes(port.Speed, p.Queues[i]), minBuffer), maxBuffer)})
+		out = append(out, class{Class: c, queue: p.Queues[i], number: i + 1, buffer: shares.Buffer(p.BufferBytes(port.Speed, p.Queues[i]))})
 	}
 	return out
 }
