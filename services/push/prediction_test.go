@@ -55,6 +55,7 @@ func predictingWorld(t *testing.T) (*world, *policyv1.RouterPlan) {
 		if p.GetRouter() == "wr" {
 			p.Queues = []*policyv1.Queue{{Name: "beta", Weight: 100, Buffer: 100, Default: true}}
 			p.Ports = []*policyv1.PortScheduling{{Interface: "ge-cr", Speed: 100e6}}
+			p.BufferTime = uint64(100 * time.Millisecond)
 			return w, p
 		}
 	}
