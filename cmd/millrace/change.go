@@ -22,10 +22,11 @@ import (
 func changeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "change",
-		Short: "Make, look at, approve, apply and roll back change sets",
+		Short: "Make, look at, approve, apply and roll back change sets, and freeze routers",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(changeCreateCommand(), changeListCommand(), changeShowCommand(), changeApproveCommand(), changeApplyCommand(), changeRollbackCommand())
+	cmd.AddCommand(changeCreateCommand(), changeListCommand(), changeShowCommand(), changeApproveCommand(), changeApplyCommand(), changeRollbackCommand(),
+		changeAbortCommand(), changeFreezeCommand(), changeUnfreezeCommand(), changeFreezesCommand())
 	return cmd
 }
 
@@ -108,6 +109,9 @@ func changeApproveCommand() *cobra.Command {
 			if err != nil {
 				return refusal(err)
 			}
+			if r.Msg.GetChange().GetState() == pushv1.State_STATE_PLANNED {
+				return reportApproval(cmd, r.Msg.GetChange())
+			}
 			if !apply {
 				return reportChange(cmd, r.Msg.GetChange(), pushv1.State_STATE_APPROVED)
 			}
@@ -187,22 +191,14 @@ func followChange(cmd *cobra.Command, c *pushv1.ChangeSet, noWait bool, want pus
 	if noWait {
 		return reportChange(cmd, c, c.GetState())
 	}
-	steps := len(c.GetHistory()) - 1
-	devices := map[string]string{}
-	for {
-		steps = changeProgress(cmd.ErrOrStderr(), c, steps, devices)
-		if !changestate.IsRunning(c.GetState()) {
-			return reportChange(cmd, c, want)
-		}
-		if err := sleep(cmd.Context(), followEvery); err != nil {
-			return err
-		}
-		r, err := changeClient(cmd).Get(cmd.Context(), connect.NewRequest(&pushv1.GetRequest{Id: c.GetId()}))
-		if err != nil {
-			return fmt.Errorf("follow change set %s (it goes on without this command): %w", c.GetId(), err)
-		}
-		c = r.Msg.GetChange()
+	c, err := untilRest(cmd, c)
+	if err != nil {
+		return err
 	}
+	if c.GetState() == pushv1.State_STATE_SCHEDULED {
+		want = c.GetState() // it is what was asked for, later
+	}
+	return reportChange(cmd, c, want)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -274,6 +270,7 @@ func printChange(out io.Writer, c *pushv1.ChangeSet) {
 	for _, n := range c.GetNotes() {
 		fmt.Fprintf(out, "  note: %s\n", n)
 	}
+	printApprovals(out, c)
 	printPrediction(out, c.GetPrediction())
 	fmt.Fprintln(out, "\nhistory")
 	for _, t := range c.GetHistory() {

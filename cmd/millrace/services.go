@@ -62,7 +62,7 @@ func services() []service {
 			settings: defaults(policy.DefaultConfiguration), build: with(buildPolicy)},
 		{name: "twin", uses: []string{"flowstore"}, api: twinv1connect.TwinServiceName,
 			settings: defaults(twin.DefaultConfiguration), build: with(buildTwin)},
-		{name: "push", needs: []string{"policy"}, uses: []string{"twin"}, state: true, api: pushv1connect.ChangeServiceName,
+		{name: "push", needs: []string{"policy"}, uses: []string{"twin", "flowstore"}, state: true, api: pushv1connect.ChangeServiceName,
 			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
 		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},

@@ -93,6 +93,7 @@ func buildPush(p *process, cfg push.Configuration) (lifecycle.Component, error) 
 		Inventory: p.devices, Vendors: drivers(p.tls), State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Policy: policyv1connect.NewPolicyServiceClient(policyClient, policyURL),
 		Twin:   optional(p, "twin", twinv1connect.NewTwinServiceClient),
+		Flows:  optional(p, "flowstore", flowv1connect.NewFlowStoreServiceClient),
 	})
 }
 

@@ -13,7 +13,7 @@ type Progress string
 const (
 	// Running states are left by the push service itself, also after a restart.
 	Running Progress = "running"
-	// Waiting states are left when an operator decides.
+	// Waiting states are left when an operator decides, or the maintenance window opens.
 	Waiting Progress = "waiting"
 	// Settled states are where a change set stays; a rollback begins something new.
 	Settled Progress = "settled"
@@ -31,8 +31,10 @@ const (
 // Row is what is true of one state.
 type Row struct {
 	Progress Progress `json:"progress"`
-	// Action is the one step that an operator may ask for in this state; empty for none.
+	// Action is the one step forward that an operator may ask for in this state; empty for none.
 	Action Action `json:"action,omitempty"`
+	// Abort tells that an operator may stop it, beside that.
+	Abort bool `json:"abort,omitempty"`
 }
 
 // Table has a row for every state; the page reads it as JSON.
@@ -41,10 +43,12 @@ var Table = map[pushv1.State]Row{
 	pushv1.State_STATE_DRAFT:        {Progress: Running},
 	pushv1.State_STATE_PLANNED:      {Progress: Waiting, Action: Approve},
 	pushv1.State_STATE_APPROVED:     {Progress: Waiting, Action: Apply},
-	pushv1.State_STATE_APPLYING:     {Progress: Running},
+	pushv1.State_STATE_SCHEDULED:    {Progress: Waiting, Abort: true},
+	pushv1.State_STATE_CANARY:       {Progress: Running, Abort: true},
+	pushv1.State_STATE_APPLYING:     {Progress: Running, Abort: true},
 	pushv1.State_STATE_APPLIED:      {Progress: Running},
 	pushv1.State_STATE_VERIFIED:     {Progress: Settled, Action: Rollback},
-	pushv1.State_STATE_ROLLING_BACK: {Progress: Running},
+	pushv1.State_STATE_ROLLING_BACK: {Progress: Running, Abort: true},
 	pushv1.State_STATE_ROLLED_BACK:  {Progress: Settled},
 	pushv1.State_STATE_FAILED:       {Progress: Settled},
 	pushv1.State_STATE_EMPTY:        {Progress: Settled},

@@ -83,6 +83,9 @@ var changes = map[pushv1.State]Kind{
 		"Read its diff in the dashboard or with `millrace change show ID`, then approve it."),
 	pushv1.State_STATE_APPROVED: define("services/push", info, "change-approved", "A change set is approved.",
 		"Apply it with `millrace change apply ID`, unless the approval applied it as well."),
+	pushv1.State_STATE_SCHEDULED: define("services/push", info, "change-scheduled", "A change set waits for the maintenance window and is applied when it opens.",
+		"Nothing; `millrace change abort ID` ends the wait."),
+	pushv1.State_STATE_CANARY:       define("services/push", info, "change-canary", "One router gets a change set first and is watched before the others get it.", nothing),
 	pushv1.State_STATE_APPLYING:     define("services/push", info, "change-applying", "Routers get a change set, each with commit confirmed.", nothing),
 	pushv1.State_STATE_APPLIED:      define("services/push", info, "change-applied", "All routers have a change set and are being verified.", nothing),
 	pushv1.State_STATE_VERIFIED:     define("services/push", info, "change-verified", "All routers show the state that a change set asks for and are confirmed.", nothing),
@@ -92,6 +95,17 @@ var changes = map[pushv1.State]Kind{
 	pushv1.State_STATE_FAILED: define("services/push", failure, "change-failed", "A change set failed.",
 		"The text names the routers and what they have now. Mend that and create the change set again."),
 }
+
+// Kinds of the push service that are no change set's state.
+var (
+	RoutersFrozen = define("services/push", warning, "routers-frozen", "The freeze switch is on: no change set is sent to a router, or to any.",
+		"Nothing, if it is meant. `millrace change freezes` says who turned it on and why, `millrace change unfreeze` turns it off.")
+	BudgetExceeded = define("services/push", warning, "budget-exceeded", "A change set of the nightly run changes more than a night may without a person.",
+		"Read its diff in the dashboard or with `millrace change show ID`, then approve it, or set `push.nightly_budget`.")
+	ChangeAborted = define("services/push", warning, "change-aborted", "An operator stops a change set.",
+		"Nothing: what no router has confirmed is rolled back. `millrace change show ID` says who stopped it and why.")
+	RoutersUnfrozen = define("services/push", info, "routers-unfrozen", "The freeze switch is off again.", nothing)
+)
 
 // ChangeSet is the kind that tells of a change set's new state.
 func ChangeSet(s pushv1.State) Kind { return changes[s] }

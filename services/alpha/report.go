@@ -86,7 +86,7 @@ func (c *Component) request(o order, r detect.Result) *pushv1.CreateRequest {
 	}
 	req := &pushv1.CreateRequest{
 		Title:  fmt.Sprintf("alpha pairs: %d added, %d removed", len(r.Added), len(r.AgedOut)),
-		Author: "alpha nightly", Policy: c.cfg.Policy, Reason: reason(o, r),
+		Author: "alpha nightly", Policy: c.cfg.Policy, Reason: reason(o, r), Nightly: true,
 	}
 	for _, p := range changed {
 		req.Pairs = append(req.Pairs, p.Key.ID())

@@ -56,7 +56,7 @@ func TestANightFindsStoresAndAsks(t *testing.T) {
 	wantChange := &pushv1.CreateRequest{
 		Title: "alpha pairs: 1 added, 0 removed", Author: "alpha nightly", Policy: "hntes-two-queue",
 		Reason: "Flows from 2026-11-20 00:00:00 UTC to 2026-11-21 00:00:00 UTC. 10.1.0.0/24 to 10.2.0.0/24 sent 5.23GB in the 60 s after 2026-11-20 12:00:00 UTC (threshold 1GB).",
-		Pairs:  []string{out.GetAdded()[0].GetId()},
+		Pairs:  []string{out.GetAdded()[0].GetId()}, Nightly: true,
 	}
 	if diff := cmp.Diff(r.created[0], wantChange, protocmp.Transform(), protocmp.IgnoreFields(wantChange, "idempotency_key")); diff != "" {
 		t.Errorf("change asked for (-got +want):\n%s", diff)

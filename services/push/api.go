@@ -27,6 +27,8 @@ func coded(err error) error {
 		return nil
 	case errors.Is(err, state.ErrNotFound):
 		return connect.NewError(connect.CodeNotFound, fmt.Errorf("%w; see `millrace change list`", err))
+	case errors.Is(err, errNoRouter):
+		return connect.NewError(connect.CodeNotFound, err)
 	case errors.Is(err, errWrongState):
 		return connect.NewError(connect.CodeFailedPrecondition, err)
 	}
@@ -91,8 +93,13 @@ func (a *api) Approve(ctx context.Context, req *connect.Request[pushv1.ApproveRe
 	if err := signed(req.Msg.GetBy()); err != nil {
 		return nil, err
 	}
+	if open, _ := a.c.window.Open(a.c.now()); open && req.Msg.GetApply() {
+		if err := a.c.permittedByID(ctx, req.Msg.GetId()); err != nil {
+			return nil, coded(err) // an approval alone is possible
+		}
+	}
 	cs, err := a.c.approve(ctx, req.Msg)
-	if err == nil && req.Msg.GetApply() {
+	if err == nil && req.Msg.GetApply() && cs.GetState() == pushv1.State_STATE_APPROVED {
 		cs, err = a.c.apply(ctx, req.Msg.GetId(), req.Msg.GetBy())
 	}
 	cs, err = a.complete(ctx)(cs, err)
@@ -136,16 +143,6 @@ func signed(by string) error {
 // errWrongState is wrapped by every refusal of a step.
 var errWrongState = errors.New("not possible now")
 
-func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*pushv1.ChangeSet, error) {
-	cs, _, err := c.decide(ctx, req.GetId(), rollout.Event{Kind: rollout.Approve, By: req.GetBy(), Text: req.GetNote()}, alone)
-	return cs, err
-}
-
-// apply moves the change set to APPLYING and runs it. The move is a compare-and-set, so only one caller runs it.
-func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet, error) {
-	return c.start(ctx, id, rollout.Event{Kind: rollout.Apply, By: by})
-}
-
 func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (*pushv1.ChangeSet, error) {
 	if err := c.undisturbed(ctx, req.GetId()); err != nil {
 		return nil, err
@@ -158,6 +155,9 @@ func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (
 func (c *Component) start(ctx context.Context, id string, e rollout.Event) (*pushv1.ChangeSet, error) {
 	done, claimed := func() {}, false
 	cs, d, err := c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) (err error) {
+		if err = errors.Join(c.permitted(ctx, m), c.forgetAbort(ctx, id)); err != nil {
+			return err
+		}
 		if err = c.contents.fillAll(ctx, m); err == nil && !claimed {
 			done, err = c.active.wait(ctx, id)
 			claimed = err == nil
@@ -209,7 +209,7 @@ func after(a, b *pushv1.ChangeSet) bool { return appliedAt(a) > appliedAt(b) }
 
 func appliedAt(cs *pushv1.ChangeSet) int64 {
 	for _, t := range cs.GetHistory() {
-		if t.GetState() == pushv1.State_STATE_APPLYING {
+		if s := t.GetState(); s == pushv1.State_STATE_APPLYING || s == pushv1.State_STATE_CANARY {
 			return t.GetTime().AsTime().UnixNano()
 		}
 	}

@@ -59,7 +59,9 @@ func (r *run) at(ctx context.Context, a rollout.Action) rollout.Event {
 	case rollout.Check:
 		err = r.check(ctx, a.Router)
 	case rollout.Send:
-		err = r.send(ctx, a, r.changes[a.Router])
+		if err = r.unfrozen(ctx); err == nil {
+			err = r.send(ctx, a, r.changes[a.Router])
+		}
 	case rollout.SendUndo:
 		err = r.send(ctx, a, diff.Reverse(r.changes[a.Router]))
 	case rollout.Confirm:
@@ -68,6 +70,8 @@ func (r *run) at(ctx context.Context, a rollout.Action) rollout.Event {
 		err = r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Cancel(ctx, r.as(a), a.Commit) })
 	case rollout.Look:
 		err = r.look(ctx, a, &e)
+	case rollout.Watch:
+		e.Text, err = r.watch(ctx, a.Router)
 	case rollout.Verify:
 		e.Checks, err = r.verify(ctx, a.Router)
 	}
@@ -98,7 +102,7 @@ func (r *run) check(ctx context.Context, name string) error {
 }
 
 func (r *run) send(ctx context.Context, a rollout.Action, changes []diff.Change) error {
-	c := driver.Commit{ID: a.Commit, Rollback: r.rollback, Changes: changes}
+	c := driver.Commit{ID: a.Commit, Rollback: r.rollbackOf(a.Router), Changes: changes}
 	err := r.tell(ctx, a.Router, func(ctx context.Context, d driver.Driver) error { return d.Commit(ctx, r.as(a), c) })
 	result := "applied"
 	switch {

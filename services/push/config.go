@@ -28,6 +28,18 @@ type Configuration struct {
 	PredictTimeout time.Duration `yaml:"predict_timeout"`
 	// LockTTL is how long a router stays locked after a control plane that died. Default 15s.
 	LockTTL time.Duration `yaml:"lock_ttl"`
+	// Approval is who must approve a change set, unless its policy has a rule of its own in ApprovalOf.
+	Approval Approval `yaml:"approval"`
+	// ApprovalOf has rules of single policies, by the policy's name.
+	ApprovalOf map[string]Approval `yaml:"approval_of"`
+	// Canary has one router changed first and watched before the others are changed.
+	Canary Canary `yaml:"canary"`
+	// Window is when change sets may be applied. One that is to be applied outside of it is scheduled, and applied when
+	// it opens. Rollbacks are not held up. Default: always.
+	Window Window `yaml:"window"`
+	// NightlyBudget is how much the change sets that the nightly run asks for may change a night, from noon to
+	// noon local time. One that exceeds it is planned, and waits for a person even where the rule is auto.
+	NightlyBudget Budget `yaml:"nightly_budget"`
 }
 
 // DefaultConfiguration is what runs without a file.
@@ -40,6 +52,7 @@ func DefaultConfiguration() Configuration {
 		CommitRate:     100_000,
 		PredictTimeout: 2 * time.Minute,
 		LockTTL:        15 * time.Second,
+		Canary:         Canary{MaxDrops: 0.01, MinPackets: 1000, Every: 5 * time.Second},
 	}
 }
 
@@ -59,5 +72,5 @@ func (c Configuration) Validate() error {
 	if c.RollbackAfter <= c.VerifyFor {
 		return fmt.Errorf("push: rollback_after (%v) must be longer than verify_for (%v), or every router rolls back before it is verified", c.RollbackAfter, c.VerifyFor)
 	}
-	return nil
+	return c.validateGuards()
 }

@@ -9,7 +9,7 @@ import (
 
 var states = map[pushv1.State]rollout.State{
 	pushv1.State_STATE_DRAFT: rollout.Draft, pushv1.State_STATE_PLANNED: rollout.Planned, pushv1.State_STATE_EMPTY: rollout.Empty,
-	pushv1.State_STATE_APPROVED: rollout.Approved, pushv1.State_STATE_APPLYING: rollout.Applying, pushv1.State_STATE_APPLIED: rollout.Applied,
+	pushv1.State_STATE_APPROVED: rollout.Approved, pushv1.State_STATE_SCHEDULED: rollout.Scheduled, pushv1.State_STATE_CANARY: rollout.Canary, pushv1.State_STATE_APPLYING: rollout.Applying, pushv1.State_STATE_APPLIED: rollout.Applied,
 	pushv1.State_STATE_VERIFIED: rollout.Verified, pushv1.State_STATE_ROLLING_BACK: rollout.RollingBack,
 	pushv1.State_STATE_ROLLED_BACK: rollout.RolledBack, pushv1.State_STATE_FAILED: rollout.Failed,
 }
@@ -32,7 +32,7 @@ func numberOf[P, S comparable](table map[P]S, s S) (none P) {
 
 // changeSetOf is a record as the machine takes it; the waves are those of waves.
 func changeSetOf(m *pushv1.ChangeSet) rollout.ChangeSet {
-	cs := rollout.ChangeSet{ID: m.GetId(), State: states[m.GetState()], Routers: routersOf(m.GetDevices())}
+	cs := rollout.ChangeSet{ID: m.GetId(), State: states[m.GetState()], Canary: m.GetCanary(), Routers: routersOf(m.GetDevices())}
 	for _, t := range m.GetHistory() {
 		if t.GetState() == pushv1.State_STATE_ROLLING_BACK {
 			cs.Attempt++

@@ -19,6 +19,9 @@ func TestTheMachineAllowsWhatTheCommandsOffer(t *testing.T) {
 				t.Errorf("%s: the machine allows %s: %v, the commands offer %q", s, action, got, row.Action)
 			}
 		}
+		if got := rollout.Allows(states[s], rollout.Abort) || states[s].MayStop(); got != row.Abort {
+			t.Errorf("%s: the machine can be aborted: %v, the commands offer it: %v", s, got, row.Abort)
+		}
 		running := states[s].InMotion() || states[s] == rollout.Draft
 		if running != (row.Progress == changestate.Running) {
 			t.Errorf("%s: in motion %v, followed %s", s, running, row.Progress)

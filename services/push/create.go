@@ -17,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/state"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -38,7 +39,7 @@ func newID(key string) string {
 func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pushv1.ChangeSet, error) {
 	cs := &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
-		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.Now(), Predict: req.GetPredict(),
+		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.New(c.now()), Predict: req.GetPredict(), Nightly: req.GetNightly(),
 	}
 	cs.State, cs.History = pushv1.State_STATE_DRAFT, transitions([]rollout.Move{{To: rollout.Draft, By: req.GetAuthor(), Note: req.GetReason()}})
 	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
@@ -101,13 +102,26 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	if len(failed) > 0 {
 		e.Text = "nothing was sent; " + strings.Join(failed, "; ")
 	}
+	size := sizeOf(devices)
+	over, err := c.overBudget(ctx, cs, size)
+	if err != nil {
+		return c.unplanned(ctx, id, err)
+	}
 	ours := false
 	cs, _, err = c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
 		m.Devices, m.Notes, ours = devices, notes, true
+		m.Canary = c.canaryOf(devices)
+		m.Size, m.ApprovalRule = sizeToProto(size), c.ruleFor(m, over)
 		return nil
 	})
 	if err == nil && ours && AwaitsPrediction(cs) {
 		c.predictLater(id, devices)
+	}
+	if err == nil && ours && len(over) > 0 {
+		c.events.Publish(ctx, events.BudgetExceeded, id, fmt.Sprintf("change set %s waits for a person: %s", id, strings.Join(over, "; ")))
+	}
+	if err == nil && ours && goesByItself(cs) {
+		c.runs.Go(func(ctx context.Context) { c.goOn(ctx, cs) })
 	}
 	return cs, err
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,10 +118,35 @@ func (w *world) command(words []string) string {
 		w.id = newID(arg(1))
 	case "approve":
 		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "noc", Note: "looks right", Apply: arg(1) == "apply"}))
+	case "approve-as": // somebody, and apply where it is asked for
+		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: strings.ReplaceAll(arg(1), "_", " "), Apply: arg(2) == "apply"}))
+	case "budget": // of a night, in entries, from now on
+		w.stop()
+		w.cfg.NightlyBudget.Entries, err = strconv.Atoi(arg(1))
+		w.start()
+	case "nightly": // the nightly run asks for a change set
+		var r *connect.Response[pushv1.CreateResponse]
+		r, err = w.api.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{
+			Title: "Alpha pairs of " + arg(1), Author: "alpha nightly", Reason: "2 pairs found", Policy: "hntes-two-queue", IdempotencyKey: arg(1), Nightly: true,
+		}))
+		if err == nil {
+			w.id = r.Msg.GetChange().GetId()
+			return show(r.Msg.GetChange())
+		}
+	case "approval": // the rule from now on, and whether the author counts
+		w.stop()
+		w.cfg.Approval = Approval{Rule: arg(1), OtherThanAuthor: arg(2) == "other-than-author"}
+		w.start()
+	case "abort":
+		_, err = w.api.Abort(ctx, connect.NewRequest(&pushv1.AbortRequest{Id: id, By: "noc", Note: "calls come in"}))
 	case "apply":
 		_, err = w.api.Apply(ctx, connect.NewRequest(&pushv1.ApplyRequest{Id: id, By: "noc"}))
 	case "rollback":
 		_, err = w.api.Rollback(ctx, connect.NewRequest(&pushv1.RollbackRequest{Id: id, By: "noc", Note: "back to day one"}))
+	case "freeze": // a router, or all
+		_, err = w.api.Freeze(ctx, connect.NewRequest(&pushv1.FreezeRequest{Router: arg(1), By: "noc", Reason: "storm in the core"}))
+	case "unfreeze":
+		_, err = w.api.Unfreeze(ctx, connect.NewRequest(&pushv1.UnfreezeRequest{Router: arg(1), By: "noc"}))
 	case "fault":
 		w.routers[arg(1)].Inject(pushtest.Fault(arg(2)))
 	case "quirk":
@@ -224,6 +250,9 @@ func show(cs *pushv1.ChangeSet) string {
 	}
 	for _, n := range cs.GetNotes() {
 		fmt.Fprintf(&b, "  note: %s\n", normalize(n))
+	}
+	for _, why := range cs.GetApprovalRule().GetBecause() {
+		fmt.Fprintf(&b, "  it takes a person: %s\n", why)
 	}
 	for _, t := range cs.GetHistory() {
 		fmt.Fprintf(&b, "  %s by %s", stateWord(t.GetState()), t.GetBy())

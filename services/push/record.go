@@ -64,7 +64,16 @@ func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.Cha
 
 // decide tells the machine about a person's wish or a plan, and records what it makes of it.
 func (c *Component) decide(ctx context.Context, id string, e rollout.Event, also func(*pushv1.ChangeSet, rollout.ChangeSet) error) (cs *pushv1.ChangeSet, d decision, err error) {
+	return c.decideFrom(ctx, id, func(*pushv1.ChangeSet) (rollout.Event, error) { return e, nil }, also)
+}
+
+// decideFrom is decide for an event that depends on the record.
+func (c *Component) decideFrom(ctx context.Context, id string, event func(*pushv1.ChangeSet) (rollout.Event, error), also func(*pushv1.ChangeSet, rollout.ChangeSet) error) (cs *pushv1.ChangeSet, d decision, err error) {
 	cs, d.revision, err = c.update(ctx, id, func(m *pushv1.ChangeSet) error {
+		e, err := event(m)
+		if err != nil {
+			return err
+		}
 		d.next, d.actions = rollout.Next(changeSetOf(m), e)
 		if len(d.actions) > 0 && d.actions[0].Do == rollout.Refuse {
 			return fmt.Errorf("change set %s is %s: %w; %s", id, strings.ReplaceAll(stateWord(m.GetState()), "-", " "), errWrongState, d.actions[0].Text)

@@ -28,6 +28,10 @@ func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 					c.deps.Log.Warn("draft not planned", "change", m.GetId(), "error", err)
 				}
 			})
+		case s == rollout.Scheduled:
+			c.runs.Go(func(ctx context.Context) { c.logLater(ctx, m, c.beginScheduled(ctx, m)) })
+		case goesByItself(m):
+			c.runs.Go(func(ctx context.Context) { c.goOn(ctx, m) })
 		case s.InMotion():
 			c.runs.Go(func(ctx context.Context) {
 				if err := c.takeUp(ctx, m.GetId()); err != nil && ctx.Err() == nil {

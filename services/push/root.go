@@ -13,6 +13,7 @@ package push
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -24,11 +25,13 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 	"github.com/millrace/millrace/services/push/driver"
+	"github.com/millrace/millrace/services/push/guard"
 )
 
 // Dependencies of the push service.
@@ -38,6 +41,8 @@ type Dependencies struct {
 	Policy    policyv1connect.PolicyServiceClient
 	// Twin predicts what a change set does where its author asks; nil: nobody predicts.
 	Twin twinv1connect.TwinServiceClient
+	// Flows has the counters by which a canary router is watched; nil: nobody can be.
+	Flows flowv1connect.FlowStoreServiceClient
 	// Vendors are the drivers of the inventory's routers.
 	Vendors    driver.Vendors
 	Bus        bus.Bus
@@ -53,6 +58,9 @@ type Component struct {
 	events  *events.Publisher
 	// contents are the plans of change sets.
 	contents *contents
+
+	// window is when change sets may be applied.
+	window guard.Window
 
 	// process tells this process's locks from those of another one that runs the same change set.
 	process string
@@ -70,8 +78,15 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if cfg.Canary.For > 0 && deps.Flows == nil {
+		return nil, errors.New("push: canary.for needs the counters of services/flowstore; host it, give its endpoint, or remove canary.for")
+	}
+	window, err := cfg.Window.parse()
+	if err != nil {
+		return nil, err
+	}
 	return &Component{
-		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
+		window: window, cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
 		events:   events.NewPublisher(deps.Bus, deps.Log),
 		now:      time.Now,
 		process:  rand.Text(),

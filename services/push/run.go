@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,10 @@ type run struct {
 	slots chan struct{}
 	asked sync.WaitGroup
 	since map[string]time.Time
+	// routers are their names; reading ends what only reads, where the run stops.
+	routers     []string
+	reading     context.Context
+	stopReading context.CancelFunc
 
 	master driver.Master
 	mu     sync.Mutex
@@ -60,8 +65,9 @@ func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.Chang
 		changes: map[string][]diff.Change{}, intended: map[string]map[string]string{}, extra: map[string]time.Duration{}, since: map[string]time.Time{},
 		events: make(chan news, len(m.GetDevices())+1), slots: make(chan struct{}, parallelRouters), open: map[string]driver.Driver{},
 	}
+	r.routers = r.names()
 	back := cs.State == rollout.RollingBack
-	waves := setWaves(r.cs.Routers, m.GetDevices(), back)
+	waves := setWaves(r.cs.Routers, m.GetDevices(), back, m.GetCanary() != "" && !back)
 	for _, d := range m.GetDevices() {
 		changes := changesFromProto(d.GetEntries())
 		if back {
@@ -76,11 +82,11 @@ func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.Chang
 }
 
 // setWaves numbers the routers' waves: those of one rank at once, make before break, and a rollback the other way
-// round.
-func setWaves(routers []rollout.Router, devices []*pushv1.DeviceChange, back bool) (waves [][]string) {
+// round. The canary, the first router, is a wave of its own.
+func setWaves(routers []rollout.Router, devices []*pushv1.DeviceChange, back, canary bool) (waves [][]string) {
 	last := -1
 	for i, d := range devices {
-		if rank(d) != last {
+		if rank(d) != last || canary && i == 1 {
 			waves = append(waves, nil)
 		}
 		last = rank(d)
@@ -109,6 +115,9 @@ func (r *run) do(ctx context.Context, actions []rollout.Action) {
 	defer r.close()
 	defer r.asked.Wait()
 	defer cancel()
+	r.reading, r.stopReading = context.WithCancel(ctx)
+	defer r.stopReading()
+	r.asked.Go(func() { r.watchStops(ctx) })
 	r.perform(ctx, actions)
 	for r.cs.Running() {
 		var n news
@@ -129,13 +138,15 @@ func (r *run) take(ctx context.Context, n news) {
 	if n.held != nil {
 		r.held, r.record, r.revision, r.master = n.held, n.record, n.revision, n.master
 	}
-	next, actions := rollout.Next(r.cs, n.Event)
+	list := []rollout.Event{n.Event}
 	for len(r.events) > 0 {
-		var more []rollout.Action
-		next, more = rollout.Next(next, (<-r.events).Event)
-		actions = append(actions, more...)
+		list = append(list, (<-r.events).Event)
 	}
-	if err := r.write(ctx, next, actions); err != nil {
+	next, actions, err := r.decide(ctx, list)
+	if err == nil {
+		err = r.write(ctx, next, actions)
+	}
+	if err != nil {
 		if ctx.Err() == nil {
 			r.c.deps.Log.Warn("change set is left to whoever has its routers' locks", "change", r.cs.ID, "error", err)
 		}
@@ -143,6 +154,32 @@ func (r *run) take(ctx context.Context, n news) {
 	}
 	r.cs = next
 	r.perform(ctx, actions)
+}
+
+// decide asks the machine, and asks it again with a stop before these events where they would have commits sent while
+// that is forbidden.
+func (r *run) decide(ctx context.Context, list []rollout.Event) (rollout.ChangeSet, []rollout.Action, error) {
+	next, actions := nextAfter(r.cs, list)
+	why, err := r.mayStop(ctx, actions)
+	if why != "" {
+		list = slices.Insert(list, 0, rollout.Event{Kind: rollout.Stop, Text: why})
+		next, actions = nextAfter(r.cs, list)
+	}
+	if slices.ContainsFunc(list, func(e rollout.Event) bool { return e.Kind == rollout.Stop }) {
+		r.stopReading()
+	}
+	return next, actions, err
+}
+
+// nextAfter is the change set after these events, and what to do.
+func nextAfter(cs rollout.ChangeSet, list []rollout.Event) (rollout.ChangeSet, []rollout.Action) {
+	var actions []rollout.Action
+	for _, e := range list {
+		var more []rollout.Action
+		cs, more = rollout.Next(cs, e)
+		actions = append(actions, more...)
+	}
+	return cs, actions
 }
 
 func (r *run) lost() <-chan struct{} {
@@ -176,13 +213,21 @@ func (r *run) perform(ctx context.Context, actions []rollout.Action) {
 				}
 				r.slots <- struct{}{}
 				over := late()
-				e := r.at(ctx, a)
+				e := r.at(r.contextOf(ctx, a), a)
 				<-r.slots
 				e.Late = over
 				r.happened(ctx, news{Event: e})
 			})
 		}
 	}
+}
+
+// contextOf is of one action: what only reads ends as soon as the run stops.
+func (r *run) contextOf(ctx context.Context, a rollout.Action) context.Context {
+	if a.Do.IsSet() {
+		return ctx
+	}
+	return r.reading
 }
 
 func (r *run) happened(ctx context.Context, n news) {

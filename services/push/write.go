@@ -89,7 +89,7 @@ func (r *run) recordOf(next rollout.ChangeSet) *pushv1.ChangeSet {
 		d := m.GetDevices()[i]
 		was := d.GetState()
 		if d.GetCommitId() != router.Commit {
-			d.CommitId, d.RollbackAt = router.Commit, timestamppb.New(r.c.now().Add(r.rollback))
+			d.CommitId, d.RollbackAt = router.Commit, timestamppb.New(r.c.now().Add(r.rollbackOf(router.Name)))
 		}
 		d.State, d.Error, d.Checks = numberOf(routerStates, router.State), router.Error, router.Checks
 		if d.GetState() == was || next.State == rollout.RollingBack {

@@ -31,11 +31,25 @@ func (m *machine) becomeEmpty() {
 // becomeUnplanned: nothing was sent, and nothing will be: an incomplete diff cannot be approved.
 func (m *machine) becomeUnplanned(why string) { m.become(Failed, Self, why) }
 
+// becomeSigned: nothing was sent; a person has seen what would be, and another one has to.
+func (m *machine) becomeSigned(note string) { m.become(Planned, m.By, note) }
+
 // becomeApproved: nothing was sent; a person has seen what would be.
 func (m *machine) becomeApproved(note string) { m.become(Approved, m.By, note) }
 
+// becomeScheduled: nothing was sent, and it will be as soon as what it waits for is over.
+func (m *machine) becomeScheduled(why string) { m.become(Scheduled, m.By, why) }
+
 // becomeApplying: nothing was sent. From here on the record names the commit of every router that may hold one.
 func (m *machine) becomeApplying() { m.become(Applying, m.By, "") }
+
+// becomeCanary: nothing was sent. As becomeApplying, and only the canary is sent anything.
+func (m *machine) becomeCanary() { m.become(Canary, m.By, m.Canary+" first") }
+
+// becomeRolling: the canary holds the commit, shows what was intended and kept its SLO; no other was sent anything.
+func (m *machine) becomeRolling() {
+	m.become(Applying, Self, "canary "+m.Canary+" kept its SLO: "+m.figure)
+}
 
 // becomeApplied: every router holds the commit and shows what was intended, and none was sent a confirmation. From
 // here on it is confirmed by whoever takes it up.

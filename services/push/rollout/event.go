@@ -12,6 +12,8 @@ type Event struct {
 	Router string
 	Ticket int
 	Result Result
+	// More means that another person has to approve as well.
+	More bool
 	// Late means that the time of Action.Until is over.
 	Late bool
 	// Pending and Side are what a Look saw.
@@ -29,10 +31,13 @@ const (
 	Plan Kind = "plan"
 	// NoPlan: that was not possible.
 	NoPlan Kind = "no-plan"
-	// Approve, Apply and Rollback are asked for by a person.
+	// Approve, Apply, Rollback and Abort are asked for by a person. Apply with a Text has to wait, for that reason.
 	Approve  Kind = "approve"
 	Apply    Kind = "apply"
 	Rollback Kind = "rollback"
+	Abort    Kind = "abort"
+	// Begin: what an Apply had to wait for is over.
+	Begin Kind = "begin"
 	// TakeUp: a process found the change set in motion and nobody running it.
 	TakeUp Kind = "take-up"
 	// Unreadable: a change set in motion whose plan is lost.
@@ -44,6 +49,8 @@ const (
 	Elsewhere Kind = "elsewhere"
 	// LockLost: the locks are gone, or the record could not be written under them.
 	LockLost Kind = "lock-lost"
+	// Stop: nothing more may be sent, for the reason in Text.
+	Stop Kind = "stop"
 	// Answer of a router, or the lack of one.
 	Answer Kind = "answer"
 )
@@ -99,8 +106,10 @@ const (
 	SendUndo Do = "send-undo"
 	// Look what is pending, and then on which side the configuration is: in this order, because what is read while a
 	// commit is pending may be gone a moment later.
-	Look    Do = "look"
-	Verify  Do = "verify"
+	Look   Do = "look"
+	Verify Do = "verify"
+	// Watch the canary router for a time, in which it must keep its SLO; the answer's Text is the figure.
+	Watch   Do = "watch"
 	Confirm Do = "confirm"
 	Cancel  Do = "cancel"
 )

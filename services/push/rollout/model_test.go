@@ -88,7 +88,7 @@ func (w *world) clone() *world {
 
 // recorded is what of a change set is in the record.
 func recorded(cs ChangeSet) ChangeSet {
-	out := ChangeSet{ID: cs.ID, State: cs.State, Attempt: cs.Attempt}
+	out := ChangeSet{ID: cs.ID, State: cs.State, Attempt: cs.Attempt, Canary: cs.Canary}
 	for _, r := range cs.Routers {
 		out.Routers = append(out.Routers, Router{Name: r.Name, Wave: r.Wave, State: r.State, Commit: r.Commit, Error: r.Error})
 	}
@@ -114,6 +114,12 @@ func (w *world) tell(p int, e Event, l limits) {
 	sets := slices.ContainsFunc(actions, func(a Action) bool { return a.Do.IsSet() })
 	if sets && proc.lock == 0 {
 		w.broken = "a Set without the lock"
+	}
+	if next.stopped != "" && slices.ContainsFunc(actions, func(a Action) bool { return a.Do == Send }) {
+		w.broken = "a commit is sent after a stop"
+	}
+	if next.State == Canary && slices.ContainsFunc(actions, func(a Action) bool { return a.Do == Send && a.Router != next.Canary }) {
+		w.broken = "another router is sent its part while the canary is watched"
 	}
 	changed := !sameRecord(rec, w.record) && !sameRecord(rec, recorded(before))
 	if fresh := proc.lock == 0; (changed || sets) && !l.noFence && !w.may(p, fresh, before) {
@@ -281,7 +287,7 @@ func (w *world) key(buf []byte) ([2]uint64, []byte) {
 	changeSet := func(cs ChangeSet) {
 		text(string(cs.State), string(cs.phase))
 		b = append(b, byte(cs.wave), byte(cs.Attempt))
-		flag(cs.resumed, cs.cause != "")
+		flag(cs.resumed, cs.cause != "", cs.stopped != "")
 		for _, r := range cs.Routers {
 			text(string(r.State), r.Commit, string(r.doing))
 			flag(r.Error != "", r.failed, r.resent, r.cause != "")

@@ -1,6 +1,9 @@
 package rollout
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // machine is one call of Next.
 type machine struct {
@@ -16,7 +19,7 @@ func Next(cs ChangeSet, e Event) (ChangeSet, []Action) {
 	switch e.Kind {
 	case Plan, NoPlan:
 		m.plan(e)
-	case Approve, Apply, Rollback:
+	case Approve, Apply, Begin, Abort, Rollback:
 		m.asked(e)
 	case Answer:
 		m.answer(e)
@@ -32,6 +35,8 @@ func (m *machine) do(a Action) { m.out = append(m.out, a) }
 var refusals = map[Kind]string{
 	Approve:  "only a planned one can be approved",
 	Apply:    "approve it first, or ask for a new one",
+	Begin:    "it waits for nothing",
+	Abort:    "it is neither waiting nor being applied",
 	Rollback: "only a verified one can be rolled back",
 }
 
@@ -41,17 +46,33 @@ func (m *machine) asked(e Event) {
 		return
 	}
 	m.By = e.By
-	switch e.Kind {
-	case Approve:
+	switch {
+	case e.Kind == Approve:
+		m.approve(e)
+		return
+	case e.Kind == Apply && e.Text != "":
+		m.becomeScheduled(e.Text)
+		return
+	case e.Kind == Abort:
 		m.becomeApproved(e.Text)
 		return
-	case Apply:
-		m.becomeApplying()
-	case Rollback:
+	case e.Kind == Rollback:
 		m.becomeRollingBack(e.Text)
+	case m.Canary != "":
+		m.becomeCanary()
+	default:
+		m.becomeApplying()
 	}
 	m.phase = locking
 	m.do(Action{Do: Lock})
+}
+
+func (m *machine) approve(e Event) {
+	if e.More {
+		m.becomeSigned(e.Text)
+		return
+	}
+	m.becomeApproved(e.Text)
 }
 
 func (m *machine) plan(e Event) {
@@ -77,8 +98,12 @@ func (m *machine) run(e Event) {
 		m.do(Action{Do: Lock})
 	case e.Kind == Unreadable && m.State.InMotion() && m.phase == idle:
 		m.becomeFailed("look at its routers: " + e.Text)
+	case e.Kind == Stop:
+		m.halt(e.Text)
 	case e.Kind == Locked && m.phase == locking && m.resumed:
 		m.resume()
+	case e.Kind == Locked && m.phase == locking && m.stopped != "":
+		m.turnBack()
 	case e.Kind == Locked && m.phase == locking:
 		m.begin(checking)
 	case e.Kind == Held && m.phase == locking && m.resumed:
@@ -135,11 +160,17 @@ func (m *machine) begin(p phase) {
 
 func (m *machine) enter() {
 	for i := range m.Routers {
-		if r := &m.Routers[i]; (m.phase != committing && m.phase != confirming) || r.Wave == m.wave {
+		if r := &m.Routers[i]; !m.inWaves() || r.Wave == m.wave {
 			m.enterRouter(r)
 		}
 	}
 	m.advance()
+}
+
+// inWaves tells whether only routers of one wave are asked something. The canary is verified and watched alone.
+func (m *machine) inWaves() bool {
+	alone := m.State == Canary && (m.phase == verifying || m.phase == watching)
+	return alone || m.phase == committing || m.phase == confirming
 }
 
 // advance goes to the next wave or phase as soon as no router is being asked anything. One that failed turns all
@@ -151,8 +182,16 @@ func (m *machine) advance() {
 	switch {
 	case m.phase == returning:
 		m.end()
-	case slices.ContainsFunc(m.Routers, func(r Router) bool { return r.failed }):
+	case slices.ContainsFunc(m.Routers, func(r Router) bool { return r.failed }), m.stopped != "" && m.phase != confirming:
 		m.turnBack()
+	case m.phase == committing && m.State == Canary:
+		m.begin(verifying)
+	case m.phase == verifying && m.State == Canary:
+		m.begin(watching)
+	case m.phase == watching:
+		m.becomeRolling()
+		m.phase = committing // of which wave 0 is done
+		m.advance()
 	case (m.phase == committing || m.phase == confirming) && m.wave < m.lastWave():
 		m.wave++
 		m.enter()
@@ -180,8 +219,8 @@ func (m *machine) lastWave() (last int) {
 // turnBack begins to undo what this run did. What failed was recorded with its router, so whoever takes the change
 // set up meanwhile turns back, too.
 func (m *machine) turnBack() {
-	if failed := m.failures(); failed != "" {
-		m.cause = failed
+	if causes := slices.DeleteFunc([]string{m.stopped, m.failures()}, func(s string) bool { return s == "" }); len(causes) > 0 {
+		m.cause = strings.Join(causes, "; ")
 	}
 	for i := range m.Routers {
 		m.Routers[i].failed, m.Routers[i].cause = false, m.Routers[i].Error

@@ -20,6 +20,8 @@ const (
 	Planned     State = "planned"
 	Empty       State = "empty"
 	Approved    State = "approved"
+	Scheduled   State = "scheduled"
+	Canary      State = "canary"
 	Applying    State = "applying"
 	Applied     State = "applied"
 	Verified    State = "verified"
@@ -29,7 +31,12 @@ const (
 )
 
 // InMotion states are left by whoever runs the change set, and by nobody else.
-func (s State) InMotion() bool { return s == Applying || s == Applied || s == RollingBack }
+func (s State) InMotion() bool {
+	return s == Canary || s == Applying || s == Applied || s == RollingBack
+}
+
+// MayStop states are those in which a run can still be stopped: later, confirmations are on their way.
+func (s State) MayStop() bool { return s == Canary || s == Applying || s == RollingBack }
 
 // RouterState is a router's, as it is recorded.
 type RouterState string
@@ -71,7 +78,7 @@ type Router struct {
 	cause string
 }
 
-// ChangeSet is what is decided about. ID, State, Routers and Attempt are in the record.
+// ChangeSet is what is decided about. ID, State, Routers, Attempt and Canary are in the record.
 type ChangeSet struct {
 	ID    string
 	State State
@@ -79,6 +86,9 @@ type ChangeSet struct {
 	Routers []Router
 	// Attempt counts the rollbacks that were asked for, so that a second one is not taken for the first.
 	Attempt int
+	// Canary is the router that is changed first, alone in wave 0, and watched before the others are changed; empty
+	// where none is.
+	Canary string
 	// By is who asked for what is being done.
 	By string
 	// Moves are the transitions since the record was read.
@@ -88,6 +98,10 @@ type ChangeSet struct {
 	wave    int
 	resumed bool
 	cause   string
+	// stopped is why it must stop, empty if it need not.
+	stopped string
+	// figure is what decided that the canary kept its SLO.
+	figure string
 }
 
 // Move is one transition, for the history.
@@ -108,6 +122,7 @@ const (
 	checking   phase = "checking"
 	committing phase = "committing"
 	verifying  phase = "verifying"
+	watching   phase = "watching"
 	confirming phase = "confirming"
 	// returning undoes on every router what this run did there.
 	returning phase = "returning"

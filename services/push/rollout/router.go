@@ -56,6 +56,8 @@ func (m *machine) enterRouter(r *Router) {
 		m.ask(r, Action{Do: Send})
 	case verifying:
 		m.ask(r, Action{Do: Verify})
+	case watching:
+		m.ask(r, Action{Do: Watch})
 	case confirming:
 		if r.State != m.direction().done { // confirmed before a restart
 			m.ask(r, Action{Do: Confirm, Until: Expiry})
@@ -92,6 +94,8 @@ func (m *machine) answer(e Event) {
 		m.committed(r, did, e)
 	case verifying:
 		m.shown(r, e)
+	case watching:
+		m.watched(r, e)
 	case confirming:
 		m.kept(r, did, e)
 	case returning:
@@ -119,6 +123,7 @@ func (m *machine) committed(r *Router, did Do, e Event) {
 		m.fail(r, m.direction().refused, "refused: "+e.Text)
 	case e.Late:
 		m.fail(r, RouterUnknown, lostText(e))
+	case did == Look && e.Result == Done && e.Side == Before && !e.Pending && m.stopped != "": // and it is not sent again
 	case did == Look && e.Result == Done && e.Side == Before && !e.Pending && !r.resent:
 		r.resent = true
 		m.ask(r, Action{Do: Send})
@@ -138,6 +143,12 @@ func (m *machine) shown(r *Router, e Event) {
 	r.Checks = e.Checks
 	if e.Result != Done {
 		m.fail(r, r.State, "verification failed: "+e.Text)
+	}
+}
+
+func (m *machine) watched(r *Router, e Event) {
+	if m.figure = e.Text; e.Result != Done {
+		m.fail(r, r.State, "as canary: "+e.Text)
 	}
 }
 
@@ -216,7 +227,7 @@ const silence = "does not answer; it rolls the commit back by itself when its ti
 // been sent: while a change set is being applied none was, and what is there somebody else has confirmed or made.
 func (m *machine) undo(r *Router) {
 	switch {
-	case m.State == Applying:
+	case m.State == Applying || m.State == Canary:
 		m.giveUp(r, "it has the new configuration and no commit is pending, so somebody else keeps it")
 	case r.undos == maxUndos:
 		r.State, r.Error = m.direction().done, "could not be rolled back, look at the router: it refuses, or does not keep the old configuration"

@@ -89,6 +89,9 @@ func (w *world) processSteps(p int, l limits, add func(bool, string, func(*world
 	if proc.lock != 0 && w.holder != p+1 {
 		add(false, name+" notices that its locks are gone", func(n *world) { n.tell(p, Event{Kind: LockLost}, l); n.procs[p].lock = 0 })
 	}
+	if proc.cs.stopped == "" {
+		add(true, name+" is told to stop", func(n *world) { n.tell(p, Event{Kind: Stop, Text: "frozen"}, l) })
+	}
 	for i := range proc.requests {
 		w.requestSteps(p, i, l, add)
 	}
@@ -129,7 +132,7 @@ func (w *world) requestSteps(p, i int, l limits, add func(bool, string, func(*wo
 				n.tell(p, Event{Kind: Answer, Router: q.Router, Ticket: q.Ticket, Result: Lost, Text: "no answer", Late: late}, l)
 			})
 		}
-		if q.Do == Send || q.Do == Verify || q.Do == Check || q.Do == SendUndo {
+		if q.Do == Send || q.Do == Verify || q.Do == Watch || q.Do == Check || q.Do == SendUndo {
 			add(true, what+" is refused", func(n *world) {
 				remove(n)
 				n.tell(p, Event{Kind: Answer, Router: q.Router, Ticket: q.Ticket, Result: Refused, Text: "refused"}, l)
@@ -188,9 +191,9 @@ func (w *world) do(p, i int, late bool, l limits) {
 }
 
 // begin is a change set that a person just asked to apply, or to roll back.
-func begin(kind Kind, waves []int, faults int) *world {
+func begin(kind Kind, waves []int, canary string, faults int) *world {
 	w := &world{faults: faults}
-	w.record = ChangeSet{ID: "c", State: Approved}
+	w.record = ChangeSet{ID: "c", State: Approved, Canary: canary}
 	for i, wave := range waves {
 		w.record.Routers = append(w.record.Routers, Router{Name: fmt.Sprintf("r%d", i+1), Wave: wave, State: RouterPlanned})
 		w.routers[i] = modelRouter{config: 'o', by: '-'}
@@ -300,20 +303,23 @@ var shapes = []struct {
 	name   string
 	kind   Kind
 	waves  []int
+	canary string
 	faults int
 }{
-	{"apply to one router", Apply, []int{0}, 3},
-	{"roll back one router", Rollback, []int{0}, 3},
-	{"apply to two routers one after the other", Apply, []int{0, 1}, 1},
-	{"apply to two routers at once", Apply, []int{0, 0}, 1},
-	{"roll back two routers one after the other", Rollback, []int{0, 1}, 1},
+	{"apply to one router", Apply, []int{0}, "", 3},
+	{"apply to one router, the canary", Apply, []int{0}, "r1", 2},
+	{"roll back one router", Rollback, []int{0}, "", 3},
+	{"apply to two routers one after the other", Apply, []int{0, 1}, "", 1},
+	{"apply to two routers, the first the canary", Apply, []int{0, 1}, "r1", 1},
+	{"apply to two routers at once", Apply, []int{0, 0}, "", 1},
+	{"roll back two routers one after the other", Rollback, []int{0, 1}, "", 1},
 }
 
 func TestExhaustive(t *testing.T) {
 	total, rows := 0, map[Transition]bool{}
 	for _, shape := range shapes {
 		s := newSearch(limits{})
-		if broken := s.run(begin(shape.kind, shape.waves, shape.faults)); broken != "" {
+		if broken := s.run(begin(shape.kind, shape.waves, shape.canary, shape.faults)); broken != "" {
 			t.Fatalf("%s:\n%s", shape.name, broken)
 		}
 		t.Logf("%s, %d faults: %d states", shape.name, shape.faults, len(s.seen))
@@ -340,7 +346,7 @@ func TestTheSearchMissesEveryGuard(t *testing.T) {
 		{"routers that refuse earlier masters", limits{noElection: true}, 2},
 		{"other change sets that wait for this one", limits{noClaim: true}, 2},
 	} {
-		found := newSearch(guard.l).run(begin(Apply, []int{0}, guard.faults))
+		found := newSearch(guard.l).run(begin(Apply, []int{0}, "", guard.faults))
 		if found == "" {
 			t.Errorf("without %s nothing breaks", guard.name)
 		}

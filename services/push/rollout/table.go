@@ -5,7 +5,7 @@ import "slices"
 // Transition is one row of the table.
 type Transition struct {
 	From, To State
-	// On is the event that a person or the planner sends; empty where the runner decides.
+	// On is the event that comes from outside, such as a person's; empty where the runner decides.
 	On Kind
 	// When says what must be true.
 	When string
@@ -17,18 +17,27 @@ var Table = []Transition{
 	{Draft, Empty, Plan, "every router's configuration is the intended one"},
 	{Draft, Failed, Plan, "some router of the plan could not be compared"},
 	{Draft, Failed, NoPlan, "the policy could not be planned"},
-	{Planned, Approved, Approve, "a person approves"},
+	{Planned, Planned, Approve, "a person approves, and the rule asks for another one"},
+	{Planned, Approved, Approve, "a person approves, and no other one is needed, or the rule is auto"},
 	{Approved, Applying, Apply, "a person asks for it"},
+	{Approved, Canary, Apply, "a person asks for it, and one router is to go first"},
+	{Approved, Scheduled, Apply, "a person asks for it outside of the maintenance window"},
+	{Scheduled, Applying, Begin, "the maintenance window is open, and no router is frozen"},
+	{Scheduled, Canary, Begin, "the same, and one router is to go first"},
+	{Scheduled, Approved, Abort, "a person aborts it"},
+	{Canary, Applying, "", "the canary holds the commit, shows the intended state and kept its SLO while it was watched; no other router was sent anything"},
+	{Canary, RolledBack, "", "the canary failed, did not keep its SLO, or had to stop; it was seen to be back in its old state"},
+	{Canary, Failed, "", "some router failed, or it had to stop; none was changed, or the canary is not known to be in its old state"},
 	{Applying, Applied, "", "every router holds the commit and shows the intended state, and none has been sent a confirmation"},
-	{Applying, RolledBack, "", "some router failed; some router had the change, and every one was seen to be back in its old state"},
-	{Applying, Failed, "", "some router failed; none was changed, or some router is not known to be in its old state"},
+	{Applying, RolledBack, "", "some router failed, or it had to stop; some router had the change, and every one was seen to be back in its old state"},
+	{Applying, Failed, "", "some router failed, or it had to stop; none was changed, or some router is not known to be in its old state"},
 	{Applied, Verified, "", "every router was seen to keep the change"},
 	{Applied, RolledBack, "", "some router did not keep it, and every one was seen to be back in its old state"},
 	{Applied, Failed, "", "some router did not keep it, and some router is not known to be in its old state"},
 	{Verified, RollingBack, Rollback, "a person asks for it"},
 	{RollingBack, RolledBack, "", "every router was seen to keep the old configuration"},
-	{RollingBack, Verified, "", "the rollback failed, and every router was seen to have the change still"},
-	{RollingBack, Failed, "", "the rollback failed, and some router is not known to have the change still"},
+	{RollingBack, Verified, "", "the rollback failed or had to stop, and every router was seen to have the change still"},
+	{RollingBack, Failed, "", "the rollback failed or had to stop, and some router is not known to have the change still"},
 }
 
 // allowed tells whether the table has the transition.
@@ -36,7 +45,7 @@ func allowed(from, to State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == from && t.To == to && t.On == on })
 }
 
-// Allows tells whether a person may ask for this in a state.
+// Allows tells whether somebody may ask for this in a state.
 func Allows(s State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == s && t.On == on })
 }

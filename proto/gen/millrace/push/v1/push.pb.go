@@ -42,6 +42,10 @@ const (
 	State_STATE_EMPTY State = 9
 	// Being rolled back after STATE_VERIFIED.
 	State_STATE_ROLLING_BACK State = 10
+	// To be applied as soon as the maintenance window opens.
+	State_STATE_SCHEDULED State = 11
+	// The canary router has its part and is watched; the others have been sent nothing.
+	State_STATE_CANARY State = 12
 )
 
 // Enum value maps for State.
@@ -58,6 +62,8 @@ var (
 		8:  "STATE_FAILED",
 		9:  "STATE_EMPTY",
 		10: "STATE_ROLLING_BACK",
+		11: "STATE_SCHEDULED",
+		12: "STATE_CANARY",
 	}
 	State_value = map[string]int32{
 		"STATE_UNSPECIFIED":  0,
@@ -71,6 +77,8 @@ var (
 		"STATE_FAILED":       8,
 		"STATE_EMPTY":        9,
 		"STATE_ROLLING_BACK": 10,
+		"STATE_SCHEDULED":    11,
+		"STATE_CANARY":       12,
 	}
 )
 
@@ -182,7 +190,16 @@ type ChangeSet struct {
 	// Whether the requester asked for a prediction.
 	Predict bool `protobuf:"varint,12,opt,name=predict,proto3" json:"predict,omitempty"`
 	// What the change does to each class of traffic, by the twin; empty unless asked for, and where it failed (see notes).
-	Prediction    *v1.PredictResponse `protobuf:"bytes,13,opt,name=prediction,proto3" json:"prediction,omitempty"`
+	Prediction *v1.PredictResponse `protobuf:"bytes,13,opt,name=prediction,proto3" json:"prediction,omitempty"`
+	// Who must approve it, by the configuration at the time when it was planned, and who has.
+	ApprovalRule *ApprovalRule `protobuf:"bytes,14,opt,name=approval_rule,json=approvalRule,proto3" json:"approval_rule,omitempty"`
+	Approvals    []*Approval   `protobuf:"bytes,15,rep,name=approvals,proto3" json:"approvals,omitempty"`
+	// The nightly run asked for it, so it counts against the budget of its night.
+	Nightly bool `protobuf:"varint,16,opt,name=nightly,proto3" json:"nightly,omitempty"`
+	// How much it changes.
+	Size *Size `protobuf:"bytes,17,opt,name=size,proto3" json:"size,omitempty"`
+	// The router that has its part first while it is watched; empty where none is.
+	Canary        string `protobuf:"bytes,18,opt,name=canary,proto3" json:"canary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -306,6 +323,41 @@ func (x *ChangeSet) GetPrediction() *v1.PredictResponse {
 		return x.Prediction
 	}
 	return nil
+}
+
+func (x *ChangeSet) GetApprovalRule() *ApprovalRule {
+	if x != nil {
+		return x.ApprovalRule
+	}
+	return nil
+}
+
+func (x *ChangeSet) GetApprovals() []*Approval {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+func (x *ChangeSet) GetNightly() bool {
+	if x != nil {
+		return x.Nightly
+	}
+	return false
+}
+
+func (x *ChangeSet) GetSize() *Size {
+	if x != nil {
+		return x.Size
+	}
+	return nil
+}
+
+func (x *ChangeSet) GetCanary() string {
+	if x != nil {
+		return x.Canary
+	}
+	return ""
 }
 
 type Transition struct {
@@ -595,7 +647,9 @@ type CreateRequest struct {
 	// The same key never makes a second change set.
 	IdempotencyKey string `protobuf:"bytes,6,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Ask the twin what the change does to each class of traffic; a prediction that fails is a note, not an obstacle.
-	Predict       bool `protobuf:"varint,7,opt,name=predict,proto3" json:"predict,omitempty"`
+	Predict bool `protobuf:"varint,7,opt,name=predict,proto3" json:"predict,omitempty"`
+	// The nightly run asks: the change set counts against the budget of its night.
+	Nightly       bool `protobuf:"varint,8,opt,name=nightly,proto3" json:"nightly,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -675,6 +729,13 @@ func (x *CreateRequest) GetIdempotencyKey() string {
 func (x *CreateRequest) GetPredict() bool {
 	if x != nil {
 		return x.Predict
+	}
+	return false
+}
+
+func (x *CreateRequest) GetNightly() bool {
+	if x != nil {
+		return x.Nightly
 	}
 	return false
 }
@@ -1212,11 +1273,115 @@ func (x *RollbackResponse) GetChange() *ChangeSet {
 	return nil
 }
 
+type AbortRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbortRequest) Reset() {
+	*x = AbortRequest{}
+	mi := &file_millrace_push_v1_push_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbortRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbortRequest) ProtoMessage() {}
+
+func (x *AbortRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_push_v1_push_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbortRequest.ProtoReflect.Descriptor instead.
+func (*AbortRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_push_v1_push_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *AbortRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AbortRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *AbortRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type AbortResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Change        *ChangeSet             `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbortResponse) Reset() {
+	*x = AbortResponse{}
+	mi := &file_millrace_push_v1_push_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbortResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbortResponse) ProtoMessage() {}
+
+func (x *AbortResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_push_v1_push_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbortResponse.ProtoReflect.Descriptor instead.
+func (*AbortResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_push_v1_push_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *AbortResponse) GetChange() *ChangeSet {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
 var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xd9\x03\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xb6\x05\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1233,7 +1398,12 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\apredict\x18\f \x01(\bR\apredict\x12A\n" +
 	"\n" +
 	"prediction\x18\r \x01(\v2!.millrace.twin.v1.PredictResponseR\n" +
-	"prediction\"\x8f\x01\n" +
+	"prediction\x12C\n" +
+	"\rapproval_rule\x18\x0e \x01(\v2\x1e.millrace.push.v1.ApprovalRuleR\fapprovalRule\x128\n" +
+	"\tapprovals\x18\x0f \x03(\v2\x1a.millrace.push.v1.ApprovalR\tapprovals\x12\x18\n" +
+	"\anightly\x18\x10 \x01(\bR\anightly\x12*\n" +
+	"\x04size\x18\x11 \x01(\v2\x16.millrace.push.v1.SizeR\x04size\x12\x16\n" +
+	"\x06canary\x18\x12 \x01(\tR\x06canary\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
@@ -1259,7 +1429,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
 	"\bencoding\x18\x02 \x01(\x0e2\x1c.millrace.policy.v1.EncodingR\bencoding\x12\x16\n" +
 	"\x06before\x18\x03 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\"\xc6\x01\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"\xe0\x01\n" +
 	"\rCreateRequest\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x16\n" +
@@ -1267,7 +1437,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x06policy\x18\x04 \x01(\tR\x06policy\x12\x14\n" +
 	"\x05pairs\x18\x05 \x03(\tR\x05pairs\x12'\n" +
 	"\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12\x18\n" +
-	"\apredict\x18\a \x01(\bR\apredict\"E\n" +
+	"\apredict\x18\a \x01(\bR\apredict\x12\x18\n" +
+	"\anightly\x18\b \x01(\bR\anightly\"E\n" +
 	"\x0eCreateResponse\x123\n" +
 	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change\"#\n" +
 	"\vListRequest\x12\x14\n" +
@@ -1296,7 +1467,13 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\"G\n" +
 	"\x10RollbackResponse\x123\n" +
-	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change*\xe3\x01\n" +
+	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change\"B\n" +
+	"\fAbortRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"D\n" +
+	"\rAbortResponse\x123\n" +
+	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change*\x8a\x02\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSTATE_DRAFT\x10\x01\x12\x11\n" +
@@ -1309,7 +1486,9 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\fSTATE_FAILED\x10\b\x12\x0f\n" +
 	"\vSTATE_EMPTY\x10\t\x12\x16\n" +
 	"\x12STATE_ROLLING_BACK\x10\n" +
-	"*\xcc\x01\n" +
+	"\x12\x13\n" +
+	"\x0fSTATE_SCHEDULED\x10\v\x12\x10\n" +
+	"\fSTATE_CANARY\x10\f*\xcc\x01\n" +
 	"\vDeviceState\x12\x1c\n" +
 	"\x18DEVICE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DEVICE_STATE_PLANNED\x10\x01\x12\x18\n" +
@@ -1317,14 +1496,18 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x16DEVICE_STATE_CONFIRMED\x10\x03\x12\x1c\n" +
 	"\x18DEVICE_STATE_ROLLED_BACK\x10\x04\x12\x17\n" +
 	"\x13DEVICE_STATE_FAILED\x10\x05\x12\x18\n" +
-	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xd4\x03\n" +
+	"\x14DEVICE_STATE_UNKNOWN\x10\x062\x9a\x06\n" +
 	"\rChangeService\x12K\n" +
 	"\x06Create\x12\x1f.millrace.push.v1.CreateRequest\x1a .millrace.push.v1.CreateResponse\x12E\n" +
 	"\x04List\x12\x1d.millrace.push.v1.ListRequest\x1a\x1e.millrace.push.v1.ListResponse\x12B\n" +
 	"\x03Get\x12\x1c.millrace.push.v1.GetRequest\x1a\x1d.millrace.push.v1.GetResponse\x12N\n" +
 	"\aApprove\x12 .millrace.push.v1.ApproveRequest\x1a!.millrace.push.v1.ApproveResponse\x12H\n" +
 	"\x05Apply\x12\x1e.millrace.push.v1.ApplyRequest\x1a\x1f.millrace.push.v1.ApplyResponse\x12Q\n" +
-	"\bRollback\x12!.millrace.push.v1.RollbackRequest\x1a\".millrace.push.v1.RollbackResponseB\xc3\x01\n" +
+	"\bRollback\x12!.millrace.push.v1.RollbackRequest\x1a\".millrace.push.v1.RollbackResponse\x12H\n" +
+	"\x05Abort\x12\x1e.millrace.push.v1.AbortRequest\x1a\x1f.millrace.push.v1.AbortResponse\x12K\n" +
+	"\x06Freeze\x12\x1f.millrace.push.v1.FreezeRequest\x1a .millrace.push.v1.FreezeResponse\x12Q\n" +
+	"\bUnfreeze\x12!.millrace.push.v1.UnfreezeRequest\x1a\".millrace.push.v1.UnfreezeResponse\x12Z\n" +
+	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponseB\xc3\x01\n" +
 	"\x14com.millrace.push.v1B\tPushProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/push/v1;pushv1\xa2\x02\x03MPX\xaa\x02\x10Millrace.Push.V1\xca\x02\x10Millrace\\Push\\V1\xe2\x02\x1cMillrace\\Push\\V1\\GPBMetadata\xea\x02\x12Millrace::Push::V1b\x06proto3"
 
 var (
@@ -1340,7 +1523,7 @@ func file_millrace_push_v1_push_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_push_v1_push_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_millrace_push_v1_push_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_millrace_push_v1_push_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_millrace_push_v1_push_proto_goTypes = []any{
 	(State)(0),                    // 0: millrace.push.v1.State
 	(DeviceState)(0),              // 1: millrace.push.v1.DeviceState
@@ -1360,49 +1543,72 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*ApplyResponse)(nil),         // 15: millrace.push.v1.ApplyResponse
 	(*RollbackRequest)(nil),       // 16: millrace.push.v1.RollbackRequest
 	(*RollbackResponse)(nil),      // 17: millrace.push.v1.RollbackResponse
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
-	(*v1.PredictResponse)(nil),    // 19: millrace.twin.v1.PredictResponse
-	(*v11.RouterPlan)(nil),        // 20: millrace.policy.v1.RouterPlan
-	(v11.Encoding)(0),             // 21: millrace.policy.v1.Encoding
+	(*AbortRequest)(nil),          // 18: millrace.push.v1.AbortRequest
+	(*AbortResponse)(nil),         // 19: millrace.push.v1.AbortResponse
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*v1.PredictResponse)(nil),    // 21: millrace.twin.v1.PredictResponse
+	(*ApprovalRule)(nil),          // 22: millrace.push.v1.ApprovalRule
+	(*Approval)(nil),              // 23: millrace.push.v1.Approval
+	(*Size)(nil),                  // 24: millrace.push.v1.Size
+	(*v11.RouterPlan)(nil),        // 25: millrace.policy.v1.RouterPlan
+	(v11.Encoding)(0),             // 26: millrace.policy.v1.Encoding
+	(*FreezeRequest)(nil),         // 27: millrace.push.v1.FreezeRequest
+	(*UnfreezeRequest)(nil),       // 28: millrace.push.v1.UnfreezeRequest
+	(*ListFreezesRequest)(nil),    // 29: millrace.push.v1.ListFreezesRequest
+	(*FreezeResponse)(nil),        // 30: millrace.push.v1.FreezeResponse
+	(*UnfreezeResponse)(nil),      // 31: millrace.push.v1.UnfreezeResponse
+	(*ListFreezesResponse)(nil),   // 32: millrace.push.v1.ListFreezesResponse
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
 	4,  // 1: millrace.push.v1.ChangeSet.devices:type_name -> millrace.push.v1.DeviceChange
 	3,  // 2: millrace.push.v1.ChangeSet.history:type_name -> millrace.push.v1.Transition
-	18, // 3: millrace.push.v1.ChangeSet.created:type_name -> google.protobuf.Timestamp
-	19, // 4: millrace.push.v1.ChangeSet.prediction:type_name -> millrace.twin.v1.PredictResponse
-	0,  // 5: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
-	18, // 6: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	20, // 7: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 8: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
-	1,  // 9: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
-	18, // 10: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
-	18, // 11: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	18, // 12: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	21, // 13: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
-	2,  // 14: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 15: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 16: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 17: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 18: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 19: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 20: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 21: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 22: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 23: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 24: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 25: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	7,  // 26: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 27: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 28: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 29: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 30: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 31: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	26, // [26:32] is the sub-list for method output_type
-	20, // [20:26] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	20, // 3: millrace.push.v1.ChangeSet.created:type_name -> google.protobuf.Timestamp
+	21, // 4: millrace.push.v1.ChangeSet.prediction:type_name -> millrace.twin.v1.PredictResponse
+	22, // 5: millrace.push.v1.ChangeSet.approval_rule:type_name -> millrace.push.v1.ApprovalRule
+	23, // 6: millrace.push.v1.ChangeSet.approvals:type_name -> millrace.push.v1.Approval
+	24, // 7: millrace.push.v1.ChangeSet.size:type_name -> millrace.push.v1.Size
+	0,  // 8: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
+	20, // 9: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	25, // 10: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 11: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
+	1,  // 12: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
+	20, // 13: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
+	20, // 14: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
+	20, // 15: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	26, // 16: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
+	2,  // 17: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 18: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 19: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 20: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 21: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 22: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 23: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 24: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 25: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 26: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 27: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 28: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 29: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	18, // 30: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
+	27, // 31: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
+	28, // 32: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
+	29, // 33: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
+	7,  // 34: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 35: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 36: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 37: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 38: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 39: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	19, // 40: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
+	30, // 41: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
+	31, // 42: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
+	32, // 43: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
+	34, // [34:44] is the sub-list for method output_type
+	24, // [24:34] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }
@@ -1410,13 +1616,14 @@ func file_millrace_push_v1_push_proto_init() {
 	if File_millrace_push_v1_push_proto != nil {
 		return
 	}
+	file_millrace_push_v1_guard_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_push_v1_push_proto_rawDesc), len(file_millrace_push_v1_push_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,6 +1,16 @@
 import { expect, test } from "vitest";
 import { DeviceState, State } from "../gen/millrace/push/v1/push_pb";
-import { type Action, actionOf, awaiting, diffSizes, isRunning, rollbackText, stateLabel, stateRow } from "./changes";
+import {
+  type Action,
+  actionOf,
+  awaiting,
+  canAbort,
+  diffSizes,
+  isRunning,
+  rollbackText,
+  stateLabel,
+  stateRow,
+} from "./changes";
 import { changeSet } from "./testing";
 
 const states = Object.values(State).filter((s): s is State => typeof s === "number");
@@ -25,8 +35,18 @@ test("only planned change sets can be approved, only approved ones applied, only
   expect(able("rollback")).toEqual([State.VERIFIED]);
 });
 
+test("what waits for the window or is under way can be aborted until it is being confirmed", () => {
+  expect(states.filter(canAbort)).toEqual([State.APPLYING, State.ROLLING_BACK, State.SCHEDULED, State.CANARY]);
+});
+
 test("a change set that waits for an operator is not polled fast", () => {
-  expect(states.filter(isRunning)).toEqual([State.DRAFT, State.APPLYING, State.APPLIED, State.ROLLING_BACK]);
+  expect(states.filter(isRunning)).toEqual([
+    State.DRAFT,
+    State.APPLYING,
+    State.APPLIED,
+    State.ROLLING_BACK,
+    State.CANARY,
+  ]);
   expect(isRunning(99 as State)).toBe(false);
 });
 
@@ -36,8 +56,16 @@ test("change sets await approval in the order of the list", () => {
 });
 
 test("the page says how to roll back from the plan until the change set has ended", () => {
-  const { PLANNED, APPROVED, APPLYING, APPLIED, VERIFIED } = State;
-  expect(states.filter((s) => rollbackText(s) !== undefined)).toEqual([PLANNED, APPROVED, APPLYING, APPLIED, VERIFIED]);
+  const { PLANNED, APPROVED, SCHEDULED, CANARY, APPLYING, APPLIED, VERIFIED } = State;
+  expect(states.filter((s) => rollbackText(s) !== undefined)).toEqual([
+    PLANNED,
+    APPROVED,
+    APPLYING,
+    APPLIED,
+    VERIFIED,
+    SCHEDULED,
+    CANARY,
+  ]);
 });
 
 test("routers without a diff are not counted", () => {

@@ -15,6 +15,8 @@ const stateLabels: Record<State, Label> = {
   [State.DRAFT]: { text: "draft", tone: "neutral" },
   [State.PLANNED]: { text: "planned", tone: "waiting" },
   [State.APPROVED]: { text: "approved", tone: "waiting" },
+  [State.SCHEDULED]: { text: "scheduled", tone: "waiting" },
+  [State.CANARY]: { text: "canary", tone: "busy" },
   [State.APPLYING]: { text: "applying", tone: "busy" },
   [State.APPLIED]: { text: "applied", tone: "busy" },
   [State.VERIFIED]: { text: "verified", tone: "good" },
@@ -39,18 +41,21 @@ export const deviceLabel = (s: DeviceState): Label => deviceLabels[s] ?? deviceL
 export const stateName = (s: State): string => State[s] ?? "UNSPECIFIED";
 
 /** What an operator may do with a change set. */
-export type Action = "approve" | "apply" | "rollback";
+export type Action = "approve" | "apply" | "rollback" | "abort";
 
 export const actionTitles: Record<Action, string> = {
   approve: "Approve and apply",
   apply: "Apply",
   rollback: "Roll back",
+  abort: "Abort",
 };
 
 interface StateRow {
   /** running: the push service moves it on. waiting: an operator does. settled: it stays. */
   progress: "running" | "waiting" | "settled";
   action?: Action;
+  /** Whether an operator may stop it, beside that. */
+  abort?: boolean;
 }
 
 /** The table of internal/changestate, which the push service and the command use too. */
@@ -59,6 +64,17 @@ const stateRows = changestates as Partial<Record<string, StateRow>>;
 export const stateRow = (s: State): StateRow | undefined => stateRows[`STATE_${State[s]}`];
 
 export const actionOf = (s: State): Action | undefined => stateRow(s)?.action;
+
+export const canAbort = (s: State): boolean => stateRow(s)?.abort === true;
+
+/** What an operator may ask for in a state. */
+export const actionsOf = (s: State): Action[] => {
+  const step = actionOf(s);
+  return [...(step ? [step] : []), ...(canAbort(s) ? ["abort" as const] : [])];
+};
+
+/** Whether an action brings routers back to what they held. */
+export const undoes = (action: Action): boolean => action === "rollback" || action === "abort";
 
 /** Whether the push service moves it on by itself; the page then polls faster. */
 export const isRunning = (s: State): boolean => stateRow(s)?.progress === "running";
@@ -74,6 +90,7 @@ export const actionEffects: Record<Action, string> = {
   approve: atOnce,
   apply: atOnce,
   rollback: "Every router returns to the config it had before this change set.",
+  abort: "No further router is sent its part; those that have theirs go back to what they held before.",
 };
 
 /** How a change set in this state can be rolled back; undefined where nothing of it is on a router. */
@@ -81,7 +98,9 @@ export function rollbackText(s: State): string | undefined {
   switch (s) {
     case State.PLANNED:
     case State.APPROVED:
+    case State.SCHEDULED:
       return "until verified, automatic on all routers if one fails its checks (commit confirmed); then with the button Roll back";
+    case State.CANARY:
     case State.APPLYING:
     case State.APPLIED:
       return "automatic on all routers if one fails its checks (commit confirmed)";

@@ -1,9 +1,10 @@
 // Change sets and what an operator does with them.
 import type { Api } from "../api/clients";
 import { errorText } from "../api/errors";
+import type { Freeze } from "../gen/millrace/push/v1/guard_pb";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { type Action, isRunning } from "../model/changes";
-import { Resource } from "./resource";
+import { always, Resource } from "./resource";
 
 /** Who acts, and why; the change set's history keeps both. */
 export interface Decision {
@@ -14,6 +15,8 @@ export interface Decision {
 export interface ChangeStore {
   /** Newest first, each with its plans and diffs. */
   list: Resource<ChangeSet[]>;
+  /** What the freeze switch keeps change sets off; that of all routers first. */
+  freezes: Resource<Freeze[]>;
   /** Takes the action; returns in one line why it failed. */
   act: (action: Action, id: string, decision: Decision) => Promise<string | undefined>;
 }
@@ -25,10 +28,12 @@ export function createChanges(api: Pick<Api, "changes">): ChangeStore {
     (signal) => load(api, signal),
     (changes) => (changes?.some((c) => isRunning(c.state)) ? 700 : 3000),
   );
+  const freezes = new Resource(async (signal) => (await api.changes.listFreezes({}, { signal })).freezes, always(3000));
   const act: ChangeStore["act"] = async (action, id, { by, note }) => {
     try {
       if (action === "approve") await api.changes.approve({ id, by, note, apply: true });
       else if (action === "apply") await api.changes.apply({ id, by });
+      else if (action === "abort") await api.changes.abort({ id, by, note });
       else await api.changes.rollback({ id, by, note });
       return undefined;
     } catch (reason) {
@@ -37,7 +42,7 @@ export function createChanges(api: Pick<Api, "changes">): ChangeStore {
       void list.refresh();
     }
   };
-  return { list, act };
+  return { list, freezes, act };
 }
 
 async function load(api: Pick<Api, "changes">, signal: AbortSignal): Promise<ChangeSet[]> {

@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
-import { type Action, actionOf, actionTitles, stateName } from "../model/changes";
+import { type Action, actionsOf, actionTitles, stateName, undoes } from "../model/changes";
 import { headsFirst } from "../model/plan";
 import { failures, steps } from "../model/steps";
 import { ChangeFacts } from "./ChangeFacts";
@@ -41,7 +41,7 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
             {change.id} · requested by {change.author || "unknown"} · policy {change.policy || "none"}
           </p>
         </div>
-        <Actions action={actionOf(change.state)} onAction={setAsking} onClose={onClose} />
+        <Actions actions={actionsOf(change.state)} onAction={setAsking} onClose={onClose} />
       </div>
       {problem && (
         <p className="problem" role="alert">
@@ -66,23 +66,24 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
 }
 
 interface ActionsProps {
-  action: Action | undefined;
+  actions: Action[];
   onAction: (action: Action) => void;
   onClose: () => void;
 }
 
-function Actions({ action, onAction, onClose }: ActionsProps) {
+function Actions({ actions, onAction, onClose }: ActionsProps) {
   return (
     <div className="actions">
-      {action && (
+      {actions.map((action) => (
         <button
+          key={action}
           type="button"
-          className={action === "rollback" ? "button danger" : "button primary"}
+          className={undoes(action) ? "button danger" : "button primary"}
           onClick={() => onAction(action)}
         >
           {actionTitles[action]}
         </button>
-      )}
+      ))}
       <button type="button" className="button quiet" aria-label="Close change set" onClick={onClose}>
         ×
       </button>

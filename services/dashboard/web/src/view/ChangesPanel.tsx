@@ -2,6 +2,7 @@ import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { awaiting, stateLabel, stateName } from "../model/changes";
 import { useResource, useStore } from "../state/hooks";
 import { ChangeDetail } from "./ChangeDetail";
+import { Freezes } from "./Freezes";
 import { Badge, Empty, Panel } from "./Panel";
 import { Ago } from "./time";
 
@@ -31,6 +32,7 @@ export function ChangesPanel({ selected, onSelect, onPair }: Props) {
         )
       }
     >
+      <Freezes />
       {list.length === 0 ? (
         <Empty title="No change sets yet.">
           <code>millrace alpha nightly</code> requests one when the alpha pairs change. No router is changed before you

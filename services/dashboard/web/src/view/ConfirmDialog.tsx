@@ -1,6 +1,6 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
-import { type Action, actionEffects, actionTitles, diffSizes } from "../model/changes";
+import { type Action, actionEffects, actionTitles, diffSizes, undoes } from "../model/changes";
 import { useStore } from "../state/hooks";
 
 interface Props {
@@ -76,7 +76,7 @@ export function ConfirmDialog({ action, change, onDone }: Props) {
           </button>
           <button
             type="submit"
-            className={action === "rollback" ? "button danger" : "button primary"}
+            className={undoes(action) ? "button danger" : "button primary"}
             disabled={busy || by.trim() === ""}
           >
             {busy ? "Working…" : `Yes, ${actionTitles[action].toLowerCase()}`}

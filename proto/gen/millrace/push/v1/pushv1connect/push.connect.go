@@ -47,6 +47,15 @@ const (
 	ChangeServiceApplyProcedure = "/millrace.push.v1.ChangeService/Apply"
 	// ChangeServiceRollbackProcedure is the fully-qualified name of the ChangeService's Rollback RPC.
 	ChangeServiceRollbackProcedure = "/millrace.push.v1.ChangeService/Rollback"
+	// ChangeServiceAbortProcedure is the fully-qualified name of the ChangeService's Abort RPC.
+	ChangeServiceAbortProcedure = "/millrace.push.v1.ChangeService/Abort"
+	// ChangeServiceFreezeProcedure is the fully-qualified name of the ChangeService's Freeze RPC.
+	ChangeServiceFreezeProcedure = "/millrace.push.v1.ChangeService/Freeze"
+	// ChangeServiceUnfreezeProcedure is the fully-qualified name of the ChangeService's Unfreeze RPC.
+	ChangeServiceUnfreezeProcedure = "/millrace.push.v1.ChangeService/Unfreeze"
+	// ChangeServiceListFreezesProcedure is the fully-qualified name of the ChangeService's ListFreezes
+	// RPC.
+	ChangeServiceListFreezesProcedure = "/millrace.push.v1.ChangeService/ListFreezes"
 )
 
 // ChangeServiceClient is a client for the millrace.push.v1.ChangeService service.
@@ -59,6 +68,12 @@ type ChangeServiceClient interface {
 	// Apply pushes an approved change set; approval by the dashboard applies at once.
 	Apply(context.Context, *connect.Request[v1.ApplyRequest]) (*connect.Response[v1.ApplyResponse], error)
 	Rollback(context.Context, *connect.Request[v1.RollbackRequest]) (*connect.Response[v1.RollbackResponse], error)
+	// Abort ends the wait for the maintenance window, or stops a change set that is being applied or rolled back.
+	Abort(context.Context, *connect.Request[v1.AbortRequest]) (*connect.Response[v1.AbortResponse], error)
+	// Freeze keeps every change set off a router, or off all, until Unfreeze. One that is being applied stops and is rolled back.
+	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
+	Unfreeze(context.Context, *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error)
+	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
 }
 
 // NewChangeServiceClient constructs a client for the millrace.push.v1.ChangeService service. By
@@ -108,17 +123,45 @@ func NewChangeServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(changeServiceMethods.ByName("Rollback")),
 			connect.WithClientOptions(opts...),
 		),
+		abort: connect.NewClient[v1.AbortRequest, v1.AbortResponse](
+			httpClient,
+			baseURL+ChangeServiceAbortProcedure,
+			connect.WithSchema(changeServiceMethods.ByName("Abort")),
+			connect.WithClientOptions(opts...),
+		),
+		freeze: connect.NewClient[v1.FreezeRequest, v1.FreezeResponse](
+			httpClient,
+			baseURL+ChangeServiceFreezeProcedure,
+			connect.WithSchema(changeServiceMethods.ByName("Freeze")),
+			connect.WithClientOptions(opts...),
+		),
+		unfreeze: connect.NewClient[v1.UnfreezeRequest, v1.UnfreezeResponse](
+			httpClient,
+			baseURL+ChangeServiceUnfreezeProcedure,
+			connect.WithSchema(changeServiceMethods.ByName("Unfreeze")),
+			connect.WithClientOptions(opts...),
+		),
+		listFreezes: connect.NewClient[v1.ListFreezesRequest, v1.ListFreezesResponse](
+			httpClient,
+			baseURL+ChangeServiceListFreezesProcedure,
+			connect.WithSchema(changeServiceMethods.ByName("ListFreezes")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // changeServiceClient implements ChangeServiceClient.
 type changeServiceClient struct {
-	create   *connect.Client[v1.CreateRequest, v1.CreateResponse]
-	list     *connect.Client[v1.ListRequest, v1.ListResponse]
-	get      *connect.Client[v1.GetRequest, v1.GetResponse]
-	approve  *connect.Client[v1.ApproveRequest, v1.ApproveResponse]
-	apply    *connect.Client[v1.ApplyRequest, v1.ApplyResponse]
-	rollback *connect.Client[v1.RollbackRequest, v1.RollbackResponse]
+	create      *connect.Client[v1.CreateRequest, v1.CreateResponse]
+	list        *connect.Client[v1.ListRequest, v1.ListResponse]
+	get         *connect.Client[v1.GetRequest, v1.GetResponse]
+	approve     *connect.Client[v1.ApproveRequest, v1.ApproveResponse]
+	apply       *connect.Client[v1.ApplyRequest, v1.ApplyResponse]
+	rollback    *connect.Client[v1.RollbackRequest, v1.RollbackResponse]
+	abort       *connect.Client[v1.AbortRequest, v1.AbortResponse]
+	freeze      *connect.Client[v1.FreezeRequest, v1.FreezeResponse]
+	unfreeze    *connect.Client[v1.UnfreezeRequest, v1.UnfreezeResponse]
+	listFreezes *connect.Client[v1.ListFreezesRequest, v1.ListFreezesResponse]
 }
 
 // Create calls millrace.push.v1.ChangeService.Create.
@@ -151,6 +194,26 @@ func (c *changeServiceClient) Rollback(ctx context.Context, req *connect.Request
 	return c.rollback.CallUnary(ctx, req)
 }
 
+// Abort calls millrace.push.v1.ChangeService.Abort.
+func (c *changeServiceClient) Abort(ctx context.Context, req *connect.Request[v1.AbortRequest]) (*connect.Response[v1.AbortResponse], error) {
+	return c.abort.CallUnary(ctx, req)
+}
+
+// Freeze calls millrace.push.v1.ChangeService.Freeze.
+func (c *changeServiceClient) Freeze(ctx context.Context, req *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error) {
+	return c.freeze.CallUnary(ctx, req)
+}
+
+// Unfreeze calls millrace.push.v1.ChangeService.Unfreeze.
+func (c *changeServiceClient) Unfreeze(ctx context.Context, req *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error) {
+	return c.unfreeze.CallUnary(ctx, req)
+}
+
+// ListFreezes calls millrace.push.v1.ChangeService.ListFreezes.
+func (c *changeServiceClient) ListFreezes(ctx context.Context, req *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error) {
+	return c.listFreezes.CallUnary(ctx, req)
+}
+
 // ChangeServiceHandler is an implementation of the millrace.push.v1.ChangeService service.
 type ChangeServiceHandler interface {
 	// Create drafts a change set from policies and plans it at once.
@@ -161,6 +224,12 @@ type ChangeServiceHandler interface {
 	// Apply pushes an approved change set; approval by the dashboard applies at once.
 	Apply(context.Context, *connect.Request[v1.ApplyRequest]) (*connect.Response[v1.ApplyResponse], error)
 	Rollback(context.Context, *connect.Request[v1.RollbackRequest]) (*connect.Response[v1.RollbackResponse], error)
+	// Abort ends the wait for the maintenance window, or stops a change set that is being applied or rolled back.
+	Abort(context.Context, *connect.Request[v1.AbortRequest]) (*connect.Response[v1.AbortResponse], error)
+	// Freeze keeps every change set off a router, or off all, until Unfreeze. One that is being applied stops and is rolled back.
+	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
+	Unfreeze(context.Context, *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error)
+	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
 }
 
 // NewChangeServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -206,6 +275,30 @@ func NewChangeServiceHandler(svc ChangeServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(changeServiceMethods.ByName("Rollback")),
 		connect.WithHandlerOptions(opts...),
 	)
+	changeServiceAbortHandler := connect.NewUnaryHandler(
+		ChangeServiceAbortProcedure,
+		svc.Abort,
+		connect.WithSchema(changeServiceMethods.ByName("Abort")),
+		connect.WithHandlerOptions(opts...),
+	)
+	changeServiceFreezeHandler := connect.NewUnaryHandler(
+		ChangeServiceFreezeProcedure,
+		svc.Freeze,
+		connect.WithSchema(changeServiceMethods.ByName("Freeze")),
+		connect.WithHandlerOptions(opts...),
+	)
+	changeServiceUnfreezeHandler := connect.NewUnaryHandler(
+		ChangeServiceUnfreezeProcedure,
+		svc.Unfreeze,
+		connect.WithSchema(changeServiceMethods.ByName("Unfreeze")),
+		connect.WithHandlerOptions(opts...),
+	)
+	changeServiceListFreezesHandler := connect.NewUnaryHandler(
+		ChangeServiceListFreezesProcedure,
+		svc.ListFreezes,
+		connect.WithSchema(changeServiceMethods.ByName("ListFreezes")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.push.v1.ChangeService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ChangeServiceCreateProcedure:
@@ -220,6 +313,14 @@ func NewChangeServiceHandler(svc ChangeServiceHandler, opts ...connect.HandlerOp
 			changeServiceApplyHandler.ServeHTTP(w, r)
 		case ChangeServiceRollbackProcedure:
 			changeServiceRollbackHandler.ServeHTTP(w, r)
+		case ChangeServiceAbortProcedure:
+			changeServiceAbortHandler.ServeHTTP(w, r)
+		case ChangeServiceFreezeProcedure:
+			changeServiceFreezeHandler.ServeHTTP(w, r)
+		case ChangeServiceUnfreezeProcedure:
+			changeServiceUnfreezeHandler.ServeHTTP(w, r)
+		case ChangeServiceListFreezesProcedure:
+			changeServiceListFreezesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -251,4 +352,20 @@ func (UnimplementedChangeServiceHandler) Apply(context.Context, *connect.Request
 
 func (UnimplementedChangeServiceHandler) Rollback(context.Context, *connect.Request[v1.RollbackRequest]) (*connect.Response[v1.RollbackResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.Rollback is not implemented"))
+}
+
+func (UnimplementedChangeServiceHandler) Abort(context.Context, *connect.Request[v1.AbortRequest]) (*connect.Response[v1.AbortResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.Abort is not implemented"))
+}
+
+func (UnimplementedChangeServiceHandler) Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.Freeze is not implemented"))
+}
+
+func (UnimplementedChangeServiceHandler) Unfreeze(context.Context, *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.Unfreeze is not implemented"))
+}
+
+func (UnimplementedChangeServiceHandler) ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.ListFreezes is not implemented"))
 }

@@ -10,6 +10,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Encoding, RouterPlan } from "../../policy/v1/policy_pb";
 import { file_millrace_policy_v1_policy } from "../../policy/v1/policy_pb";
+import type { Approval, ApprovalRule, FreezeRequestSchema, FreezeResponseSchema, ListFreezesRequestSchema, ListFreezesResponseSchema, Size, UnfreezeRequestSchema, UnfreezeResponseSchema } from "./guard_pb";
+import { file_millrace_push_v1_guard } from "./guard_pb";
 import type { PredictResponse } from "../../twin/v1/twin_pb";
 import { file_millrace_twin_v1_twin } from "../../twin/v1/twin_pb";
 import type { Message } from "@bufbuild/protobuf";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/push/v1/push.proto.
  */
 export const file_millrace_push_v1_push: GenFile = /*@__PURE__*/
-  fileDesc("ChttaWxscmFjZS9wdXNoL3YxL3B1c2gucHJvdG8SEG1pbGxyYWNlLnB1c2gudjEi8QIKCUNoYW5nZVNldBIKCgJpZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDgoGcmVhc29uGAQgASgJEg4KBnBvbGljeRgFIAEoCRImCgVzdGF0ZRgGIAEoDjIXLm1pbGxyYWNlLnB1c2gudjEuU3RhdGUSLwoHZGV2aWNlcxgHIAMoCzIeLm1pbGxyYWNlLnB1c2gudjEuRGV2aWNlQ2hhbmdlEi0KB2hpc3RvcnkYCCADKAsyHC5taWxscmFjZS5wdXNoLnYxLlRyYW5zaXRpb24SKwoHY3JlYXRlZBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFcGFpcnMYCiADKAkSDQoFbm90ZXMYCyADKAkSDwoHcHJlZGljdBgMIAEoCBI1CgpwcmVkaWN0aW9uGA0gASgLMiEubWlsbHJhY2UudHdpbi52MS5QcmVkaWN0UmVzcG9uc2UieAoKVHJhbnNpdGlvbhImCgVzdGF0ZRgBIAEoDjIXLm1pbGxyYWNlLnB1c2gudjEuU3RhdGUSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyABKAkSDAoEbm90ZRgEIAEoCSKIAwoMRGV2aWNlQ2hhbmdlEg4KBmRldmljZRgBIAEoCRIsCgRwbGFuGAIgASgLMh4ubWlsbHJhY2UucG9saWN5LnYxLlJvdXRlclBsYW4SLgoHZW50cmllcxgDIAMoCzIdLm1pbGxyYWNlLnB1c2gudjEuRW50cnlDaGFuZ2USDAoEZGlmZhgEIAEoCRIsCgVzdGF0ZRgFIAEoDjIdLm1pbGxyYWNlLnB1c2gudjEuRGV2aWNlU3RhdGUSDQoFZXJyb3IYBiABKAkSEQoJY29tbWl0X2lkGAcgASgJEisKB2FwcGxpZWQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWNvbmZpcm1lZBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGY2hlY2tzGAogAygJEi8KC3JvbGxiYWNrX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdjb250ZW50GAwgASgJImoKC0VudHJ5Q2hhbmdlEgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDgoGYmVmb3JlGAMgASgJEg0KBWFmdGVyGAQgASgJIocBCg1DcmVhdGVSZXF1ZXN0Eg0KBXRpdGxlGAEgASgJEg4KBmF1dGhvchgCIAEoCRIOCgZyZWFzb24YAyABKAkSDgoGcG9saWN5GAQgASgJEg0KBXBhaXJzGAUgAygJEhcKD2lkZW1wb3RlbmN5X2tleRgGIAEoCRIPCgdwcmVkaWN0GAcgASgIIj0KDkNyZWF0ZVJlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0IhwKC0xpc3RSZXF1ZXN0Eg0KBWxpbWl0GAEgASgNIjwKDExpc3RSZXNwb25zZRIsCgdjaGFuZ2VzGAEgAygLMhsubWlsbHJhY2UucHVzaC52MS5DaGFuZ2VTZXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI6CgtHZXRSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCJFCg5BcHByb3ZlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJEg0KBWFwcGx5GAQgASgIIj4KD0FwcHJvdmVSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCImCgxBcHBseVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkiPAoNQXBwbHlSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCI3Cg9Sb2xsYmFja1JlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSI/ChBSb2xsYmFja1Jlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0KuMBCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg8KC1NUQVRFX0RSQUZUEAESEQoNU1RBVEVfUExBTk5FRBACEhIKDlNUQVRFX0FQUFJPVkVEEAMSEgoOU1RBVEVfQVBQTFlJTkcQBBIRCg1TVEFURV9BUFBMSUVEEAUSEgoOU1RBVEVfVkVSSUZJRUQQBhIVChFTVEFURV9ST0xMRURfQkFDSxAHEhAKDFNUQVRFX0ZBSUxFRBAIEg8KC1NUQVRFX0VNUFRZEAkSFgoSU1RBVEVfUk9MTElOR19CQUNLEAoqzAEKC0RldmljZVN0YXRlEhwKGERFVklDRV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFERFVklDRV9TVEFURV9QTEFOTkVEEAESGAoUREVWSUNFX1NUQVRFX0FQUExJRUQQAhIaChZERVZJQ0VfU1RBVEVfQ09ORklSTUVEEAMSHAoYREVWSUNFX1NUQVRFX1JPTExFRF9CQUNLEAQSFwoTREVWSUNFX1NUQVRFX0ZBSUxFRBAFEhgKFERFVklDRV9TVEFURV9VTktOT1dOEAYy1AMKDUNoYW5nZVNlcnZpY2USSwoGQ3JlYXRlEh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0GiAubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXNwb25zZRJFCgRMaXN0Eh0ubWlsbHJhY2UucHVzaC52MS5MaXN0UmVxdWVzdBoeLm1pbGxyYWNlLnB1c2gudjEuTGlzdFJlc3BvbnNlEkIKA0dldBIcLm1pbGxyYWNlLnB1c2gudjEuR2V0UmVxdWVzdBodLm1pbGxyYWNlLnB1c2gudjEuR2V0UmVzcG9uc2USTgoHQXBwcm92ZRIgLm1pbGxyYWNlLnB1c2gudjEuQXBwcm92ZVJlcXVlc3QaIS5taWxscmFjZS5wdXNoLnYxLkFwcHJvdmVSZXNwb25zZRJICgVBcHBseRIeLm1pbGxyYWNlLnB1c2gudjEuQXBwbHlSZXF1ZXN0Gh8ubWlsbHJhY2UucHVzaC52MS5BcHBseVJlc3BvbnNlElEKCFJvbGxiYWNrEiEubWlsbHJhY2UucHVzaC52MS5Sb2xsYmFja1JlcXVlc3QaIi5taWxscmFjZS5wdXNoLnYxLlJvbGxiYWNrUmVzcG9uc2VCwwEKFGNvbS5taWxscmFjZS5wdXNoLnYxQglQdXNoUHJvdG9QAVo+Z2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcHVzaC92MTtwdXNodjGiAgNNUFiqAhBNaWxscmFjZS5QdXNoLlYxygIQTWlsbHJhY2VcUHVzaFxWMeICHE1pbGxyYWNlXFB1c2hcVjFcR1BCTWV0YWRhdGHqAhJNaWxscmFjZTo6UHVzaDo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_policy_v1_policy, file_millrace_twin_v1_twin]);
+  fileDesc("ChttaWxscmFjZS9wdXNoL3YxL3B1c2gucHJvdG8SEG1pbGxyYWNlLnB1c2gudjEingQKCUNoYW5nZVNldBIKCgJpZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDgoGcmVhc29uGAQgASgJEg4KBnBvbGljeRgFIAEoCRImCgVzdGF0ZRgGIAEoDjIXLm1pbGxyYWNlLnB1c2gudjEuU3RhdGUSLwoHZGV2aWNlcxgHIAMoCzIeLm1pbGxyYWNlLnB1c2gudjEuRGV2aWNlQ2hhbmdlEi0KB2hpc3RvcnkYCCADKAsyHC5taWxscmFjZS5wdXNoLnYxLlRyYW5zaXRpb24SKwoHY3JlYXRlZBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFcGFpcnMYCiADKAkSDQoFbm90ZXMYCyADKAkSDwoHcHJlZGljdBgMIAEoCBI1CgpwcmVkaWN0aW9uGA0gASgLMiEubWlsbHJhY2UudHdpbi52MS5QcmVkaWN0UmVzcG9uc2USNQoNYXBwcm92YWxfcnVsZRgOIAEoCzIeLm1pbGxyYWNlLnB1c2gudjEuQXBwcm92YWxSdWxlEi0KCWFwcHJvdmFscxgPIAMoCzIaLm1pbGxyYWNlLnB1c2gudjEuQXBwcm92YWwSDwoHbmlnaHRseRgQIAEoCBIkCgRzaXplGBEgASgLMhYubWlsbHJhY2UucHVzaC52MS5TaXplEg4KBmNhbmFyeRgSIAEoCSJ4CgpUcmFuc2l0aW9uEiYKBXN0YXRlGAEgASgOMhcubWlsbHJhY2UucHVzaC52MS5TdGF0ZRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgDIAEoCRIMCgRub3RlGAQgASgJIogDCgxEZXZpY2VDaGFuZ2USDgoGZGV2aWNlGAEgASgJEiwKBHBsYW4YAiABKAsyHi5taWxscmFjZS5wb2xpY3kudjEuUm91dGVyUGxhbhIuCgdlbnRyaWVzGAMgAygLMh0ubWlsbHJhY2UucHVzaC52MS5FbnRyeUNoYW5nZRIMCgRkaWZmGAQgASgJEiwKBXN0YXRlGAUgASgOMh0ubWlsbHJhY2UucHVzaC52MS5EZXZpY2VTdGF0ZRINCgVlcnJvchgGIAEoCRIRCgljb21taXRfaWQYByABKAkSKwoHYXBwbGllZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJY29uZmlybWVkGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZjaGVja3MYCiADKAkSLwoLcm9sbGJhY2tfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2NvbnRlbnQYDCABKAkiagoLRW50cnlDaGFuZ2USDAoEcGF0aBgBIAEoCRIuCghlbmNvZGluZxgCIAEoDjIcLm1pbGxyYWNlLnBvbGljeS52MS5FbmNvZGluZxIOCgZiZWZvcmUYAyABKAkSDQoFYWZ0ZXIYBCABKAkimAEKDUNyZWF0ZVJlcXVlc3QSDQoFdGl0bGUYASABKAkSDgoGYXV0aG9yGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIOCgZwb2xpY3kYBCABKAkSDQoFcGFpcnMYBSADKAkSFwoPaWRlbXBvdGVuY3lfa2V5GAYgASgJEg8KB3ByZWRpY3QYByABKAgSDwoHbmlnaHRseRgIIAEoCCI9Cg5DcmVhdGVSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCIcCgtMaXN0UmVxdWVzdBINCgVsaW1pdBgBIAEoDSI8CgxMaXN0UmVzcG9uc2USLAoHY2hhbmdlcxgBIAMoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0IhgKCkdldFJlcXVlc3QSCgoCaWQYASABKAkiOgoLR2V0UmVzcG9uc2USKwoGY2hhbmdlGAEgASgLMhsubWlsbHJhY2UucHVzaC52MS5DaGFuZ2VTZXQiRQoOQXBwcm92ZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCRINCgVhcHBseRgEIAEoCCI+Cg9BcHByb3ZlUmVzcG9uc2USKwoGY2hhbmdlGAEgASgLMhsubWlsbHJhY2UucHVzaC52MS5DaGFuZ2VTZXQiJgoMQXBwbHlSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJIjwKDUFwcGx5UmVzcG9uc2USKwoGY2hhbmdlGAEgASgLMhsubWlsbHJhY2UucHVzaC52MS5DaGFuZ2VTZXQiNwoPUm9sbGJhY2tSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiPwoQUm9sbGJhY2tSZXNwb25zZRIrCgZjaGFuZ2UYASABKAsyGy5taWxscmFjZS5wdXNoLnYxLkNoYW5nZVNldCI0CgxBYm9ydFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSI8Cg1BYm9ydFJlc3BvbnNlEisKBmNoYW5nZRgBIAEoCzIbLm1pbGxyYWNlLnB1c2gudjEuQ2hhbmdlU2V0KooCCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg8KC1NUQVRFX0RSQUZUEAESEQoNU1RBVEVfUExBTk5FRBACEhIKDlNUQVRFX0FQUFJPVkVEEAMSEgoOU1RBVEVfQVBQTFlJTkcQBBIRCg1TVEFURV9BUFBMSUVEEAUSEgoOU1RBVEVfVkVSSUZJRUQQBhIVChFTVEFURV9ST0xMRURfQkFDSxAHEhAKDFNUQVRFX0ZBSUxFRBAIEg8KC1NUQVRFX0VNUFRZEAkSFgoSU1RBVEVfUk9MTElOR19CQUNLEAoSEwoPU1RBVEVfU0NIRURVTEVEEAsSEAoMU1RBVEVfQ0FOQVJZEAwqzAEKC0RldmljZVN0YXRlEhwKGERFVklDRV9TVEFURV9VTlNQRUNJRklFRBAAEhgKFERFVklDRV9TVEFURV9QTEFOTkVEEAESGAoUREVWSUNFX1NUQVRFX0FQUExJRUQQAhIaChZERVZJQ0VfU1RBVEVfQ09ORklSTUVEEAMSHAoYREVWSUNFX1NUQVRFX1JPTExFRF9CQUNLEAQSFwoTREVWSUNFX1NUQVRFX0ZBSUxFRBAFEhgKFERFVklDRV9TVEFURV9VTktOT1dOEAYymgYKDUNoYW5nZVNlcnZpY2USSwoGQ3JlYXRlEh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0GiAubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXNwb25zZRJFCgRMaXN0Eh0ubWlsbHJhY2UucHVzaC52MS5MaXN0UmVxdWVzdBoeLm1pbGxyYWNlLnB1c2gudjEuTGlzdFJlc3BvbnNlEkIKA0dldBIcLm1pbGxyYWNlLnB1c2gudjEuR2V0UmVxdWVzdBodLm1pbGxyYWNlLnB1c2gudjEuR2V0UmVzcG9uc2USTgoHQXBwcm92ZRIgLm1pbGxyYWNlLnB1c2gudjEuQXBwcm92ZVJlcXVlc3QaIS5taWxscmFjZS5wdXNoLnYxLkFwcHJvdmVSZXNwb25zZRJICgVBcHBseRIeLm1pbGxyYWNlLnB1c2gudjEuQXBwbHlSZXF1ZXN0Gh8ubWlsbHJhY2UucHVzaC52MS5BcHBseVJlc3BvbnNlElEKCFJvbGxiYWNrEiEubWlsbHJhY2UucHVzaC52MS5Sb2xsYmFja1JlcXVlc3QaIi5taWxscmFjZS5wdXNoLnYxLlJvbGxiYWNrUmVzcG9uc2USSAoFQWJvcnQSHi5taWxscmFjZS5wdXNoLnYxLkFib3J0UmVxdWVzdBofLm1pbGxyYWNlLnB1c2gudjEuQWJvcnRSZXNwb25zZRJLCgZGcmVlemUSHy5taWxscmFjZS5wdXNoLnYxLkZyZWV6ZVJlcXVlc3QaIC5taWxscmFjZS5wdXNoLnYxLkZyZWV6ZVJlc3BvbnNlElEKCFVuZnJlZXplEiEubWlsbHJhY2UucHVzaC52MS5VbmZyZWV6ZVJlcXVlc3QaIi5taWxscmFjZS5wdXNoLnYxLlVuZnJlZXplUmVzcG9uc2USWgoLTGlzdEZyZWV6ZXMSJC5taWxscmFjZS5wdXNoLnYxLkxpc3RGcmVlemVzUmVxdWVzdBolLm1pbGxyYWNlLnB1c2gudjEuTGlzdEZyZWV6ZXNSZXNwb25zZULDAQoUY29tLm1pbGxyYWNlLnB1c2gudjFCCVB1c2hQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wdXNoL3YxO3B1c2h2MaICA01QWKoCEE1pbGxyYWNlLlB1c2guVjHKAhBNaWxscmFjZVxQdXNoXFYx4gIcTWlsbHJhY2VcUHVzaFxWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpQdXNoOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_policy_v1_policy, file_millrace_push_v1_guard, file_millrace_twin_v1_twin]);
 
 /**
  * @generated from message millrace.push.v1.ChangeSet
@@ -100,6 +102,39 @@ export type ChangeSet = Message<"millrace.push.v1.ChangeSet"> & {
    * @generated from field: millrace.twin.v1.PredictResponse prediction = 13;
    */
   prediction?: PredictResponse | undefined;
+
+  /**
+   * Who must approve it, by the configuration at the time when it was planned, and who has.
+   *
+   * @generated from field: millrace.push.v1.ApprovalRule approval_rule = 14;
+   */
+  approvalRule?: ApprovalRule | undefined;
+
+  /**
+   * @generated from field: repeated millrace.push.v1.Approval approvals = 15;
+   */
+  approvals: Approval[];
+
+  /**
+   * The nightly run asked for it, so it counts against the budget of its night.
+   *
+   * @generated from field: bool nightly = 16;
+   */
+  nightly: boolean;
+
+  /**
+   * How much it changes.
+   *
+   * @generated from field: millrace.push.v1.Size size = 17;
+   */
+  size?: Size | undefined;
+
+  /**
+   * The router that has its part first while it is watched; empty where none is.
+   *
+   * @generated from field: string canary = 18;
+   */
+  canary: string;
 };
 
 /**
@@ -305,6 +340,13 @@ export type CreateRequest = Message<"millrace.push.v1.CreateRequest"> & {
    * @generated from field: bool predict = 7;
    */
   predict: boolean;
+
+  /**
+   * The nightly run asks: the change set counts against the budget of its night.
+   *
+   * @generated from field: bool nightly = 8;
+   */
+  nightly: boolean;
 };
 
 /**
@@ -534,6 +576,50 @@ export const RollbackResponseSchema: GenMessage<RollbackResponse> = /*@__PURE__*
   messageDesc(file_millrace_push_v1_push, 15);
 
 /**
+ * @generated from message millrace.push.v1.AbortRequest
+ */
+export type AbortRequest = Message<"millrace.push.v1.AbortRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message millrace.push.v1.AbortRequest.
+ * Use `create(AbortRequestSchema)` to create a new message.
+ */
+export const AbortRequestSchema: GenMessage<AbortRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_push_v1_push, 16);
+
+/**
+ * @generated from message millrace.push.v1.AbortResponse
+ */
+export type AbortResponse = Message<"millrace.push.v1.AbortResponse"> & {
+  /**
+   * @generated from field: millrace.push.v1.ChangeSet change = 1;
+   */
+  change?: ChangeSet | undefined;
+};
+
+/**
+ * Describes the message millrace.push.v1.AbortResponse.
+ * Use `create(AbortResponseSchema)` to create a new message.
+ */
+export const AbortResponseSchema: GenMessage<AbortResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_push_v1_push, 17);
+
+/**
  * @generated from enum millrace.push.v1.State
  */
 export enum State {
@@ -595,6 +681,20 @@ export enum State {
    * @generated from enum value: STATE_ROLLING_BACK = 10;
    */
   ROLLING_BACK = 10,
+
+  /**
+   * To be applied as soon as the maintenance window opens.
+   *
+   * @generated from enum value: STATE_SCHEDULED = 11;
+   */
+  SCHEDULED = 11,
+
+  /**
+   * The canary router has its part and is watched; the others have been sent nothing.
+   *
+   * @generated from enum value: STATE_CANARY = 12;
+   */
+  CANARY = 12,
 }
 
 /**
@@ -706,6 +806,42 @@ export const ChangeService: GenService<{
     methodKind: "unary";
     input: typeof RollbackRequestSchema;
     output: typeof RollbackResponseSchema;
+  },
+  /**
+   * Abort ends the wait for the maintenance window, or stops a change set that is being applied or rolled back.
+   *
+   * @generated from rpc millrace.push.v1.ChangeService.Abort
+   */
+  abort: {
+    methodKind: "unary";
+    input: typeof AbortRequestSchema;
+    output: typeof AbortResponseSchema;
+  },
+  /**
+   * Freeze keeps every change set off a router, or off all, until Unfreeze. One that is being applied stops and is rolled back.
+   *
+   * @generated from rpc millrace.push.v1.ChangeService.Freeze
+   */
+  freeze: {
+    methodKind: "unary";
+    input: typeof FreezeRequestSchema;
+    output: typeof FreezeResponseSchema;
+  },
+  /**
+   * @generated from rpc millrace.push.v1.ChangeService.Unfreeze
+   */
+  unfreeze: {
+    methodKind: "unary";
+    input: typeof UnfreezeRequestSchema;
+    output: typeof UnfreezeResponseSchema;
+  },
+  /**
+   * @generated from rpc millrace.push.v1.ChangeService.ListFreezes
+   */
+  listFreezes: {
+    methodKind: "unary";
+    input: typeof ListFreezesRequestSchema;
+    output: typeof ListFreezesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_millrace_push_v1_push, 0);

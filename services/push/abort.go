@@ -1,0 +1,75 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/state"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
+)
+
+// keyAborts is the prefix of wishes to stop a change set that is running: whoever runs it, here or elsewhere, looks
+// for one.
+const keyAborts = "aborts/"
+
+// abort ends the wait of a change set, or has its run stopped. It does not wait for the end of that.
+func (c *Component) abort(ctx context.Context, req *pushv1.AbortRequest) (*pushv1.ChangeSet, error) {
+	m, _, err := c.load(ctx, req.GetId())
+	if err != nil {
+		return nil, err
+	}
+	switch s := states[m.GetState()]; {
+	case s.MayStop():
+		wish := &pushv1.Approval{By: req.GetBy(), Note: req.GetNote(), Time: timestamppb.New(c.now())}
+		if err := c.deps.State.Apply(ctx, state.Op{Key: keyAborts + req.GetId(), Value: wish}); err != nil {
+			return nil, err
+		}
+		c.events.Publish(ctx, events.ChangeAborted, req.GetId(), fmt.Sprintf("change set %s is %s", req.GetId(), abortText(wish)))
+		return m, nil
+	case s == rollout.Applied:
+		return nil, fmt.Errorf("change set %s: %w: every router has it and is confirming; roll it back when it is verified", req.GetId(), errWrongState)
+	}
+	m, _, err = c.decide(ctx, req.GetId(), rollout.Event{Kind: rollout.Abort, By: req.GetBy(), Text: req.GetNote()}, alone)
+	return m, err
+}
+
+func abortText(wish *pushv1.Approval) string {
+	if wish.GetNote() == "" {
+		return "aborted by " + wish.GetBy()
+	}
+	return "aborted by " + wish.GetBy() + ": " + wish.GetNote()
+}
+
+// aborted says who wants a change set stopped.
+func (c *Component) aborted(ctx context.Context, id string) (string, error) {
+	wish := &pushv1.Approval{}
+	_, err := c.deps.State.Get(ctx, keyAborts+id, wish)
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return abortText(wish), nil
+}
+
+// forgetAbort is for a run that a person asks for: a wish to stop is about the one before.
+func (c *Component) forgetAbort(ctx context.Context, id string) error {
+	return c.deps.State.Apply(ctx, state.Op{Key: keyAborts + id})
+}
+
+// mustStop says why a run must stop, if it must.
+func (c *Component) mustStop(ctx context.Context, id string, routers []string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	defer cancel()
+	why, err := c.aborted(ctx, id)
+	if why != "" || err != nil {
+		return why, err
+	}
+	return c.frozen(ctx, routers)
+}

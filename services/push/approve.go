@@ -1,0 +1,94 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/guard"
+	"github.com/millrace/millrace/services/push/rollout"
+)
+
+// approve is one person's approval. The last one that the rule asks for makes the change set APPROVED.
+func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*pushv1.ChangeSet, error) {
+	cs, _, err := c.decideFrom(ctx, req.GetId(), func(m *pushv1.ChangeSet) (rollout.Event, error) {
+		e := rollout.Event{Kind: rollout.Approve, By: req.GetBy(), Text: req.GetNote()}
+		if states[m.GetState()] != rollout.Planned {
+			return e, nil // which the machine refuses
+		}
+		rule := ruleOf(m)
+		enough, refusal := rule.Approve(m.GetAuthor(), approvers(m), req.GetBy())
+		if refusal != "" {
+			return e, fmt.Errorf("change set %s: %w: %s", m.GetId(), errWrongState, refusal)
+		}
+		if e.More = !enough; rule.Persons > 1 {
+			e.Text = strings.TrimSuffix(fmt.Sprintf("approval %d of %d: %s", len(m.GetApprovals())+1, rule.Persons, req.GetNote()), ": ")
+		}
+		return e, nil
+	}, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
+		m.Approvals = append(m.Approvals, &pushv1.Approval{By: req.GetBy(), Note: req.GetNote(), Time: timestamppb.Now()})
+		return nil
+	})
+	return cs, err
+}
+
+// ruleOf is the rule under which a change set was planned; one from before there were rules needs one person.
+func ruleOf(m *pushv1.ChangeSet) guard.Rule {
+	if m.GetApprovalRule() == nil {
+		return guard.Rule{Persons: 1}
+	}
+	return guard.Rule{Persons: int(m.GetApprovalRule().GetPersons()), NotAuthor: m.GetApprovalRule().GetOtherThanAuthor()}
+}
+
+// ruleFor is the rule of a change set that is being planned, and that exceeds the budget of its night by this. It is
+// noted where a person looks who has to approve anyhow, too.
+func (c *Component) ruleFor(m *pushv1.ChangeSet, over []string) *pushv1.ApprovalRule {
+	rule := c.cfg.approvalOf(m.GetPolicy())
+	if len(over) > 0 {
+		rule.Persons = max(rule.Persons, 1)
+	}
+	return &pushv1.ApprovalRule{Persons: uint32(rule.Persons), OtherThanAuthor: rule.NotAuthor, Because: over}
+}
+
+func approvers(m *pushv1.ChangeSet) (out []string) {
+	for _, a := range m.GetApprovals() {
+		out = append(out, a.GetBy())
+	}
+	return out
+}
+
+// goesByItself tells whether nobody has to ask for a change set's next step.
+func goesByItself(m *pushv1.ChangeSet) bool {
+	s := states[m.GetState()]
+	return ruleOf(m).Persons == 0 && (s == rollout.Planned || s == rollout.Approved)
+}
+
+// byApprovalRule signs what nobody was asked about.
+const byApprovalRule = "rule push.approval"
+
+// goOn approves and applies a change set whose rule is auto. What a guard forbids it tries again later, see takeUpAll.
+func (c *Component) goOn(ctx context.Context, m *pushv1.ChangeSet) {
+	c.logLater(ctx, m, c.goOnce(ctx, m))
+}
+
+// logLater is about an error that another attempt follows; that a guard forbids it is none.
+func (c *Component) logLater(ctx context.Context, m *pushv1.ChangeSet, err error) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errWrongState) {
+		c.deps.Log.Warn("change set not applied by itself; will try again", "change", m.GetId(), "error", err)
+	}
+}
+
+func (c *Component) goOnce(ctx context.Context, m *pushv1.ChangeSet) error {
+	if states[m.GetState()] == rollout.Planned {
+		e := rollout.Event{Kind: rollout.Approve, By: byApprovalRule, Text: "policy " + m.GetPolicy() + " has the approval rule auto"}
+		if _, _, err := c.decide(ctx, m.GetId(), e, alone); err != nil {
+			return err
+		}
+	}
+	_, err := c.apply(ctx, m.GetId(), byApprovalRule)
+	return err
+}

@@ -1,0 +1,81 @@
+package guard
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// SLO is what the canary router must keep while it is watched.
+type SLO struct {
+	// MaxDrops is the largest share of its packets that a queue may drop, such as 0.01.
+	MaxDrops float64
+	// MinPackets is how many packets a queue is offered before its share is judged: of ten packets, one is a tenth.
+	MinPackets uint64
+}
+
+// Sample is one reading of a counter.
+type Sample struct {
+	At    time.Time
+	Value uint64
+}
+
+// Queue is what one queue's counters read, oldest first.
+type Queue struct {
+	Name          string
+	Sent, Dropped []Sample
+}
+
+// Outcome of watching a canary router.
+type Outcome string
+
+// The outcomes.
+const (
+	Watching Outcome = "watching"
+	Kept     Outcome = "kept"
+	Broken   Outcome = "broken"
+)
+
+// Judge decides from what was read between from and now whether the router kept the SLO until the end. A queue that
+// drops too much ends it at once. A router of which nothing was read in the second half has proven nothing. The text
+// is the figure that decided.
+func (s SLO) Judge(queues []Queue, from, until, now time.Time) (Outcome, string) {
+	var newest time.Time
+	var packets, drops uint64
+	for _, q := range queues {
+		sent, dropped := growth(q.Sent, &newest), growth(q.Dropped, &newest)
+		packets, drops = packets+sent+dropped, drops+dropped
+		if offered := sent + dropped; offered >= max(s.MinPackets, 1) && float64(dropped) > s.MaxDrops*float64(offered) {
+			return Broken, fmt.Sprintf("queue %s dropped %s of %d packets, more than %s", q.Name, percent(float64(dropped)/float64(offered)), offered, percent(s.MaxDrops))
+		}
+	}
+	switch {
+	case now.Before(until):
+		return Watching, ""
+	case newest.IsZero():
+		return Broken, fmt.Sprintf("none of its queue counters was read in %s, so nobody can tell", until.Sub(from))
+	case newest.Before(until.Add(-until.Sub(from) / 2)):
+		return Broken, fmt.Sprintf("none of its queue counters was read in the last %s, so nobody can tell", until.Sub(newest).Round(time.Second))
+	}
+	return Kept, fmt.Sprintf("%d of %d packets dropped in %s", drops, packets, until.Sub(from))
+}
+
+// growth is by how much a counter rose, and when it was read last. One that falls has started again at 0.
+func growth(samples []Sample, newest *time.Time) (sum uint64) {
+	for i, s := range samples {
+		if s.At.After(*newest) {
+			*newest = s.At
+		}
+		switch {
+		case i == 0:
+		case s.Value >= samples[i-1].Value:
+			sum += s.Value - samples[i-1].Value
+		default:
+			sum += s.Value
+		}
+	}
+	return sum
+}
+
+// percent has three significant figures.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 3, 64) + " %" }
