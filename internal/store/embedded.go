@@ -12,17 +12,16 @@ import (
 )
 
 // embedded is the engine in this process: one session that writes and a few
-// that read, so that a long query does not hold up inserts.
+// that read, so that queries and inserts do not hold up each other.
 type embedded struct {
-	cfg  Configuration
-	lib  *library
-	lock *os.File
+	cfg     Configuration
+	lib     *library
+	lock    *os.File
+	writer  *pool
+	readers *pool
 
-	mu     sync.Mutex // over the writing session
-	writer *session
-
-	readers  chan *session // idle reading sessions; nil stands for one not opened yet
-	closing  chan struct{}
+	open     context.Context // ends with Close
+	closing  context.CancelCauseFunc
 	closeOne sync.Once
 }
 
@@ -45,13 +44,15 @@ func openEmbedded(cfg Configuration) (DB, error) {
 		lock.Close()
 		return nil, errors.New("the embedded ClickHouse engine is already open in this process")
 	}
-	e := &embedded{cfg: cfg, lib: lib, lock: lock, readers: make(chan *session, maxReaders), closing: make(chan struct{})}
-	for range maxReaders {
-		e.readers <- nil
-	}
-	if e.writer, err = openSession(lib, cfg); err != nil {
+	e := &embedded{cfg: cfg, lib: lib, lock: lock}
+	e.open, e.closing = context.WithCancelCause(context.Background())
+	session := func() (*session, error) { return openSession(lib, cfg) }
+	e.writer, e.readers = newPool(e.open, 1, session), newPool(e.open, maxReaders, session)
+	s, err := e.writer.take(context.Background())
+	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
+	e.writer.give(s)
 	return e, nil
 }
 
@@ -80,16 +81,12 @@ func lockDirectory(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Close implements DB. It waits for rows that are still being read.
+// Close implements DB.
 func (e *embedded) Close() error {
 	var err error
 	e.closeOne.Do(func() {
-		close(e.closing)
-		for range maxReaders {
-			(<-e.readers).close()
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		e.closing(ErrClosed)
+		e.readers.close()
 		e.writer.close()
 		err = e.lock.Close()
 		inUse.Unlock()
@@ -100,25 +97,35 @@ func (e *embedded) Close() error {
 // ErrClosed is returned once the database was closed.
 var ErrClosed = errors.New("database is closed")
 
-// Exec implements DB.
+// Exec implements DB. A statement cannot be stopped on its way: where ctx ends
+// first, Exec returns, and the next statement waits until this one is done.
 func (e *embedded) Exec(ctx context.Context, sql string, args ...any) error {
 	bound, err := bind(sql, args)
 	if err != nil {
 		return err
 	}
-	return e.write(ctx, bound)
+	return e.write(ctx, bound, func() {})
 }
 
-func (e *embedded) write(ctx context.Context, sql string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// write runs a statement and calls done once the engine no longer needs what it names.
+func (e *embedded) write(ctx context.Context, sql string, done func()) error {
+	s, err := e.writer.take(ctx)
+	if err != nil {
+		done()
+		return err
+	}
+	executed := make(chan error, 1)
+	go func() {
+		err := s.exec(sql)
+		done()
+		e.writer.give(s)
+		executed <- err
+	}()
 	select {
-	case <-e.closing:
-		return ErrClosed
+	case err := <-executed:
+		return err
 	case <-ctx.Done():
-		return ctx.Err()
-	default:
-		return e.writer.exec(sql)
+		return context.Cause(ctx)
 	}
 }
 
@@ -132,50 +139,34 @@ func (e *embedded) Insert(ctx context.Context, b Batch) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	names := columnList(b)
 	return e.write(ctx, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM file('/proc/self/fd/%d', '%s')",
-		b.Table, names, names, file.Fd(), native))
+		b.Table, names, names, file.Fd(), native), func() { file.Close() })
 }
 
 // Query implements DB.
 func (e *embedded) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return e.query(ctx, e.readers, sql, args)
+}
+
+// Lookup implements DB.
+func (e *embedded) Lookup(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return e.query(ctx, e.writer, sql, args)
+}
+
+func (e *embedded) query(ctx context.Context, from *pool, sql string, args []any) (Rows, error) {
 	bound, err := bind(sql, args)
 	if err != nil {
 		return nil, err
 	}
-	s, err := e.reader(ctx)
+	s, err := from.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	stream, err := s.stream(bound)
 	if err != nil {
-		e.readers <- s
+		from.give(s)
 		return nil, err
 	}
-	return &embeddedRows{ctx: ctx, session: s, stream: stream, release: func() { e.readers <- s }}, nil
-}
-
-// reader waits for an idle session and opens it where it was not yet.
-func (e *embedded) reader(ctx context.Context) (*session, error) {
-	select {
-	case <-e.closing:
-		return nil, ErrClosed
-	default:
-	}
-	select {
-	case <-e.closing:
-		return nil, ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case s := <-e.readers:
-		if s != nil {
-			return s, nil
-		}
-		s, err := openSession(e.lib, e.cfg)
-		if err != nil {
-			e.readers <- nil
-		}
-		return s, err
-	}
+	return &embeddedRows{ctx: ctx, session: s, stream: stream, release: func() { from.give(s) }}, nil
 }

@@ -133,6 +133,11 @@ func TestInsertsGoOnWhileRowsAreRead(t *testing.T) {
 	if err := db.Insert(t.Context(), batchOf(someRows())); err != nil {
 		t.Fatal(err)
 	}
+	lookup, err := db.Lookup(t.Context(), "SELECT count() FROM t")
+	if err != nil {
+		t.Fatalf("a writer cannot look up while others read: %v", err)
+	}
+	lookup.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := db.Query(ctx, "SELECT 1"); !errors.Is(err, context.DeadlineExceeded) {

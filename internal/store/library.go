@@ -111,10 +111,15 @@ func upwards(dir string) []string {
 	return nil
 }
 
+// handlers is held while the engine may have changed signal handlers: who looks meanwhile would keep the engine's.
+var handlers sync.Mutex
+
 // keepSignals runs f and puts back every signal handler it changed. The engine
 // resets SIGSEGV and others when it starts, but Go's handlers are what turns a
 // nil pointer into a panic that can be recovered from.
 func keepSignals(f func()) {
+	handlers.Lock()
+	defer handlers.Unlock()
 	const signals, maskSize = 64, 8
 	var saved [signals + 1][4]uint64 // struct sigaction of the kernel: 32 bytes
 	for s := 1; s <= signals; s++ {

@@ -37,7 +37,7 @@ func (r *embeddedRows) Next() bool {
 }
 
 func (r *embeddedRows) nextBlock() {
-	if r.err = r.ctx.Err(); r.err != nil {
+	if r.err = context.Cause(r.ctx); r.err != nil {
 		return
 	}
 	if r.chunk == nil {

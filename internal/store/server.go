@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -11,13 +12,38 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// server is a ClickHouse server or cluster on the native protocol.
-type server struct{ conn driver.Conn }
+// server is a ClickHouse server on the native protocol. Writers have connections
+// of their own, so that queries and inserts do not hold up each other.
+type server struct{ writes, reads driver.Conn }
 
 func openServer(ctx context.Context, cfg Configuration) (DB, error) {
+	writes, err := connect(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	reads, err := connect(ctx, cfg)
+	if err != nil {
+		writes.Close()
+		return nil, err
+	}
+	return &server{writes, reads}, nil
+}
+
+// spill is from how many bytes on a server sorts and groups on disk.
+const spill = 1 << 30
+
+// maxConnections is how many statements run at once on each side; more wait for as long as dialling may take.
+const maxConnections = 10
+
+func connect(ctx context.Context, cfg Configuration) (driver.Conn, error) {
 	options := &clickhouse.Options{
 		Addr: cfg.Servers,
 		Auth: clickhouse.Auth{Database: cfg.Database, Username: cfg.Username, Password: string(cfg.Password)},
+		Settings: clickhouse.Settings{
+			"max_execution_time":                 int(cfg.MaxExecutionTime.Seconds()) + 1, // as in session.go
+			"max_bytes_before_external_group_by": spill, "max_bytes_before_external_sort": spill,
+		},
+		MaxOpenConns: maxConnections,
 	}
 	if cfg.TLS && !allLoopback(cfg.Servers) {
 		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -31,7 +57,7 @@ func openServer(ctx context.Context, cfg Configuration) (DB, error) {
 		return nil, fmt.Errorf("connect to ClickHouse %q (is it up, is database %q there, may user %q log in?): %w",
 			cfg.Servers, cfg.Database, cfg.Username, err)
 	}
-	return &server{conn: conn}, nil
+	return conn, nil
 }
 
 // allLoopback tells whether no server is reached over a network, where TLS is a must.
@@ -55,12 +81,12 @@ func (s *server) Exec(ctx context.Context, sql string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	return s.conn.Exec(ctx, bound)
+	return s.writes.Exec(ctx, bound)
 }
 
 // Insert implements DB.
 func (s *server) Insert(ctx context.Context, b Batch) error {
-	batch, err := s.conn.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s (%s)", b.Table, columnList(b)))
+	batch, err := s.writes.PrepareBatch(ctx, fmt.Sprintf("INSERT INTO %s (%s)", b.Table, columnList(b)))
 	if err != nil {
 		return fmt.Errorf("insert into %s: %w", b.Table, err)
 	}
@@ -78,12 +104,21 @@ func (s *server) Insert(ctx context.Context, b Batch) error {
 
 // Query implements DB.
 func (s *server) Query(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return query(ctx, s.reads, sql, args)
+}
+
+// Lookup implements DB.
+func (s *server) Lookup(ctx context.Context, sql string, args ...any) (Rows, error) {
+	return query(ctx, s.writes, sql, args)
+}
+
+func query(ctx context.Context, conn driver.Conn, sql string, args []any) (Rows, error) {
 	bound, err := bind(sql, args)
 	if err != nil {
 		return nil, err
 	}
-	return s.conn.Query(ctx, bound)
+	return conn.Query(ctx, bound)
 }
 
 // Close implements DB.
-func (s *server) Close() error { return s.conn.Close() }
+func (s *server) Close() error { return errors.Join(s.writes.Close(), s.reads.Close()) }

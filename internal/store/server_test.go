@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -71,7 +72,9 @@ func write(t *testing.T, path, content string) {
 
 func TestServer(t *testing.T) {
 	address := startServer(t)
-	cfg := Configuration{Servers: []string{address}, Database: "default", Username: "millrace", Password: "secret", TLS: true}
+	cfg := DefaultConfiguration("")
+	cfg.Servers, cfg.Database, cfg.Username, cfg.Password = []string{address}, "default", "millrace", "secret"
+	cfg.SendTimeout = 20 * time.Millisecond
 
 	wrong := cfg
 	wrong.Password = "guess"
@@ -101,6 +104,33 @@ func TestServer(t *testing.T) {
 	cancel()
 	if err := db.Exec(ctx, "SELECT 1"); err == nil {
 		t.Error("a cancelled statement ran")
+	}
+	slowReaders(t, db)
+}
+
+// slowReaders has as many as there are connections stop taking rows.
+func slowReaders(t *testing.T, db DB) {
+	var stuck []Rows
+	for range maxConnections {
+		rows, err := db.Query(t.Context(), "SELECT number FROM system.numbers LIMIT 1000000000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck = append(stuck, rows)
+	}
+	if err := db.Insert(t.Context(), Batch{Table: "t", Columns: []Column{{"n", "UInt64", []uint64{4}}, {"name", "String", []string{"d"}}}}); err != nil {
+		t.Errorf("insert while readers are slow: %v", err)
+	}
+	if diff := cmp.Diff(names(t, db, "SELECT name FROM t WHERE n = 4"), []string{"d"}); diff != "" {
+		t.Error(diff)
+	}
+	for _, rows := range stuck {
+		for rows.Next() {
+		}
+		if !errors.Is(rows.Err(), ErrNotRead) {
+			t.Errorf("the query ended with %v, want %v", rows.Err(), ErrNotRead)
+		}
+		rows.Close()
 	}
 }
 

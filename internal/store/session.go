@@ -16,7 +16,10 @@ type session struct {
 
 func openSession(lib *library, cfg Configuration) (*session, error) {
 	s := &session{lib: lib}
-	args := []*byte{cstring("clickhouse"), cstring("--path=" + cfg.Directory)}
+	var args []*byte
+	for _, arg := range engineArguments(cfg) {
+		args = append(args, cstring(arg))
+	}
 	keepSignals(func() {
 		lib.setSignalHandlers(0)
 		s.conn = lib.connect(int32(len(args)), args)
@@ -27,7 +30,10 @@ func openSession(lib *library, cfg Configuration) (*session, error) {
 			"is the disk full, or the directory from a newer version?", cfg.Directory)
 	}
 	for _, sql := range []string{
-		fmt.Sprintf("SET max_memory_usage = %d", cfg.MaxMemory),
+		fmt.Sprintf("SET max_memory_usage = %d, max_bytes_before_external_group_by = %[2]d, max_bytes_before_external_sort = %[2]d",
+			cfg.MaxMemory, cfg.MaxMemory/2),
+		// Later than what limited does, whose error says more; this is for what runs inside the engine without a row.
+		fmt.Sprintf("SET max_execution_time = %d", int64(cfg.MaxExecutionTime.Seconds())+1),
 		"CREATE DATABASE IF NOT EXISTS " + database,
 		"USE " + database,
 	} {
@@ -37,6 +43,22 @@ func openSession(lib *library, cfg Configuration) (*session, error) {
 		}
 	}
 	return s, nil
+}
+
+// caches keep what MergeTree reads again; their defaults, 5 GiB each, are those of a server that has a host to itself.
+var caches = []string{"mark_cache_size", "index_mark_cache_size", "primary_index_cache_size"}
+
+// engineArguments count for the first session of the process, which starts the engine.
+func engineArguments(cfg Configuration) []string {
+	args := []string{"clickhouse", "--path=" + cfg.Directory}
+	if cfg.MaxServerMemory == 0 {
+		return args
+	}
+	args = append(args, fmt.Sprintf("--max_server_memory_usage=%d", cfg.MaxServerMemory))
+	for _, name := range caches {
+		args = append(args, fmt.Sprintf("--%s=%d", name, cfg.MaxServerMemory/32))
+	}
+	return args
 }
 
 // database is the embedded engine's only one.

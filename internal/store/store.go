@@ -9,6 +9,8 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 )
 
 // DB is an open database.
@@ -18,8 +20,13 @@ type DB interface {
 	// Insert appends a batch in one block: one atomic part, as long as its rows
 	// belong to one partition and are fewer than MaxAtomicRows.
 	Insert(ctx context.Context, b Batch) error
-	// Query streams rows; they must be closed.
+	// Query streams rows; they must be closed. A query that takes longer than MaxExecutionTime ends, and so does one
+	// whose reader leaves rows waiting for longer than SendTimeout: no reader keeps the place of another for ever.
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)
+	// Lookup is a Query on the writing side: it sees what was written before it, and no reader holds it up. It is for
+	// the few rows that a writer must know before it writes; the writing side waits until they are closed.
+	Lookup(ctx context.Context, sql string, args ...any) (Rows, error)
+	// Close ends queries under way and waits for statements that write.
 	Close() error
 }
 
@@ -54,7 +61,8 @@ type Column struct {
 
 // Configuration chooses the database.
 type Configuration struct {
-	// Servers are host:port of a ClickHouse cluster's native protocol; empty means the embedded engine.
+	// Servers is host:port of the native protocol of a ClickHouse server; empty means the embedded engine. More than
+	// one is refused: the tables are not replicated, so each server would have a part of the data.
 	Servers []string `yaml:"servers"`
 	// Database, Username and Password are for servers.
 	Database string `yaml:"database"`
@@ -64,13 +72,40 @@ type Configuration struct {
 	TLS bool `yaml:"tls"`
 	// Directory holds the embedded engine's data; one process at a time may use it.
 	Directory string `yaml:"directory"`
-	// MaxMemory bounds what one query of the embedded engine may use, bytes; 0 is no bound.
+	// MaxMemory bounds what one query of the embedded engine may use, bytes; 0 is no bound. From half of it on a query
+	// sorts and groups on disk.
 	MaxMemory uint64 `yaml:"max_memory"`
+	// MaxServerMemory bounds what the embedded engine uses in all: queries, inserts, merges and caches, bytes; 0 is
+	// 0.9 of the host's memory. It must hold MaxMemory for every query that may run at once and for a writer.
+	MaxServerMemory uint64 `yaml:"max_server_memory"`
+	// MaxExecutionTime is how long a query may take, its wait for other queries included.
+	MaxExecutionTime time.Duration `yaml:"max_execution_time"`
+	// SendTimeout is how long a query's reader may leave rows waiting.
+	SendTimeout time.Duration `yaml:"send_timeout"`
 }
 
 // DefaultConfiguration is the embedded engine under dir.
 func DefaultConfiguration(dir string) Configuration {
-	return Configuration{Database: "millrace", Username: "default", TLS: true, Directory: dir, MaxMemory: 2 << 30}
+	return Configuration{
+		Database: "millrace", Username: "default", TLS: true, Directory: dir,
+		MaxMemory: 1 << 30, MaxServerMemory: 6 << 30, MaxExecutionTime: 30 * time.Minute, SendTimeout: 30 * time.Second,
+	}
+}
+
+// Validate says what to write instead of a value that makes no sense.
+func (c Configuration) Validate() error {
+	switch least := (maxReaders + 1) * c.MaxMemory; {
+	case len(c.Servers) > 1:
+		return fmt.Errorf("servers names %d servers; name one: tables are not replicated, and each server would have a part of the data", len(c.Servers))
+	case c.MaxExecutionTime < time.Second || c.MaxExecutionTime%time.Second != 0:
+		return fmt.Errorf("max_execution_time is %s; want whole seconds, at least one", c.MaxExecutionTime)
+	case c.SendTimeout <= 0:
+		return fmt.Errorf("send_timeout is %s; it must be above 0", c.SendTimeout)
+	case c.MaxServerMemory > 0 && (c.MaxMemory == 0 || c.MaxServerMemory < least):
+		return fmt.Errorf("max_server_memory is %d bytes; want at least %d times max_memory, which is %d: %d queries run at once, beside one statement that writes",
+			c.MaxServerMemory, maxReaders+1, c.MaxMemory, maxReaders)
+	}
+	return nil
 }
 
 // Secret prints as stars.
@@ -95,8 +130,18 @@ var ErrLocked = errors.New("data directory is in use by another process")
 
 // Open connects to the servers, or starts the embedded engine where none are named.
 func Open(ctx context.Context, cfg Configuration) (DB, error) {
-	if len(cfg.Servers) > 0 {
-		return openServer(ctx, cfg)
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
-	return openEmbedded(cfg)
+	var db DB
+	var err error
+	if len(cfg.Servers) > 0 {
+		db, err = openServer(ctx, cfg)
+	} else {
+		db, err = openEmbedded(cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newLimited(db, cfg), nil
 }

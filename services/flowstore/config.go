@@ -2,6 +2,7 @@ package flowstore
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/millrace/millrace/internal/store"
@@ -46,6 +47,9 @@ func (c Configuration) Validate() error {
 		return errors.New("workers must be at least 1")
 	case c.MaxRows < 1 || c.MaxRows > store.MaxAtomicRows:
 		return errors.New("max rows must be between 1 and 1000000: more are not written as one")
+	}
+	if err := c.Store.Validate(); err != nil {
+		return fmt.Errorf("store: %w", err)
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (w *flowWriter) stored(ctx context.Context, day time.Time, batches []flowBa
 		ids[i] = "toUUID('" + b.id.String() + "')"
 	}
 	sql := "SELECT DISTINCT batch FROM flows WHERE start >= ? AND start < ? AND batch IN (" + strings.Join(ids, ",") + ")"
-	rows, err := w.db.Query(ctx, sql, day, day.Add(24*time.Hour))
+	rows, err := w.db.Lookup(ctx, sql, day, day.Add(24*time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("look for batches already stored: %w", err)
 	}

@@ -50,4 +50,3 @@ FROM
 GROUP BY slot, exporter, src, dst, src_port, dst_port, protocol
 HAVING sum(piece_bytes) > min_bytes
 ORDER BY slot, exporter, src, dst, src_port, dst_port, protocol
-SETTINGS max_bytes_before_external_group_by = 1000000000

@@ -124,8 +124,7 @@ FROM flows
 WHERE start >= ? AND start < ?
 GROUP BY four, s, d
 ORDER BY b DESC, s, d
-LIMIT ?
-SETTINGS max_bytes_before_external_group_by = 1000000000`
+LIMIT ?`
 
 // top ranks prefix pairs by the bytes of records that started in [from, to), sampling applied.
 func top(ctx context.Context, db store.DB, from, to time.Time, l lengths, limit int) ([]*flowv1.PairBytes, error) {

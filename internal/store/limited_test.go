@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func limitedTo(t *testing.T, change func(*Configuration)) DB {
+	t.Helper()
+	cfg := DefaultConfiguration(t.TempDir())
+	change(&cfg)
+	db, err := Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// occupy starts as many queries as run at once, and takes one row of each.
+func occupy(t *testing.T, db DB) []Rows {
+	t.Helper()
+	var all []Rows
+	for range maxReaders {
+		rows, err := db.Query(t.Context(), "SELECT number FROM numbers(1000000000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !rows.Next() {
+			t.Fatal(rows.Err())
+		}
+		all = append(all, rows)
+	}
+	return all
+}
+
+func TestReadersThatTakeNothingLoseTheirPlace(t *testing.T) {
+	db := limitedTo(t, func(c *Configuration) { c.SendTimeout = 20 * time.Millisecond })
+	stuck := occupy(t, db)
+	rows, err := db.Query(t.Context(), "SELECT 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows.Close()
+	for rest := 0; rest < maxReaders-1; rest++ { // the one query needed one place; all come free
+		rows, err := db.Query(t.Context(), "SELECT 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+	}
+	for _, rows := range stuck {
+		var n uint64
+		for rows.Next() { // what a reader does when it comes back
+		}
+		if !errors.Is(rows.Err(), ErrNotRead) || !errors.Is(rows.Scan(&n), ErrNotRead) {
+			t.Errorf("the query ended with %v, want %v", rows.Err(), ErrNotRead)
+		}
+		rows.Close()
+	}
+}
+
+func TestQueriesThatTakeTooLongEnd(t *testing.T) {
+	db := limitedTo(t, func(c *Configuration) { c.MaxExecutionTime = time.Second })
+	for name, sql := range map[string]string{
+		"many rows":       "SELECT number FROM numbers(1000000000000)",
+		"one row of many": "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows, err := db.Query(t.Context(), sql)
+			for err == nil && rows.Next() {
+			}
+			if err == nil {
+				err = rows.Err()
+				rows.Close()
+			}
+			if !errors.Is(err, ErrTooLong) {
+				t.Errorf("the query ended with %v, want %v", err, ErrTooLong)
+			}
+		})
+	}
+}
+
+func TestCloseEndsQueries(t *testing.T) {
+	db := limitedTo(t, func(*Configuration) {})
+	stuck := occupy(t, db)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range stuck {
+		if rows.Next() || !errors.Is(rows.Err(), ErrClosed) {
+			t.Errorf("the query ended with %v, want %v", rows.Err(), ErrClosed)
+		}
+		rows.Close()
+	}
+}
+
+// TestTheEngineHasATotalLimit opens it past Validate, which refuses settings with which queries could reach it.
+func TestTheEngineHasATotalLimit(t *testing.T) {
+	cfg := DefaultConfiguration(t.TempDir())
+	cfg.MaxMemory, cfg.MaxServerMemory = 4<<30, 400<<20
+	db, err := openEmbedded(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Exec(t.Context(), "SELECT length(groupArray(number)) FROM numbers(200000000)") // 1.6 GB
+	if err == nil || !strings.Contains(err.Error(), "(total) memory limit exceeded") {
+		t.Errorf("the query ended with %v, want the total limit", err)
+	}
+	if err := db.Exec(t.Context(), "SELECT 1"); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+// A statement that has begun ends by itself; whoever waits for it need not.
+func TestStatementsObeyTheirContext(t *testing.T) {
+	db := limitedTo(t, func(c *Configuration) { c.MaxExecutionTime = 2 * time.Second })
+	ctx, cancel := context.WithCancel(t.Context())
+	returned := make(chan error, 1)
+	go func() {
+		returned <- db.Exec(ctx, "SELECT sum(sipHash64(number)) FROM numbers(1000000000000) FORMAT Null")
+	}()
+	cancel()
+	if err := <-returned; !errors.Is(err, context.Canceled) {
+		t.Errorf("the statement ended with %v, want %v", err, context.Canceled)
+	}
+	if err := db.Exec(t.Context(), "SELECT 1"); err != nil {
+		t.Errorf("the next statement: %v", err)
+	}
+}
+
+func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
+	if err := DefaultConfiguration("/").Validate(); err != nil {
+		t.Errorf("the default: %v", err)
+	}
+	for want, change := range map[string]func(*Configuration){
+		"max_execution_time": func(c *Configuration) { c.MaxExecutionTime = 1500 * time.Millisecond },
+		"send_timeout":       func(c *Configuration) { c.SendTimeout = 0 },
+		"servers names":      func(c *Configuration) { c.Servers = []string{"192.0.2.1:9000", "192.0.2.2:9000"} },
+		"max_server_memory":  func(c *Configuration) { c.MaxServerMemory = 4 * c.MaxMemory },
+	} {
+		cfg := DefaultConfiguration("/")
+		change(&cfg)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v", want, err)
+		}
+	}
+}
