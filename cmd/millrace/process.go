@@ -18,6 +18,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
@@ -74,6 +75,7 @@ func (p *process) openBus(context.Context) error {
 	} else {
 		k := bus.DefaultKafkaConfiguration()
 		k.Brokers = p.cfg.Kafka.Brokers
+		k.Lost = p.messagesLost
 		kafka, err := bus.NewKafka(k)
 		if err != nil {
 			return err
@@ -83,6 +85,12 @@ func (p *process) openBus(context.Context) error {
 	}
 	p.closers = append(p.closers, func(context.Context) error { return p.bus.Close() })
 	return nil
+}
+
+// messagesLost tells operators what the bus lost.
+func (p *process) messagesLost(topic, group string, messages int64) {
+	go events.NewPublisher(p.bus, p.log).Publish(context.Background(), events.MessagesLost, topic,
+		fmt.Sprintf("%d messages on %s were deleted by the brokers before %s took them.", messages, topic, group))
 }
 
 // openState starts or reaches etcd, where a hosted service keeps state there.

@@ -23,15 +23,18 @@ type batcher struct {
 	metrics *metrics
 	records int
 
-	mu   sync.Mutex
-	open map[netip.Addr][]flowrecord.Record
+	mu      sync.Mutex
+	changed *sync.Cond // queue, held or closed
+	open    map[netip.Addr][]flowrecord.Record
+	queue   []outgoing
+	held    int // what open, queue and the batch being published weigh
+	closed  bool
 
-	full chan outgoing
 	// instance and count make batch ids that no other run of the collector makes.
 	instance string
 	count    uint64
-	// published counts the records that the bus took.
-	published atomic.Uint64
+	// published and unpublished count the records that the bus took, and those it did not before the collector stopped.
+	published, unpublished atomic.Uint64
 }
 
 // outgoing is one message: records of one exporter and what there is to say of its hours.
@@ -41,64 +44,93 @@ type outgoing struct {
 	hours    []exporter.Hour
 }
 
-// publishQueue is how many full batches may wait for the bus. Beyond it the
-// sockets are not read, and what the kernel then drops is counted there.
-const publishQueue = 64
+// maxHeld is how many records may wait for the bus: some 60 MB. Beyond it the sockets are not read, and what the kernel
+// then drops is counted there. One read of a socket comes on top of it.
+const maxHeld = 250_000
+
+// weight is in records; an hour has about the size of one.
+func (o outgoing) weight() int { return len(o.records) + len(o.hours) }
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
-	return &batcher{
+	b := &batcher{
 		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords,
-		open: map[netip.Addr][]flowrecord.Record{}, full: make(chan outgoing, publishQueue), instance: rand.Text(),
+		open: map[netip.Addr][]flowrecord.Record{}, instance: rand.Text(),
 	}
+	b.changed = sync.NewCond(&b.mu)
+	return b
 }
 
 // add takes records; it waits while the bus is behind.
 func (b *batcher) add(records []flowrecord.Record) {
-	for _, batch := range b.gather(records) {
-		b.full <- batch
-	}
-}
-
-func (b *batcher) gather(records []flowrecord.Record) (full []outgoing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for b.held >= maxHeld {
+		b.changed.Wait()
+	}
+	b.held += len(records)
 	for i := range records {
 		from := records[i].Exporter
-		open := append(b.open[from], records[i])
-		if len(open) >= b.records {
-			full = append(full, outgoing{exporter: from, records: open})
-			open = make([]flowrecord.Record, 0, b.records)
+		b.open[from] = append(b.open[from], records[i])
+		if len(b.open[from]) >= b.records {
+			b.queue = append(b.queue, outgoing{exporter: from, records: b.open[from]})
+			delete(b.open, from)
 		}
-		b.open[from] = open
 	}
-	return full
+	b.changed.Broadcast()
 }
 
 // flush publishes what waits, however little it is, and the hours that changed.
 func (b *batcher) flush(hours []exporter.Hour) {
 	b.mu.Lock()
-	open := b.open
-	b.open = map[netip.Addr][]flowrecord.Record{}
-	b.mu.Unlock()
+	defer b.mu.Unlock()
 	changed := map[netip.Addr][]exporter.Hour{}
 	for _, h := range hours {
 		changed[h.Exporter] = append(changed[h.Exporter], h)
-		if _, ok := open[h.Exporter]; !ok {
-			open[h.Exporter] = nil
+		if _, ok := b.open[h.Exporter]; !ok {
+			b.open[h.Exporter] = nil
 		}
 	}
-	for from, records := range open {
-		if len(records)+len(changed[from]) > 0 {
-			b.full <- outgoing{from, records, changed[from]}
-		}
+	b.held += len(hours)
+	for from, records := range b.open {
+		b.queue = append(b.queue, outgoing{from, records, changed[from]})
+	}
+	clear(b.open)
+	b.changed.Broadcast()
+}
+
+// close ends publish once nothing waits.
+func (b *batcher) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.changed.Broadcast()
+}
+
+// publish runs until close.
+func (b *batcher) publish(ctx context.Context) {
+	for batch, ok := b.next(); ok; batch, ok = b.next() {
+		b.publishOne(ctx, batch)
+		b.mu.Lock()
+		b.held -= batch.weight()
+		b.changed.Broadcast()
+		b.mu.Unlock()
 	}
 }
 
-// publish runs until full is closed.
-func (b *batcher) publish(ctx context.Context) {
-	for batch := range b.full {
-		b.publishOne(ctx, batch)
+// next waits for a batch.
+func (b *batcher) next() (outgoing, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.queue) == 0 {
+		if b.closed {
+			return outgoing{}, false
+		}
+		b.changed.Wait()
 	}
+	first := b.queue[0]
+	b.queue[0] = outgoing{} // so that its memory goes before the slice does
+	b.queue = b.queue[1:]
+	return first, true
 }
 
 // retryPause is the time between attempts to publish.
@@ -120,6 +152,7 @@ func (b *batcher) publishOne(ctx context.Context, batch outgoing) {
 		}
 		if ctx.Err() != nil {
 			b.metrics.unpublished.Add(float64(len(records)))
+			b.unpublished.Add(uint64(len(records)))
 			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", len(records), "error", err)
 			return
 		}

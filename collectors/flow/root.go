@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -43,12 +44,15 @@ type Component struct {
 	deps    Dependencies
 	metrics *metrics
 	table   *exporter.Table
+	listed  func(netip.Addr) bool // nil: every exporter is heard
 	batcher *batcher
 	sockets []*socket
 	drops   atomic.Uint64 // datagrams the kernel had no room for
 	own     ownHours
 	// strangers is how many datagrams of unlisted addresses the log has told of.
 	strangers uint64
+	events    *events.Publisher
+	told      loss // by events
 
 	loops     lifecycle.Loops // the sockets' readers and the regular flush
 	publisher sync.WaitGroup
@@ -60,9 +64,11 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Component{cfg: cfg, deps: deps, table: exporter.NewTable(cfg.Exporters, decode.GoFlow2{}, listed(cfg, deps))}
+	c := &Component{cfg: cfg, deps: deps, listed: listed(cfg, deps)}
+	c.table = exporter.NewTable(cfg.Exporters, decode.GoFlow2{}, c.listed)
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
+	c.events = events.NewPublisher(deps.Bus, deps.Log)
 	return c, nil
 }
 
@@ -97,6 +103,7 @@ func (c *Component) Start(ctx context.Context) error {
 	c.own.listen(time.Now())
 	c.loops.Every(c.cfg.BatchInterval, func(context.Context) { c.flush() })
 	c.loops.Every(warnEvery, func(context.Context) { c.warnOfStrangers() })
+	c.loops.Every(tellEvery, c.tellOfLoss)
 	for _, s := range c.sockets {
 		c.loops.Go(func(context.Context) { c.receive(s) })
 	}
@@ -166,9 +173,10 @@ func (c *Component) Stop(ctx context.Context) error {
 	// must, because the channel they fill is closed next.
 	err = errors.Join(err, c.loops.Stop(context.WithoutCancel(ctx)))
 	c.flush()
-	close(c.batcher.full)
+	c.batcher.close()
 	c.publisher.Wait()
 	c.abort()
+	c.tellOfLoss(context.WithoutCancel(ctx))
 	c.abort = nil
 	return err
 }

@@ -52,6 +52,12 @@ type Message struct {
 	Value []byte
 }
 
+// size is what a message takes in memory: its text and what stands around it.
+func (m Message) size() int {
+	const around = 256 // the message itself, its place in a queue, the allocator's rounding
+	return len(m.Key) + len(m.Value) + around
+}
+
 // Handler takes one message; an error has it delivered again, after a pause
 // that grows from 10 ms to 5 s and until it is taken: the bus never skips a
 // message. Messages of the same key wait behind it.

@@ -39,6 +39,9 @@ type KafkaConfiguration struct {
 	// Retention of messages on topics that are not compacted: how long a
 	// consumer may be down without losing anything. Default 72 h.
 	Retention time.Duration
+	// Lost is told how many messages the brokers deleted before a group took them, which was away, or behind, for
+	// longer than Retention. The log and a metric tell of it too. May be nil.
+	Lost func(topic, group string, messages int64)
 }
 
 // DefaultKafkaConfiguration is all but the brokers.
@@ -220,15 +223,17 @@ func (k *Kafka) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	for topic, members := range byTopic {
 		ends, err := k.admin.ListEndOffsets(ctx, k.cfg.Prefix+topic)
-		if err != nil {
-			continue // no number rather than a wrong one
-		}
-		lag := map[string]int64{}
+		lag, held := map[string]int64{}, map[string]int{}
 		for _, m := range members {
-			lag[m.group] += m.lag(ends[k.cfg.Prefix+topic])
+			messages, bytes := m.lag(ends[k.cfg.Prefix+topic])
+			lag[m.group] += messages
+			held[m.group] += bytes
 		}
-		for group, n := range lag {
-			out <- lagMetric(topic, group, n)
+		for group := range lag {
+			out <- heldMetric(topic, group, held[group])
+			if err == nil { // no number rather than a wrong one
+				out <- lagMetric(topic, group, lag[group])
+			}
 		}
 	}
 }

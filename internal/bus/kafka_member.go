@@ -15,6 +15,10 @@ const (
 	// partitionBacklog is how many messages of one partition wait in memory
 	// before its fetching pauses. A poisoned partition so stops itself only.
 	partitionBacklog = 2048
+	// partitionBytes is the same in bytes. Beyond it a partition holds what one more fetch brings.
+	partitionBytes = 8 << 20
+	// fetchBytes bounds what a broker sends at a time, compressed. A message of the largest size comes all the same.
+	fetchBytes = 8 << 20
 	// pollRecords bounds one poll, so that a rebalance need not wait for long.
 	pollRecords = 1024
 	// commitInterval bounds what a crash delivers again.
@@ -41,6 +45,7 @@ type kafkaMember struct {
 	wireTopic    string
 	handler      Handler
 	meter        meter
+	tell         func(topic, group string, messages int64) // of lost messages; may be nil
 	client       *kgo.Client
 	ctx          context.Context // of the subscription
 
@@ -55,7 +60,7 @@ type kafkaMember struct {
 func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group string, handler Handler, meter meter) (*kafkaMember, error) {
 	m := &kafkaMember{
 		ctx: ctx, topic: topic, group: group, wireTopic: cfg.Prefix + topic,
-		handler: handler, meter: meter, partitions: map[int32]*partition{},
+		handler: handler, meter: meter, tell: cfg.Lost, partitions: map[int32]*partition{},
 	}
 	options := append(cfg.options(),
 		// One Kafka group per pair of group and topic: a member that joins for
@@ -66,12 +71,13 @@ func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group st
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), // rather twice than never
 		kgo.SessionTimeout(sessionTimeout),
 		kgo.FetchMaxWait(fetchWait),
+		kgo.FetchMaxBytes(fetchBytes),
 		kgo.AutoCommitMarks(),
 		kgo.AutoCommitInterval(commitInterval),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(m.assigned),
 		kgo.OnPartitionsRevoked(m.revoked),
-		kgo.OnPartitionsLost(m.lost),
+		kgo.OnPartitionsLost(m.taken),
 	)
 	if Compacted[topic] {
 		options = append(options, kgo.AdjustFetchOffsetsFn(fromStart))
@@ -126,7 +132,26 @@ func (m *kafkaMember) fetched(f kgo.FetchTopicPartition) {
 	if p == nil || len(f.Records) == 0 {
 		return
 	}
-	p.add(f.Records)
+	if lost := p.add(f.Records); lost > 0 && !Compacted[m.topic] {
+		m.lost(f.Partition, lost)
+	}
+}
+
+// lost tells of messages between the last that was fetched or committed and the first that the broker still has.
+func (m *kafkaMember) lost(partition int32, messages int64) {
+	m.meter.lost.WithLabelValues(m.topic, m.group).Add(float64(messages))
+	slog.Error("messages lost: the brokers deleted them before they were taken", "topic", m.topic, "group", m.group, "partition", partition, "messages", messages)
+	if m.tell != nil {
+		m.tell(m.topic, m.group, messages)
+	}
+}
+
+// committed is the partition's offset of the group, or below 0 where it has none.
+func (m *kafkaMember) committed(partition int32) int64 {
+	if at, ok := m.client.CommittedOffsets()[m.wireTopic][partition]; ok {
+		return at.Offset
+	}
+	return -1
 }
 
 func (m *kafkaMember) assigned(_ context.Context, _ *kgo.Client, what map[string][]int32) {
@@ -146,9 +171,9 @@ func (m *kafkaMember) revoked(_ context.Context, _ *kgo.Client, what map[string]
 	m.commit()
 }
 
-// lost is revoked by force: somebody else has the partitions already, so there
+// taken is revoked by force: somebody else has the partitions already, so there
 // is nothing to commit.
-func (m *kafkaMember) lost(_ context.Context, _ *kgo.Client, what map[string][]int32) {
+func (m *kafkaMember) taken(_ context.Context, _ *kgo.Client, what map[string][]int32) {
 	m.drop(what[m.wireTopic])
 }
 
@@ -193,15 +218,16 @@ func (m *kafkaMember) commit() {
 	}
 }
 
-// lag sums over the partitions this member owns.
-func (m *kafkaMember) lag(ends map[int32]kadm.ListedOffset) int64 {
+// lag sums over the partitions this member owns: messages that the brokers have, and bytes of those that are here.
+func (m *kafkaMember) lag(ends map[int32]kadm.ListedOffset) (messages int64, bytes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var sum int64
 	for id, p := range m.partitions {
-		if next := p.position(); next >= 0 {
-			sum += max(ends[id].Offset-next, 0)
+		next, held := p.position()
+		if next >= 0 {
+			messages += max(ends[id].Offset-next, 0)
 		}
+		bytes += held
 	}
-	return sum
+	return messages, bytes
 }

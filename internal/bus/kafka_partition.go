@@ -19,27 +19,38 @@ type partition struct {
 
 	mu      sync.Mutex
 	backlog []*kgo.Record
+	bytes   int   // of the backlog
 	next    int64 // offset after the last record taken; -1 before any was fetched
+	due     int64 // offset after the last record fetched; below 0 where none was and the group has none
 	paused  bool  // fetching stopped because the backlog is long
 }
 
 func newPartition(id int32, m *kafkaMember) *partition {
 	ctx, cancel := context.WithCancel(m.ctx)
 	return &partition{
-		id: id, member: m, ctx: ctx, cancel: cancel, next: -1,
+		id: id, member: m, ctx: ctx, cancel: cancel, next: -1, due: -1,
 		done: make(chan struct{}), more: make(chan struct{}, 1),
 	}
 }
 
-// add appends fetched records; a long backlog pauses fetching.
-func (p *partition) add(records []*kgo.Record) {
+// add appends fetched records; a long backlog pauses fetching. lost is how many
+// are missing before them.
+func (p *partition) add(records []*kgo.Record) (lost int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	first, last := records[0].Offset, records[len(records)-1].Offset
 	if p.next < 0 {
-		p.next = records[0].Offset
+		p.next, p.due = first, p.member.committed(p.id)
 	}
+	if p.due > 0 {
+		lost = max(first-p.due, 0)
+	}
+	p.due = last + 1
 	p.backlog = append(p.backlog, records...)
-	if !p.paused && len(p.backlog) > partitionBacklog {
+	for _, r := range records {
+		p.bytes += recordSize(r)
+	}
+	if !p.paused && (len(p.backlog) > partitionBacklog || p.bytes > partitionBytes) {
 		p.paused = true
 		p.member.client.PauseFetchPartitions(p.name())
 	}
@@ -47,6 +58,7 @@ func (p *partition) add(records []*kgo.Record) {
 	case p.more <- struct{}{}:
 	default:
 	}
+	return lost
 }
 
 func (p *partition) name() map[string][]int32 {
@@ -68,6 +80,7 @@ func (p *partition) taken() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = p.backlog[0].Offset + 1
+	p.bytes -= recordSize(p.backlog[0])
 	p.backlog[0] = nil // so that its memory goes before the slice does
 	p.backlog = p.backlog[1:]
 	if p.paused && len(p.backlog) == 0 {
@@ -76,10 +89,13 @@ func (p *partition) taken() {
 	}
 }
 
-func (p *partition) position() int64 {
+func recordSize(r *kgo.Record) int { return Message{Key: string(r.Key), Value: r.Value}.size() }
+
+// position is the offset after the last record taken, and how much waits in memory behind it.
+func (p *partition) position() (next int64, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.next
+	return p.next, p.bytes
 }
 
 func (p *partition) run() {

@@ -5,15 +5,18 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/kafka"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
@@ -36,6 +39,8 @@ func TestKafka(t *testing.T) {
 	t.Run("a crash delivers again what was not committed", func(t *testing.T) { crash(t, config()) })
 	t.Run("a new group starts at the oldest message", func(t *testing.T) { startsAtOldest(t, config()) })
 	t.Run("a poisoned partition holds up only itself, with bounded memory", func(t *testing.T) { poisoned(t, config()) })
+	t.Run("a consumer that takes nothing holds a bounded number of bytes", func(t *testing.T) { boundedBytes(t, config()) })
+	t.Run("messages that the brokers deleted before they were taken are told of", func(t *testing.T) { deletedBefore(t, config()) })
 	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
 	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
 	t.Run("a topic that takes only small messages is named", func(t *testing.T) { smallTopic(t, config()) })
@@ -129,6 +134,93 @@ func poisoned(t *testing.T, cfg bus.KafkaConfiguration) {
 	}
 	close(cured)
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == behind+1+20 })
+}
+
+// boundedBytes publishes much more than a partition may hold, in far fewer messages than it may hold.
+func boundedBytes(t *testing.T, cfg bus.KafkaConfiguration) {
+	const messages, size, bound = 40, 1 << 20, 8<<20 + 8<<20 + 2<<20 // the backlog, a fetch, and a message at the end of each
+	b := open(t, cfg)
+	defer b.Close()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(b)
+	noise := make([]byte, size)
+	for i := range noise {
+		noise[i] = byte('a' + rand.IntN(26))
+	}
+	for i := range messages {
+		publish(t, b, bus.TopicEvents, "key", fmt.Sprint(i)+string(noise))
+	}
+	open := make(chan struct{})
+	var most float64
+	got := make(chan struct{}, messages)
+	subscribe(t, b, bus.TopicEvents, "g", func(context.Context, bus.Message) error {
+		most = max(most, heldBytes(t, registry)) // again and again while the first message is refused
+		select {
+		case <-open:
+			got <- struct{}{}
+			return nil
+		default:
+			return errors.New("the store is away")
+		}
+	})
+	await.True(t, "a backlog of bytes", func() bool { return heldBytes(t, registry) > 8<<20 })
+	close(open)
+	for range messages {
+		await.Value(t, "every message", got)
+	}
+	if most > bound {
+		t.Errorf("held %.0f bytes, want at most %d", most, bound)
+	}
+}
+
+func heldBytes(t *testing.T, registry *prometheus.Registry) (sum float64) {
+	families, err := registry.Gather()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "millrace_internal_bus_held_bytes" {
+			for _, m := range f.GetMetric() {
+				sum += m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// deletedBefore: a group takes two messages and goes; while it is away the broker deletes what is older than its
+// retention.
+func deletedBefore(t *testing.T, cfg bus.KafkaConfiguration) {
+	cfg.Partitions = 1
+	first, r := open(t, cfg), newRecorder()
+	subscribe(t, first, bus.TopicEvents, "g", r.take)
+	for i := range 2 {
+		publish(t, first, bus.TopicEvents, "key", fmt.Sprint(i))
+	}
+	r.until(t, func(got []taken) bool { return len(distinct(got)) == 2 })
+	first.Close()
+
+	lost := make(chan int64, 1)
+	cfg.Lost = func(topic, group string, messages int64) {
+		if topic == bus.TopicEvents && group == "g" {
+			lost <- messages
+		}
+	}
+	second, r := open(t, cfg), newRecorder()
+	defer second.Close()
+	for i := range 5 {
+		publish(t, second, bus.TopicEvents, "key", fmt.Sprint(2+i))
+	}
+	until := kadm.Offsets{}
+	until.AddOffset(cfg.Prefix+bus.TopicEvents, 0, 5, -1)
+	if _, err := adminClient(t, cfg).DeleteRecords(t.Context(), until); err != nil {
+		t.Fatal(err)
+	}
+	subscribe(t, second, bus.TopicEvents, "g", r.take)
+	r.until(t, func(got []taken) bool { return len(distinct(got)) == 2 })
+	if n := await.Value(t, "the loss", lost); n != 3 {
+		t.Errorf("told of %d lost messages, want 3", n)
+	}
 }
 
 // produce writes many messages of one key quickly, past the bus.

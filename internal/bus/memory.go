@@ -3,21 +3,26 @@ package bus
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 )
 
-// memoryQueue is how many messages a group may lag before publishers wait.
-const memoryQueue = 4096
+// room is how far a group may lag before publishers wait. Messages bound the time to find the next one of a free key,
+// bytes the memory that a topic holds: messages are kept once, however many groups wait for them.
+type room struct{ messages, bytes int }
+
+// memoryRoom holds two messages of the largest size for each of eight keys.
+var memoryRoom = room{messages: 4096, bytes: 64 << 20}
 
 // Memory is the in-process bus of `millrace up`. Groups live as long as their
 // last subscription; what was published before a group subscribed is not
 // replayed except on compacted topics. It is a prometheus.Collector.
 type Memory struct {
 	meter meter
-	limit int
+	room  room
 
 	mu     sync.Mutex
 	topics map[string]*topic
@@ -28,11 +33,11 @@ type Memory struct {
 }
 
 // NewMemory returns an empty bus.
-func NewMemory() *Memory { return newMemory(memoryQueue) }
+func NewMemory() *Memory { return newMemory(memoryRoom) }
 
-func newMemory(limit int) *Memory {
+func newMemory(room room) *Memory {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Memory{meter: newMeter(), limit: limit, topics: map[string]*topic{}, ctx: ctx, stop: stop}
+	return &Memory{meter: newMeter(), room: room, topics: map[string]*topic{}, ctx: ctx, stop: stop}
 }
 
 // Publish implements Bus. All groups get the message or, after an error, none.
@@ -49,7 +54,7 @@ func (b *Memory) Publish(ctx context.Context, name, key string, value proto.Mess
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("publish to %s: %w", name, err)
 		}
-		wait, accepted := t.offer(m, b.limit)
+		wait, accepted := t.offer(m, b.room)
 		if accepted {
 			b.meter.published.WithLabelValues(name).Inc()
 			return nil
@@ -77,19 +82,29 @@ func (b *Memory) Subscribe(ctx context.Context, name, groupName string, handler 
 	b.wg.Go(func() {
 		defer cancel()
 		defer unlink()
-		defer t.leave(g)
+		defer func() {
+			if lost := t.leave(g); lost > 0 && !Compacted[name] {
+				b.left(name, groupName, lost)
+			}
+		}()
 		m.run(ctx)
 	})
 	return nil
 }
 
-// Close implements Bus.
+// Close implements Bus. What no member took by then is lost, counted and logged.
 func (b *Memory) Close() error {
 	b.mu.Lock() // so that no Subscribe adds to wg once Wait runs
 	b.stop()
 	b.mu.Unlock()
 	b.wg.Wait()
 	return nil
+}
+
+// left tells of what a group had not taken when its last member left.
+func (b *Memory) left(topic, group string, messages int) {
+	b.meter.lost.WithLabelValues(topic, group).Add(float64(messages))
+	slog.Error("messages lost: they were in memory when the last member of their group left", "topic", topic, "group", group, "messages", messages)
 }
 
 func (b *Memory) topic(name string) *topic {
@@ -116,6 +131,9 @@ func (b *Memory) Collect(out chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range b.topics {
-		t.lags(func(group string, lag int) { out <- lagMetric(t.name, group, int64(lag)) })
+		t.lags(func(group string, messages, bytes int) {
+			out <- lagMetric(t.name, group, int64(messages))
+			out <- heldMetric(t.name, group, bytes)
+		})
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
@@ -20,7 +23,7 @@ func stuck(ctx context.Context, _ Message) error {
 }
 
 func TestMemoryPublisherWaitsWhileAGroupIsFull(t *testing.T) {
-	b := newMemory(2)
+	b := newMemory(room{messages: 2, bytes: 1 << 20})
 	defer b.Close()
 	groupCtx, leave := context.WithCancel(t.Context())
 	if err := b.Subscribe(groupCtx, "topic", "stuck", stuck); err != nil {
@@ -45,8 +48,57 @@ func TestMemoryPublisherWaitsWhileAGroupIsFull(t *testing.T) {
 	}
 }
 
+// TestMemoryHoldsABoundedNumberOfBytes: a group that takes nothing, and far fewer messages than it may lag.
+func TestMemoryHoldsABoundedNumberOfBytes(t *testing.T) {
+	const size, bound = 4 << 10, 40 << 10
+	b := newMemory(room{messages: 1000, bytes: bound})
+	defer b.Close()
+	for _, group := range []string{"stuck", "other"} {
+		if err := b.Subscribe(t.Context(), "topic", group, stuck); err != nil {
+			t.Fatal(err)
+		}
+	}
+	message := &eventv1.Event{Text: strings.Repeat("x", size)}
+	var err error
+	for accepted := 0; err == nil; accepted++ {
+		if accepted > bound/size {
+			t.Fatalf("%d messages of %d bytes were accepted, want at most %d bytes", accepted, size, bound)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		err = b.Publish(ctx, "topic", "k", message)
+		cancel()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("publish to a full group: got %v, want the deadline", err)
+	}
+	// What is larger than the bound goes alone, or it would wait for ever.
+	if err := b.Subscribe(t.Context(), "another", "stuck", stuck); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Publish(t.Context(), "another", "k", &eventv1.Event{Text: strings.Repeat("x", 2*bound)}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMemoryTellsOfWhatNobodyTook: a message that was accepted and not taken is counted when the bus ends.
+func TestMemoryTellsOfWhatNobodyTook(t *testing.T) {
+	b := NewMemory()
+	if err := b.Subscribe(t.Context(), "topic", "stuck", stuck); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := b.Publish(t.Context(), "topic", "k", &eventv1.Event{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Close()
+	if n := testutil.ToFloat64(b.meter.lost.WithLabelValues("topic", "stuck")); n != 3 {
+		t.Errorf("%v messages are counted as lost, want 3", n)
+	}
+}
+
 func TestMemoryPublisherIsFreedByClose(t *testing.T) {
-	b := newMemory(1)
+	b := newMemory(room{messages: 1, bytes: 1 << 20})
 	if err := b.Subscribe(t.Context(), "topic", "stuck", stuck); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +136,7 @@ func TestMemoryOneMemberLeavingKeepsTheGroup(t *testing.T) {
 
 func TestMemoryReplayMayBeLargerThanTheQueue(t *testing.T) {
 	const keys = 100
-	b := newMemory(4)
+	b := newMemory(room{messages: 4, bytes: 1 << 20})
 	defer b.Close()
 	for i := range keys {
 		if err := b.Publish(t.Context(), TopicTopology, fmt.Sprint(i), &eventv1.Event{}); err != nil {

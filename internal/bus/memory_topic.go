@@ -28,6 +28,7 @@ type group struct {
 	name    string
 	members int
 	queue   list.List // of *delivery
+	bytes   int       // of the messages in queue
 	// busy are the keys some member is handling or waiting to retry: order per
 	// key holds because nobody else may take a message of these.
 	busy map[string]bool
@@ -52,13 +53,30 @@ func (t *topic) signal() {
 	t.changed = make(chan struct{})
 }
 
+// push queues a message, whatever room there is.
+func (g *group) push(m Message) {
+	g.queue.PushBack(&delivery{Message: m})
+	g.bytes += m.size()
+}
+
+func (g *group) pop(e *list.Element) Message {
+	m := g.queue.Remove(e).(*delivery).Message
+	g.bytes -= m.size()
+	return m
+}
+
+// full tells whether m must wait. Any message fits into an empty queue.
+func (g *group) full(m Message, r room) bool {
+	return g.queue.Len() > 0 && (g.queue.Len() >= r.messages || g.bytes+m.size() > r.bytes)
+}
+
 // offer queues m for every group, or for none if one of them is full; then it
 // returns what to wait for.
-func (t *topic) offer(m Message, limit int) (wait <-chan struct{}, accepted bool) {
+func (t *topic) offer(m Message, r room) (wait <-chan struct{}, accepted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range t.groups {
-		if g.queue.Len() >= limit {
+		if g.full(m, r) {
 			return t.changed, false
 		}
 	}
@@ -66,7 +84,7 @@ func (t *topic) offer(m Message, limit int) (wait <-chan struct{}, accepted bool
 		t.last[m.Key] = m
 	}
 	for _, g := range t.groups {
-		g.queue.PushBack(&delivery{Message: m})
+		g.push(m)
 	}
 	t.signal()
 	return nil, true
@@ -84,7 +102,7 @@ func (t *topic) join(name string) *group {
 		t.groups[name] = g
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.last)) {
-		g.queue.PushBack(&delivery{Message: t.last[key]})
+		g.push(t.last[key])
 	}
 	g.members++
 	t.signal()
@@ -92,15 +110,18 @@ func (t *topic) join(name string) *group {
 }
 
 // leave takes a member out; the last one takes the group with it, so that
-// publishers do not wait for a queue nobody reads.
-func (t *topic) leave(g *group) {
+// publishers do not wait for a queue nobody reads. lost is how many messages go
+// with the group.
+func (t *topic) leave(g *group) (lost int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g.members--
 	if g.members == 0 {
 		delete(t.groups, g.name)
+		lost = g.queue.Len()
 	}
 	t.signal()
+	return lost
 }
 
 // next is the oldest message whose key is free, now reserved for the caller,
@@ -122,7 +143,7 @@ func (t *topic) next(g *group) (*list.Element, <-chan struct{}) {
 func (t *topic) taken(g *group, e *list.Element) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(g.busy, g.queue.Remove(e).(*delivery).Key)
+	delete(g.busy, g.pop(e).Key)
 	t.signal()
 }
 
@@ -134,11 +155,11 @@ func (t *topic) release(g *group, e *list.Element) {
 	t.signal()
 }
 
-func (t *topic) lags(report func(group string, lag int)) {
+func (t *topic) lags(report func(group string, messages, bytes int)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range t.groups {
-		report(g.name, g.queue.Len())
+		report(g.name, g.queue.Len(), g.bytes)
 	}
 }
 

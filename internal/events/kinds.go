@@ -47,6 +47,8 @@ func define(source string, severity eventv1.Severity, code, title, remedy string
 
 // Kinds of the collectors.
 var (
+	FlowsLost = define("collectors/flow", warning, "flows-lost", "The flow collector lost datagrams or records for want of room.",
+		"Look whether the flow store takes what is on the bus (`millrace_internal_bus_held_bytes`, `millrace_services_flowstore_insert_errors_total`); where it does, the host is too slow or `flow.receive_buffer` too small. The nightly run leaves exporters alone whose flows are incomplete.")
 	TelemetryUp   = define("collectors/telemetry", info, "telemetry-up", "Counters of a router arrive.", nothing)
 	TelemetryDown = define("collectors/telemetry", warning, "telemetry-down", "No counters of a router arrive.",
 		"Check that the router's agent runs and that address and certificates in the inventory are right; the text says why. The collector reconnects by itself.")
@@ -60,6 +62,10 @@ var (
 	LinkDown = define("collectors/topology", warning, "link-down", "One end of a link no longer advertises it.",
 		"Check the link. Paths pinned to it forward nothing until the next change set moves them.")
 )
+
+// MessagesLost is the bus's.
+var MessagesLost = define("internal/bus", failure, "messages-lost", "Kafka deleted messages before a consumer took them.",
+	"The consumer was away, or behind, for longer than the topic's retention. Look why in the log of its process, and lengthen `retention.ms` of the topic. Flows and counters of that time are missing.")
 
 // Kinds of the alpha service.
 var (

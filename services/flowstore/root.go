@@ -37,6 +37,7 @@ type Component struct {
 	deps    Dependencies
 	metrics *metrics
 
+	open      func(context.Context, store.Configuration) (store.DB, error)
 	db        atomic.Pointer[store.DB] // set while started
 	flows     *committer[flowBatch]
 	telemetry *committer[[]counter]
@@ -52,7 +53,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), drain: drainTimeout}, nil
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), open: store.Open, drain: drainTimeout}, nil
 }
 
 // group is the bus consumer group of every replica of this service.
@@ -60,7 +61,7 @@ const group = "flowstore"
 
 // Start opens the database, migrates it and subscribes to the bus.
 func (c *Component) Start(ctx context.Context) error {
-	db, err := store.Open(ctx, c.cfg.Store)
+	db, err := c.open(ctx, c.cfg.Store)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/store"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
@@ -46,10 +48,20 @@ func testConfiguration(dir string) Configuration {
 
 func newRig(t *testing.T, cfg Configuration) *rig {
 	t.Helper()
+	return newRigOn(t, cfg, &atomic.Bool{})
+}
+
+// newRigOn has a store that refuses to insert while it is away.
+func newRigOn(t *testing.T, cfg Configuration, away *atomic.Bool) *rig {
+	t.Helper()
 	b := bus.NewMemory()
 	c, err := New(cfg, Dependencies{Bus: b, Log: discard})
 	if err != nil {
 		t.Fatal(err)
+	}
+	c.open = func(ctx context.Context, cfg store.Configuration) (store.DB, error) {
+		db, err := store.Open(ctx, cfg)
+		return &absent{db, away}, err
 	}
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
