@@ -2,8 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -12,20 +10,18 @@ import (
 
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
-	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
 // api serves FlowCollectorService.
 type api struct{ c *Component }
 
-// Import implements FlowCollectorService. Records read from files are old by
-// nature, so the limits on a record's age do not hold here.
+// Import implements FlowCollectorService.
 func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.ImportRequest]) (*connect.Response[flowv1.ImportResponse], error) {
 	answer := &flowv1.ImportResponse{}
 	for stream.Receive() {
 		batch := stream.Msg().GetBatch()
-		if err := checkImport(batch); err != nil {
+		if err := a.c.checkImport(batch, time.Now()); err != nil {
 			return nil, connect.NewError(connect.CodeInvalidArgument, err)
 		}
 		batch.Quality = importedHours(batch)
@@ -41,23 +37,6 @@ func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.Im
 		return nil, err
 	}
 	return connect.NewResponse(answer), nil
-}
-
-func checkImport(b *flowv1.FlowBatch) error {
-	switch {
-	case b.GetBatchId() == "":
-		return errors.New("batch without batch_id, which makes importing twice harmless")
-	case len(b.GetRecords()) == 0:
-		return fmt.Errorf("batch %s has no records", b.GetBatchId())
-	case len(b.GetRecords()) > maxBatchRecords:
-		return fmt.Errorf("batch %s has %d records; want at most %d", b.GetBatchId(), len(b.GetRecords()), maxBatchRecords)
-	}
-	for i, r := range b.GetRecords() {
-		if _, err := flowrecord.FromProto(r); err != nil {
-			return fmt.Errorf("batch %s, record %d: %w", b.GetBatchId(), i, err)
-		}
-	}
-	return nil
 }
 
 func exporterOf(r *flowv1.FlowRecord) string {

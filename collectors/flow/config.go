@@ -21,6 +21,9 @@ type Configuration struct {
 	BatchRecords int `yaml:"batch_records"`
 	// BatchInterval is how long a record waits for more of its exporter.
 	BatchInterval time.Duration `yaml:"batch_interval"`
+	// ImportMaxAge is how long ago an imported record may have started: no longer than the flow store keeps it. Default
+	// 90 days.
+	ImportMaxAge time.Duration `yaml:"import_max_age"`
 	// Exporters is what to expect of them.
 	Exporters exporter.Configuration `yaml:"exporters"`
 }
@@ -32,6 +35,7 @@ func DefaultConfiguration() Configuration {
 		ReceiveBuffer: 64 << 20,
 		BatchRecords:  8192,
 		BatchInterval: 500 * time.Millisecond,
+		ImportMaxAge:  90 * 24 * time.Hour,
 		Exporters:     exporter.DefaultConfiguration(),
 	}
 }
@@ -63,6 +67,10 @@ func (c Configuration) Validate() error {
 		return errors.New("template lifetime must be positive: at least three times the exporters' template refresh timeout")
 	case c.Exporters.MaxAge <= 0 || c.Exporters.MaxAhead <= 0:
 		return errors.New("max age and max ahead must be positive")
+	case c.ImportMaxAge <= 0:
+		return errors.New("import max age must be positive")
+	case c.Exporters.MaxSamplingRate < 1:
+		return errors.New("max sampling rate must be at least 1")
 	}
 	return nil
 }

@@ -58,6 +58,7 @@ func newRig(t *testing.T, change func(*Configuration)) *rig {
 	cfg.Listen = []string{"127.0.0.1:0", "[::1]:0"}
 	cfg.BatchInterval = 20 * time.Millisecond
 	cfg.Exporters.AcceptUnlisted = true
+	cfg.ImportMaxAge = 100 * 365 * 24 * time.Hour // the captures grow old
 	if change != nil {
 		change(&cfg)
 	}

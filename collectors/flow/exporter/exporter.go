@@ -31,12 +31,13 @@ const (
 
 // Things worth counting that drop nothing.
 const (
-	EventRestart        = "restart"          // the exporter, or its numbering, started anew
-	EventClockJump      = "clock_jump"       // its clock moved against ours
-	EventSamplingChange = "sampling_changed" // it announced another rate than before
-	EventLate           = "late"             // a datagram came after its successors
-	EventSequenceJump   = "sequence_jump"    // a gap too large to be loss
-	EventEvicted        = "session_evicted"  // an idle session made room for another
+	EventRestart         = "restart"          // the exporter, or its numbering, started anew
+	EventClockJump       = "clock_jump"       // its clock moved against ours
+	EventSamplingChange  = "sampling_changed" // it announced another rate than before
+	EventLate            = "late"             // a datagram came after its successors
+	EventSamplingRefused = "sampling_refused" // it announced a rate above the largest that is believed
+	EventSequenceJump    = "sequence_jump"    // a gap too large to be loss
+	EventEvicted         = "session_evicted"  // an idle session made room for another
 	// EventTemplateExpired is a template that was not sent again within its lifetime.
 	EventTemplateExpired = "template_expired"
 )
@@ -47,6 +48,9 @@ type Configuration struct {
 	SamplingRate map[netip.Addr]uint64 `yaml:"sampling_rate"`
 	// DefaultSamplingRate is for exporters that never say; 0 is unknown.
 	DefaultSamplingRate uint64 `yaml:"default_sampling_rate"`
+	// MaxSamplingRate is the largest rate that an exporter is believed; above it a rate is unknown. A rate multiplies
+	// the bytes of every record, and the fields have room for 2^32. Routers sample one packet in 1 to 65,536.
+	MaxSamplingRate uint64 `yaml:"max_sampling_rate"`
 	// MaxAge is how long before its arrival a flow may have started. Exporters
 	// report long flows when their active timeout, at most an hour or so, is over.
 	MaxAge time.Duration `yaml:"max_age"`
@@ -67,7 +71,7 @@ type Configuration struct {
 
 // DefaultConfiguration suits exporters with clocks set by NTP.
 func DefaultConfiguration() Configuration {
-	return Configuration{MaxAge: 24 * time.Hour, MaxAhead: 10 * time.Minute, TemplateLifetime: 90 * time.Minute, MaxSessions: 1024, TemplateMemory: 64 << 20}
+	return Configuration{MaxSamplingRate: 1 << 20, MaxAge: 24 * time.Hour, MaxAhead: 10 * time.Minute, TemplateLifetime: 90 * time.Minute, MaxSessions: 1024, TemplateMemory: 64 << 20}
 }
 
 // session is one exporter socket and observation domain. Templates and
@@ -122,6 +126,9 @@ func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h
 	for _, a := range m.Sampling {
 		if s.sampling.announce(a) {
 			s.quality.event(EventSamplingChange)
+		}
+		if a.Rate > cfg.MaxSamplingRate {
+			s.quality.event(EventSamplingRefused)
 		}
 	}
 	if s.sampling.header(h) {
@@ -187,7 +194,11 @@ func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
 	if n, ok := cfg.SamplingRate[s.key.from.Addr()]; ok {
 		return n
 	}
-	return firstNonZero(s.sampling.rate(f), only(s.quality.rates), cfg.DefaultSamplingRate)
+	rate := firstNonZero(s.sampling.rate(f), only(s.quality.rates), cfg.DefaultSamplingRate)
+	if rate > cfg.MaxSamplingRate {
+		return 0
+	}
+	return rate
 }
 
 func implausible(cfg Configuration, r *flowrecord.Record, at time.Time) decode.Reason {

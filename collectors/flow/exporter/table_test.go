@@ -421,6 +421,7 @@ func TestSamplingRate(t *testing.T) {
 		{"said for the flow's interface", nil, f(sampler(7, 50)), 50},
 		{"said for another interface, and only there", nil, f(sampler(8, 50)), 50},
 		{"its interface goes before the rest", nil, f(sampler(0, 100), sampler(7, 50)), 50},
+		{"a rate that no router samples at is not believed", func(c *Configuration) { c.DefaultSamplingRate = 1 }, f(sampler(0, 1<<32-1)), 0},
 		{"two other interfaces that differ", nil, f(sampler(8, 50), sampler(9, 60)), 0},
 		{"the operator knows better", func(c *Configuration) {
 			c.SamplingRate = map[netip.Addr]uint64{router.Addr(): 10}
