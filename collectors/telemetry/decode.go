@@ -36,13 +36,38 @@ func isCounter(leaf string) bool {
 	return false
 }
 
-// decode turns one notification into a batch; nil where it holds no counter.
-// unreadable counts counters whose path or value made no sense.
-func decode(device string, n *gnmi.Notification, now time.Time) (batch *telemetryv1.CounterBatch, unreadable int) {
-	at := timestamppb.New(now)
-	if n.GetTimestamp() > 0 {
-		at = timestamppb.New(time.Unix(0, n.GetTimestamp()))
+const (
+	// maxBehind and maxAhead are how far a router's clock may be from the collector's. Counters that waited for the bus
+	// are old; what is older than a day, or in the future, has a wrong time. The store keeps a partition per day: times
+	// of the year 2100 would never be deleted, those of 1990 at once.
+	maxBehind = 24 * time.Hour
+	maxAhead  = 10 * time.Minute
+)
+
+// timeOf is the notification's time, or that of its arrival where it has none that is plausible.
+func timeOf(n *gnmi.Notification, now time.Time) (at time.Time, wrong bool) {
+	at = time.Unix(0, n.GetTimestamp())
+	switch {
+	case n.GetTimestamp() <= 0:
+		return now, false
+	case at.Before(now.Add(-maxBehind)), at.After(now.Add(maxAhead)):
+		return now, true
 	}
+	return at, false
+}
+
+// decoded is what a notification holds: nil where that is no counter.
+type decoded struct {
+	batch *telemetryv1.CounterBatch
+	// unreadable counts counters whose path or value made no sense.
+	unreadable int
+	// wrongTime tells that the counters have the time of their arrival because their own cannot be.
+	wrongTime bool
+}
+
+func decode(device string, n *gnmi.Notification, now time.Time) (d decoded) {
+	t, wrong := timeOf(n, now)
+	at := timestamppb.New(t)
 	var counters []*telemetryv1.Counter
 	for _, u := range n.GetUpdate() {
 		p := gnmiclient.Join(n.GetPrefix(), u.GetPath())
@@ -53,13 +78,14 @@ func decode(device string, n *gnmi.Notification, now time.Time) (batch *telemetr
 		path, err := gnmiclient.FormatPath(p)
 		value, ok := gnmiclient.Uint(u.GetVal())
 		if err != nil || !ok {
-			unreadable++
+			d.unreadable++
 			continue
 		}
 		counters = append(counters, &telemetryv1.Counter{Path: path, Value: value, Time: at})
 	}
-	if len(counters) == 0 {
-		return nil, unreadable
+	if len(counters) > 0 {
+		d.batch = &telemetryv1.CounterBatch{BatchId: rand.Text(), Device: device, Counters: counters}
+		d.wrongTime = wrong
 	}
-	return &telemetryv1.CounterBatch{BatchId: rand.Text(), Device: device, Counters: counters}, unreadable
+	return d
 }

@@ -10,6 +10,7 @@ type metrics struct {
 	failures   *prometheus.CounterVec
 	counters   *prometheus.CounterVec
 	unreadable *prometheus.CounterVec
+	wrongTimes *prometheus.CounterVec
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -32,6 +33,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		unreadable: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_collectors_telemetry_unreadable_total",
 			Help: "Counter values dropped because path or value made no sense.",
+		}, device),
+		wrongTimes: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_collectors_telemetry_wrong_times_total",
+			Help: "Notifications more than a day old or more than 10 min in the future, which got the time of their arrival: the router's clock is wrong.",
 		}, device),
 	}
 }

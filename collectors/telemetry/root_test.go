@@ -31,8 +31,10 @@ import (
 const (
 	octets = "/interfaces/interface[name=ge-er]/state/counters/out-octets"
 	queue  = "/qos/interfaces/interface[interface-id=ge-er]/output/queues/queue[name=te-alpha]/state/transmit-octets"
-	stamp  = 1763640000000000000
 )
+
+// stamp is the routers' time, a second behind the collector's.
+var stamp = time.Now().Add(-time.Second).UnixNano()
 
 func update(path string, v uint64) *gnmi.Update {
 	return &gnmi.Update{Path: gnmiclient.MustPath(path), Val: &gnmi.TypedValue{Value: &gnmi.TypedValue_UintVal{UintVal: v}}}
@@ -209,8 +211,36 @@ func TestPrefixesOfNotificationsArePartOfThePath(t *testing.T) {
 		Prefix: gnmiclient.MustPath("/interfaces/interface[name=ge-er]"),
 		Update: []*gnmi.Update{update("/state/counters/out-octets", 3)},
 	}
-	batch, unreadable := decode("wr", n, time.Unix(5, 0))
-	if unreadable != 0 || batch.GetCounters()[0].GetPath() != octets || batch.GetCounters()[0].GetTime().GetSeconds() != 5 {
-		t.Errorf("batch %v, %d unreadable", batch, unreadable)
+	d := decode("wr", n, time.Unix(5, 0))
+	if d.unreadable != 0 || d.batch.GetCounters()[0].GetPath() != octets || d.batch.GetCounters()[0].GetTime().GetSeconds() != 5 {
+		t.Errorf("decoded %+v", d)
+	}
+}
+
+// A router's clock decides neither which day a counter is stored under nor whether it is deleted at once.
+func TestTimesThatCannotBeAreThoseOfArrival(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name  string
+		at    time.Time
+		wrong bool
+	}{
+		{"now", now, false},
+		{"a clock that is a little ahead", now.Add(maxAhead), false},
+		{"counters that waited for the bus", now.Add(-maxBehind), false},
+		{"the year 2100", time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), true},
+		{"the year 1990", time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), true},
+		{"no time", time.Unix(0, 0), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := decode("wr", &gnmi.Notification{Timestamp: c.at.UnixNano(), Update: []*gnmi.Update{update(octets, 3)}}, now)
+			want := c.at
+			if c.wrong || c.at.Unix() == 0 {
+				want = now
+			}
+			if got := d.batch.GetCounters()[0].GetTime().AsTime(); !got.Equal(want) || d.wrongTime != c.wrong {
+				t.Errorf("stored under %s, wrong %v; want %s, %v", got, d.wrongTime, want, c.wrong)
+			}
+		})
 	}
 }

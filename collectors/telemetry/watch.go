@@ -113,10 +113,14 @@ func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []
 }
 
 func (w *watcher) publish(ctx context.Context, n *gnmi.Notification) error {
-	batch, unreadable := decode(w.device.Name, n, time.Now())
-	w.c.metrics.unreadable.WithLabelValues(w.device.Name).Add(float64(unreadable))
+	d := decode(w.device.Name, n, time.Now())
+	w.c.metrics.unreadable.WithLabelValues(w.device.Name).Add(float64(d.unreadable))
+	batch := d.batch
 	if batch == nil {
 		return nil
+	}
+	if d.wrongTime {
+		w.c.metrics.wrongTimes.WithLabelValues(w.device.Name).Inc()
 	}
 	if err := w.c.deps.Bus.Publish(ctx, bus.TopicTelemetry, w.device.Name, batch); err != nil {
 		return err
