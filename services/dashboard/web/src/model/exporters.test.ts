@@ -13,6 +13,12 @@ test.each<[string, Partial<ExporterQuality>, string[]]>([
   ["a good exporter", {}, []],
   ["one that samples, but says so", { samplingRate: 100n }, []],
   ["one of unknown sampling", { samplingRate: 0n }, ["sampling rate unknown"]],
+  ["one that said its rate late", { unknownRate: 1200n }, ["1 200 records without a sampling rate"]],
+  [
+    "one that never says it",
+    { samplingRate: 0n, unknownRate: 7n },
+    ["sampling rate unknown", "7 records without a sampling rate"],
+  ],
   ["v9 before its template", { templates: 0 }, ["no template yet"]],
   ["v5, which has no templates", { source: Source.NETFLOW_V5, templates: 0 }, []],
   ["a little loss", { lossRatio: 0.01 }, []],

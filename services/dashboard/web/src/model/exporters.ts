@@ -21,6 +21,7 @@ export const needsTemplates = (s: Source) => s === Source.NETFLOW_V9 || s === So
 export function concerns(q: ExporterQuality): string[] {
   const out: string[] = [];
   if (q.samplingRate === 0n) out.push("sampling rate unknown");
+  if (q.unknownRate > 0n) out.push(`${formatCount(q.unknownRate)} records without a sampling rate`);
   if (needsTemplates(q.source) && q.templates === 0) out.push("no template yet");
   if (q.lossRatio > lossLimit) out.push(`loses ${formatShare(share(q.lossRatio), 1)}`);
   for (const [reason, n] of Object.entries(q.drops).sort()) {
