@@ -156,6 +156,14 @@ func (c *Component) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	leads, err := c.leader.leads(c.loops.Context())
+	if err != nil {
+		return err
+	}
+	if !leads {
+		c.compare(p, digest)
+		return nil
+	}
 	c.setDigest(digest)
 	if now := c.inForce(); now != nil && bytes.Equal(now.GetDigest(), digest) {
 		return nil
@@ -171,6 +179,23 @@ func (c *Component) follow(ctx context.Context) error {
 		return proposal{by: "policy file " + p.file, reason: reason, policy: p.parsed.Policy, criterion: compiled.Criterion, weights: compiled.Weights, digest: digest}, nil
 	})
 	return err
+}
+
+// compare notes, on a replica that does not lead, the digest that the leader has put in force: what an operator changes
+// here is newer than that. A file here that differs is logged once.
+func (c *Component) compare(p policy, digest []byte) {
+	now := c.inForce()
+	if now == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.digest = now.GetDigest()
+	if bytes.Equal(c.digest, digest) || bytes.Equal(c.ignored, digest) {
+		return
+	}
+	c.ignored = digest
+	c.deps.Log.Warn("the policy file here differs from what the replica that leads has put in force; it has no effect", "file", p.file)
 }
 
 // apply switches to another policy.

@@ -13,6 +13,7 @@ package vpn
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
@@ -51,6 +52,7 @@ type Component struct {
 	records records
 	library library
 	routes  routes
+	leader  leader
 	pes     []*pe
 
 	// changing serialises changes of this process; etcd refuses a concurrent change of another one.
@@ -61,8 +63,10 @@ type Component struct {
 	current *vpnv1.Change
 	// problem is why the policy's weights are not in force; empty if they are.
 	problem string
-	// digest is the hash of the policy when it was last read.
+	// digest is the hash of the policy when it was last read, here or by the replica that leads.
 	digest []byte
+	// ignored is the hash of a policy file here that differs from it.
+	ignored []byte
 	// last is the last measurement.
 	last round
 	// reported is the last reported state of the rollout.
@@ -79,7 +83,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	c := &Component{
 		cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log),
 		records: records{store: deps.State, keep: cfg.History}, library: library{cfg.Dir},
-		routes: routes{paths: deps.Paths},
+		routes: routes{paths: deps.Paths}, leader: leader{store: deps.State, name: rand.Text()},
 	}
 	c.metrics = newMetrics(deps.Registerer, c)
 	for _, d := range deps.Inventory.Devices {
@@ -108,7 +112,11 @@ func (c *Component) Start(ctx context.Context) error {
 }
 
 // Stop ends polling. PEs keep their weights.
-func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
+func (c *Component) Stop(ctx context.Context) error {
+	err := c.loops.Stop(ctx)
+	c.leader.resign()
+	return err
+}
 
 // Handler returns path and handler of the API.
 func (c *Component) Handler() (string, http.Handler) {

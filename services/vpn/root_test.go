@@ -3,6 +3,8 @@ package vpn
 import (
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -269,6 +271,36 @@ func TestTwoProcessesMakeOneHistory(t *testing.T) {
 		one.all(21)
 	}
 	w.wantWeights(map[string]float64{"red": 19, "blue": 19})
+}
+
+// TestReplicasWithDifferentFilesDoNotTakeTurns: one of them leads. When it goes, the other's file counts.
+func TestReplicasWithDifferentFilesDoNotTakeTurns(t *testing.T) {
+	w := newWorld(t)
+	w.policy("shares.yaml", first)
+	leading := w.start(w.following("shares"))
+	leading.all(1)
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "shares.yaml"), []byte(strings.Replace(first, "weight: ", "weight: 1", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	following := w.start(func(c *Configuration) { c.Dir, c.Policy = other, "shares" })
+	following.all(1)
+	for range 20 {
+		following.comp.reconcile(t.Context())
+		leading.comp.reconcile(t.Context())
+	}
+	if n := leading.weights().GetChange().GetVersion().GetNumber(); n != 1 {
+		t.Errorf("version %d is in force, want the first", n)
+	}
+	// What an operator changes on the replica that does not lead stays, too.
+	following.set("red", 7)
+	for range 20 {
+		leading.comp.reconcile(t.Context())
+		following.comp.reconcile(t.Context())
+	}
+	following.all(2)
+	leading.stop()
+	following.all(3)
 }
 
 // TestMaxMinFollowsTheTopology: rates and routes of the network make the weights, and make them anew when it changes.
