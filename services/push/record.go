@@ -51,7 +51,7 @@ func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.Cha
 		if err := edit(cs); err != nil {
 			return nil, 0, err
 		}
-		revision, err = c.deps.State.Put(ctx, recordPrefix+id, revision, withoutContents(cs))
+		revision, err = c.put(ctx, revision, cs)
 		if errors.Is(err, state.ErrConflict) {
 			continue
 		}
@@ -59,6 +59,28 @@ func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.Cha
 			c.announce(ctx, cs)
 		}
 		return cs, revision, err
+	}
+}
+
+// put writes a record, and again as long as etcd does not answer, for at most call_timeout: whoever asked would be told
+// that nothing happened where a write was answered too late.
+func (c *Component) put(ctx context.Context, revision int64, cs *pushv1.ChangeSet) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	defer cancel()
+	want := withoutContents(cs)
+	for again := false; ; again = true {
+		written, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), revision, want)
+		if again && errors.Is(err, state.ErrConflict) {
+			if found, at, readErr := c.load(ctx, cs.GetId()); readErr == nil && proto.Equal(found, want) {
+				return at, nil // an earlier one was written
+			}
+		}
+		if err == nil || errors.Is(err, state.ErrConflict) {
+			return written, err
+		}
+		if pause(ctx, poll); ctx.Err() != nil {
+			return 0, err
+		}
 	}
 }
 

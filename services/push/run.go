@@ -26,6 +26,8 @@ type run struct {
 	base     int
 	moves    []*pushv1.Transition
 	held     *state.Lock
+	// told is how many steps of the history were told.
+	told int
 
 	// changes, intended and extra are by router, and never change: what is sent, what must show afterwards, and how
 	// much longer than CallTimeout, CommitTimeout and VerifyFor it may take, see allowance.
@@ -61,7 +63,7 @@ type news struct {
 // newRun is a run of a record with its contents.
 func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.ChangeSet) *run {
 	r := &run{
-		c: c, cs: cs, record: m, revision: revision, base: len(m.GetHistory()),
+		c: c, cs: cs, record: m, revision: revision, base: len(m.GetHistory()), told: len(m.GetHistory()),
 		changes: map[string][]diff.Change{}, intended: map[string]map[string]string{}, extra: map[string]time.Duration{}, since: map[string]time.Time{},
 		events: make(chan news, len(m.GetDevices())+1), slots: make(chan struct{}, parallelRouters), open: map[string]driver.Driver{},
 	}

@@ -58,6 +58,7 @@ func (r *run) writeOnce(ctx context.Context, next rollout.ChangeSet, actions []r
 	defer cancel()
 	m := r.recordOf(next)
 	if proto.Equal(m, r.record) {
+		r.announce(ctx)
 		sets := slices.ContainsFunc(actions, func(a rollout.Action) bool { return a.Do.IsSet() })
 		if !sets {
 			return nil
@@ -72,12 +73,17 @@ func (r *run) writeOnce(ctx context.Context, next rollout.ChangeSet, actions []r
 	if err != nil {
 		return err
 	}
-	moved := len(m.GetHistory()) != len(r.record.GetHistory())
 	r.record, r.revision = m, revision
-	if moved {
-		r.c.announce(ctx, m)
-	}
+	r.announce(ctx)
 	return nil
+}
+
+// announce tells the transitions that are recorded and were not told, also those whose write was answered too late.
+func (r *run) announce(ctx context.Context) {
+	if steps := len(r.record.GetHistory()); steps > r.told {
+		r.told = steps
+		r.c.announce(ctx, r.record)
+	}
 }
 
 // recordOf is the record as it was read, with what was decided.
