@@ -26,7 +26,7 @@ func changeCommand() *cobra.Command {
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(changeCreateCommand(), changeListCommand(), changeShowCommand(), changeApproveCommand(), changeApplyCommand(), changeRollbackCommand(),
-		changeAbortCommand(), changeFreezeCommand(), changeUnfreezeCommand(), changeFreezesCommand())
+		changeAbortCommand(), changeFreezeCommand(), changeUnfreezeCommand(), changeFreezesCommand(), changeDriftCommand())
 	return cmd
 }
 

@@ -32,10 +32,15 @@ var levels = map[eventv1.Severity]slog.Level{info: slog.LevelInfo, warning: slog
 // Publish publishes one event about a subject. A bus that does not take it is
 // logged and otherwise ignored: publishing what happened must not stop it.
 func (p *Publisher) Publish(ctx context.Context, kind Kind, subject, text string) {
+	p.PublishDetail(ctx, kind, subject, text, "")
+}
+
+// PublishDetail is Publish with more lines, such as a diff; the log has the sentence only.
+func (p *Publisher) PublishDetail(ctx context.Context, kind Kind, subject, text, detail string) {
 	p.log.Log(ctx, levels[kind.severity], text, "code", kind.code, "subject", subject)
 	e := &eventv1.Event{
 		Id: rand.Text(), Time: timestamppb.Now(), Source: kind.source,
-		Severity: kind.severity, Code: kind.code, Subject: subject, Text: text,
+		Severity: kind.severity, Code: kind.code, Subject: subject, Text: text, Detail: detail,
 	}
 	// A request that was broken off is published too.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)

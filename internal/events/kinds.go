@@ -116,6 +116,20 @@ var (
 // ChangeSet is the kind that tells of a change set's new state.
 func ChangeSet(s pushv1.State) Kind { return changes[s] }
 
+// Kinds of routers that are read again after their change set has ended.
+var (
+	ConfigDrift = define("services/push", warning, "config-drift", "A router does not hold what change sets left on it.",
+		"Find out who changed the router; `millrace change drift` shows the difference. Approve the repair that the text names; without one, ask for a change set, which makes what the policy says today the configuration.")
+	ConfigDriftGone = define("services/push", info, "config-drift-gone", "A router holds again what change sets left on it.", nothing)
+)
+
+// Kinds of etcd, where change sets, pairs and weights are kept.
+var (
+	StateFull = define("internal/state", failure, "state-full", "etcd is nearly at its quota, and takes no more writes then: no change set, no night, no weights.",
+		"Lower `push.keep`, or raise `etcd.quota` (of a cluster: `--quota-backend-bytes` of every member, and defragment them). `millrace_internal_state_etcd_bytes` shows the size.")
+	StateRoom = define("internal/state", info, "state-room", "etcd has room again.", nothing)
+)
+
 // Kinds of the VPN service.
 var (
 	VPNAgentUp   = define("services/vpn", info, "vpn-pe-up", "A PE's agent answers.", nothing)

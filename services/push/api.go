@@ -216,18 +216,20 @@ func appliedAt(cs *pushv1.ChangeSet) int64 {
 	return 0
 }
 
-// sharedEntries names the entries both change, at most three, each after its router.
+// sharedEntries names the entries that a changed and b changed to something else, at most three, each after its
+// router. A repair of a changes entries to what a made of them, and is in nobody's way.
 func sharedEntries(a, b *pushv1.ChangeSet) []string {
-	touched := map[string]bool{}
+	touched := map[string]string{}
 	for _, d := range a.GetDevices() {
 		for _, u := range d.GetEntries() {
-			touched[d.GetDevice()+" "+u.GetPath()] = true
+			touched[d.GetDevice()+" "+u.GetPath()] = u.GetAfter()
 		}
 	}
 	var out []string
 	for _, d := range b.GetDevices() {
 		for _, u := range d.GetEntries() {
-			if name := d.GetDevice() + " " + u.GetPath(); touched[name] && len(out) < 3 {
+			name := d.GetDevice() + " " + u.GetPath()
+			if after, ok := touched[name]; ok && after != u.GetAfter() && len(out) < 3 {
 				out = append(out, name)
 			}
 		}

@@ -48,7 +48,7 @@ func ruleOf(m *pushv1.ChangeSet) guard.Rule {
 // noted where a person looks who has to approve anyhow, too.
 func (c *Component) ruleFor(m *pushv1.ChangeSet, over []string) *pushv1.ApprovalRule {
 	rule := c.cfg.approvalOf(m.GetPolicy())
-	if len(over) > 0 {
+	if len(over) > 0 || len(m.GetRepairs()) > 0 { // who approves a repair is what push.reconcile.answer says
 		rule.Persons = max(rule.Persons, 1)
 	}
 	return &pushv1.ApprovalRule{Persons: uint32(rule.Persons), OtherThanAuthor: rule.NotAuthor, Because: over}

@@ -1,15 +1,19 @@
 package push
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/millrace/millrace/services/push/drift"
 )
 
 // Configuration of the push service.
 type Configuration struct {
-	// RollbackAfter is how long a router waits for the confirmation of a commit before it
-	// rolls it back. Default 60s; the commits of all routers of a small change set and
-	// VerifyFor must fit into it, with a margin. A large one gets more, see CommitRate.
+	// RollbackAfter is how long a router waits at least for the confirmation of a commit before it rolls it back. Default
+	// 60s. It is longer where all waves of a change set may take longer: each CommitTimeout, 16 routers at a time, then
+	// VerifyFor and CallTimeout.
 	RollbackAfter time.Duration `yaml:"rollback_after"`
 	// VerifyFor is how long routers have to show the new state (LSP up, rules installed). Default 20s.
 	VerifyFor time.Duration `yaml:"verify_for"`
@@ -40,6 +44,45 @@ type Configuration struct {
 	// NightlyBudget is how much the change sets that the nightly run asks for may change a night, from noon to
 	// noon local time. One that exceeds it is planned, and waits for a person even where the rule is auto.
 	NightlyBudget Budget `yaml:"nightly_budget"`
+	// Reconcile is about routers whose change set has ended.
+	Reconcile Reconcile `yaml:"reconcile"`
+	// Keep is about the plans and diffs of change sets that have ended. Their history is kept for ever.
+	Keep Keep `yaml:"keep"`
+}
+
+// Keep is what is deleted: what is over both limits, in force nowhere, and cannot be rolled back because a later change
+// set is in force on the same config entries.
+type Keep struct {
+	// Changes is how many of the newest change sets keep their plans, whatever their age. Default 200.
+	Changes int `yaml:"changes"`
+	// For is how long after its end a change set keeps its plan. Default 2160h, 90 days; 0: for ever.
+	For time.Duration `yaml:"for"`
+}
+
+// Reconcile is how often routers are read again, and what is done about one that does not hold what change sets left
+// on it.
+type Reconcile struct {
+	// Every is how long after a reading a router is read again, give or take a tenth; one that answers again after it
+	// did not is read at once. Default 10m; 0 reads none.
+	Every time.Duration `yaml:"every"`
+	// Answer is report, request (ask for a change set that restores the router; it waits for approval) or repair (the
+	// same, approved by this rule and applied). Default report.
+	Answer string `yaml:"answer"`
+	// AskAgain is how long after a repair the next one of the same router may be asked for. Default 1h.
+	AskAgain time.Duration `yaml:"ask_again"`
+}
+
+// validate refuses settings that say nothing.
+func (r Reconcile) validate() error {
+	switch {
+	case r.Every < 0:
+		return fmt.Errorf("push: reconcile.every is %v; write a duration, or 0 to read no router", r.Every)
+	case r.Every > 0 && !slices.Contains(drift.Answers, drift.Answer(r.Answer)):
+		return fmt.Errorf("push: reconcile.answer is %q; write one of %q", r.Answer, drift.Answers)
+	case r.Every > 0 && r.AskAgain <= 0:
+		return fmt.Errorf("push: reconcile.ask_again is %v; write a duration above zero", r.AskAgain)
+	}
+	return nil
 }
 
 // DefaultConfiguration is what runs without a file.
@@ -53,6 +96,8 @@ func DefaultConfiguration() Configuration {
 		PredictTimeout: 2 * time.Minute,
 		LockTTL:        15 * time.Second,
 		Canary:         Canary{MaxDrops: 0.01, MinPackets: 1000, Every: 5 * time.Second},
+		Reconcile:      Reconcile{Every: 10 * time.Minute, Answer: string(drift.Report), AskAgain: time.Hour},
+		Keep:           Keep{Changes: 200, For: 90 * 24 * time.Hour},
 	}
 }
 
@@ -72,5 +117,8 @@ func (c Configuration) Validate() error {
 	if c.RollbackAfter <= c.VerifyFor {
 		return fmt.Errorf("push: rollback_after (%v) must be longer than verify_for (%v), or every router rolls back before it is verified", c.RollbackAfter, c.VerifyFor)
 	}
-	return c.validateGuards()
+	if c.Keep.For < 0 || c.Keep.Changes < 0 {
+		return fmt.Errorf("push: keep is %v and %d change sets; write numbers of 0 or more", c.Keep.For, c.Keep.Changes)
+	}
+	return errors.Join(c.Reconcile.validate(), c.validateGuards())
 }

@@ -35,13 +35,18 @@ func newID(key string) string {
 	return "c-" + hex.EncodeToString(sum[:5])
 }
 
-// create drafts a record and plans it.
+// create drafts what is asked for and plans it.
 func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pushv1.ChangeSet, error) {
-	cs := &pushv1.ChangeSet{
+	return c.draft(ctx, &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
-		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Created: timestamppb.New(c.now()), Predict: req.GetPredict(), Nightly: req.GetNightly(),
-	}
-	cs.State, cs.History = pushv1.State_STATE_DRAFT, transitions([]rollout.Move{{To: rollout.Draft, By: req.GetAuthor(), Note: req.GetReason()}})
+		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Predict: req.GetPredict(), Nightly: req.GetNightly(),
+	})
+}
+
+// draft records a change set and plans it, unless it was asked for before.
+func (c *Component) draft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
+	cs.Created, cs.State = timestamppb.New(c.now()), pushv1.State_STATE_DRAFT
+	cs.History = transitions([]rollout.Move{{To: rollout.Draft, By: cs.GetAuthor(), Note: cs.GetReason()}})
 	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
 	if errors.Is(err, state.ErrConflict) {
 		existing, _, err := c.load(ctx, cs.GetId())
@@ -82,12 +87,12 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	if err != nil {
 		return nil, err
 	}
-	plan, planErr := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy()}))
+	plan, routers, planErr := c.intended(ctx, cs)
 	if planErr != nil {
 		return c.unplanned(ctx, id, planErr)
 	}
-	devices, notes, failed := c.compare(ctx, plan.Msg)
-	for _, s := range plan.Msg.GetSkipped() {
+	devices, notes, failed := c.compare(ctx, plan, routers)
+	for _, s := range plan.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
 	}
 	for _, d := range devices {
@@ -126,6 +131,18 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	return cs, err
 }
 
+// intended is what the change set's routers should hold. A policy is about all routers.
+func (c *Component) intended(ctx context.Context, cs *pushv1.ChangeSet) (*policyv1.PlanResponse, []device.Device, error) {
+	if len(cs.GetRepairs()) > 0 {
+		return c.planRepair(ctx, cs)
+	}
+	r, err := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy()}))
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Msg, c.deps.Inventory.Devices, nil
+}
+
 // unplanned ends a draft, unless the process is ending: then the draft stays, and is planned at the next start.
 func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pushv1.ChangeSet, error) {
 	if ctx.Err() != nil {
@@ -140,16 +157,16 @@ func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pus
 	return cs, err
 }
 
-// compare reads every router of the inventory and lists those whose running
+// compare reads routers and lists those whose running
 // config is not the intended one. Nothing is intended for a router without a plan,
 // unless the topology does not know it: then nobody knows what is.
-func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse) (devices []*pushv1.DeviceChange, notes, failed []string) {
+func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device) (devices []*pushv1.DeviceChange, notes, failed []string) {
 	byRouter := map[string]*policyv1.RouterPlan{}
 	for _, p := range plan.GetPlans() {
 		byRouter[p.GetRouter()] = p
 	}
 	var all []device.Device
-	for _, d := range c.deps.Inventory.Devices {
+	for _, d := range routers {
 		if slices.Contains(plan.GetAbsent(), d.Name) {
 			notes = append(notes, fmt.Sprintf("%s is left alone: the topology does not know it right now, so nobody can tell what it should hold; see `millrace paths show`", d.Name))
 			continue

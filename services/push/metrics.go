@@ -8,6 +8,8 @@ import (
 type metrics struct {
 	transitions *prometheus.CounterVec
 	commits     *prometheus.CounterVec
+	readings    *prometheus.CounterVec
+	drift       *prometheus.GaugeVec
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -22,5 +24,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "millrace_services_push_commits_total",
 			Help: "Commits sent to routers, by router and result: applied, refused, lost.",
 		}, []string{"router", "result"}),
+		readings: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_push_readings_total",
+			Help: "Readings of routers after their change set, by result: as it should be, differs, not judged.",
+		}, []string{"result"}),
+		drift: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "millrace_services_push_drift",
+			Help: "Whether a router differed from what change sets left on it when it was last read, by router.",
+		}, []string{"router"}),
 	}
 }

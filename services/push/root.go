@@ -2,7 +2,7 @@
 // by nothing else.
 //
 // In: requests for change sets (services/alpha at night, people), plans of
-// services/policy. Out: router configuration, sent with commit confirmed,
+// services/policy, routers that answer again. Out: router configuration, sent with commit confirmed,
 // verified, and then confirmed on every router or rolled back on every router;
 // each step is recorded in etcd. Next: services/routeragent and other gNMI
 // targets.
@@ -58,6 +58,7 @@ type Component struct {
 	events  *events.Publisher
 	// contents are the plans of change sets.
 	contents *contents
+	reader   *reader
 
 	// window is when change sets may be applied.
 	window guard.Window
@@ -92,6 +93,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		process:  rand.Text(),
 		active:   active{runs: map[string]chan struct{}{}},
 		contents: &contents{store: deps.State, recent: map[string]*pushv1.DeviceChange{}},
+		reader:   newReader(deps.Inventory),
 	}, nil
 }
 
@@ -106,7 +108,7 @@ func (c *Component) Start(ctx context.Context) error {
 			c.deps.Log.Warn("no change sets taken up", "error", err)
 		}
 	})
-	return nil
+	return c.reconcileAll()
 }
 
 // Stop interrupts every run at once: a router with a pending commit rolls it

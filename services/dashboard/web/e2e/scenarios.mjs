@@ -98,6 +98,24 @@ export const scenarios = [
     },
   },
   {
+    name: "a router that differs from what its change set left is marked, with the difference",
+    flags: [...fast, "--drift"],
+    play: async ({ url }, { scratch }) => {
+      await approve(url, scratch);
+      await withPage(laptop, async (page) => {
+        await open(page, `${url}/?v=1&change=cs-0042`);
+        await until(
+          "the sign at the router",
+          page.locator('[data-testid="router-wr"][data-drift="cs-0042"]').waitFor(),
+        );
+        check("er has the sign, too", (await page.locator('[data-testid="router-er"][data-drift]').count()) === 0);
+        await until("the line below the map", page.getByTestId("legend-drift-wr").waitFor());
+        await page.getByTestId("drift-wr").locator("summary").first().click();
+        await until("the difference", page.getByTestId("drift-wr").getByText('{"name": "te-alpha"}').waitFor());
+      });
+    },
+  },
+  {
     name: "a verified change set is rolled back after a question",
     flags: fast,
     play: async ({ url }, { scratch }) => {

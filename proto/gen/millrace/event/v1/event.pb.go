@@ -90,7 +90,9 @@ type Event struct {
 	// What it is about: a change set id, a pair id, a device.
 	Subject string `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	// One sentence.
-	Text          string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	// More lines where one sentence does not do, such as a diff.
+	Detail        string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -170,6 +172,13 @@ func (x *Event) GetSubject() string {
 func (x *Event) GetText() string {
 	if x != nil {
 		return x.Text
+	}
+	return ""
+}
+
+func (x *Event) GetDetail() string {
+	if x != nil {
+		return x.Detail
 	}
 	return ""
 }
@@ -267,7 +276,7 @@ var File_millrace_event_v1_event_proto protoreflect.FileDescriptor
 
 const file_millrace_event_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/event/v1/event.proto\x12\x11millrace.event.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x01\n" +
+	"\x1dmillrace/event/v1/event.proto\x12\x11millrace.event.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf2\x01\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -275,7 +284,8 @@ const file_millrace_event_v1_event_proto_rawDesc = "" +
 	"\bseverity\x18\x04 \x01(\x0e2\x1b.millrace.event.v1.SeverityR\bseverity\x12\x12\n" +
 	"\x04code\x18\x05 \x01(\tR\x04code\x12\x18\n" +
 	"\asubject\x18\x06 \x01(\tR\asubject\x12\x12\n" +
-	"\x04text\x18\a \x01(\tR\x04text\"&\n" +
+	"\x04text\x18\a \x01(\tR\x04text\x12\x16\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"&\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06recent\x18\x01 \x01(\rR\x06recent\"?\n" +
 	"\rWatchResponse\x12.\n" +

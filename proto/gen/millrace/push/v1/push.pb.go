@@ -199,7 +199,11 @@ type ChangeSet struct {
 	// How much it changes.
 	Size *Size `protobuf:"bytes,17,opt,name=size,proto3" json:"size,omitempty"`
 	// The router that has its part first while it is watched; empty where none is.
-	Canary        string `protobuf:"bytes,18,opt,name=canary,proto3" json:"canary,omitempty"`
+	Canary string `protobuf:"bytes,18,opt,name=canary,proto3" json:"canary,omitempty"`
+	// Routers to which this change set restores what earlier ones left there. It is planned from those, not from the policy.
+	Repairs []string `protobuf:"bytes,30,rep,name=repairs,proto3" json:"repairs,omitempty"`
+	// When its plans and diffs were deleted because nothing needs them; its history stays.
+	Collected     *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=collected,proto3" json:"collected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -358,6 +362,20 @@ func (x *ChangeSet) GetCanary() string {
 		return x.Canary
 	}
 	return ""
+}
+
+func (x *ChangeSet) GetRepairs() []string {
+	if x != nil {
+		return x.Repairs
+	}
+	return nil
+}
+
+func (x *ChangeSet) GetCollected() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Collected
+	}
+	return nil
 }
 
 type Transition struct {
@@ -1381,7 +1399,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xb6\x05\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\x8a\x06\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1403,7 +1421,9 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\tapprovals\x18\x0f \x03(\v2\x1a.millrace.push.v1.ApprovalR\tapprovals\x12\x18\n" +
 	"\anightly\x18\x10 \x01(\bR\anightly\x12*\n" +
 	"\x04size\x18\x11 \x01(\v2\x16.millrace.push.v1.SizeR\x04size\x12\x16\n" +
-	"\x06canary\x18\x12 \x01(\tR\x06canary\"\x8f\x01\n" +
+	"\x06canary\x18\x12 \x01(\tR\x06canary\x12\x18\n" +
+	"\arepairs\x18\x1e \x03(\tR\arepairs\x128\n" +
+	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
@@ -1496,7 +1516,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x16DEVICE_STATE_CONFIRMED\x10\x03\x12\x1c\n" +
 	"\x18DEVICE_STATE_ROLLED_BACK\x10\x04\x12\x17\n" +
 	"\x13DEVICE_STATE_FAILED\x10\x05\x12\x18\n" +
-	"\x14DEVICE_STATE_UNKNOWN\x10\x062\x9a\x06\n" +
+	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xf0\x06\n" +
 	"\rChangeService\x12K\n" +
 	"\x06Create\x12\x1f.millrace.push.v1.CreateRequest\x1a .millrace.push.v1.CreateResponse\x12E\n" +
 	"\x04List\x12\x1d.millrace.push.v1.ListRequest\x1a\x1e.millrace.push.v1.ListResponse\x12B\n" +
@@ -1507,7 +1527,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x05Abort\x12\x1e.millrace.push.v1.AbortRequest\x1a\x1f.millrace.push.v1.AbortResponse\x12K\n" +
 	"\x06Freeze\x12\x1f.millrace.push.v1.FreezeRequest\x1a .millrace.push.v1.FreezeResponse\x12Q\n" +
 	"\bUnfreeze\x12!.millrace.push.v1.UnfreezeRequest\x1a\".millrace.push.v1.UnfreezeResponse\x12Z\n" +
-	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponseB\xc3\x01\n" +
+	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponse\x12T\n" +
+	"\tListDrift\x12\".millrace.push.v1.ListDriftRequest\x1a#.millrace.push.v1.ListDriftResponseB\xc3\x01\n" +
 	"\x14com.millrace.push.v1B\tPushProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/push/v1;pushv1\xa2\x02\x03MPX\xaa\x02\x10Millrace.Push.V1\xca\x02\x10Millrace\\Push\\V1\xe2\x02\x1cMillrace\\Push\\V1\\GPBMetadata\xea\x02\x12Millrace::Push::V1b\x06proto3"
 
 var (
@@ -1555,9 +1576,11 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*FreezeRequest)(nil),         // 27: millrace.push.v1.FreezeRequest
 	(*UnfreezeRequest)(nil),       // 28: millrace.push.v1.UnfreezeRequest
 	(*ListFreezesRequest)(nil),    // 29: millrace.push.v1.ListFreezesRequest
-	(*FreezeResponse)(nil),        // 30: millrace.push.v1.FreezeResponse
-	(*UnfreezeResponse)(nil),      // 31: millrace.push.v1.UnfreezeResponse
-	(*ListFreezesResponse)(nil),   // 32: millrace.push.v1.ListFreezesResponse
+	(*ListDriftRequest)(nil),      // 30: millrace.push.v1.ListDriftRequest
+	(*FreezeResponse)(nil),        // 31: millrace.push.v1.FreezeResponse
+	(*UnfreezeResponse)(nil),      // 32: millrace.push.v1.UnfreezeResponse
+	(*ListFreezesResponse)(nil),   // 33: millrace.push.v1.ListFreezesResponse
+	(*ListDriftResponse)(nil),     // 34: millrace.push.v1.ListDriftResponse
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
@@ -1568,47 +1591,50 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	22, // 5: millrace.push.v1.ChangeSet.approval_rule:type_name -> millrace.push.v1.ApprovalRule
 	23, // 6: millrace.push.v1.ChangeSet.approvals:type_name -> millrace.push.v1.Approval
 	24, // 7: millrace.push.v1.ChangeSet.size:type_name -> millrace.push.v1.Size
-	0,  // 8: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
-	20, // 9: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	25, // 10: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 11: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
-	1,  // 12: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
-	20, // 13: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
-	20, // 14: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	20, // 15: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	26, // 16: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
-	2,  // 17: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 18: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 19: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 20: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 21: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 22: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 23: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 24: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 25: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 26: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 27: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 28: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 29: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	18, // 30: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
-	27, // 31: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
-	28, // 32: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
-	29, // 33: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
-	7,  // 34: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 35: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 36: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 37: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 38: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 39: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	19, // 40: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
-	30, // 41: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
-	31, // 42: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
-	32, // 43: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
-	34, // [34:44] is the sub-list for method output_type
-	24, // [24:34] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	20, // 8: millrace.push.v1.ChangeSet.collected:type_name -> google.protobuf.Timestamp
+	0,  // 9: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
+	20, // 10: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	25, // 11: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 12: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
+	1,  // 13: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
+	20, // 14: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
+	20, // 15: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
+	20, // 16: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	26, // 17: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
+	2,  // 18: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 19: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 20: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 21: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 22: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 23: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 24: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 25: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 26: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 27: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 28: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 29: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 30: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	18, // 31: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
+	27, // 32: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
+	28, // 33: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
+	29, // 34: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
+	30, // 35: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
+	7,  // 36: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 37: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 38: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 39: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 40: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 41: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	19, // 42: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
+	31, // 43: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
+	32, // 44: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
+	33, // 45: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
+	34, // 46: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
+	36, // [36:47] is the sub-list for method output_type
+	25, // [25:36] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }
@@ -1616,6 +1642,7 @@ func file_millrace_push_v1_push_proto_init() {
 	if File_millrace_push_v1_push_proto != nil {
 		return
 	}
+	file_millrace_push_v1_drift_proto_init()
 	file_millrace_push_v1_guard_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

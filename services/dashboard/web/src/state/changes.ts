@@ -1,6 +1,7 @@
 // Change sets and what an operator does with them.
 import type { Api } from "../api/clients";
 import { errorText } from "../api/errors";
+import type { Drift } from "../gen/millrace/push/v1/drift_pb";
 import type { Freeze } from "../gen/millrace/push/v1/guard_pb";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { type Action, isRunning } from "../model/changes";
@@ -17,6 +18,8 @@ export interface ChangeStore {
   list: Resource<ChangeSet[]>;
   /** What the freeze switch keeps change sets off; that of all routers first. */
   freezes: Resource<Freeze[]>;
+  /** Routers that do not hold what change sets left on them. */
+  drift: Resource<Drift[]>;
   /** Takes the action; returns in one line why it failed. */
   act: (action: Action, id: string, decision: Decision) => Promise<string | undefined>;
 }
@@ -29,6 +32,7 @@ export function createChanges(api: Pick<Api, "changes">): ChangeStore {
     (changes) => (changes?.some((c) => isRunning(c.state)) ? 700 : 3000),
   );
   const freezes = new Resource(async (signal) => (await api.changes.listFreezes({}, { signal })).freezes, always(3000));
+  const drift = new Resource(async (signal) => (await api.changes.listDrift({}, { signal })).drifts, always(10_000));
   const act: ChangeStore["act"] = async (action, id, { by, note }) => {
     try {
       if (action === "approve") await api.changes.approve({ id, by, note, apply: true });
@@ -42,7 +46,7 @@ export function createChanges(api: Pick<Api, "changes">): ChangeStore {
       void list.refresh();
     }
   };
-  return { list, freezes, act };
+  return { list, freezes, drift, act };
 }
 
 async function load(api: Pick<Api, "changes">, signal: AbortSignal): Promise<ChangeSet[]> {

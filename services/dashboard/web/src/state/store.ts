@@ -29,7 +29,7 @@ export function createStore(api: Api): Store {
   const vpn = createVpn(api);
   const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
   const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn }));
-  const polled: Polled[] = [...Object.values(network), changes.list, changes.freezes];
+  const polled: Polled[] = [...Object.values(network), changes.list, changes.freezes, changes.drift];
   const start = () => {
     const stops = [clock, events, ...polled].map((part) => part.start());
     const stopShowing = onShow(() => refresh(polled));
@@ -44,6 +44,7 @@ export function createStore(api: Api): Store {
 /** An event tells that some resources have changed before their next poll. */
 function refreshAfter(e: Event, { network, changes, vpn }: Pick<Store, "network" | "changes" | "vpn">) {
   refresh([changes.list, changes.freezes, network.pairs]);
+  if (e.code.startsWith("config-drift")) refresh([changes.drift]);
   if (e.code.startsWith("vpn-")) refresh([vpn.flows, vpn.weights, vpn.history]);
 }
 

@@ -1,4 +1,5 @@
 import { useRef, useState } from "react";
+import type { Drift } from "../gen/millrace/push/v1/drift_pb";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { type Action, actionsOf, actionTitles, stateName, undoes } from "../model/changes";
 import { headsFirst } from "../model/plan";
@@ -7,16 +8,18 @@ import { ChangeFacts } from "./ChangeFacts";
 import { History, Steps } from "./ChangeSteps";
 import { ConfirmDialog } from "./ConfirmDialog";
 import { DeviceDetail } from "./DeviceDetail";
+import { DriftFacts } from "./DriftFacts";
 import { PredictionTable } from "./PredictionTable";
 
 interface Props {
   change: ChangeSet;
+  drifts: readonly Drift[];
   onPair: (id: string) => void;
   onClose: () => void;
 }
 
 /** One change set: how far it is, why it exists, what it changes, and how it is rolled back. */
-export function ChangeDetail({ change, onPair, onClose }: Props) {
+export function ChangeDetail({ change, drifts, onPair, onClose }: Props) {
   const [asking, setAsking] = useState<Action>();
   const [problem, setProblem] = useState<string>();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -55,6 +58,7 @@ export function ChangeDetail({ change, onPair, onClose }: Props) {
         </p>
       ))}
       <ChangeFacts change={change} onPair={onPair} />
+      <DriftFacts drifts={drifts} />
       {headsFirst(change.devices).map((d, i) => (
         <DeviceDetail key={d.device} device={d} open={i === 0} />
       ))}

@@ -1,5 +1,6 @@
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { awaiting, stateLabel, stateName } from "../model/changes";
+import { driftsOf } from "../model/drift";
 import { useResource, useStore } from "../state/hooks";
 import { ChangeDetail } from "./ChangeDetail";
 import { Freezes } from "./Freezes";
@@ -15,6 +16,7 @@ interface Props {
 export function ChangesPanel({ selected, onSelect, onPair }: Props) {
   const store = useStore();
   const changes = useResource(store.changes.list);
+  const drifts = useResource(store.changes.drift).data ?? [];
   const list = changes.data ?? [];
   const open = list.find((c) => c.id === selected);
   const waiting = awaiting(list).length;
@@ -45,12 +47,21 @@ export function ChangesPanel({ selected, onSelect, onPair }: Props) {
               key={c.id}
               change={c}
               selected={c.id === selected}
+              drift={drifts.some((d) => d.change === c.id)}
               onSelect={() => onSelect(c.id === selected ? undefined : c.id)}
             />
           ))}
         </ul>
       )}
-      {open && <ChangeDetail key={open.id} change={open} onPair={onPair} onClose={() => onSelect(undefined)} />}
+      {open && (
+        <ChangeDetail
+          key={open.id}
+          change={open}
+          drifts={driftsOf(drifts, open.id)}
+          onPair={onPair}
+          onClose={() => onSelect(undefined)}
+        />
+      )}
       {selected && !open && changes.data && (
         <p className="problem" role="status">
           Change set {selected} is not among the newest {list.length}.{" "}
@@ -66,10 +77,11 @@ export function ChangesPanel({ selected, onSelect, onPair }: Props) {
 interface RowProps {
   change: ChangeSet;
   selected: boolean;
+  drift: boolean;
   onSelect: () => void;
 }
 
-function ChangeRow({ change, selected, onSelect }: RowProps) {
+function ChangeRow({ change, selected, drift, onSelect }: RowProps) {
   const label = stateLabel(change.state);
   return (
     <li>
@@ -83,7 +95,9 @@ function ChangeRow({ change, selected, onSelect }: RowProps) {
         data-state={stateName(change.state)}
       >
         <Badge tone={label.tone}>{label.text}</Badge>
-        <span className="title">{change.title || change.id}</span>
+        <span className="title">
+          {drift && <Badge tone="bad">drift</Badge>} {change.title || change.id}
+        </span>
         <span className="by dim">
           {change.id} · {change.author}
           {change.reason && ` · ${change.reason}`}

@@ -36,6 +36,12 @@ export function EventsPanel() {
                   {" "}
                   {e.code} · {e.source}
                 </span>
+                {e.detail && (
+                  <details>
+                    <summary className="dim">details</summary>
+                    <pre>{e.detail}</pre>
+                  </details>
+                )}
               </span>
             </li>
           ))}

@@ -1,3 +1,5 @@
+import type { Drift } from "../gen/millrace/push/v1/drift_pb";
+import { driftText } from "../model/drift";
 import type { Size } from "../model/geometry";
 import type { Point } from "../model/layout";
 import type { Router } from "../model/topology";
@@ -8,9 +10,10 @@ interface Props {
   box: Size;
   /** Whether there is room for the address below the name. */
   address: boolean;
+  drift: Drift | undefined;
 }
 
-export function RouterBox({ router, at, box, address }: Props) {
+export function RouterBox({ router, at, box, address, drift }: Props) {
   const second = router.state === "unreachable" ? "unreachable" : router.loopback;
   return (
     <g
@@ -18,8 +21,9 @@ export function RouterBox({ router, at, box, address }: Props) {
       transform={`translate(${at.x - box.width / 2} ${at.y - box.height / 2})`}
       data-testid={`router-${router.name}`}
       data-state={router.state}
+      data-drift={drift?.change}
     >
-      <title>{routerText(router)}</title>
+      <title>{routerText(router, drift)}</title>
       <rect width={box.width} height={box.height} rx="7" />
       <text className="name" x={box.width / 2} y={address ? 19 : 16}>
         {router.name}
@@ -29,15 +33,21 @@ export function RouterBox({ router, at, box, address }: Props) {
           {second}
         </text>
       )}
+      {drift && (
+        <text className="drift" x={box.width - 9} y="13">
+          ≠
+        </text>
+      )}
     </g>
   );
 }
 
-function routerText(r: Router): string {
+function routerText(r: Router, drift: Drift | undefined): string {
   const lines = [`${r.name} ${r.loopback}`];
   if (r.sidLabel) lines.push(`node SID label ${r.sidLabel}`);
   if (r.prefixes.length) lines.push(`originates ${r.prefixes.join(", ")}`);
   if (r.state === "unmanaged") lines.push("unmanaged: not in the inventory");
   if (r.error) lines.push(r.error);
+  if (drift) lines.push(driftText(drift));
   return lines.join("\n");
 }

@@ -1,4 +1,6 @@
 import { useMemo, useRef, useState } from "react";
+import type { Drift } from "../gen/millrace/push/v1/drift_pb";
+import { driftAt } from "../model/drift";
 import { pathBeside, type Size } from "../model/geometry";
 import { layout, type Point, sameShape } from "../model/layout";
 import type { LspOverlay } from "../model/lsp";
@@ -13,6 +15,7 @@ import { useSize } from "./useSize";
 interface Props {
   graph: Graph;
   overlays: LspOverlay[];
+  drifts: readonly Drift[];
   label: string;
 }
 
@@ -24,7 +27,7 @@ const smallBox: Size = { width: 56, height: 24 };
 const lspOffset = 15;
 const lspSpacing = 6;
 
-export function TopologyMap({ graph, overlays, label }: Props) {
+export function TopologyMap({ graph, overlays, drifts, label }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const size = useSize(frame);
   const [hovered, setHovered] = useState<string>();
@@ -53,7 +56,14 @@ export function TopologyMap({ graph, overlays, label }: Props) {
             </g>
           ))}
           {graph.routers.map((r) => (
-            <RouterBox key={r.id} router={r} at={position(r.id)} box={box} address={few} />
+            <RouterBox
+              key={r.id}
+              router={r}
+              at={position(r.id)}
+              box={box}
+              address={few}
+              drift={driftAt(drifts, r.name)}
+            />
           ))}
           {mapLabels({ graph, positions, box, frame: size, hovered }).map((l) =>
             l.short ? (

@@ -1,5 +1,6 @@
 import { useMemo } from "react";
 import { awaiting } from "../model/changes";
+import { driftText } from "../model/drift";
 import { type LspOverlay, overlays } from "../model/lsp";
 import { describeGraph, type Graph } from "../model/topology";
 import type { MapView } from "../model/urlState";
@@ -20,6 +21,7 @@ export function TopologyPanel({ selected, view, onView, onChange }: Props) {
   const store = useStore();
   const topology = useResource(store.network.topology);
   const changes = useResource(store.changes.list).data;
+  const drifts = useResource(store.changes.drift).data ?? [];
   const graph = useGraph();
   const lsps = useMemo(
     () => overlays(changes ?? [], graph, selected ?? awaiting(changes ?? [])[0]?.id),
@@ -53,15 +55,24 @@ export function TopologyPanel({ selected, view, onView, onChange }: Props) {
           database.
         </Empty>
       ) : view === "map" ? (
-        <TopologyMap graph={graph} overlays={lsps} label={describeGraph(graph)} />
+        <TopologyMap graph={graph} overlays={lsps} drifts={drifts} label={describeGraph(graph)} />
       ) : (
         <LinkTable graph={graph} />
       )}
-      {(unreachable.length > 0 || lsps.length > 0) && (
+      {(unreachable.length > 0 || drifts.length > 0 || lsps.length > 0) && (
         <ul className="legend" aria-label="LSPs and problems">
           {unreachable.map((r) => (
             <li key={r.id} className="bad">
               <strong>{r.name}</strong> {r.error}
+            </li>
+          ))}
+          {drifts.map((d) => (
+            <li key={d.router} className="bad" data-testid={`legend-drift-${d.router}`}>
+              <strong>{d.router}</strong>
+              <span>{driftText(d)}</span>
+              <button type="button" className="link" onClick={() => onChange(d.repair || d.change)}>
+                {d.repair ? `repair ${d.repair}` : d.change}
+              </button>
             </li>
           ))}
           {lsps.map((l) => (

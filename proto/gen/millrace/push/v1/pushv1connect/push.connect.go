@@ -56,6 +56,8 @@ const (
 	// ChangeServiceListFreezesProcedure is the fully-qualified name of the ChangeService's ListFreezes
 	// RPC.
 	ChangeServiceListFreezesProcedure = "/millrace.push.v1.ChangeService/ListFreezes"
+	// ChangeServiceListDriftProcedure is the fully-qualified name of the ChangeService's ListDrift RPC.
+	ChangeServiceListDriftProcedure = "/millrace.push.v1.ChangeService/ListDrift"
 )
 
 // ChangeServiceClient is a client for the millrace.push.v1.ChangeService service.
@@ -74,6 +76,8 @@ type ChangeServiceClient interface {
 	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
 	Unfreeze(context.Context, *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error)
 	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
+	// ListDrift lists routers that do not hold what change sets left on them.
+	ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error)
 }
 
 // NewChangeServiceClient constructs a client for the millrace.push.v1.ChangeService service. By
@@ -147,6 +151,12 @@ func NewChangeServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(changeServiceMethods.ByName("ListFreezes")),
 			connect.WithClientOptions(opts...),
 		),
+		listDrift: connect.NewClient[v1.ListDriftRequest, v1.ListDriftResponse](
+			httpClient,
+			baseURL+ChangeServiceListDriftProcedure,
+			connect.WithSchema(changeServiceMethods.ByName("ListDrift")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -162,6 +172,7 @@ type changeServiceClient struct {
 	freeze      *connect.Client[v1.FreezeRequest, v1.FreezeResponse]
 	unfreeze    *connect.Client[v1.UnfreezeRequest, v1.UnfreezeResponse]
 	listFreezes *connect.Client[v1.ListFreezesRequest, v1.ListFreezesResponse]
+	listDrift   *connect.Client[v1.ListDriftRequest, v1.ListDriftResponse]
 }
 
 // Create calls millrace.push.v1.ChangeService.Create.
@@ -214,6 +225,11 @@ func (c *changeServiceClient) ListFreezes(ctx context.Context, req *connect.Requ
 	return c.listFreezes.CallUnary(ctx, req)
 }
 
+// ListDrift calls millrace.push.v1.ChangeService.ListDrift.
+func (c *changeServiceClient) ListDrift(ctx context.Context, req *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error) {
+	return c.listDrift.CallUnary(ctx, req)
+}
+
 // ChangeServiceHandler is an implementation of the millrace.push.v1.ChangeService service.
 type ChangeServiceHandler interface {
 	// Create drafts a change set from policies and plans it at once.
@@ -230,6 +246,8 @@ type ChangeServiceHandler interface {
 	Freeze(context.Context, *connect.Request[v1.FreezeRequest]) (*connect.Response[v1.FreezeResponse], error)
 	Unfreeze(context.Context, *connect.Request[v1.UnfreezeRequest]) (*connect.Response[v1.UnfreezeResponse], error)
 	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
+	// ListDrift lists routers that do not hold what change sets left on them.
+	ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error)
 }
 
 // NewChangeServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -299,6 +317,12 @@ func NewChangeServiceHandler(svc ChangeServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(changeServiceMethods.ByName("ListFreezes")),
 		connect.WithHandlerOptions(opts...),
 	)
+	changeServiceListDriftHandler := connect.NewUnaryHandler(
+		ChangeServiceListDriftProcedure,
+		svc.ListDrift,
+		connect.WithSchema(changeServiceMethods.ByName("ListDrift")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.push.v1.ChangeService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ChangeServiceCreateProcedure:
@@ -321,6 +345,8 @@ func NewChangeServiceHandler(svc ChangeServiceHandler, opts ...connect.HandlerOp
 			changeServiceUnfreezeHandler.ServeHTTP(w, r)
 		case ChangeServiceListFreezesProcedure:
 			changeServiceListFreezesHandler.ServeHTTP(w, r)
+		case ChangeServiceListDriftProcedure:
+			changeServiceListDriftHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -368,4 +394,8 @@ func (UnimplementedChangeServiceHandler) Unfreeze(context.Context, *connect.Requ
 
 func (UnimplementedChangeServiceHandler) ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.ListFreezes is not implemented"))
+}
+
+func (UnimplementedChangeServiceHandler) ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.ListDrift is not implemented"))
 }

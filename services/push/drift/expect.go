@@ -1,0 +1,114 @@
+// Package drift decides what is done about a router that does not hold what change sets left on it.
+//
+// In: what change sets did to the router, what it holds, and what was done about it before. Out: what it should hold,
+// and what to do next. Next: services/push, which reads the router and does it.
+package drift
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/services/push/diff"
+)
+
+// Step is what one change set did to one router.
+type Step struct {
+	Change string
+	Did    Did
+	// Planned is a time before the change set was compared with the router, At when this was done.
+	Planned, At time.Time
+}
+
+// Did says what a change set did to a router.
+type Did string
+
+// What it can have done.
+const (
+	// Applied: the router keeps the change.
+	Applied Did = "applied"
+	// Undid: the router has again what it held before the change set.
+	Undid Did = "undid"
+	// Lost: nobody knows whether the router has the change.
+	Lost Did = "lost"
+	// Moving: the change set has not ended.
+	Moving Did = "moving"
+)
+
+// Knowledge is how much is known of what a router should hold.
+type Knowledge string
+
+// The kinds of knowledge.
+const (
+	// Nothing: no change set is in force on the router, so nothing on it is Millrace's.
+	Nothing Knowledge = "nothing"
+	// Unsure: a change set has not ended, or nobody knows how it ended.
+	Unsure Knowledge = "unsure"
+	// Known: Expected tells.
+	Known Knowledge = "known"
+)
+
+// Relevant are the steps from which Expected is made, in the order of time: the change set in force, whose plan is the
+// whole of what the router should hold, and what was done to the router since it was planned.
+func Relevant(steps []Step) (in []Step, known Knowledge) {
+	steps = slices.Clone(steps)
+	slices.SortStableFunc(steps, func(a, b Step) int { return a.At.Compare(b.At) })
+	if slices.ContainsFunc(steps, func(s Step) bool { return s.Did == Moving }) {
+		return nil, Unsure
+	}
+	force := inForce(steps)
+	if force < 0 {
+		return nil, Nothing
+	}
+	for i, s := range steps {
+		switch {
+		case i != force && !s.At.After(steps[force].Planned):
+		case s.Did == Lost:
+			return nil, Unsure
+		default:
+			in = append(in, s)
+		}
+	}
+	return in, Known
+}
+
+// inForce is the last change set that was applied; -1: none.
+func inForce(steps []Step) int {
+	last := -1
+	for i, s := range steps {
+		if s.Did == Applied {
+			last = i
+		}
+	}
+	return last
+}
+
+// Content is what a step's change set has for the router.
+type Content struct {
+	// Plan is every entry the router should hold, by path; Changes are those that the change set changes.
+	Plan    map[string]string
+	Changes []diff.Change
+}
+
+// Expected is what a router should hold after the steps that Relevant returned, each with its content. A change set
+// may have been planned before another one changed other entries; those count, because it left them as they were.
+func Expected(steps []Step, contents []Content) map[string]string {
+	out := maps.Clone(contents[inForce(steps)].Plan)
+	for i, s := range steps {
+		side := diff.After
+		if s.Did == Undid {
+			side = diff.Before
+		}
+		for _, c := range contents[i].Changes {
+			if out[c.Path] = side(c); out[c.Path] == "" {
+				delete(out, c.Path)
+			}
+		}
+	}
+	return out
+}
+
+// Same tells whether two lists of steps lead to the same configuration.
+func Same(a, b []Step) bool {
+	return slices.EqualFunc(a, b, func(a, b Step) bool { return a.Change == b.Change && a.Did == b.Did && a.At.Equal(b.At) })
+}

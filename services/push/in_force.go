@@ -1,0 +1,98 @@
+package push
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/drift"
+	"github.com/millrace/millrace/services/push/rollout"
+)
+
+// stepsOf is what change sets did to a router.
+func stepsOf(all []*pushv1.ChangeSet, router string) (steps []drift.Step) {
+	for _, cs := range all {
+		d := deviceOf(cs, router)
+		if d == nil {
+			continue
+		}
+		applied := drift.Step{Change: cs.GetId(), Did: drift.Applied, Planned: cs.GetCreated().AsTime(), At: time.Unix(0, appliedAt(cs))}
+		ended := applied
+		ended.At = cs.GetHistory()[len(cs.GetHistory())-1].GetTime().AsTime()
+		switch s := routerStates[d.GetState()]; {
+		case states[cs.GetState()].InMotion():
+			ended.Did = drift.Moving
+			steps = append(steps, ended)
+		case s == rollout.RouterConfirmed:
+			steps = append(steps, applied)
+		case s == rollout.RouterRolledBack && wasVerified(cs):
+			ended.Did = drift.Undid
+			steps = append(steps, applied, ended)
+		case s == rollout.RouterUnknown, s == rollout.RouterApplied:
+			ended.Did = drift.Lost
+			steps = append(steps, ended)
+		}
+	}
+	return steps
+}
+
+func wasVerified(cs *pushv1.ChangeSet) bool {
+	return slices.ContainsFunc(cs.GetHistory(), func(t *pushv1.Transition) bool { return t.GetState() == pushv1.State_STATE_VERIFIED })
+}
+
+// inForce is what a router should hold, and the steps that led there.
+type inForce struct {
+	steps   []drift.Step
+	known   drift.Knowledge
+	entries map[string]string
+	// change is the change set in force, plan its plan for the router.
+	change *pushv1.ChangeSet
+	plan   *policyv1.RouterPlan
+}
+
+// inForceOn reads the contents of the change sets that matter for a router.
+func (c *Component) inForceOn(ctx context.Context, all []*pushv1.ChangeSet, router string) (inForce, error) {
+	f := inForce{}
+	if f.steps, f.known = drift.Relevant(stepsOf(all, router)); f.known != drift.Known {
+		return f, nil
+	}
+	var contents []drift.Content
+	for _, s := range f.steps {
+		cs := all[slices.IndexFunc(all, func(cs *pushv1.ChangeSet) bool { return cs.GetId() == s.Change })]
+		d := shallow(deviceOf(cs, router)) // the list is everybody's
+		if err := c.contents.fill(ctx, d); err != nil {
+			return f, err
+		}
+		contents = append(contents, drift.Content{Plan: entriesOf(d.GetPlan()), Changes: changesFromProto(d.GetEntries())})
+		if s.Did == drift.Applied {
+			f.change, f.plan = cs, d.GetPlan()
+		}
+	}
+	f.entries = drift.Expected(f.steps, contents)
+	return f, nil
+}
+
+// records are those of all change sets as they were read a while ago: readings of many routers share them.
+type records struct {
+	mu   sync.Mutex
+	list []*pushv1.ChangeSet
+	at   time.Time
+}
+
+// read returns records not older than an age. Nobody may change them.
+func (r *records) read(ctx context.Context, age time.Duration, list func(context.Context) ([]*pushv1.ChangeSet, error)) ([]*pushv1.ChangeSet, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at.IsZero() || time.Since(r.at) > age {
+		began := time.Now()
+		all, err := list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.list, r.at = all, began
+	}
+	return r.list, nil
+}
