@@ -36,6 +36,9 @@ type etcdConfig struct {
 	// Endpoints are client URLs of an etcd cluster, such as
 	// http://127.0.0.1:2379. Default none: an etcd inside this process.
 	Endpoints []string `yaml:"endpoints"`
+	// Quota is the size in octets at which the etcd inside this process takes no more writes. Default 2 GiB; etcd
+	// advises not to go over 8.
+	Quota int64 `yaml:"quota"`
 }
 
 type kafkaConfig struct {
@@ -49,7 +52,7 @@ const commonField = "Common"
 // defaultConfig is what runs without a file. The file's type is made of the
 // table of services, so that a service has its section by having its row.
 func defaultConfig(dataDir string) *config {
-	common := config{DataDir: dataDir, Inventory: "inventory.yaml"}
+	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Etcd: etcdConfig{Quota: 2 << 30}}
 	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}
 	values := []reflect.Value{reflect.ValueOf(common)}
 	for _, s := range services() {

@@ -105,15 +105,22 @@ func (p *process) openState(ctx context.Context) error {
 		}
 		p.state = store
 		p.closers = append(p.closers, func(context.Context) error { return store.Close() })
-		return nil
+		return p.keepState(ctx, nil)
 	}
-	embedded := state.NewEmbedded(filepath.Join(p.cfg.DataDir, "etcd"))
+	embedded := state.NewEmbedded(filepath.Join(p.cfg.DataDir, "etcd"), state.Quota(p.cfg.Etcd.Quota))
 	if err := embedded.Start(ctx); err != nil {
 		return err
 	}
 	p.state = embedded.Store()
 	p.closers = append(p.closers, embedded.Stop)
-	return nil
+	return p.keepState(ctx, embedded.Defragment)
+}
+
+// keepState looks how full etcd is.
+func (p *process) keepState(ctx context.Context, defragment func() error) error {
+	keeper := state.NewKeeper(p.state, defragment, events.NewPublisher(p.bus, p.log), p.log, p.metrics)
+	p.closers = append(p.closers, keeper.Stop)
+	return keeper.Start(ctx)
 }
 
 func (p *process) openInventory(context.Context) (err error) {

@@ -27,6 +27,7 @@ var ErrLocked = errors.New("in use by another process")
 type Embedded struct {
 	dir     string
 	noFsync bool
+	quota   int64
 	lock    *os.File
 	// socketDir is set where the socket could not be in dir.
 	socketDir string
@@ -41,6 +42,9 @@ type Option func(*Embedded)
 
 // UnsafeNoFsync does not wait for the disk, for tests: a power cut loses writes.
 func UnsafeNoFsync(e *Embedded) { e.noFsync = true }
+
+// Quota is the size in octets at which it takes no more writes; 0 is etcd's own, 2 GiB.
+func Quota(octets int64) Option { return func(e *Embedded) { e.quota = octets } }
 
 // NewEmbedded is inert; dir holds the write-ahead log and is created.
 func NewEmbedded(dir string, options ...Option) *Embedded {
@@ -117,6 +121,9 @@ func (e *Embedded) acquire() error {
 // Store is valid after Start.
 func (e *Embedded) Store() *Store { return e.store }
 
+// Defragment gives free pages back to the disk. Nobody is answered meanwhile.
+func (e *Embedded) Defragment() error { return e.etcd.Server.Defragment() }
+
 // Endpoint is the client URL, for etcdctl and for other processes; valid after Start.
 func (e *Embedded) Endpoint() string { return e.etcd.Config().ListenClientUrls[0].String() }
 
@@ -161,7 +168,7 @@ func (e *Embedded) config() (*embed.Config, error) {
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "1h"
 	cfg.TickMs, cfg.ElectionMs = uint(tick.Milliseconds()), uint(election.Milliseconds())
-	cfg.UnsafeNoFsync = e.noFsync
+	cfg.UnsafeNoFsync, cfg.QuotaBackendBytes = e.noFsync, e.quota
 	return cfg, nil
 }
 

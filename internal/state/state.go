@@ -115,8 +115,10 @@ type Entry struct {
 }
 
 // List returns all entries below prefix in key order.
-func (s *Store) List(ctx context.Context, prefix string) ([]Entry, error) {
-	r, err := s.client.Get(ctx, s.root+prefix, clientv3.WithPrefix())
+func (s *Store) List(ctx context.Context, prefix string) ([]Entry, error) { return s.list(ctx, prefix) }
+
+func (s *Store) list(ctx context.Context, prefix string, opts ...clientv3.OpOption) ([]Entry, error) {
+	r, err := s.client.Get(ctx, s.root+prefix, append(opts, clientv3.WithPrefix())...)
 	if err != nil {
 		return nil, fmt.Errorf("list %s in etcd: %w", prefix, err)
 	}
@@ -125,6 +127,11 @@ func (s *Store) List(ctx context.Context, prefix string) ([]Entry, error) {
 		out = append(out, s.entry(kv))
 	}
 	return out, nil
+}
+
+// Keys is List without values.
+func (s *Store) Keys(ctx context.Context, prefix string) ([]Entry, error) {
+	return s.list(ctx, prefix, clientv3.WithKeysOnly())
 }
 
 // Last returns the entry below prefix whose key sorts last, or ErrNotFound.
@@ -151,6 +158,21 @@ func (s *Store) DeleteOthers(ctx context.Context, prefix, keep, guard string, re
 		).Commit()
 	if err != nil {
 		return fmt.Errorf("delete %s except %s in etcd: %w", prefix, keep, err)
+	}
+	if !r.Succeeded {
+		return fmt.Errorf("%s: %w", guard, ErrConflict)
+	}
+	return nil
+}
+
+// DeleteBelow deletes every key below prefix while the key guard is at the revision, and returns ErrConflict else.
+func (s *Store) DeleteBelow(ctx context.Context, prefix, guard string, revision int64) error {
+	r, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(s.root+guard), "=", revision)).
+		Then(clientv3.OpDelete(s.root+prefix, clientv3.WithPrefix())).
+		Commit()
+	if err != nil {
+		return fmt.Errorf("delete %s in etcd: %w", prefix, err)
 	}
 	if !r.Succeeded {
 		return fmt.Errorf("%s: %w", guard, ErrConflict)

@@ -144,6 +144,9 @@ func signed(by string) error {
 var errWrongState = errors.New("not possible now")
 
 func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (*pushv1.ChangeSet, error) {
+	if err := c.kept(ctx, req.GetId()); err != nil {
+		return nil, err
+	}
 	if err := c.undisturbed(ctx, req.GetId()); err != nil {
 		return nil, err
 	}
@@ -194,6 +197,10 @@ func (c *Component) undisturbed(ctx context.Context, id string) error {
 		if s := states[other.GetState()]; other.GetId() != id && (s.InMotion() || s == rollout.Verified) && after(other, all[i]) {
 			if err := c.contents.fillAll(ctx, other); err != nil {
 				return err
+			}
+			if other.GetCollected() != nil && len(sharedRouters(all[i], other)) > 0 {
+				return fmt.Errorf("change set %s was applied later, and its plan is not kept any more, so nobody can tell whether %s can be rolled back before it: %w",
+					other.GetId(), id, errWrongState)
 			}
 			if shared := sharedEntries(all[i], other); len(shared) > 0 {
 				return fmt.Errorf("change set %s was applied later and changed the same config entries, so %s cannot be rolled back before it: %w; roll back %s first (%s)",

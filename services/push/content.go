@@ -38,7 +38,14 @@ type contents struct {
 // maxRecent bounds the contents kept in memory; a running change set reads its own at every step.
 const maxRecent = 64
 
-// save stores the immutable part of d under its digest, and the digest in d.
+// firstPiece is the name of every plan's first piece. It is written first, so its revision tells when the plan was last
+// stored.
+var firstPiece = pieceName(0)
+
+func pieceName(n int) string { return fmt.Sprintf("%06d", n) }
+
+// save stores the immutable part of d under its digest, and the digest in d. A plan that is there is written again, so
+// that nobody deletes it who has looked before.
 // The record that names it is written afterwards: a crash in between leaves a
 // content without a name, never a name without its content.
 func (c *contents) save(ctx context.Context, d *pushv1.DeviceChange) error {
@@ -51,8 +58,8 @@ func (c *contents) save(ctx context.Context, d *pushv1.DeviceChange) error {
 	packed := encoder.EncodeAll(raw, nil)
 	for n := 0; n == 0 || n*pieceBytes < len(packed); n++ {
 		piece := packed[n*pieceBytes : min((n+1)*pieceBytes, len(packed))]
-		_, err := c.store.Put(ctx, fmt.Sprintf("%s%s/%06d", contentPrefix, digest, n), 0, wrapperspb.Bytes(piece))
-		if err != nil && !errors.Is(err, state.ErrConflict) { // a conflict: the same plan was made before
+		err := c.store.Apply(ctx, state.Op{Key: contentPrefix + digest + "/" + pieceName(n), Value: wrapperspb.Bytes(piece)})
+		if err != nil {
 			return fmt.Errorf("store the plan of %s: %w", d.GetDevice(), err)
 		}
 	}

@@ -108,6 +108,11 @@ func (c *Component) Start(ctx context.Context) error {
 			c.deps.Log.Warn("no change sets taken up", "error", err)
 		}
 	})
+	c.runs.Every(collectEvery, func(ctx context.Context) {
+		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
+			c.deps.Log.Warn("old plans not deleted; will try again", "error", err)
+		}
+	})
 	return c.reconcileAll()
 }
 

@@ -1,0 +1,158 @@
+package push
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// plansKept counts the plans in etcd.
+func (w *world) plansKept() int {
+	w.t.Helper()
+	keys, err := w.deps.State.Keys(w.t.Context(), contentPrefix)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return len(keys)
+}
+
+// verify makes a change set a minute after the last one, and applies it.
+func (w *world) verify(key string) {
+	w.t.Helper()
+	w.passed.Add(int64(time.Minute))
+	must(w.t, w.command([]string{"create", key}), "planned")
+	must(w.t, w.command([]string{"approve", "apply"}), "")
+	must(w.t, w.command([]string{"await", "verified"}), "verified")
+}
+
+// keepOne keeps the plans of the newest change set, of those in force, and of those that can be rolled back.
+func keepOne(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.stop()
+	w.cfg.Keep = Keep{Changes: 1, For: time.Nanosecond}
+	w.start()
+	w.verify("day-1")
+	w.plans.set("none")
+	w.verify("day-2")
+	w.plans.set("")
+	w.verify("day-3")
+	w.passed.Add(int64(time.Minute))
+	return w
+}
+
+func TestOldPlansAreGivenUp(t *testing.T) {
+	w := keepOne(t)
+	before := w.plansKept()
+	if err := w.push.collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// day-1 and day-3 have the same plan for the same running config, so only that of day-2 is nobody's.
+	if after := w.plansKept(); after != before/2 {
+		t.Errorf("%d plans of %d are left, want half", after, before)
+	}
+	for key, collected := range map[string]bool{"day-1": true, "day-2": true, "day-3": false} {
+		w.id = newID(key)
+		if cs := w.get(); (cs.GetCollected() != nil) != collected || len(cs.GetHistory()) != 6 {
+			t.Errorf("%s: given up at %v, history of %d", key, cs.GetCollected(), len(cs.GetHistory()))
+		}
+	}
+	w.id = newID("day-1")
+	if text := w.command([]string{"rollback"}); !strings.Contains(text, "not kept any more") {
+		t.Errorf("a rollback without a plan: %q", text)
+	}
+	w.id = newID("day-3")
+	must(t, w.command([]string{"rollback"}), "")
+	must(t, w.command([]string{"await", "rolled-back"}), "rolled-back")
+}
+
+func TestWhatARollbackNeedsIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	w.cfg.Keep = Keep{Changes: 1, For: time.Nanosecond}
+	w.start()
+	w.verify("day-1")
+	w.plans.set("heavier") // other entries on wr alone
+	w.verify("day-2")
+	w.passed.Add(int64(time.Minute))
+	before := w.plansKept()
+	if err := w.push.collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.plansKept(); after != before {
+		t.Errorf("%d of %d plans are left, and day-1 is in force on er and cr", after, before)
+	}
+}
+
+// While a change set is planned its plans have no name yet.
+func TestPlansOfADraftAreKept(t *testing.T) {
+	w := keepOne(t)
+	w.plans.set("hanging")
+	w.command([]string{"draft", "day-4"})
+	before := w.plansKept()
+	if err := w.push.collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.plansKept(); after != before {
+		t.Errorf("%d of %d plans are left beside a draft", after, before)
+	}
+}
+
+// A plan that is stored again between the two looks is somebody's.
+func TestAPlanThatIsStoredAgainHasAnotherRevision(t *testing.T) {
+	store, d := storeOf(t), incompressible()
+	kept := &contents{store: store, recent: map[string]*pushv1.DeviceChange{}}
+	revision := func() int64 {
+		if err := kept.save(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := store.Keys(t.Context(), contentPrefix)
+		if err != nil || len(keys) < 2 {
+			t.Fatal(keys, err)
+		}
+		return keys[0].Revision
+	}
+	if first := revision(); first >= revision() {
+		t.Error("the first piece keeps its revision")
+	}
+}
+
+func TestWhichChangeSetsAreOld(t *testing.T) {
+	now := time.Now()
+	made := func(id string, days int, s pushv1.State, d pushv1.DeviceState) *pushv1.ChangeSet {
+		at := timestamppb.New(now.AddDate(0, 0, -days))
+		return &pushv1.ChangeSet{Id: id, State: s, Created: at, Devices: []*pushv1.DeviceChange{{Device: "wr", State: d}},
+			History: []*pushv1.Transition{{State: pushv1.State_STATE_APPLYING, Time: at}, {State: s, Time: at}}}
+	}
+	const (
+		verified, failed = pushv1.State_STATE_VERIFIED, pushv1.State_STATE_FAILED
+		confirmed, never = pushv1.DeviceState_DEVICE_STATE_CONFIRMED, pushv1.DeviceState_DEVICE_STATE_FAILED
+	)
+	ninety := 90 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		all  []*pushv1.ChangeSet
+		keep Keep
+		want []string
+	}{
+		"one that was replaced":            {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, verified, confirmed)}, Keep{0, ninety}, []string{"c-1"}},
+		"one that is young":                {[]*pushv1.ChangeSet{made("c-1", 80, verified, confirmed), made("c-2", 70, verified, confirmed)}, Keep{0, ninety}, nil},
+		"one of the newest":                {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, verified, confirmed)}, Keep{2, ninety}, nil},
+		"one that failed":                  {[]*pushv1.ChangeSet{made("c-1", 100, failed, never)}, Keep{0, ninety}, []string{"c-1"}},
+		"one that waits for a person":      {[]*pushv1.ChangeSet{made("c-1", 100, pushv1.State_STATE_PLANNED, never)}, Keep{0, ninety}, nil},
+		"one that nobody knows the end of": {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, failed, pushv1.DeviceState_DEVICE_STATE_UNKNOWN)}, Keep{0, ninety}, nil},
+		"all, while a change set goes on":  {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 0, pushv1.State_STATE_APPLYING, never)}, Keep{0, ninety}, nil},
+	} {
+		var got []string
+		for _, cs := range old(c.all, c.keep, now) {
+			got = append(got, cs.GetId())
+		}
+		if d := cmp.Diff(got, c.want); d != "" {
+			t.Errorf("%s (-got +want):\n%s", name, d)
+		}
+	}
+}
