@@ -11,9 +11,9 @@ import (
 
 // Configuration of the push service.
 type Configuration struct {
-	// RollbackAfter is how long a router waits at least for the confirmation of a commit before it rolls it back. Default
-	// 60s. It is longer where all waves of a change set may take longer: each CommitTimeout, 16 routers at a time, then
-	// VerifyFor and CallTimeout.
+	// RollbackAfter is how long a router waits at least for the confirmation of a commit before it rolls it back.
+	// Default 60s. It is longer where all waves of a change set may take longer: each CommitTimeout, 16 routers at a
+	// time, then VerifyFor and CallTimeout.
 	RollbackAfter time.Duration `yaml:"rollback_after"`
 	// VerifyFor is how long routers have to show the new state (LSP up, rules installed). Default 20s.
 	VerifyFor time.Duration `yaml:"verify_for"`

@@ -32,13 +32,18 @@ func together(routers []string, each map[string]time.Duration) (total time.Durat
 	return total
 }
 
-// rollbackAfter is how long the first router that committed must wait for its confirmation: while the waves after it
-// commit, and while all are verified.
-func rollbackAfter(atLeast time.Duration, waves [][]string, each map[string]time.Duration) time.Duration {
+// rollbackAfter is how long the first router that committed must wait for its confirmation: while all waves commit,
+// while all routers are verified, and until its confirmation arrives. extra is what a router may take longer.
+func rollbackAfter(cfg Configuration, waves [][]string, extra map[string]time.Duration) time.Duration {
+	commit, verify := map[string]time.Duration{}, map[string]time.Duration{}
 	var all []string
+	total := cfg.CallTimeout
 	for _, wave := range waves {
-		atLeast += together(wave, each)
+		for _, name := range wave {
+			commit[name], verify[name] = cfg.CommitTimeout+extra[name], cfg.VerifyFor+extra[name]
+		}
+		total += together(wave, commit)
 		all = append(all, wave...)
 	}
-	return atLeast + together(all, each)
+	return max(cfg.RollbackAfter, total+together(all, verify))
 }

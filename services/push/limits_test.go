@@ -39,24 +39,26 @@ func TestALargeChangeHasTimeOnARouterTenTimesAsSlow(t *testing.T) {
 	}
 }
 
+// Routers that take as long as they may for each step are confirmed before the first of them rolls back by itself.
 func TestRollbackWaitsForEveryWave(t *testing.T) {
+	cfg := Configuration{RollbackAfter: 60 * time.Second, CommitTimeout: 30 * time.Second, VerifyFor: 20 * time.Second, CallTimeout: 10 * time.Second}
 	var many []string
-	each := map[string]time.Duration{"a": 1 * time.Second, "b": 4 * time.Second, "c": 2 * time.Second}
+	extra := map[string]time.Duration{"b": 4 * time.Second, "c": 2 * time.Second}
 	for i := range parallelRouters + 1 {
 		many = append(many, fmt.Sprint(i))
-		each[fmt.Sprint(i)] = time.Second
 	}
 	for name, c := range map[string]struct {
 		waves [][]string
 		want  time.Duration
 	}{
-		"nobody":                               {nil, 60 * time.Second},
-		"one router: commit and verification":  {[][]string{{"a"}}, 62 * time.Second},
-		"of one wave the slowest counts":       {[][]string{{"a", "b"}}, 68 * time.Second},
-		"waves add up":                         {[][]string{{"a", "b"}, {"c"}}, 70 * time.Second},
-		"more than are spoken to at once wait": {[][]string{many}, 64 * time.Second},
+		"nobody": {nil, 60 * time.Second},
+		"one router: commit, verification, confirmation": {[][]string{{"a"}}, 60 * time.Second},
+		"one that is sent much has longer for both":      {[][]string{{"b"}}, 68 * time.Second},
+		"of one wave the slowest counts":                 {[][]string{{"a", "b"}}, 68 * time.Second},
+		"waves add up":                                   {[][]string{{"a"}, {"b"}, {"c"}}, (30 + 34 + 32 + 24 + 10) * time.Second},
+		"more than are spoken to at once wait":           {[][]string{many}, (2*30 + 2*20 + 10) * time.Second},
 	} {
-		if got := rollbackAfter(60*time.Second, c.waves, each); got != c.want {
+		if got := rollbackAfter(cfg, c.waves, extra); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -79,7 +79,7 @@ func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.Chang
 		}
 		r.changes[d.GetDevice()], r.extra[d.GetDevice()] = changes, allowance(changes, c.cfg.CommitRate)
 	}
-	r.rollback = rollbackAfter(c.cfg.RollbackAfter, waves, r.extra)
+	r.rollback = rollbackAfter(c.cfg, waves, r.extra)
 	return r
 }
 
