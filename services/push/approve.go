@@ -61,10 +61,15 @@ func approvers(m *pushv1.ChangeSet) (out []string) {
 	return out
 }
 
-// goesByItself tells whether nobody has to ask for a change set's next step.
+// goesByItself tells whether nobody has to ask for a change set's next step. One whose wait somebody aborted is
+// approved again, by that person, and stays so.
 func goesByItself(m *pushv1.ChangeSet) bool {
+	if ruleOf(m).Persons > 0 || len(m.GetHistory()) == 0 {
+		return false
+	}
+	last := m.GetHistory()[len(m.GetHistory())-1]
 	s := states[m.GetState()]
-	return ruleOf(m).Persons == 0 && (s == rollout.Planned || s == rollout.Approved)
+	return s == rollout.Planned || s == rollout.Approved && last.GetBy() == byApprovalRule
 }
 
 // byApprovalRule signs what nobody was asked about.

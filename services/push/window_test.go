@@ -67,6 +67,20 @@ func TestTheWaitForTheWindowIsAborted(t *testing.T) {
 	}
 }
 
+// A change set that needs nobody must not schedule itself again after somebody ended its wait.
+func TestWhoAbortsTheWaitOfAChangeSetThatNeedsNobodyHasTheLastWord(t *testing.T) {
+	w := windowed(t)
+	w.command([]string{"approval", "auto"})
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	must(t, w.command([]string{"until", "scheduled"}), "")
+	must(t, w.command([]string{"abort"}), "")
+	if m := w.record(); goesByItself(m) || m.GetState() != pushv1.State_STATE_APPROVED {
+		t.Errorf("it is %s and goes by itself: %v", m.GetState(), goesByItself(m))
+	}
+	must(t, w.command([]string{"apply"}), "") // and may be asked to wait again
+	must(t, w.command([]string{"until", "scheduled"}), "")
+}
+
 func TestWindowsOfTheConfiguration(t *testing.T) {
 	for _, c := range []struct {
 		window Window
