@@ -98,7 +98,7 @@ test-web: $(STAMPS)/web
 	@cd $(WEB) && export PATH="$(GO_DIR):$(NODE_DIR):$$PATH" && for t in typecheck lint test e2e; do npm run --silent $$t; done
 
 # The lab's tests and the PE agent's measure delay and rates on real kernels, so nothing else runs beside them.
-LAB := -e /e2e/ -e '/lab$$' -e /lab/ -e '/services/peagent$$'
+LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/peagent$$'
 
 # Every other test runs once, and with the race detector, except
 #   services/twin/, papers   the simulator's own packages, one goroutine each run, and minutes of it: ten times as slow
@@ -109,8 +109,9 @@ LAB := -e /e2e/ -e '/lab$$' -e /lab/ -e '/services/peagent$$'
 #                            gnmi, state, kernel, frr) run with the detector
 #   routeragent/tree         a value of one goroutine, compared with ygot's for minutes
 #   tools/houserules         reads the sources in one goroutine
+#   e2e                      what runs there is the binary, which has no detector
 #   LAB                      what is measured there is delay and rates, and a guest's processes have no room for it
-RACELESS := -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
+RACELESS := -e /e2e/ -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
 
 # The time-outs end what hangs; they are no expectation of speed.
 GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped --
@@ -121,7 +122,7 @@ test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can
 	@CGO_ENABLED=1 $(GOTEST) -race -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
 
 .PHONY: test-raceless
-test-raceless: setup $(STAMPS)/clients
+test-raceless: setup $(STAMPS)/kafka $(STAMPS)/clients
 	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
 
 .PHONY: test
@@ -133,6 +134,11 @@ test: build $(STAMPS)/kafka $(STAMPS)/clients check ## Run every test
 .PHONY: mutants
 mutants: $(STAMPS)/go $(STAMPS)/gremlins ## Mutation testing of the pure packages; fails where one kills less than 90 %
 	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants
+
+.PHONY: faults
+faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set; writes docs/reference/faults.md
+	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
+	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 60m -all -page ../../docs/reference/faults.md
 
 # What is not met stands in the page it writes; the machine should do nothing else meanwhile.
 .PHONY: vpn

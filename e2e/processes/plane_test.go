@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/kafka"
 	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
@@ -47,9 +48,9 @@ func newPlane(t *testing.T) *plane {
 	t.Helper()
 	program.NeedLibrary(t)
 	begin := time.Now().Add(-3 * time.Minute).Truncate(time.Minute).Add(10 * time.Second)
-	p := &plane{dir: t.TempDir(), host: ownHost(), running: map[string]*program.Process{}, begin: begin, boot: begin.Add(-time.Hour)}
+	p := &plane{dir: t.TempDir(), host: program.OwnHost(), running: map[string]*program.Process{}, begin: begin, boot: begin.Add(-time.Hour)}
 	p.kafka = kafka.Start(t).Addr
-	writeConfig(t, p.dir, p.host, p.kafka, startEtcd(t, p.host))
+	writeConfig(t, p.dir, p.host, p.kafka, etcd.Start(t, p.host).URL)
 	t.Cleanup(func() { p.stop(t) })
 	for name := range ports {
 		p.running[name] = program.Start(t, p.dir, name, program.Path, "serve", name, "--config", filepath.Join(p.dir, "millrace.yaml"))

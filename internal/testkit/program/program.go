@@ -7,6 +7,7 @@ package program
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,13 @@ func Main(m *testing.M) int {
 		return 1
 	}
 	return m.Run()
+}
+
+// OwnHost is a loopback address for this test process alone: other programs, and the kernel when it picks source ports,
+// use 127.0.0.1, so every port is free here, also while the process that had it is down.
+func OwnHost() string {
+	pid := os.Getpid()
+	return netip.AddrFrom4([4]byte{127, byte(16 + pid>>16%100), byte(pid >> 8), byte(pid)}).String()
 }
 
 // NeedLibrary skips where the flow store's engine was not fetched.

@@ -68,6 +68,7 @@ type Router struct {
 	entries map[string]string
 	pending *pending
 	faults  map[Fault]bool
+	holds   map[Moment]*Hold
 	commits int
 	// refused counts the confirmations and cancellations that failed.
 	refused int
@@ -92,7 +93,7 @@ func Start(t testing.TB, name string, certs gnmitest.Certs) *Router {
 	t.Helper()
 	r := &Router{
 		Device: device.Device{Name: name, Address: "127.0.0.1:0"},
-		certs:  certs, entries: map[string]string{}, faults: map[Fault]bool{}, timeouts: make(chan struct{}),
+		certs:  certs, entries: map[string]string{}, faults: map[Fault]bool{}, holds: map[Moment]*Hold{}, timeouts: make(chan struct{}),
 	}
 	r.Up(t)
 	t.Cleanup(r.Down)
@@ -248,6 +249,9 @@ func (r *Router) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.C
 
 // Get implements gNMI for the roots of entries and the state that Verify asks for.
 func (r *Router) Get(_ context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
+	if r.Pending() {
+		r.at(Verifying)
+	}
 	out := &gnmi.GetResponse{}
 	for _, p := range req.GetPath() {
 		raw, err := r.document(req.GetType(), p)

@@ -39,6 +39,7 @@ func (r *Router) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 		if r.has(CancelFails) && r.pendingID() == commit.GetId() {
 			return nil, r.refuse(codes.Aborted, "the former state could not be restored yet")
 		}
+		r.at(BeforeCancel)
 		return reply(r.finish(commit.GetId(), true))
 	case *gnmi_ext.Commit_Commit:
 		return r.commit(ctx, req, commit.GetId(), action.Commit.GetRollbackDuration().AsDuration())
@@ -106,7 +107,11 @@ func (r *Router) commit(ctx context.Context, req *gnmi.SetRequest, id string, d 
 	if r.once(HangBeforeCommit) {
 		return r.hang(ctx)
 	}
+	r.at(BeforeCommit)
 	err := r.write(req, id, d)
+	if err == nil {
+		r.at(AfterCommit)
+	}
 	if err == nil && r.once(HangAfterCommit) {
 		return r.hang(ctx)
 	}
@@ -135,7 +140,14 @@ func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, err
 		}
 		return r.hang(ctx)
 	}
-	return reply(r.finish(id, false))
+	if ours { // and no question whether the router knows the extension
+		r.at(BeforeConfirm)
+	}
+	err := r.finish(id, false)
+	if err == nil {
+		r.at(AfterConfirm)
+	}
+	return reply(err)
 }
 
 func (r *Router) refuse(code codes.Code, why string) error {

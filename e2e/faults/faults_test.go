@@ -1,0 +1,58 @@
+// Package faults breaks each thing that a change set stands on at each moment of its life, and holds what is left
+// against what the record says.
+//
+// In: the millrace binary, Kafka's jars, a real etcd server; routers that speak gNMI and can be held at a moment
+// (services/push/pushtest), behind links that can fail (internal/testkit/faults).
+// Out: one row for each fault and moment. `make faults` runs all and writes docs/reference/faults.md; `make test` runs
+// those of the diagonal.
+// Next: an operator who asks what happens if.
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/program"
+)
+
+var (
+	all  = flag.Bool("all", false, "run every fault at every moment")
+	page = flag.String("page", "", "write the table to this file")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := program.Main(m)
+	if err := write(*page); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if *all {
+		held, cases := count()
+		fmt.Printf("faults: %d of %d hold\n", held, cases)
+	}
+	os.Exit(code)
+}
+
+// TestChangeSets: after every fault the routers are in the old or the new state, the record says which, nothing waits
+// for ever, and the next change set is verified.
+func TestChangeSets(t *testing.T) {
+	w := newWorld(t)
+	for i, m := range moments {
+		for j, f := range faultTable {
+			if !*all && j != i%len(faultTable) {
+				continue // each moment with one fault, each fault once
+			}
+			t.Run(f.name+", "+m.name, func(t *testing.T) {
+				r := record(m.name, f.name)
+				cs := w.strike(t, m, f)
+				r.end = cs.GetState()
+				w.judge(t, cs)
+				w.goesOn(t)
+				r.holds = !t.Failed()
+			})
+		}
+	}
+}
