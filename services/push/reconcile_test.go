@@ -251,3 +251,16 @@ func TestRoutersAreReadAtIntervals(t *testing.T) {
 	w.routers["wr"].Edit(alphaQueue, "")
 	await.True(t, "drift is listed", func() bool { return len(w.drifts()) == 1 })
 }
+
+// Whoever answers drift by request wants to see the repair, also where the policy's change sets go by themselves.
+func TestARequestedRepairWaitsForAPersonUnderRuleAuto(t *testing.T) {
+	w := verifiedWorld(t, drift.Request)
+	w.stop()
+	w.cfg.Approval.Rule = "auto"
+	w.start()
+	w.routers["wr"].Edit(alphaQueue, "")
+	w.read(w.push, "wr")
+	if r := w.repairs(); len(r) != 1 || r[0].GetState() != pushv1.State_STATE_PLANNED {
+		t.Errorf("repairs: %v", r)
+	}
+}

@@ -23,6 +23,7 @@ var pureFolders = []string{
 	"services/policy/document",
 	"services/policy/render",
 	"services/push/diff",
+	"services/push/drift",
 	"services/push/guard",
 	"services/push/rollout",
 	"services/routeragent/intent",
