@@ -62,7 +62,7 @@ func (p *plane) checkChange(t *testing.T, night *alphav1.NightlyResponse) *pushv
 	got := r.Msg.GetChange()
 	want := &pushv1.ChangeSet{
 		Id: night.GetChangeId(), Title: "alpha pairs: 1 added, 0 removed", Author: "alpha nightly", Policy: "hntes-two-queue",
-		State: pushv1.State_STATE_FAILED, Reason: got.GetReason(), Pairs: []string{night.GetAdded()[0].GetId()},
+		State: pushv1.State_STATE_FAILED, Reason: got.GetReason(), Nightly: true, Pairs: []string{night.GetAdded()[0].GetId()},
 		History: []*pushv1.Transition{
 			{State: pushv1.State_STATE_DRAFT, By: "alpha nightly", Note: got.GetReason()},
 			{State: pushv1.State_STATE_FAILED, By: "services/push", Note: noTopology},
