@@ -80,6 +80,9 @@ type VPN struct {
 	VRF string `yaml:"vrf"`
 	// Remotes are static routes.
 	Remotes []Remote `yaml:"remotes"`
+	// Prefixes is this VPN's share of the table of prefixes, and a fourth of it for IPv6; 0: VPNs without a share of
+	// their own divide the rest equally.
+	Prefixes int `yaml:"prefixes"`
 }
 
 // Remote is a PE and the prefixes of the VPN behind it.
@@ -110,6 +113,14 @@ func DefaultConfiguration() Configuration {
 		Pins: "/sys/fs/bpf/millrace/pe", State: "/var/lib/millrace/pe-weights.json", FRR: FRR{Every: 5 * time.Second},
 		Law: Law{A: 0.1, B: 0.1},
 	}
+}
+
+// sequenceFile lies beside the kept weights; empty where those are not kept.
+func (c Configuration) sequenceFile() string {
+	if c.State == "" {
+		return ""
+	}
+	return c.State + ".sequence"
 }
 
 // Load reads a file over the defaults; unknown keys fail.
@@ -146,6 +157,12 @@ func (c Configuration) Validate() error {
 	need(c.Flows > 0 && c.Prefixes > 0, "flows and prefixes: at least 1")
 	_, err := parseMode(c.Mode)
 	need(err == nil, "mode: %q is not auto, edt, htb or police", c.Mode)
+	shares := 0
+	for _, v := range c.VPNs {
+		need(v.Prefixes >= 0, "vpn %s: prefixes must not be negative", v.Name)
+		shares += v.Prefixes
+	}
+	need(shares <= c.Prefixes, "vpns: their prefixes are %d together; the table has %d", shares, c.Prefixes)
 	names, ids, ports := map[string]bool{}, map[uint32]bool{}, map[string]bool{}
 	for _, p := range c.Core {
 		ports[p] = true

@@ -10,6 +10,8 @@ import (
 	"github.com/millrace/millrace/services/peagent/bpf"
 	"github.com/millrace/millrace/services/peagent/datapath"
 	"github.com/millrace/millrace/services/peagent/law"
+	"github.com/millrace/millrace/services/peagent/prefixes"
+	"github.com/millrace/millrace/services/peagent/sequence"
 )
 
 // vpnFlow is one VPN flow that enters the network here.
@@ -42,7 +44,10 @@ type vpnFlow struct {
 type registry struct {
 	flows   []vpnFlow
 	indices map[flowKey]uint32
-	routes  []map[netip.Prefix]netip.Addr // per VPN: prefix to PE
+	routes  []map[netip.Prefix]netip.Addr // per VPN what the datapath has: prefix to PE
+	wanted  []map[netip.Prefix]netip.Addr // per VPN what there was last time
+	// incomplete: something of the VPN's routes could not be written.
+	incomplete []bool
 	// addresses are those of the far PEs, shared by their flows.
 	addresses map[[4]byte]*net.UDPAddr
 }
@@ -59,6 +64,7 @@ func newRegistry(vpns, flows int) registry {
 	r := registry{
 		flows: make([]vpnFlow, 0, flows), indices: map[flowKey]uint32{},
 		addresses: map[[4]byte]*net.UDPAddr{}, routes: make([]map[netip.Prefix]netip.Addr, vpns),
+		wanted: make([]map[netip.Prefix]netip.Addr, vpns), incomplete: make([]bool, vpns),
 	}
 	for i := range r.routes {
 		r.routes[i] = map[netip.Prefix]netip.Addr{}
@@ -84,7 +90,7 @@ func (a *Agent) flowIndex(vpn int, egress netip.Addr) (uint32, error) {
 	k := &a.dp.Flows[i]
 	f.packetsAtRequest, f.packetsAtFeedback, f.queuedAtFeedback = k.Packets, k.Packets, k.Queued
 	f.octetsAtFeedback, f.octetsAtSample = k.Octets, k.Octets
-	f.sequence = uint64(time.Now().UnixNano()) // larger than any of an earlier agent
+	f.sequence = a.firstSequence(i)
 	f.answered, f.probeSequence = f.sequence, f.sequence
 	if f.to = a.reg.addresses[f.egress]; f.to == nil {
 		f.to = &net.UDPAddr{IP: egress.AsSlice(), Port: int(a.cfg.Port)}
@@ -92,6 +98,16 @@ func (a *Agent) flowIndex(vpn int, egress netip.Addr) (uint32, error) {
 	}
 	a.reg.indices[key] = i
 	return i, nil
+}
+
+// inFlight is more than the requests of a flow that an earlier agent can have sent without an answer.
+const inFlight = 1 << 20
+
+// firstSequence is higher than any of an earlier agent, also where the clock was set back since: the datapath refuses
+// answers to lower ones than the last that it took.
+func (a *Agent) firstSequence(index uint32) uint64 {
+	fb, _ := a.dp.Feedback(index)
+	return sequence.After(time.Now(), fb.Begin+inFlight, fb.Probe+inFlight)
 }
 
 // allocateIndex returns the index that an earlier agent gave the flow, or the first free one.
@@ -121,35 +137,91 @@ func (a *Agent) readPinned() error {
 	return it.Err()
 }
 
-// setRoutes writes a VPN's routes to the datapath: new ones first, and withdrawn ones are removed last.
-func (a *Agent) setRoutes(vpn int, routes map[netip.Prefix]netip.Addr) error {
+// setRoutes writes those of a VPN's routes that fit its share to the datapath: new ones first, and withdrawn ones are
+// removed last. The registry keeps what the datapath has, so that what failed is tried again.
+func (a *Agent) setRoutes(vpn int, wanted map[netip.Prefix]netip.Addr) error {
 	v := a.cfg.VPNs[vpn]
+	had := a.reg.routes[vpn]
+	fits, left := prefixes.Fit(v.candidates(wanted, had), a.limits(vpn))
+	has := map[netip.Prefix]netip.Addr{}
 	var lengths datapath.Lengths
-	var errs []error
-	for p, pe := range routes {
-		i, err := a.flowIndex(vpn, pe)
-		if err == nil && a.reg.routes[vpn][p] != pe {
+	errs := []error{a.leftOut(vpn, left)}
+	for _, r := range fits {
+		p := r.Prefix
+		i, err := a.flowIndex(vpn, wanted[p])
+		if err == nil && had[p] != wanted[p] {
 			err = a.dp.SetPrefix(v.ID, p, i)
 		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		switch {
+		case err == nil:
+			has[p] = wanted[p]
+			lengths.Add(p)
+		case r.Installed: // towards its former PE
+			has[p] = had[p]
+			lengths.Add(p)
 		}
-		lengths.Add(p)
+		errs = append(errs, err)
 	}
 	for _, index := range a.ports[vpn] {
 		errs = append(errs, a.dp.SetPort(index, v.ID, lengths))
 	}
-	for p := range a.reg.routes[vpn] {
-		if _, stays := routes[p]; !stays {
-			errs = append(errs, a.dp.RemovePrefix(v.ID, p))
+	for p, pe := range had {
+		if _, stays := has[p]; stays {
+			continue
+		}
+		if err := a.dp.RemovePrefix(v.ID, p); err != nil {
+			errs = append(errs, err)
+			has[p] = pe
 		}
 	}
-	a.reg.routes[vpn] = routes
-	if err := errors.Join(errs...); err != nil {
+	err := errors.Join(errs...)
+	a.reg.routes[vpn], a.reg.wanted[vpn], a.reg.incomplete[vpn] = has, wanted, err != nil
+	if err != nil {
 		return fmt.Errorf("routes of VPN %s: %w", v.Name, err)
 	}
 	return nil
+}
+
+// leftOut tells of routes without room; it is an error where an operator configured one.
+func (a *Agent) leftOut(vpn int, left []prefixes.Route) error {
+	v := a.cfg.VPNs[vpn]
+	a.metrics.leftOut.WithLabelValues(v.Name).Set(float64(len(left)))
+	if len(left) == 0 {
+		return nil
+	}
+	a.log.Warn("prefixes without room in the VPN's share of the tables; their packets are not shaped",
+		"vpn", v.Name, "prefixes", len(left), "first", left[0].Prefix.String())
+	if left[0].Configured {
+		return fmt.Errorf("no room for %d prefixes, configured ones among them: give the VPN more with `prefixes`, or aggregate", len(left))
+	}
+	return nil
+}
+
+// candidates are a VPN's routes with what decides which of them fit.
+func (v VPN) candidates(wanted, had map[netip.Prefix]netip.Addr) []prefixes.Route {
+	configured := v.configured()
+	out := make([]prefixes.Route, 0, len(wanted))
+	for p := range wanted {
+		_, fixed := configured[p]
+		_, installed := had[p]
+		out = append(out, prefixes.Route{Prefix: p, Configured: fixed, Installed: installed})
+	}
+	return out
+}
+
+// shares divides the table of IPv4 prefixes among the VPNs.
+func (c Configuration) shares() []int {
+	configured := make([]int, len(c.VPNs))
+	for i, v := range c.VPNs {
+		configured[i] = v.Prefixes
+	}
+	return prefixes.Shares(c.Prefixes, configured)
+}
+
+// limits are a VPN's share of the datapath's tables.
+func (a *Agent) limits(vpn int) prefixes.Limits {
+	v4 := a.shares[vpn]
+	return prefixes.Limits{IPv4: v4, IPv6: max(v4/4, 1), Lengths: datapath.MaxLengths}
 }
 
 // configured returns the static routes of the configuration.

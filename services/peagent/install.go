@@ -30,17 +30,25 @@ func (s installer) Install(_ context.Context, r *connect.Request[vpnv1.InstallRe
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)
 	}
 	a := s.agent
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !proto.Equal(a.version, r.Msg.GetVersion()) {
+	a.installing.Lock()
+	defer a.installing.Unlock()
+	if !proto.Equal(a.installedVersion(), r.Msg.GetVersion()) {
+		// Without mu: a disk that is slow for longer than FailOpen would keep the control loop from renewing the rates,
+		// and every VPN would be unshaped.
 		if err := a.saveInstalled(r.Msg); err != nil {
 			return nil, connect.NewError(connect.CodeInternal, err)
 		}
-		a.policy, a.version = p, r.Msg.GetVersion()
-		a.applyWeights()
-		a.log.Info("weights installed by the control plane", "version", a.version.GetNumber(), "policy", p.Name)
+		a.install(p, r.Msg.GetVersion())
 	}
-	return connect.NewResponse(&vpnv1.InstallResponse{Version: a.version}), nil
+	return connect.NewResponse(&vpnv1.InstallResponse{Version: r.Msg.GetVersion()}), nil
+}
+
+func (a *Agent) install(p vpnshare.Policy, version *vpnv1.Version) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.policy, a.version = p, version
+	a.applyWeights()
+	a.log.Info("weights installed by the control plane", "version", version.GetNumber(), "policy", p.Name)
 }
 
 // parseInstall checks a request as a whole.
@@ -85,6 +93,18 @@ func (a *Agent) saveInstalled(r *vpnv1.InstallRequest) error {
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("keep weights over a restart: %w", err), os.Remove(f.Name()))
+	}
+	return syncFolder(folder)
+}
+
+// syncFolder makes a rename last over a power cut.
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("keep weights over a restart: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("keep weights over a restart: %w", err)
 	}
 	return nil
 }

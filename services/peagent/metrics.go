@@ -10,6 +10,7 @@ import (
 type metrics struct {
 	requests, events, timeouts, errors prometheus.Counter
 	peerUpdates                        *prometheus.CounterVec
+	leftOut                            *prometheus.GaugeVec
 	fairness, jain                     prometheus.Gauge
 }
 
@@ -32,6 +33,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		peerUpdates: f.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "peer_updates_total", Help: "Updates of other PEs by result: accepted, stale, rejected.",
 		}, []string{"result"}),
+		leftOut: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: prefix + "prefixes_left_out", Help: "Prefixes of a VPN that its share of the datapath's tables has no room for; their packets are not shaped.",
+		}, []string{"vpn"}),
 		fairness: gauge("fairness", "Weighted fairness index F of the active VPN flows' throughput over the last second."),
 		jain:     gauge("jain", "Jain's fairness index of the active VPN flows' throughput over the last second."),
 	}
@@ -68,11 +72,9 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
-	for i, name := range datapath.CounterNames {
-		if n, err := c.agent.dp.Count(i); err == nil {
-			out <- prometheus.MustNewConstMetric(c.packets, prometheus.CounterValue, float64(n), name)
-		}
-	}
+	c.agent.counts(func(name string, n uint64) {
+		out <- prometheus.MustNewConstMetric(c.packets, prometheus.CounterValue, float64(n), name)
+	})
 	for _, f := range c.agent.Flows() {
 		for name, v := range map[string]float64{
 			"flow_octets_total": float64(f.Octets), "flow_packets_total": float64(f.Packets), "flow_drops_total": float64(f.Drops),
@@ -83,6 +85,20 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 				kind = prometheus.CounterValue
 			}
 			out <- prometheus.MustNewConstMetric(c.flow[name], kind, v, f.VPN, f.Egress.String())
+		}
+	}
+}
+
+// counts reads the programs' counters, none once the agent is stopped.
+func (a *Agent) counts(each func(name string, n uint64)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dp == nil {
+		return
+	}
+	for i, name := range datapath.CounterNames {
+		if n, err := a.dp.Count(i); err == nil {
+			each(name, n)
 		}
 	}
 }

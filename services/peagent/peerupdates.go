@@ -29,7 +29,7 @@ type peerUpdate struct {
 func (a *Agent) sendPeerUpdates() {
 	a.mu.Lock()
 	id, key := a.keys.Signing()
-	update := management.PeerUpdate{From: a.cfg.PE, Sequence: uint64(time.Now().UnixNano()), Sums: a.localSums}.Encode(id, key)
+	update := management.PeerUpdate{From: a.cfg.PE, Sequence: a.numbers.Next(time.Now()), Sums: a.localSums}.Encode(id, key)
 	peers := map[netip.Addr]bool{}
 	for _, p := range a.cfg.Peers {
 		peers[p] = true

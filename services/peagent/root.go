@@ -28,6 +28,7 @@ import (
 	"github.com/millrace/millrace/services/peagent/datapath"
 	"github.com/millrace/millrace/services/peagent/law"
 	"github.com/millrace/millrace/services/peagent/management"
+	"github.com/millrace/millrace/services/peagent/sequence"
 )
 
 // Dependencies of the agent.
@@ -53,8 +54,11 @@ type Agent struct {
 	dp         *datapath.Datapath
 	schedulers []*datapath.Scheduler
 	ports      [][]int // interface indices per VPN
+	shares     []int   // of the table of IPv4 prefixes per VPN
 	conn       *net.UDPConn
 	servers    []*http.Server
+	numbers    *sequence.Numbers // of updates to other PEs
+	installing sync.Mutex        // over the state file; before mu
 
 	// mu guards all fields below, and reads of the datapath's memory against Stop.
 	mu          sync.Mutex
@@ -95,7 +99,7 @@ func New(cfg Configuration, d Dependencies) (*Agent, error) {
 // newAgent takes any configuration, for tests of a part.
 func newAgent(cfg Configuration, d Dependencies) *Agent {
 	a := &Agent{
-		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Gatherer, reg: newRegistry(len(cfg.VPNs), cfg.Flows),
+		cfg: cfg, law: cfg.parameters(), log: d.Log, gather: d.Gatherer, reg: newRegistry(len(cfg.VPNs), cfg.Flows), shares: cfg.shares(),
 		peerUpdates: map[netip.Addr]peerUpdate{}, lastWarning: map[[4]byte]uint64{},
 		policy: vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
 	}
@@ -131,6 +135,9 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	}
 	if err = a.readPinned(); err != nil {
 		return fmt.Errorf("read the pinned maps of the last agent: %w", err)
+	}
+	if a.numbers, err = sequence.Open(a.cfg.sequenceFile(), time.Now(), a.sequenceNotKept); err != nil {
+		return err
 	}
 	if a.conn, err = listen(ctx, netip.AddrPortFrom(a.cfg.PE, a.cfg.Port), a.cfg.MarkMask); err != nil {
 		return err
@@ -170,6 +177,11 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	a.begin()
 	a.log.Info("controls VPN flows", "pe", a.cfg.PE, "mode", a.mode, "vpns", len(a.cfg.VPNs), "taken over", a.dp.Adopted)
 	return nil
+}
+
+func (a *Agent) sequenceNotKept(err error) {
+	a.metrics.errors.Inc()
+	a.log.Warn("sequence numbers are not kept: other PEs may refuse this one's updates after a restart with an earlier clock", "error", err)
 }
 
 // configure writes the maps of the datapath.
@@ -243,6 +255,8 @@ func (a *Agent) Stop(ctx context.Context) error {
 		errs = append(errs, a.conn.Close())
 	}
 	a.running.Wait()
+	a.mu.Lock() // a handler that outlives Shutdown's time must not read memory that is no longer mapped
+	defer a.mu.Unlock()
 	for _, s := range a.schedulers {
 		s.Close()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -44,32 +45,40 @@ func (a *Agent) readRoutes(ctx context.Context) error {
 		return err
 	}
 	answers := json.NewDecoder(bytes.NewReader(raw))
+	var errs []error
 	for _, i := range vpns {
 		v := a.cfg.VPNs[i]
-		routes := map[netip.Prefix]netip.Addr{}
-		for range 2 { // IPv4, IPv6
-			var answer json.RawMessage
-			if err := answers.Decode(&answer); err != nil {
-				return fmt.Errorf("VRF %s: read FRR's routes: %w", v.VRF, err)
+		var texts [2]json.RawMessage // IPv4, IPv6
+		for of := range texts {
+			if err := answers.Decode(&texts[of]); err != nil { // nothing behind it can be read either
+				return errors.Join(append(errs, fmt.Errorf("VRF %s: read FRR's routes: %w", v.VRF, err))...)
 			}
-			some, err := parseRoutes(answer)
-			if err != nil {
-				return fmt.Errorf("VRF %s: %w", v.VRF, err)
-			}
-			maps.Copy(routes, some)
 		}
-		maps.Copy(routes, v.configured())
-		if err := a.replaceRoutes(i, routes); err != nil {
-			return err
+		if err := a.learn(i, texts[:]); err != nil { // what is wrong with one VPN must not keep the others back
+			errs = append(errs, fmt.Errorf("VRF %s: %w", v.VRF, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// learn applies the routes of one VPN.
+func (a *Agent) learn(vpn int, texts []json.RawMessage) error {
+	routes := map[netip.Prefix]netip.Addr{}
+	for _, text := range texts {
+		some, err := parseRoutes(text)
+		if err != nil {
+			return err
+		}
+		maps.Copy(routes, some)
+	}
+	maps.Copy(routes, a.cfg.VPNs[vpn].configured())
+	return a.replaceRoutes(vpn, routes)
 }
 
 func (a *Agent) replaceRoutes(vpn int, routes map[netip.Prefix]netip.Addr) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if maps.Equal(routes, a.reg.routes[vpn]) {
+	if maps.Equal(routes, a.reg.wanted[vpn]) && !a.reg.incomplete[vpn] {
 		return nil
 	}
 	a.log.Info("routes learnt", "vpn", a.cfg.VPNs[vpn].Name, "prefixes", len(routes))

@@ -93,6 +93,11 @@ func (a *Agent) open(ctx context.Context, address string, h http.Handler, creden
 		l = tls.NewListener(l, credentials)
 	}
 	a.servers = append(a.servers, s)
-	a.running.Go(func() { _ = s.Serve(l) })
+	a.running.Go(func() {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			a.metrics.errors.Inc()
+			a.log.Error("an API is no longer served", "address", address, "error", err)
+		}
+	})
 	return nil
 }

@@ -24,6 +24,9 @@ type FlowStatus struct {
 func (a *Agent) Flows() []FlowStatus {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.dp == nil { // stopped
+		return nil
+	}
 	now := datapath.Now()
 	var out []FlowStatus
 	for i := range a.reg.flows {

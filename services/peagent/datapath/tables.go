@@ -13,6 +13,9 @@ import (
 	"github.com/millrace/millrace/services/peagent/management"
 )
 
+// MaxLengths is how many prefix lengths of an address family a port looks up.
+const MaxLengths = maxLengths
+
 const (
 	maxLengths   = 16
 	endOfLengths = 255
