@@ -13,7 +13,6 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/guard"
-	"github.com/millrace/millrace/services/push/rollout"
 )
 
 // canaryOf is the router that goes first: the first in the order in which routers are changed, so that make before
@@ -27,7 +26,7 @@ func (c *Component) canaryOf(devices []*pushv1.DeviceChange) string {
 
 // rollbackOf is how long a router waits for its confirmation; the canary also while it is verified alone and watched.
 func (r *run) rollbackOf(name string) time.Duration {
-	if name != r.record.GetCanary() || r.cs.State == rollout.RollingBack {
+	if name != r.canary {
 		return r.rollback
 	}
 	return r.rollback + r.c.cfg.Canary.For + r.c.cfg.VerifyFor + r.extra[name]

@@ -139,7 +139,7 @@ const stopPoll = time.Second
 // watchStops tells the run as soon as it must stop.
 func (r *run) watchStops(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, stopPoll) {
-		if why, err := r.c.mustStop(ctx, r.cs.ID, r.routers); err == nil && why != "" {
+		if why, err := r.c.mustStop(ctx, r.id, r.routers); err == nil && why != "" {
 			r.happened(ctx, news{Event: rollout.Event{Kind: rollout.Stop, Text: why}})
 			return
 		}
@@ -148,7 +148,7 @@ func (r *run) watchStops(ctx context.Context) {
 
 // unfrozen is looked for once more before each commit: in a large wave some wait for their turn.
 func (r *run) unfrozen(ctx context.Context) error {
-	why, err := r.c.mustStop(ctx, r.cs.ID, r.routers)
+	why, err := r.c.mustStop(ctx, r.id, r.routers)
 	if err == nil && why != "" {
 		err = errors.New("nothing was sent: " + why)
 	}
@@ -161,10 +161,10 @@ func (r *run) mayStop(ctx context.Context, actions []rollout.Action) (why string
 		return "", nil
 	}
 	for {
-		if why, err = r.c.mustStop(ctx, r.cs.ID, r.routers); err == nil {
+		if why, err = r.c.mustStop(ctx, r.id, r.routers); err == nil {
 			return why, nil
 		}
-		r.c.deps.Log.Warn("nothing is sent; will try again", "change", r.cs.ID, "error", err)
+		r.c.deps.Log.Warn("nothing is sent; will try again", "change", r.id, "error", err)
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()

@@ -22,7 +22,7 @@ const keyLocks = "locks/routers/"
 // for only if that has ended: its locks are about to be released.
 func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
 	for deadline := time.Now().Add(r.c.cfg.LockTTL); ; pause(ctx, poll) {
-		held, err := r.c.deps.State.Lock(ctx, r.cs.ID+" "+r.c.process, r.c.cfg.LockTTL, lockKeys(r.names())...)
+		held, err := r.c.deps.State.Lock(ctx, r.id+" "+r.c.process, r.c.cfg.LockTTL, lockKeys(r.routers)...)
 		var holder *state.HeldError
 		switch {
 		case err == nil:
@@ -31,7 +31,7 @@ func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
 			return nil, rollout.Event{Kind: rollout.Held, Text: err.Error()}
 		}
 		id, _, _ := strings.Cut(holder.Owner, " ")
-		if id == r.cs.ID {
+		if id == r.id {
 			return nil, rollout.Event{Kind: rollout.Elsewhere}
 		}
 		other, _, err := r.c.load(ctx, id)
@@ -59,11 +59,11 @@ func (r *run) claimed(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, m := range all {
-		if m.GetId() == r.cs.ID {
+		if m.GetId() == r.id {
 			continue
 		}
 		for _, router := range rollout.InFlight(changeSetOf(m)) {
-			if slices.Contains(r.names(), router) {
+			if slices.Contains(r.routers, router) {
 				return fmt.Sprintf("change set %s has not ended and may have left a commit on router %s; try again when it is done", m.GetId(), router), nil
 			}
 		}

@@ -41,7 +41,9 @@ type run struct {
 	slots chan struct{}
 	asked sync.WaitGroup
 	since map[string]time.Time
-	// routers are their names; reading ends what only reads, where the run stops.
+	// id, the routers' names and the canary, if it goes first now, never change; reading ends what only reads, where
+	// the run stops.
+	id, canary  string
 	routers     []string
 	reading     context.Context
 	stopReading context.CancelFunc
@@ -63,13 +65,16 @@ type news struct {
 // newRun is a run of a record with its contents.
 func (c *Component) newRun(m *pushv1.ChangeSet, revision int64, cs rollout.ChangeSet) *run {
 	r := &run{
-		c: c, cs: cs, record: m, revision: revision, base: len(m.GetHistory()), told: len(m.GetHistory()),
+		c: c, id: cs.ID, cs: cs, record: m, revision: revision, base: len(m.GetHistory()), told: len(m.GetHistory()),
 		changes: map[string][]diff.Change{}, intended: map[string]map[string]string{}, extra: map[string]time.Duration{}, since: map[string]time.Time{},
 		events: make(chan news, len(m.GetDevices())+1), slots: make(chan struct{}, parallelRouters), open: map[string]driver.Driver{},
 	}
 	r.routers = r.names()
 	back := cs.State == rollout.RollingBack
-	waves := setWaves(r.cs.Routers, m.GetDevices(), back, m.GetCanary() != "" && !back)
+	if !back {
+		r.canary = m.GetCanary()
+	}
+	waves := setWaves(r.cs.Routers, m.GetDevices(), back, r.canary != "")
 	for _, d := range m.GetDevices() {
 		changes := changesFromProto(d.GetEntries())
 		if back {
@@ -128,7 +133,7 @@ func (r *run) do(ctx context.Context, actions []rollout.Action) {
 		case <-r.lost():
 			n.Kind = rollout.LockLost
 		case <-ctx.Done():
-			r.c.deps.Log.Info("change set interrupted; the next start takes it up", "change", r.cs.ID)
+			r.c.deps.Log.Info("change set interrupted; the next start takes it up", "change", r.id)
 			return
 		}
 		r.take(ctx, n)
@@ -137,12 +142,12 @@ func (r *run) do(ctx context.Context, actions []rollout.Action) {
 
 // take is one turn: decide, record, act. Events that have come meanwhile are decided in the same turn.
 func (r *run) take(ctx context.Context, n news) {
-	if n.held != nil {
-		r.held, r.record, r.revision, r.master = n.held, n.record, n.revision, n.master
-	}
+	r.hold(n)
 	list := []rollout.Event{n.Event}
 	for len(r.events) > 0 {
-		list = append(list, (<-r.events).Event)
+		more := <-r.events
+		r.hold(more)
+		list = append(list, more.Event)
 	}
 	next, actions, err := r.decide(ctx, list)
 	if err == nil {
@@ -150,12 +155,19 @@ func (r *run) take(ctx context.Context, n news) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			r.c.deps.Log.Warn("change set is left to whoever has its routers' locks", "change", r.cs.ID, "error", err)
+			r.c.deps.Log.Warn("change set is left to whoever has its routers' locks", "change", r.id, "error", err)
 		}
 		next, actions = rollout.Next(r.cs, rollout.Event{Kind: rollout.LockLost})
 	}
 	r.cs = next
 	r.perform(ctx, actions)
+}
+
+// hold keeps the locks that came with an event, and what was found under them.
+func (r *run) hold(n news) {
+	if n.held != nil {
+		r.held, r.record, r.revision, r.master = n.held, n.record, n.revision, n.master
+	}
 }
 
 // decide asks the machine, and asks it again with a stop before these events where they would have commits sent while
@@ -205,7 +217,8 @@ func (r *run) perform(ctx context.Context, actions []rollout.Action) {
 	for _, a := range actions {
 		switch a.Do {
 		case rollout.Lock:
-			r.asked.Go(func() { r.takeLock(ctx, a.Again) })
+			record := r.record
+			r.asked.Go(func() { r.takeLock(ctx, a.Again, record) })
 		case rollout.Unlock: // by close
 		default:
 			late := r.lateness(a)
@@ -243,24 +256,24 @@ func (r *run) happened(ctx context.Context, n news) {
 }
 
 // takeLock locks the routers, and begins from the record only if nobody has gone on with it meanwhile.
-func (r *run) takeLock(ctx context.Context, again bool) {
+func (r *run) takeLock(ctx context.Context, again bool, record *pushv1.ChangeSet) {
 	if again {
 		pause(ctx, poll)
 	}
 	held, e := r.lock(ctx)
 	n := news{Event: e}
 	if held != nil {
-		if n = r.begin(ctx, held); n.held == nil {
+		if n = r.begin(ctx, held, record); n.held == nil {
 			held.Release()
 		}
 	}
 	r.happened(ctx, n)
 }
 
-// begin looks around under the lock. The run's goroutine waits for the event meanwhile.
-func (r *run) begin(ctx context.Context, held *state.Lock) news {
-	fresh, revision, err := r.c.load(ctx, r.cs.ID)
-	if err == nil && !sameProgress(fresh, r.record) {
+// begin looks around under the lock.
+func (r *run) begin(ctx context.Context, held *state.Lock, record *pushv1.ChangeSet) news {
+	fresh, revision, err := r.c.load(ctx, r.id)
+	if err == nil && !sameProgress(fresh, record) {
 		return news{Event: rollout.Event{Kind: rollout.Elsewhere}}
 	}
 	claimed := ""

@@ -32,7 +32,7 @@ func (r *run) write(ctx context.Context, next rollout.ChangeSet, actions []rollo
 			err = r.reread(ctx)
 		}
 		if err != nil {
-			r.c.deps.Log.Warn("change set not recorded; will try again", "change", r.cs.ID, "error", err)
+			r.c.deps.Log.Warn("change set not recorded; will try again", "change", r.id, "error", err)
 			pause(ctx, poll)
 		}
 		select {
@@ -46,7 +46,7 @@ func (r *run) write(ctx context.Context, next rollout.ChangeSet, actions []rollo
 func (r *run) reread(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.CallTimeout)
 	defer cancel()
-	fresh, revision, err := r.c.load(ctx, r.cs.ID)
+	fresh, revision, err := r.c.load(ctx, r.id)
 	if err == nil {
 		r.record, r.revision = fresh, revision
 	}
@@ -69,7 +69,7 @@ func (r *run) writeOnce(ctx context.Context, next rollout.ChangeSet, actions []r
 	if r.held != nil {
 		put = r.held.Put
 	}
-	revision, err := put(ctx, recordPrefix+r.cs.ID, r.revision, withoutContents(m))
+	revision, err := put(ctx, recordPrefix+r.id, r.revision, withoutContents(m))
 	if err != nil {
 		return err
 	}
