@@ -43,6 +43,7 @@ func TestKafka(t *testing.T) {
 	t.Run("messages that the brokers deleted before they were taken are told of", func(t *testing.T) { deletedBefore(t, config()) })
 	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
 	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
+	t.Run("processes that start together make a topic together", func(t *testing.T) { madeTogether(t, config) })
 	t.Run("a topic that takes only small messages is named", func(t *testing.T) { smallTopic(t, config()) })
 	t.Run("the connection is mutual TLS where it is configured", func(t *testing.T) { overTLS(t, config(), broker) })
 	t.Run("a broker that goes away is an error, not a hang", func(t *testing.T) { brokerGone(t, config(), broker) })
@@ -285,6 +286,24 @@ func wrongPolicy(t *testing.T, cfg bus.KafkaConfiguration) {
 	err := b.Subscribe(t.Context(), bus.TopicTopology, "g", newRecorder().take)
 	if err == nil || !strings.Contains(err.Error(), "--add-config cleanup.policy=compact") {
 		t.Errorf("got %v, want an error that says how to make %s compacted", err, name)
+	}
+}
+
+// madeTogether: the controller tells that a topic exists before the broker that is asked for its settings knows it.
+func madeTogether(t *testing.T, config func() bus.KafkaConfiguration) {
+	for range 20 {
+		cfg, failed := config(), make(chan error)
+		const processes = 4
+		for range processes {
+			b := open(t, cfg)
+			t.Cleanup(func() { b.Close() })
+			go func() { failed <- b.Subscribe(t.Context(), bus.TopicTopology, "g", newRecorder().take) }()
+		}
+		for range processes {
+			if err := await.Value(t, "a subscription to "+cfg.Prefix+bus.TopicTopology, failed); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

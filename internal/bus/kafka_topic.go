@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -69,14 +70,7 @@ func (c KafkaConfiguration) topicConfig(compacted bool) map[string]*string {
 // checkCompacted refuses a topic made by hand from which Kafka would delete the
 // last message of a key once it is old.
 func (k *Kafka) checkCompacted(ctx context.Context, name string) error {
-	answers, err := k.admin.DescribeTopicConfigs(ctx, name)
-	if err != nil {
-		return fmt.Errorf("read configuration of topic %s: %w", name, err)
-	}
-	answer, err := answers.On(name, nil)
-	if err == nil {
-		err = answer.Err
-	}
+	answer, err := k.topicConfigs(ctx, name)
 	if err != nil {
 		return fmt.Errorf("read configuration of topic %s: %w", name, err)
 	}
@@ -87,4 +81,30 @@ func (k *Kafka) checkCompacted(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// topicPause is between two questions for a topic that another process has made this moment: the controller knows it
+// before the broker that is asked does.
+const topicPause = 50 * time.Millisecond
+
+// topicConfigs asks again as long as the broker calls its answer temporary.
+func (k *Kafka) topicConfigs(ctx context.Context, name string) (kadm.ResourceConfig, error) {
+	for {
+		answers, err := k.admin.DescribeTopicConfigs(ctx, name)
+		var answer kadm.ResourceConfig
+		if err == nil {
+			answer, err = answers.On(name, nil)
+		}
+		if err == nil {
+			err = answer.Err
+		}
+		if !kerr.IsRetriable(err) {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, err
+		case <-time.After(topicPause):
+		}
+	}
 }
