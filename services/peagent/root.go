@@ -139,18 +139,9 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	if a.numbers, err = sequence.Open(a.cfg.sequenceFile(), time.Now(), a.sequenceNotKept); err != nil {
 		return err
 	}
-	if a.conn, err = listen(ctx, netip.AddrPortFrom(a.cfg.PE, a.cfg.Port), a.cfg.MarkMask); err != nil {
+	if err = a.speak(ctx); err != nil {
 		return err
 	}
-	a.requests = newRequests(a.conn, a.cfg.PE, func(n int) { a.metrics.errors.Add(float64(n)) })
-	keys, err := management.LoadKeys(a.cfg.Keys)
-	if err != nil {
-		return err
-	}
-	if err = a.useKeys(keys); err != nil {
-		return err
-	}
-	modified(a.cfg.Keys, &a.keysRead)
 	if a.cfg.Weights != "" {
 		if a.policy, err = loadWeights(a.cfg.Weights); err != nil {
 			return err
@@ -177,6 +168,20 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	a.begin()
 	a.log.Info("controls VPN flows", "pe", a.cfg.PE, "mode", a.mode, "vpns", len(a.cfg.VPNs), "taken over", a.dp.Adopted)
 	return nil
+}
+
+// speak opens the socket of management packets, with the keys that sign them.
+func (a *Agent) speak(ctx context.Context) (err error) {
+	if a.conn, err = listen(ctx, netip.AddrPortFrom(a.cfg.PE, a.cfg.Port), a.cfg.MarkMask); err != nil {
+		return err
+	}
+	a.requests = newRequests(a.conn, a.cfg.PE, func(n int) { a.metrics.errors.Add(float64(n)) })
+	keys, err := management.LoadKeys(a.cfg.Keys)
+	if err != nil {
+		return err
+	}
+	modified(a.cfg.Keys, &a.keysRead)
+	return a.useKeys(keys)
 }
 
 func (a *Agent) sequenceNotKept(err error) {

@@ -53,8 +53,8 @@ func TestRoutesThatFit(t *testing.T) {
 	}
 }
 
-// A customer announces 17 lengths, one more than the datapath looks up: 16 of them are shaped, and once he withdraws one
-// of those, the last.
+// A customer announces 17 lengths, one more than the datapath looks up: 16 of them are shaped, and once he withdraws
+// one of those, the last.
 func TestAnotherLengthComesWhenOneGoes(t *testing.T) {
 	var routes []Route
 	for bits := 8; bits < 8+17; bits++ {
