@@ -65,21 +65,31 @@ func (n *Numbers) Next(now time.Time) uint64 {
 	n.last = After(now, n.last)
 	if !n.writing && n.last+promise/2 > n.promised {
 		n.writing = true
-		go n.extend(n.last + promise)
+		go n.extend()
 	}
 	return n.last
 }
 
-func (n *Numbers) extend(to uint64) {
-	err := n.write(to)
-	if err != nil {
-		n.failed(err)
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.writing = false
-	if err == nil {
-		n.promised = to
+// extend writes a promise, and another where numbers have caught up with it while the disk was slow.
+func (n *Numbers) extend() {
+	for {
+		n.mu.Lock()
+		to := n.last + promise
+		n.mu.Unlock()
+		err := n.write(to)
+		if err != nil {
+			n.failed(err)
+		}
+		n.mu.Lock()
+		if err == nil {
+			n.promised = to
+		}
+		n.writing = err == nil && n.last+promise/2 > n.promised
+		again := n.writing
+		n.mu.Unlock()
+		if !again {
+			return
+		}
 	}
 }
 
