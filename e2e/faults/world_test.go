@@ -20,6 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/kafka"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/tworouters"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/services/push/pushtest"
@@ -66,7 +67,7 @@ func newWorld(t *testing.T) *world {
 		p.WaitReady(t, w.url(name))
 	}
 	w.changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, w.url("push"))
-	w.tellNetwork(t)
+	tworouters.Tell(t, w.kafka, w.url("paths"), time.Now())
 	w.learn(t)
 	return w
 }

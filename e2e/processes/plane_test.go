@@ -16,7 +16,6 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/event/v1/eventv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
-	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
@@ -37,7 +36,6 @@ type plane struct {
 	files   flowv1connect.FlowCollectorServiceClient
 	alpha   alphav1connect.AlphaServiceClient
 	changes pushv1connect.ChangeServiceClient
-	paths   pathsv1connect.PathsServiceClient
 	events  eventv1connect.EventServiceClient
 }
 
@@ -75,7 +73,6 @@ func (p *plane) dial(t *testing.T) {
 	p.files = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, gateway)
 	p.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, gateway)
 	p.changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, gateway)
-	p.paths = pathsv1connect.NewPathsServiceClient(http.DefaultClient, gateway)
 	p.events = eventv1connect.NewEventServiceClient(http.DefaultClient, gateway)
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/tworouters"
 )
 
 func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
@@ -31,7 +32,7 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p.checkNight(t, night, first)
 	change := p.checkChange(t, night)
 	seen.check(t, night, change)
-	p.tellNetwork(t)
+	tworouters.Tell(t, p.kafka, p.url("dashboard"), p.begin)
 	p.checkPlanned(t, night.GetAdded()[0].GetId())
 
 	second := transfer{src: "10.3.0.5", dst: "10.4.0.9", bytes: 1_234_567}
