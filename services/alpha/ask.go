@@ -2,57 +2,48 @@ package alpha
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"connectrpc.com/connect"
 
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// deliver has services/push create the pending change set, unless it has. The idempotency key makes a second request
-// harmless, and one whose first left a draft is not planned yet: it is asked for again.
-func (c *Component) deliver(ctx context.Context, r remembered) (*pushv1.ChangeSet, error) {
-	pending := r.generation.GetPending()
-	if pending == nil || r.generation.GetChangeId() != "" {
-		return nil, nil
+// deliver has services/push create every change set that is asked for and not known to be made, oldest first. The
+// idempotency key makes a second request harmless, and one whose first left a draft is not planned yet: it is asked for
+// again.
+func (c *Component) deliver(ctx context.Context, r remembered) (made []*pushv1.ChangeSet, err error) {
+	all := asked(r.generation)
+	var errs []error
+	for i, a := range all {
+		if a.GetChangeId() != "" {
+			continue
+		}
+		created, err := c.deps.Changes.Create(ctx, connect.NewRequest(a.GetRequest()))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("create a change set in services/push: %w", err))
+			continue
+		}
+		change := created.Msg.GetChange()
+		made = append(made, change)
+		if change.GetState() != pushv1.State_STATE_DRAFT {
+			all[i] = &alphav1.Asked{Request: a.GetRequest(), ChangeId: change.GetId()}
+		}
 	}
-	created, err := c.deps.Changes.Create(ctx, connect.NewRequest(pending))
-	if err != nil {
-		return nil, fmt.Errorf("create a change set in services/push: %w", err)
+	if !sameAsked(all, asked(r.generation)) {
+		if _, err := c.memory().note(ctx, r, all); err != nil {
+			// The next retry gets the same change sets.
+			c.deps.Log.WarnContext(ctx, "change set created, but still noted as pending", "error", err)
+		}
 	}
-	change := created.Msg.GetChange()
-	if change.GetState() == pushv1.State_STATE_DRAFT {
-		return change, nil
-	}
-	if _, err := c.memory().note(ctx, r, pending, change.GetId()); err != nil {
-		// The next retry gets the same change set.
-		c.deps.Log.WarnContext(ctx, "change set created, but still noted as pending", "change", change.GetId(), "error", err)
-	}
-	return change, nil
+	return made, errors.Join(errs...)
 }
 
-// unfinished is what earlier runs wanted changed and what has come to nothing: never asked for, or the change set
-// failed, because a router was away or a policy was broken. That one is asked for again under a new key:
-// services/push would answer the old one with the change set that failed.
-func (c *Component) unfinished(ctx context.Context, o order, r remembered) *pushv1.CreateRequest {
-	pending, id := r.generation.GetPending(), r.generation.GetChangeId()
-	if pending == nil || id == "" {
-		return pending
-	}
-	got, err := c.deps.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
-	switch {
-	case connect.CodeOf(err) == connect.CodeNotFound:
-		return nil // it was swept after its time
-	case err != nil:
-		c.deps.Log.WarnContext(ctx, "not known what became of a change set, so it is asked for again", "change", id, "error", err)
-		return pending
-	case got.Msg.GetChange().GetState() != pushv1.State_STATE_FAILED:
-		return nil
-	}
-	pending.IdempotencyKey = idempotencyKey(pending.GetPairs(), pending.GetIdempotencyKey(), stamp(o.to))
-	return pending
-}
+// maxReason bounds a reason, to which nights of failures would add without end.
+const maxReason = 4 << 10
 
 // merge keeps what an earlier run could not bring about.
 func merge(old, fresh *pushv1.CreateRequest) *pushv1.CreateRequest {
@@ -65,7 +56,9 @@ func merge(old, fresh *pushv1.CreateRequest) *pushv1.CreateRequest {
 	fresh.Pairs = append(fresh.Pairs, old.GetPairs()...)
 	slices.Sort(fresh.Pairs)
 	fresh.Pairs = slices.Compact(fresh.Pairs)
-	fresh.Reason += " Also: " + old.GetReason()
+	if also := " Also: " + old.GetReason(); len(fresh.GetReason())+len(also) <= maxReason {
+		fresh.Reason += also
+	}
 	fresh.IdempotencyKey = idempotencyKey(fresh.GetPairs(), fresh.GetIdempotencyKey(), old.GetIdempotencyKey())
 	return fresh
 }

@@ -44,10 +44,12 @@ type neighbours struct {
 	noFlows bool
 	// storeFails is how many more interval queries fail.
 	storeFails int
-	pushDown   bool
-	asked      *flowv1.IntervalsRequest
-	askedSince time.Time
-	created    []*pushv1.CreateRequest
+	// pushDown: services/push is away; answersLost: it takes requests, and its answers do not arrive.
+	pushDown    bool
+	answersLost bool
+	asked       *flowv1.IntervalsRequest
+	askedSince  time.Time
+	created     []*pushv1.CreateRequest
 	// states are those of change sets by id, also from the first answer on.
 	states map[string]pushv1.State
 	// onCreate runs while the nightly run waits for services/push, as services/policy does.
@@ -151,6 +153,9 @@ func (n *neighbours) Create(_ context.Context, req *connect.Request[pushv1.Creat
 		}
 	}
 	n.created = append(n.created, req.Msg)
+	if n.answersLost {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("the connection was reset"))
+	}
 	return connect.NewResponse(&pushv1.CreateResponse{Change: n.change(len(n.created) - 1)}), nil
 }
 
@@ -166,7 +171,8 @@ func (n *neighbours) Get(_ context.Context, req *connect.Request[pushv1.GetReque
 		return nil, connect.NewError(connect.CodeUnavailable, errors.New("services/push is not there"))
 	}
 	for i := range n.created {
-		if c := n.change(i); c.GetId() == req.Msg.GetId() {
+		key := n.created[i].GetIdempotencyKey()
+		if c := n.change(i); c.GetId() == req.Msg.GetId() || req.Msg.GetId() == "" && key == req.Msg.GetIdempotencyKey() {
 			return connect.NewResponse(&pushv1.GetResponse{Change: c}), nil
 		}
 	}

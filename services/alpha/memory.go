@@ -12,7 +12,6 @@ import (
 
 	"github.com/millrace/millrace/internal/state"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
-	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
 const (
@@ -81,10 +80,8 @@ func (m memory) list(ctx context.Context, generation string) ([]*alphav1.Pair, e
 }
 
 // replace puts pairs in force if nobody else did since before was read.
-func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1.Pair, pending *pushv1.CreateRequest) (remembered, error) {
-	after := remembered{pairs: pairs, generation: &alphav1.Generation{
-		Id: rand.Text(), Time: timestamppb.Now(), Pending: pending,
-	}}
+func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1.Pair, ask []*alphav1.Asked) (remembered, error) {
+	after := remembered{pairs: pairs, generation: withAsked(&alphav1.Generation{Id: rand.Text(), Time: timestamppb.Now()}, ask)}
 	for some := range slices.Chunk(pairs, opsPerTxn) {
 		ops := make([]state.Op, 0, len(some))
 		for _, p := range some {
@@ -101,9 +98,9 @@ func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1
 	return after, m.sweep(ctx, after)
 }
 
-// note keeps the pairs and changes what is known of the change set.
-func (m memory) note(ctx context.Context, r remembered, pending *pushv1.CreateRequest, id string) (remembered, error) {
-	r.generation = &alphav1.Generation{Id: r.generation.GetId(), Time: r.generation.GetTime(), Pending: pending, ChangeId: id}
+// note keeps the pairs and changes what is known of change sets.
+func (m memory) note(ctx context.Context, r remembered, ask []*alphav1.Asked) (remembered, error) {
+	r.generation = withAsked(r.generation, ask)
 	revision, err := m.store.Put(ctx, keyCurrent, r.revision, r.generation)
 	if err != nil {
 		return r, err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -83,13 +82,15 @@ func (c *Component) conclude(ctx context.Context, o order, before remembered, pa
 		}
 	}
 	c.publish(ctx, o, out)
-	change, err := c.deliver(ctx, after)
+	made, err := c.deliver(ctx, after)
+	for _, change := range made {
+		out.ChangeId = change.GetId() // the newest is this run's
+		if change.GetState() == pushv1.State_STATE_FAILED {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("change set %s failed; the next nightly run asks for another in its place", change.GetId()))
+		}
+	}
 	if err != nil {
 		return &undeliveredError{err}
-	}
-	out.ChangeId = change.GetId()
-	if change.GetState() == pushv1.State_STATE_FAILED {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("change set %s failed; the next nightly run asks for another in its place", change.GetId()))
 	}
 	return nil
 }
@@ -142,21 +143,20 @@ func exporters(pairs []detect.Pair, sums []detect.Sum) []netip.Addr {
 	return slices.SortedFunc(maps.Keys(all), netip.Addr.Compare)
 }
 
-// remember stores the new pairs together with the change set to create.
+// remember stores the new pairs together with the change sets to create.
 func (c *Component) remember(ctx context.Context, o order, before remembered, old []detect.Pair, r detect.Result) (remembered, error) {
-	still := c.unfinished(ctx, o, before)
-	pending := merge(still, c.request(o, r))
+	ask := c.toAsk(ctx, o, asked(before.generation), c.request(o, r))
 	if slices.EqualFunc(old, r.Pairs, detect.Pair.Equal) {
-		if proto.Equal(pending, before.generation.GetPending()) && (pending == nil || before.generation.GetChangeId() == "") {
+		if sameAsked(ask, asked(before.generation)) {
 			return before, nil
 		}
-		after, err := c.memory().note(ctx, before, pending, "")
+		after, err := c.memory().note(ctx, before, ask)
 		if err != nil {
 			return before, fmt.Errorf("note the change set to ask for: %w", err)
 		}
 		return after, nil
 	}
-	after, err := c.memory().replace(ctx, before, pairsToProto(c.cfg.Rule, r.Pairs), pending)
+	after, err := c.memory().replace(ctx, before, pairsToProto(c.cfg.Rule, r.Pairs), ask)
 	if err != nil {
 		return before, fmt.Errorf("store %d pairs: %w", len(r.Pairs), err)
 	}

@@ -85,7 +85,11 @@ func (a *api) fillNewest(ctx context.Context, all []*pushv1.ChangeSet) error {
 }
 
 func (a *api) Get(ctx context.Context, req *connect.Request[pushv1.GetRequest]) (*connect.Response[pushv1.GetResponse], error) {
-	cs, err := a.c.whole(ctx, req.Msg.GetId())
+	id := req.Msg.GetId()
+	if key := req.Msg.GetIdempotencyKey(); id == "" && key != "" {
+		id = newID(key)
+	}
+	cs, err := a.c.whole(ctx, id)
 	return connect.NewResponse(&pushv1.GetResponse{Change: cs}), coded(err)
 }
 

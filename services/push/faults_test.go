@@ -37,6 +37,14 @@ func TestACreateThatIsCutOffIsPlannedWhenItIsRepeated(t *testing.T) {
 	if err != nil || r.Msg.GetChange().GetState() != pushv1.State_STATE_PLANNED {
 		t.Errorf("the repeated request got %s, %v", r.Msg.GetChange().GetState(), err)
 	}
+	// Whoever lost the answer finds it by its key, without asking for anything.
+	found, err := w.api.Get(t.Context(), connect.NewRequest(&pushv1.GetRequest{IdempotencyKey: "twice"}))
+	if err != nil || found.Msg.GetChange().GetId() != w.id {
+		t.Errorf("found %s by its key, %v; want %s", found.Msg.GetChange().GetId(), err, w.id)
+	}
+	if _, err := w.api.Get(t.Context(), connect.NewRequest(&pushv1.GetRequest{IdempotencyKey: "never"})); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("a key that nobody used: %v, want NotFound", err)
+	}
 }
 
 // Two change sets that lock the same routers in different orders could each hold what the other wants, and both fail.

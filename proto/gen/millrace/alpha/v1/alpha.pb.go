@@ -208,10 +208,12 @@ type Generation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Time  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// The change set to create, until a nightly run finds that it came to something. A crash in between loses nothing.
+	// The change set that the newest run asks for, until a nightly run finds that it came to something. A crash in between loses nothing.
 	Pending *v1.CreateRequest `protobuf:"bytes,3,opt,name=pending,proto3" json:"pending,omitempty"`
-	// The change set that services/push made of pending; empty: still to be asked for.
-	ChangeId      string `protobuf:"bytes,4,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
+	// The change set that services/push made of pending; empty: not known to have been made.
+	ChangeId string `protobuf:"bytes,4,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
+	// Those of runs before, oldest first, of which it is not known yet that they came to something.
+	Earlier       []*Asked `protobuf:"bytes,5,rep,name=earlier,proto3" json:"earlier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -274,6 +276,67 @@ func (x *Generation) GetChangeId() string {
 	return ""
 }
 
+func (x *Generation) GetEarlier() []*Asked {
+	if x != nil {
+		return x.Earlier
+	}
+	return nil
+}
+
+// Asked is a change set that a nightly run asked for.
+type Asked struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request *v1.CreateRequest      `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	// As Generation.change_id.
+	ChangeId      string `protobuf:"bytes,2,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Asked) Reset() {
+	*x = Asked{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Asked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Asked) ProtoMessage() {}
+
+func (x *Asked) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Asked.ProtoReflect.Descriptor instead.
+func (*Asked) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Asked) GetRequest() *v1.CreateRequest {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+func (x *Asked) GetChangeId() string {
+	if x != nil {
+		return x.ChangeId
+	}
+	return ""
+}
+
 // Schedule is what is known of nightly runs, kept in etcd so that none is missed or made twice.
 type Schedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -290,7 +353,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +365,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +378,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Schedule) GetLast() *timestamppb.Timestamp {
@@ -356,7 +419,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +431,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +444,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Refusal) GetExporter() string {
@@ -406,7 +469,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +481,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +494,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
 }
 
 type ListResponse struct {
@@ -443,7 +506,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -455,7 +518,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -468,7 +531,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListResponse) GetPairs() []*Pair {
@@ -488,7 +551,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -500,7 +563,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -513,7 +576,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainRequest) GetPair() string {
@@ -532,7 +595,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +607,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +620,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExplainResponse) GetPair() *Pair {
@@ -588,7 +651,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +663,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +676,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Pair) GetId() string {
@@ -704,7 +767,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +779,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +792,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Evidence) GetIntervalStart() *timestamppb.Timestamp {
@@ -852,13 +915,17 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\baged_out\x18\x03 \x03(\v2\x17.millrace.alpha.v1.PairR\aagedOut\x124\n" +
 	"\arefused\x18\x04 \x03(\v2\x1a.millrace.alpha.v1.RefusalR\arefused\x12\x1b\n" +
 	"\tchange_id\x18\x05 \x01(\tR\bchangeId\x12\x1a\n" +
-	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\xa4\x01\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\xd8\x01\n" +
 	"\n" +
 	"Generation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x129\n" +
 	"\apending\x18\x03 \x01(\v2\x1f.millrace.push.v1.CreateRequestR\apending\x12\x1b\n" +
-	"\tchange_id\x18\x04 \x01(\tR\bchangeId\"\xc3\x01\n" +
+	"\tchange_id\x18\x04 \x01(\tR\bchangeId\x122\n" +
+	"\aearlier\x18\x05 \x03(\v2\x18.millrace.alpha.v1.AskedR\aearlier\"_\n" +
+	"\x05Asked\x129\n" +
+	"\arequest\x18\x01 \x01(\v2\x1f.millrace.push.v1.CreateRequestR\arequest\x12\x1b\n" +
+	"\tchange_id\x18\x02 \x01(\tR\bchangeId\"\xc3\x01\n" +
 	"\bSchedule\x12.\n" +
 	"\x04last\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x1a\n" +
@@ -921,57 +988,60 @@ func file_millrace_alpha_v1_alpha_proto_rawDescGZIP() []byte {
 	return file_millrace_alpha_v1_alpha_proto_rawDescData
 }
 
-var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_millrace_alpha_v1_alpha_proto_goTypes = []any{
 	(*NightlyRequest)(nil),        // 0: millrace.alpha.v1.NightlyRequest
 	(*NightlyResponse)(nil),       // 1: millrace.alpha.v1.NightlyResponse
 	(*Generation)(nil),            // 2: millrace.alpha.v1.Generation
-	(*Schedule)(nil),              // 3: millrace.alpha.v1.Schedule
-	(*Refusal)(nil),               // 4: millrace.alpha.v1.Refusal
-	(*ListRequest)(nil),           // 5: millrace.alpha.v1.ListRequest
-	(*ListResponse)(nil),          // 6: millrace.alpha.v1.ListResponse
-	(*ExplainRequest)(nil),        // 7: millrace.alpha.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 8: millrace.alpha.v1.ExplainResponse
-	(*Pair)(nil),                  // 9: millrace.alpha.v1.Pair
-	(*Evidence)(nil),              // 10: millrace.alpha.v1.Evidence
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*v1.CreateRequest)(nil),      // 13: millrace.push.v1.CreateRequest
+	(*Asked)(nil),                 // 3: millrace.alpha.v1.Asked
+	(*Schedule)(nil),              // 4: millrace.alpha.v1.Schedule
+	(*Refusal)(nil),               // 5: millrace.alpha.v1.Refusal
+	(*ListRequest)(nil),           // 6: millrace.alpha.v1.ListRequest
+	(*ListResponse)(nil),          // 7: millrace.alpha.v1.ListResponse
+	(*ExplainRequest)(nil),        // 8: millrace.alpha.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 9: millrace.alpha.v1.ExplainResponse
+	(*Pair)(nil),                  // 10: millrace.alpha.v1.Pair
+	(*Evidence)(nil),              // 11: millrace.alpha.v1.Evidence
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*v1.CreateRequest)(nil),      // 14: millrace.push.v1.CreateRequest
 }
 var file_millrace_alpha_v1_alpha_proto_depIdxs = []int32{
-	11, // 0: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
-	11, // 1: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
-	12, // 2: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
-	9,  // 3: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
-	9,  // 4: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
-	9,  // 5: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
-	4,  // 6: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
-	11, // 7: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
-	13, // 8: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
-	11, // 9: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
-	11, // 10: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
-	11, // 11: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
-	9,  // 12: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
-	9,  // 13: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
-	11, // 14: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
-	11, // 15: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
-	11, // 16: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
-	11, // 17: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
-	10, // 18: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
-	11, // 19: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
-	12, // 20: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
-	11, // 21: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
-	0,  // 22: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
-	5,  // 23: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
-	7,  // 24: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
-	1,  // 25: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
-	6,  // 26: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
-	8,  // 27: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
-	25, // [25:28] is the sub-list for method output_type
-	22, // [22:25] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	12, // 0: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
+	12, // 1: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
+	13, // 2: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
+	10, // 3: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
+	10, // 4: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
+	10, // 5: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
+	5,  // 6: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
+	12, // 7: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
+	14, // 8: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
+	3,  // 9: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
+	14, // 10: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
+	12, // 11: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
+	12, // 12: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
+	12, // 13: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
+	10, // 14: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
+	10, // 15: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
+	12, // 16: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
+	12, // 17: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
+	12, // 18: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
+	12, // 19: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
+	11, // 20: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
+	12, // 21: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
+	13, // 22: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
+	12, // 23: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
+	0,  // 24: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
+	6,  // 25: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
+	8,  // 26: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
+	1,  // 27: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
+	7,  // 28: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
+	9,  // 29: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
+	27, // [27:30] is the sub-list for method output_type
+	24, // [24:27] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_millrace_alpha_v1_alpha_proto_init() }
@@ -986,7 +1056,7 @@ func file_millrace_alpha_v1_alpha_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_alpha_v1_alpha_proto_rawDesc), len(file_millrace_alpha_v1_alpha_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

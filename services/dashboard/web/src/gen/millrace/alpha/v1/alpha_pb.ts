@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/alpha/v1/alpha.proto.
  */
 export const file_millrace_alpha_v1_alpha: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgi4gEKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJIocBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJIqEBCghTY2hlZHVsZRIoCgRsYXN0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGF0dGVtcHRzGAMgASgNEjAKDG5leHRfYXR0ZW1wdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKwoHUmVmdXNhbBIQCghleHBvcnRlchgBIAEoCRIOCgZyZWFzb24YAiABKAkiDQoLTGlzdFJlcXVlc3QiNgoMTGlzdFJlc3BvbnNlEiYKBXBhaXJzGAEgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpciIeCg5FeHBsYWluUmVxdWVzdBIMCgRwYWlyGAEgASgJIjgKD0V4cGxhaW5SZXNwb25zZRIlCgRwYWlyGAEgASgLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpciKqAgoEUGFpchIKCgJpZBgBIAEoCRILCgNzcmMYAiABKAkSCwoDZHN0GAMgASgJEhAKCGV4cG9ydGVyGAQgASgJEi4KCmZpcnN0X3NlZW4YBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2VlbhgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKbGFzdF9hbHBoYRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIYWdlc19vdXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCGV2aWRlbmNlGAkgAygLMhsubWlsbHJhY2UuYWxwaGEudjEuRXZpZGVuY2Ui6wIKCEV2aWRlbmNlEjIKDmludGVydmFsX3N0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghpbnRlcnZhbBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghzcmNfYWRkchgDIAEoCRIQCghkc3RfYWRkchgEIAEoCRIQCghzcmNfcG9ydBgFIAEoDRIQCghkc3RfcG9ydBgGIAEoDRIQCghwcm90b2NvbBgHIAEoDRINCgVieXRlcxgIIAEoBBIPCgdwYWNrZXRzGAkgASgEEhEKCW1pbl9ieXRlcxgKIAEoBBIVCg1zYW1wbGluZ19yYXRlGAsgASgEEhYKDnNhbXBsaW5nX2Vycm9yGAwgASgBEg0KBWluX2lmGA0gASgNEjMKD2xhc3RfcmVjb3JkX2VuZBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAy+wEKDEFscGhhU2VydmljZRJQCgdOaWdodGx5EiEubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5OaWdodGx5UmVzcG9uc2USRwoETGlzdBIeLm1pbGxyYWNlLmFscGhhLnYxLkxpc3RSZXF1ZXN0Gh8ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlc3BvbnNlElAKB0V4cGxhaW4SIS5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVxdWVzdBoiLm1pbGxyYWNlLmFscGhhLnYxLkV4cGxhaW5SZXNwb25zZULLAQoVY29tLm1pbGxyYWNlLmFscGhhLnYxQgpBbHBoYVByb3RvUAFaQGdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2FscGhhL3YxO2FscGhhdjGiAgNNQViqAhFNaWxscmFjZS5BbHBoYS5WMcoCEU1pbGxyYWNlXEFscGhhXFYx4gIdTWlsbHJhY2VcQWxwaGFcVjFcR1BCTWV0YWRhdGHqAhNNaWxscmFjZTo6QWxwaGE6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push]);
+  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgi4gEKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJIrIBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJEikKB2VhcmxpZXIYBSADKAsyGC5taWxscmFjZS5hbHBoYS52MS5Bc2tlZCJMCgVBc2tlZBIwCgdyZXF1ZXN0GAEgASgLMh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0EhEKCWNoYW5nZV9pZBgCIAEoCSKhAQoIU2NoZWR1bGUSKAoEbGFzdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgDIAEoDRIwCgxuZXh0X2F0dGVtcHQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIusCCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMvsBCgxBbHBoYVNlcnZpY2USUAoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlEkcKBExpc3QSHi5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVxdWVzdBofLm1pbGxyYWNlLmFscGhhLnYxLkxpc3RSZXNwb25zZRJQCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2VCywEKFWNvbS5taWxscmFjZS5hbHBoYS52MUIKQWxwaGFQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9hbHBoYS92MTthbHBoYXYxogIDTUFYqgIRTWlsbHJhY2UuQWxwaGEuVjHKAhFNaWxscmFjZVxBbHBoYVxWMeICHU1pbGxyYWNlXEFscGhhXFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OkFscGhhOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push]);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyRequest
@@ -135,18 +135,25 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
   time?: Timestamp | undefined;
 
   /**
-   * The change set to create, until a nightly run finds that it came to something. A crash in between loses nothing.
+   * The change set that the newest run asks for, until a nightly run finds that it came to something. A crash in between loses nothing.
    *
    * @generated from field: millrace.push.v1.CreateRequest pending = 3;
    */
   pending?: CreateRequest | undefined;
 
   /**
-   * The change set that services/push made of pending; empty: still to be asked for.
+   * The change set that services/push made of pending; empty: not known to have been made.
    *
    * @generated from field: string change_id = 4;
    */
   changeId: string;
+
+  /**
+   * Those of runs before, oldest first, of which it is not known yet that they came to something.
+   *
+   * @generated from field: repeated millrace.alpha.v1.Asked earlier = 5;
+   */
+  earlier: Asked[];
 };
 
 /**
@@ -155,6 +162,32 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
  */
 export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
   messageDesc(file_millrace_alpha_v1_alpha, 2);
+
+/**
+ * Asked is a change set that a nightly run asked for.
+ *
+ * @generated from message millrace.alpha.v1.Asked
+ */
+export type Asked = Message<"millrace.alpha.v1.Asked"> & {
+  /**
+   * @generated from field: millrace.push.v1.CreateRequest request = 1;
+   */
+  request?: CreateRequest | undefined;
+
+  /**
+   * As Generation.change_id.
+   *
+   * @generated from field: string change_id = 2;
+   */
+  changeId: string;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.Asked.
+ * Use `create(AskedSchema)` to create a new message.
+ */
+export const AskedSchema: GenMessage<Asked> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 3);
 
 /**
  * Schedule is what is known of nightly runs, kept in etcd so that none is missed or made twice.
@@ -194,7 +227,7 @@ export type Schedule = Message<"millrace.alpha.v1.Schedule"> & {
  * Use `create(ScheduleSchema)` to create a new message.
  */
 export const ScheduleSchema: GenMessage<Schedule> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 3);
+  messageDesc(file_millrace_alpha_v1_alpha, 4);
 
 /**
  * @generated from message millrace.alpha.v1.Refusal
@@ -216,7 +249,7 @@ export type Refusal = Message<"millrace.alpha.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 4);
+  messageDesc(file_millrace_alpha_v1_alpha, 5);
 
 /**
  * @generated from message millrace.alpha.v1.ListRequest
@@ -229,7 +262,7 @@ export type ListRequest = Message<"millrace.alpha.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 5);
+  messageDesc(file_millrace_alpha_v1_alpha, 6);
 
 /**
  * @generated from message millrace.alpha.v1.ListResponse
@@ -246,7 +279,7 @@ export type ListResponse = Message<"millrace.alpha.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 6);
+  messageDesc(file_millrace_alpha_v1_alpha, 7);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainRequest
@@ -265,7 +298,7 @@ export type ExplainRequest = Message<"millrace.alpha.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 7);
+  messageDesc(file_millrace_alpha_v1_alpha, 8);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainResponse
@@ -282,7 +315,7 @@ export type ExplainResponse = Message<"millrace.alpha.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 8);
+  messageDesc(file_millrace_alpha_v1_alpha, 9);
 
 /**
  * Pair is a source and a destination prefix remembered as alpha at one ingress router.
@@ -347,7 +380,7 @@ export type Pair = Message<"millrace.alpha.v1.Pair"> & {
  * Use `create(PairSchema)` to create a new message.
  */
 export const PairSchema: GenMessage<Pair> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 9);
+  messageDesc(file_millrace_alpha_v1_alpha, 10);
 
 /**
  * Evidence is one flow in one fixed interval that crossed the threshold.
@@ -435,7 +468,7 @@ export type Evidence = Message<"millrace.alpha.v1.Evidence"> & {
  * Use `create(EvidenceSchema)` to create a new message.
  */
 export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 10);
+  messageDesc(file_millrace_alpha_v1_alpha, 11);
 
 /**
  * AlphaService is served by services/alpha.
