@@ -18,6 +18,7 @@ var pureFolders = []string{
 	"services/alpha/detect",
 	"services/alpha/gate",
 	"services/paths/compute",
+	"services/paths/graph",
 	"services/peagent/law",
 	"services/policy/compile",
 	"services/policy/document",

@@ -89,10 +89,12 @@ var owners = []owner{
 
 // vocabulary are pure packages of a service that others may use as values: the
 // policy language and the plan per router, which the twin simulates, and path
-// computation, which a policy planned offline runs on a network file. They need
-// nothing of the service, so each service still runs in a process of its own.
+// computation, which a policy planned offline runs on a network file and circuits
+// are admitted by. They need nothing of the service, so each service still runs
+// in a process of its own.
 var vocabulary = map[string]bool{
 	"services/paths/compute":   true,
+	"services/paths/graph":     true,
 	"services/policy/compile":  true,
 	"services/policy/document": true,
 }

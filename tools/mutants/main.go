@@ -27,6 +27,7 @@ type target struct{ folder, skip string }
 var targets = []target{
 	{folder: "services/alpha/detect"},
 	{folder: "services/paths/compute"},
+	{folder: "services/paths/graph"},
 	// Thousands of packets and orders; the golden plans see the same mistakes.
 	{folder: "services/policy/compile", skip: "^Test(TheOrderOfTheInput|ThePlanMeans)"},
 	{folder: "services/push/diff"},

@@ -1,0 +1,64 @@
+package graph
+
+import (
+	"math"
+	"slices"
+
+	"github.com/millrace/millrace/internal/topo"
+)
+
+// Attributes are what a link-state database without them leaves to the inventory.
+type Attributes struct {
+	// Delay in microseconds, or DelayUnknown.
+	Delay    uint32
+	Affinity uint64
+	SRLGs    []uint32
+}
+
+// FromTopology takes over a topology: nodes in the order of their router ids, links by their ids, attributes from more
+// (nil: none are known). A link from a router to itself is left out.
+//
+// Where old has the same nodes and links, the new graph shares its numbers and indices with it and only the attributes
+// are made anew: that is the usual snapshot, in which a metric or a bandwidth has changed. old may be nil.
+func FromTopology(old *Graph, t *topo.Graph, more func(*topo.Link) Attributes) (*Graph, error) {
+	nodes := make([]Node, 0, len(t.Nodes()))
+	index := make(map[*topo.Node]int32, len(t.Nodes()))
+	for i, n := range t.Nodes() {
+		nodes = append(nodes, Node{ID: n.ID.String(), Name: n.Label()})
+		index[n] = int32(i)
+	}
+	var links []Link
+	for from, n := range t.Nodes() {
+		for _, l := range t.Out(n.ID) {
+			if to := index[t.Node(l.To)]; to != int32(from) {
+				links = append(links, linkOf(l, int32(from), to, more))
+			}
+		}
+	}
+	if old != nil && old.sameShape(nodes, links) {
+		for i := range links {
+			if err := complete(&links[i], len(nodes)); err != nil {
+				return nil, err
+			}
+		}
+		return newGraph(old.shape, links), nil
+	}
+	return New(nodes, links)
+}
+
+func linkOf(l *topo.Link, from, to int32, more func(*topo.Link) Attributes) Link {
+	a := Attributes{Delay: DelayUnknown}
+	if more != nil {
+		a = more(l)
+	}
+	return Link{
+		ID: l.ID, From: from, To: to, IGP: l.Metric, TE: l.TEMetric, Capacity: int64(min(l.Bandwidth, math.MaxInt64)),
+		Delay: a.Delay, Affinity: a.Affinity, SRLGs: a.SRLGs,
+	}
+}
+
+// sameShape tells whether the nodes and the links, in order, are those of the graph.
+func (g *Graph) sameShape(nodes []Node, links []Link) bool {
+	same := func(a, b Link) bool { return a.ID == b.ID && a.From == b.From && a.To == b.To }
+	return slices.Equal(g.nodes, nodes) && slices.EqualFunc(g.links, links, same)
+}

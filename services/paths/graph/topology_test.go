@@ -1,0 +1,113 @@
+package graph
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/topo"
+)
+
+var addr = netip.MustParseAddr
+
+// triangle is three routers, the second without name, with one link from the first to itself.
+func triangle() topo.Snapshot {
+	s := topo.Snapshot{Area: "0.0.0.0", Nodes: []topo.Node{
+		{ID: addr("10.0.0.9"), Name: "wr"}, {ID: addr("10.0.0.10")}, {ID: addr("10.0.0.2"), Name: "er"},
+	}}
+	for _, l := range []topo.Link{
+		{From: addr("10.0.0.9"), To: addr("10.0.0.10"), Metric: 10, TEMetric: 20, Bandwidth: 1e9},
+		{From: addr("10.0.0.9"), To: addr("10.0.0.2"), Metric: 30},
+		{From: addr("10.0.0.2"), To: addr("10.0.0.10"), Metric: 1, Bandwidth: 1 << 63},
+		{From: addr("10.0.0.9"), To: addr("10.0.0.9"), Metric: 1},
+	} {
+		back := l
+		back.From, back.To = l.To, l.From
+		l.ID, back.ID = l.From.String()+">"+l.To.String(), back.From.String()+"<"+back.To.String()
+		s.Links = append(s.Links, l, back)
+	}
+	return s
+}
+
+func TestATopologyKeepsItsOrder(t *testing.T) {
+	g, err := FromTopology(nil, topo.NewGraph(triangle()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []Node
+	for n := range int32(g.Nodes()) {
+		nodes = append(nodes, g.Node(n))
+	}
+	want := []Node{{ID: "10.0.0.2", Name: "er"}, {ID: "10.0.0.9", Name: "wr"}, {ID: "10.0.0.10", Name: "10.0.0.10"}}
+	if diff := cmp.Diff(nodes, want); diff != "" {
+		t.Errorf("nodes (-got +want):\n%s", diff)
+	}
+	if g.Links() != 6 {
+		t.Errorf("%d links, want 6: a link of a router to itself leads nowhere", g.Links())
+	}
+	l, _ := g.LinkIndex("10.0.0.9>10.0.0.10")
+	got := g.Link(l)
+	if diff := cmp.Diff(got, Link{ID: got.ID, From: 1, To: 2, IGP: 10, TE: 20, Delay: DelayUnknown, Capacity: 1e9}); diff != "" {
+		t.Errorf("link (-got +want):\n%s", diff)
+	}
+	huge, _ := g.LinkIndex("10.0.0.2>10.0.0.10")
+	if g.Capacity(huge) != 1<<63-1 {
+		t.Errorf("capacity %d of a link of 2^63 bit/s, want the greatest that fits", g.Capacity(huge))
+	}
+}
+
+func TestAttributesComeFromTheInventory(t *testing.T) {
+	more := func(l *topo.Link) Attributes {
+		return Attributes{Delay: l.Metric * 100, Affinity: 1 << 63, SRLGs: []uint32{7}}
+	}
+	g, err := FromTopology(nil, topo.NewGraph(triangle()), more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := g.LinkIndex("10.0.0.9>10.0.0.2")
+	got := g.Link(l)
+	if got.Delay != 3000 || got.Affinity != 1<<63 || len(g.Members(7)) != 6 {
+		t.Errorf("link %+v, group 7 %v: want 3000 µs, the last bit, all six links", got, g.Members(7))
+	}
+}
+
+func TestASnapshotWithTheSameLinksSharesTheirNumbers(t *testing.T) {
+	old, err := FromTopology(nil, topo.NewGraph(triangle()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := triangle()
+	s.Links[0].Metric, s.Links[0].TEMetric = 77, 0
+	next, err := FromTopology(old, topo.NewGraph(s), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := next.LinkIndex(s.Links[0].ID)
+	if &next.Raw().To[0] != &old.Raw().To[0] {
+		t.Error("a changed metric made the indices anew")
+	}
+	if next.Weights(IGP)[l] != 77 || next.Weights(TE)[l] != 77 || old.Weights(IGP)[l] != 10 {
+		t.Errorf("metric %d (before: %d), want 77, and the old graph as it was", next.Weights(IGP)[l], old.Weights(IGP)[l])
+	}
+	for name, change := range map[string]func(*topo.Snapshot){
+		"a link is gone":        func(s *topo.Snapshot) { s.Links = s.Links[2:] },
+		"a link has another id": func(s *topo.Snapshot) { s.Links[0].ID = "new" },
+		"a router is renamed":   func(s *topo.Snapshot) { s.Nodes[1].Name = "cr" },
+		"a link ends elsewhere": func(s *topo.Snapshot) { s.Links[0].To = addr("10.0.0.2") },
+	} {
+		s := triangle()
+		change(&s)
+		got, err := FromTopology(old, topo.NewGraph(s), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := FromTopology(nil, topo.NewGraph(s), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(got, want, cmp.AllowUnexported(Graph{}, shape{})); diff != "" {
+			t.Errorf("%s: not what a new graph says (-got +want):\n%s", name, diff)
+		}
+	}
+}
