@@ -17,6 +17,7 @@ var pureFolders = []string{
 	"scenario",
 	"services/alpha/detect",
 	"services/alpha/gate",
+	"services/circuits/admit",
 	"services/circuits/calendar",
 	"services/paths/compute",
 	"services/paths/graph",

@@ -1,0 +1,96 @@
+package admit
+
+import "github.com/millrace/millrace/services/circuits/calendar"
+
+// Slot is a window in which a circuit has a rate.
+type Slot struct {
+	calendar.Window
+	Rate int64
+}
+
+// Grant is what is booked for a circuit if it is entered into the book.
+type Grant struct {
+	// ID is the circuit's.
+	ID string
+	// Slots are in order and do not overlap; there is one unless a volume was asked for.
+	Slots []Slot
+	// Path and Backup are ids of links, in order; Backup is empty unless one was asked for.
+	Path, Backup []string
+	// Cap is the request's.
+	Cap calendar.Cap
+}
+
+// Code says why a request is refused.
+type Code string
+
+// The codes.
+const (
+	// BadRequest: it means nothing, or names what is not there. Field says where.
+	BadRequest Code = "BAD_REQUEST"
+	// NoPath: the network and the exclusions leave no path at any rate.
+	NoPath Code = "NO_PATH"
+	// Latency: there are paths, all of them too slow, at any rate.
+	Latency Code = "LATENCY"
+	// NoBackup: there is a path with room, but no second one apart from it, at any rate.
+	NoBackup Code = "NO_BACKUP"
+	// Capacity: there are paths, and none has room. The blockers say where it is missing.
+	Capacity Code = "CAPACITY"
+	// SearchBound: the search was given up. There may be a path; whether there is one is not known.
+	SearchBound Code = "SEARCH_BOUND"
+)
+
+// Refusal says why not, and what instead.
+type Refusal struct {
+	Code Code
+	// Field of the request that is wrong, if one is.
+	Field string
+	// Reason is for people.
+	Reason string
+	// Blockers: every path that the request allows uses one of these links at least, and each of them lacks what is
+	// said. At most MaxBlockers; Omitted is how many more there are.
+	Blockers []Blocker
+	Omitted  int
+	// Offers are requests that are granted if they are made as they are and nothing else was booked meanwhile, those
+	// that ask for the smallest change first.
+	Offers []Offer
+	// GivenUp names the searches for an offer that met a bound, so that an offer may be missing.
+	GivenUp []OfferKind
+}
+
+// Blocker is a link that lacks so much from then until then.
+type Blocker struct {
+	Link string
+	calendar.Window
+	// Shortfall in bit/s, at the most within the window. Of a volume it is on the average, over the whole time to the
+	// deadline, on a path up to this link.
+	Shortfall int64
+}
+
+// OfferKind says what an offer changes.
+type OfferKind string
+
+// The kinds of offers.
+const (
+	// Later is the same length and rate at the first window that has room.
+	Later OfferKind = "LATER"
+	// LessRate is the highest rate in the same window.
+	LessRate OfferKind = "LESS_RATE"
+	// Slower is the least delay that a path with room has.
+	Slower OfferKind = "SLOWER"
+	// WithoutBackup is the same without protection.
+	WithoutBackup OfferKind = "WITHOUT_BACKUP"
+	// AsVolume is as many bytes as the rate over the window comes to, by the first deadline that has room.
+	AsVolume OfferKind = "AS_VOLUME"
+	// LaterDeadline is the same volume by the first deadline that has room.
+	LaterDeadline OfferKind = "LATER_DEADLINE"
+	// LessVolume is the most bytes that are there by the deadline, less a thousandth at the most.
+	LessVolume OfferKind = "LESS_VOLUME"
+)
+
+// Offer is a request that is granted.
+type Offer struct {
+	Kind OfferKind
+	// Change is what is lost, in thousandths of what was asked for: rate, bytes, or the length of the window.
+	Change  int64
+	Request Request
+}
