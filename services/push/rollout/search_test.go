@@ -2,21 +2,14 @@ package rollout
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/search"
 )
 
-// step is one thing that may happen.
-type step struct {
-	label string
-	fault bool
-	next  *world
-}
-
 // steps are all things that may happen next; those that are faults take one of the faults that are left.
-func (w *world) steps(l limits) (out []step) {
+func (w *world) steps(l limits) (out []search.Step[*world]) {
 	add := func(fault bool, label string, do func(n *world)) {
 		if fault && w.faults == 0 {
 			return
@@ -26,7 +19,7 @@ func (w *world) steps(l limits) (out []step) {
 			n.faults--
 		}
 		do(n)
-		out = append(out, step{label, fault, n})
+		out = append(out, search.Step[*world]{Label: label, Fault: fault, World: n})
 	}
 	for p := range w.procs {
 		w.processSteps(p, l, add)
@@ -212,90 +205,24 @@ func begin(kind Kind, waves []int, canary string, faults int) *world {
 	return w
 }
 
-// search visits every world that can be reached, nearest first, and stops at the first that breaks an invariant.
-type search struct {
-	l       limits
-	seen    map[[2]uint64]int32
-	parents []int32
-	labels  []string
-	rows    map[Transition]bool
-	// ends are the worlds whose change set has ended, goesOn the steps that are no faults.
-	ends   []int32
-	goesOn [][2]int32
-}
-
-func (s *search) run(first *world) (violation string) {
-	var buf []byte
-	queue := []*world{first}
-	k, buf := first.key(buf)
-	s.seen[k], s.parents, s.labels = int32(len(s.parents)), append(s.parents, -1), append(s.labels, "asked for")
-	for at := len(s.parents) - 1; len(queue) > 0; at++ {
-		w := queue[0]
-		queue[0], queue = nil, queue[1:]
-		if !w.record.State.InMotion() {
-			s.ends = append(s.ends, int32(at))
-		}
-		for _, next := range w.steps(s.l) {
-			n := next.next
-			if broken := n.broken; broken != "" {
-				return s.trace(int32(at), next.label, broken)
+// space is the model with some of its guards removed; rows are the transitions that were seen.
+func space(l limits, rows map[Transition]bool) search.Space[*world] {
+	return search.Space[*world]{
+		Steps: func(w *world) []search.Step[*world] { return w.steps(l) },
+		Key:   (*world).key,
+		Broken: func(w *world) string {
+			if w.broken != "" {
+				return w.broken
 			}
-			s.row(w.record.State, n.record.State)
-			k, buf = n.key(buf)
-			to, known := s.seen[k]
-			if !known {
-				to = int32(len(s.parents))
-				s.seen[k], s.parents, s.labels = to, append(s.parents, int32(at)), append(s.labels, next.label)
-				queue = append(queue, n)
+			return w.look()
+		},
+		Ended: func(w *world) bool { return !w.record.State.InMotion() },
+		Edge: func(from, to *world) {
+			if from.record.State != to.record.State {
+				rows[Transition{From: from.record.State, To: to.record.State}] = true
 			}
-			if !next.fault {
-				s.goesOn = append(s.goesOn, [2]int32{to, int32(at)})
-			}
-			if broken := n.look(); broken != "" && !known {
-				return s.trace(int32(at), next.label, broken)
-			}
-		}
+		},
 	}
-	return s.stuck()
-}
-
-// stuck is how the search came to a world from which the change set does not end even if nothing goes wrong any more.
-func (s *search) stuck() string {
-	from := make([][]int32, len(s.parents))
-	for _, edge := range s.goesOn {
-		from[edge[0]] = append(from[edge[0]], edge[1])
-	}
-	out := make([]bool, len(s.parents))
-	for list := s.ends; len(list) > 0; list = list[1:] {
-		if at := list[0]; !out[at] {
-			out[at] = true
-			list = append(list, from[at]...)
-		}
-	}
-	if at := slices.Index(out, false); at >= 0 {
-		return s.trace(int32(at), "", "no way out")
-	}
-	return ""
-}
-
-func (s *search) row(from, to State) {
-	if from != to {
-		s.rows[Transition{From: from, To: to}] = true
-	}
-}
-
-// trace is how the search came to a violation.
-func (s *search) trace(at int32, last, broken string) string {
-	lines := []string{"=> " + broken, last}
-	for ; at >= 0; at = s.parents[at] {
-		lines = append(lines, s.labels[at])
-	}
-	slices.Reverse(lines)
-	return strings.Join(lines, "\n")
-}
-
-func newSearch(l limits) *search {
-	return &search{l: l, seen: map[[2]uint64]int32{}, rows: map[Transition]bool{}}
 }
 
 // shapes are the change sets that are searched, and how many things may go wrong in one life of each.
@@ -318,13 +245,12 @@ var shapes = []struct {
 func TestExhaustive(t *testing.T) {
 	total, rows := 0, map[Transition]bool{}
 	for _, shape := range shapes {
-		s := newSearch(limits{})
-		if broken := s.run(begin(shape.kind, shape.waves, shape.canary, shape.faults)); broken != "" {
+		worlds, broken := space(limits{}, rows).Run(begin(shape.kind, shape.waves, shape.canary, shape.faults))
+		if broken != "" {
 			t.Fatalf("%s:\n%s", shape.name, broken)
 		}
-		t.Logf("%s, %d faults: %d states", shape.name, shape.faults, len(s.seen))
-		total += len(s.seen)
-		maps.Copy(rows, s.rows)
+		t.Logf("%s, %d faults: %d states", shape.name, shape.faults, worlds)
+		total += worlds
 	}
 	for _, row := range Table {
 		if row.On == "" && !rows[Transition{From: row.From, To: row.To}] {
@@ -346,7 +272,7 @@ func TestTheSearchMissesEveryGuard(t *testing.T) {
 		{"routers that refuse earlier masters", limits{noElection: true}, 2},
 		{"other change sets that wait for this one", limits{noClaim: true}, 2},
 	} {
-		found := newSearch(guard.l).run(begin(Apply, []int{0}, "", guard.faults))
+		_, found := space(guard.l, map[Transition]bool{}).Run(begin(Apply, []int{0}, "", guard.faults))
 		if found == "" {
 			t.Errorf("without %s nothing breaks", guard.name)
 		}
