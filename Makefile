@@ -17,7 +17,7 @@ export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x6
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/change-set-states.md
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/change-set-states.md docs/reference/circuit-states.md
 
 .PHONY: help
 help: ## Show this list
@@ -84,6 +84,7 @@ generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/events > docs/reference/events.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/changesets > docs/reference/change-set-states.md
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/changesets circuits > docs/reference/circuit-states.md
 
 .PHONY: check
 check: setup ## Generated code is current, formatted and vetted
@@ -104,6 +105,7 @@ LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/
 #   services/twin/, papers   the simulator's own packages, one goroutine each run, and minutes of it: ten times as slow
 #   services/peagent/law     arithmetic in one goroutine, and hours of simulated time: 140 s for one of its cases
 #   services/push/rollout    a search in one goroutine through 100,000 states
+#   services/circuits/life   the same
 #   octest                   the tests' oracle: generated structs, which nothing shares
 #   services/routeragent     48 gNMI checks of a whole agent, one after the other: a quarter of an hour; its parts (apply,
 #                            gnmi, state, kernel, frr) run with the detector
@@ -111,7 +113,7 @@ LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/
 #   tools/houserules         reads the sources in one goroutine
 #   e2e                      what runs there is the binary, which has no detector
 #   LAB                      what is measured there is delay and rates, and a guest's processes have no room for it
-RACELESS := -e /e2e/ -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
+RACELESS := -e /e2e/ -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/services/circuits/life$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
 
 # The time-outs end what hangs; they are no expectation of speed.
 GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped --

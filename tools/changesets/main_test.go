@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -8,14 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestThePageIsCurrent(t *testing.T) {
-	var b strings.Builder
-	write(&b)
-	page, err := os.ReadFile("../../docs/reference/change-set-states.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(page), b.String()); diff != "" {
-		t.Errorf("docs/reference/change-set-states.md is not the table; run make generate (-page +table):\n%s", diff)
+func TestThePagesAreCurrent(t *testing.T) {
+	for path, print := range map[string]func(io.Writer){
+		"docs/reference/change-set-states.md": write,
+		"docs/reference/circuit-states.md":    writeCircuits,
+	} {
+		var b strings.Builder
+		print(&b)
+		page, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(page), b.String()); diff != "" {
+			t.Errorf("%s is not the table; run make generate (-page +table):\n%s", path, diff)
+		}
 	}
 }

@@ -19,6 +19,7 @@ var pureFolders = []string{
 	"services/alpha/gate",
 	"services/circuits/admit",
 	"services/circuits/calendar",
+	"services/circuits/life",
 	"services/paths/compute",
 	"services/paths/graph",
 	"services/peagent/law",

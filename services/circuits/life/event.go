@@ -1,0 +1,69 @@
+package life
+
+// Event is what happened. Kind says which fields are set.
+type Event struct {
+	Kind Kind
+	// By and Text are who asks and why; Text is an error's, too. That By may ask is the caller's to see.
+	By, Text string
+	// Now is the moment at which it happened, by the clock of Circuit.Start.
+	Now int64
+	// Until is the new end of a hold.
+	Until int64
+	// Attempt is that of the change set that is told of, Look that of the look that is answered.
+	Attempt, Look int
+}
+
+// Kind of an event.
+type Kind string
+
+// The kinds.
+const (
+	// Commit, Extend and Release are asked for by a person or a program.
+	Commit  Kind = "commit"
+	Extend  Kind = "extend"
+	Release Kind = "release"
+	// Clock: the moment is Now. What is due by then is done.
+	Clock Kind = "clock"
+	// Begin: the moment is Now, and the teller can put circuits on routers. Where nobody tells this, no circuit leaves
+	// Scheduled but to its end.
+	Begin Kind = "begin"
+	// PathSeen and PathLost: the topology has, or has not, every link of the path. PathLost is told as well while the
+	// circuit's change set is being rolled back by hand.
+	PathSeen Kind = "path seen"
+	PathLost Kind = "path lost"
+	// TakeUp: a process found the circuit, and does not know whether its last actions were performed.
+	TakeUp Kind = "take up"
+	// ChangeVerified: the change set of Attempt is in force, and routers were read to have it.
+	ChangeVerified Kind = "change verified"
+	// ChangeUndone: that change set is not in force on any router: it never was, it was rolled back because a router
+	// failed, or it was rolled back by hand long after it was verified.
+	ChangeUndone Kind = "change undone"
+	// ChangeFailed: that change set has ended, and some router may have it or not.
+	ChangeFailed Kind = "change failed"
+	// Proven: routers were read after a look was asked for, and carry the circuit.
+	Proven Kind = "proven"
+)
+
+// Action is what to do next.
+type Action struct {
+	Do Do
+	// Attempt names the change set to ask for, or the circuit's last one.
+	Attempt int
+	// Look is to be answered with.
+	Look int
+	Text string
+}
+
+// Do says what an action does.
+type Do string
+
+// What there is to do.
+const (
+	// Refuse an event; Text says why.
+	Refuse Do = "refuse"
+	// Install and Remove ask for a change set of this Attempt, unless there is one, and tell how it ended.
+	Install Do = "install"
+	Remove  Do = "remove"
+	// Prove reads routers.
+	Prove Do = "prove"
+)

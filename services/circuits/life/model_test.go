@@ -1,0 +1,327 @@
+package life
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/millrace/millrace/internal/testkit/search"
+)
+
+// This file is the world around the machine, small enough to visit all of it: a record, two replicas of the service
+// that write it, the change sets of one circuit, its routers, its path and a clock. Whatever may happen next is a step.
+
+// The moments of the model's circuit.
+const (
+	expires, start, end = 1, 2, 3
+)
+
+// outcome of a change set.
+type outcome byte
+
+const (
+	absent outcome = iota
+	open
+	verified
+	undone
+	failed
+)
+
+// changeSet is one of the circuit's, by its attempt.
+type changeSet struct {
+	work    Work
+	outcome outcome
+}
+
+// replica is one process.
+type replica struct {
+	// knows is the record as it was last read.
+	knows Circuit
+	// asks are actions that are to be performed, heard are events that are to be told.
+	asks  []Action
+	heard []Event
+}
+
+type world struct {
+	record   Circuit
+	replicas [2]replica
+	// changes are the change sets that were asked for; has tells that routers have the circuit.
+	changes []changeSet
+	has     bool
+	// path is there.
+	path bool
+	// hand: a person rolled back the removal of the circuit.
+	hand   bool
+	now    int64
+	faults int
+	// alone: the second replica never does anything.
+	alone  bool
+	broken string
+}
+
+// limits of the model, which tests remove to see that the search notices.
+type limits struct {
+	// blind: a record is written whatever is recorded. twice: asking twice makes two change sets. deaf: what becomes of
+	// a change set after it was verified is not followed. hasty: a change set is asked for before the record says so.
+	blind, twice, deaf, hasty bool
+}
+
+func (w *world) clone() *world {
+	out := *w
+	out.changes = slices.Clone(w.changes)
+	for i := range out.replicas {
+		r := &out.replicas[i]
+		r.asks, r.heard = slices.Clone(r.asks), slices.Clone(r.heard)
+	}
+	return &out
+}
+
+func recorded(c Circuit) Circuit {
+	c.Moves = nil
+	return c
+}
+
+func same(a, b Circuit) bool {
+	a.Moves, b.Moves = nil, nil
+	return bytes.Equal(circuitKey(a, nil), circuitKey(b, nil))
+}
+
+func circuitKey(c Circuit, b []byte) []byte {
+	b = append(append(append(append(b, c.State...), 0), c.Work...), 0)
+	flags := byte(0)
+	for i, f := range []bool{c.Open, c.Gone, c.Doubt} {
+		if f {
+			flags |= 1 << i
+		}
+	}
+	return append(b, flags, byte(c.Expires), byte(c.Extensions), byte(c.Attempt), byte(c.Looks))
+}
+
+// tell passes an event to a replica: it decides, records if the record is the one it knows, and only then asks.
+func (w *world) tell(p int, e Event, l limits) {
+	r := &w.replicas[p]
+	next, actions := Next(r.knows, e)
+	next.Moves = nil
+	if again, more := Next(next, e); e.Kind != TakeUp && (!same(again, next) || len(more) > 0 && more[0].Do != Refuse) {
+		w.broken = "an event that is told again has an effect: " + string(e.Kind)
+	}
+	if len(actions) > 0 && actions[0].Do == Refuse {
+		return
+	}
+	if l.hasty {
+		r.asks = append(r.asks, actions...)
+	}
+	if !l.blind && !same(r.knows, w.record) {
+		r.knows = w.record
+		return
+	}
+	if !l.hasty {
+		r.asks = append(r.asks, actions...)
+	}
+	w.judge(e, next)
+	w.record, r.knows = next, next
+}
+
+// judge compares a record that is about to be written with the rest of the world.
+func (w *world) judge(e Event, next Circuit) {
+	switch {
+	case w.record.State == Held && next.State == Committed && e.Now >= w.record.Expires:
+		w.broken = "committed after its hold"
+	case w.record.State.Books() && !next.State.Books() && !w.hand && (w.has || slices.ContainsFunc(w.changes, func(c changeSet) bool { return c.outcome == open })):
+		w.broken = "its capacity is given away, and routers may have it"
+	case next.State == Provisioning && w.record.State == Scheduled && (e.Now < start || e.Now >= end):
+		w.broken = "put on routers outside of its window"
+	}
+}
+
+// facts are what a replica is told when it looks around.
+func (w *world) facts(l limits) (out []Event) {
+	if c := w.current(); c.outcome > open && !(l.deaf && !w.record.Open) {
+		kind := map[outcome]Kind{verified: ChangeVerified, undone: ChangeUndone, failed: ChangeFailed}[c.outcome]
+		out = append(out, Event{Kind: kind, Attempt: w.record.Attempt})
+	}
+	kind := PathLost
+	if w.path {
+		kind = PathSeen
+	}
+	return append(out, Event{Kind: kind}, Event{Kind: Clock, Now: w.now}, Event{Kind: Begin, Now: w.now})
+}
+
+// current is the change set of the record.
+func (w *world) current() changeSet {
+	if w.record.Attempt == 0 || w.record.Attempt > len(w.changes) {
+		return changeSet{}
+	}
+	return w.changes[w.record.Attempt-1]
+}
+
+// look is what is broken in a world in which nobody has anything to tell that is not recorded.
+func (w *world) look() string {
+	if w.broken != "" {
+		return w.broken
+	}
+	openOnes := 0
+	for _, c := range w.changes {
+		if c.outcome == open {
+			openOnes++
+		}
+	}
+	if openOnes > 1 {
+		return "two change sets of one circuit at once"
+	}
+	for _, f := range w.facts(limits{}) {
+		if next, _ := Next(w.record, f); !same(next, w.record) {
+			return ""
+		}
+	}
+	switch {
+	case w.record.State == Active && !(w.has && w.path):
+		return "told active, and nothing carries it"
+	case !w.record.State.Books() && w.has:
+		return string(w.record.State) + ", and routers have it"
+	}
+	return ""
+}
+
+// ended: the circuit is over, its window too, and nobody has anything to do.
+func (w *world) ended() bool {
+	idle := func(r replica) bool { return len(r.asks)+len(r.heard) == 0 }
+	return !w.record.State.Books() && !w.has && w.now == end && idle(w.replicas[0]) && idle(w.replicas[1])
+}
+
+func (w *world) key(b []byte) []byte {
+	flags := byte(0)
+	for i, f := range []bool{w.has, w.path, w.hand} {
+		if f {
+			flags |= 1 << i
+		}
+	}
+	b = append(circuitKey(w.record, b), flags, byte(w.now), byte(w.faults))
+	for _, c := range w.changes {
+		b = append(b, c.work[0], byte(c.outcome))
+	}
+	for _, r := range w.replicas {
+		b = append(circuitKey(r.knows, append(b, 255)), 255)
+		for _, a := range r.asks {
+			b = append(append(b, a.Do...), byte(a.Attempt), byte(a.Look))
+		}
+		b = append(b, 255)
+		for _, e := range r.heard {
+			b = append(append(b, e.Kind...), byte(e.Attempt), byte(e.Look), byte(e.Now))
+		}
+	}
+	return b
+}
+
+// steps are all things that may happen next; those that are faults use one of the faults that are left.
+func (w *world) steps(l limits) (out []search.Step[*world]) {
+	add := func(fault bool, label string, do func(n *world)) {
+		if fault && w.faults == 0 {
+			return
+		}
+		n := w.clone()
+		if fault {
+			n.faults--
+		}
+		do(n)
+		out = append(out, search.Step[*world]{Label: label, Fault: fault, World: n})
+	}
+	if w.now < end {
+		add(false, "time passes", func(n *world) { n.now++ })
+	}
+	if w.path {
+		add(true, "a link of its path fails", func(n *world) { n.path = false })
+	} else {
+		add(false, "the link is back", func(n *world) { n.path = true })
+	}
+	for i, c := range w.changes {
+		w.changeSteps(i, c, add)
+	}
+	for p := range w.replicas {
+		w.replicaSteps(p, l, add)
+	}
+	return out
+}
+
+func (w *world) changeSteps(i int, c changeSet, add func(bool, string, func(*world))) {
+	what := fmt.Sprintf("change set %d, which %s it, ", i+1, c.work)
+	end := func(o outcome, has bool) func(*world) {
+		return func(n *world) { n.changes[i].outcome, n.has = o, has }
+	}
+	installs := c.work == Installs
+	switch {
+	case c.outcome == open:
+		add(false, what+"is verified", end(verified, installs))
+		add(true, what+"is rolled back", end(undone, w.has))
+		add(true, what+"fails, and is in force", end(failed, true))
+		add(true, what+"fails, and is not in force", end(failed, false))
+	case c.outcome == verified && i == len(w.changes)-1:
+		add(true, what+"is rolled back by hand", func(n *world) {
+			n.changes[i].outcome, n.has, n.hand = undone, !installs, !installs
+		})
+		add(true, what+"is rolled back by hand on some routers", func(n *world) {
+			n.changes[i].outcome, n.has, n.hand = failed, true, !installs
+		})
+	}
+}
+
+func (w *world) replicaSteps(p int, l limits, add func(bool, string, func(*world))) {
+	if p == 1 && w.alone {
+		return
+	}
+	r, name := w.replicas[p], fmt.Sprintf("replica %d ", p+1)
+	tell := func(fault bool, label string, e Event) {
+		add(fault, name+label, func(n *world) { n.tell(p, e, l) })
+	}
+	if p == 0 {
+		if w.record.State == Held {
+			tell(false, "commits", Event{Kind: Commit, By: "holder", Now: w.now})
+			tell(true, "extends", Event{Kind: Extend, Now: w.now, Until: start})
+		}
+		tell(true, "is asked for a release", Event{Kind: Release, By: "holder"})
+	}
+	if !same(r.knows, w.record) {
+		add(false, name+"reads the record", func(n *world) { n.replicas[p].knows = n.record })
+	}
+	if len(r.heard) == 0 {
+		for _, f := range w.facts(l) {
+			if next, _ := Next(r.knows, f); !same(next, r.knows) {
+				add(false, name+"hears "+string(f.Kind), func(n *world) { n.replicas[p].heard = []Event{f} })
+			}
+		}
+	} else {
+		add(false, name+"records "+string(r.heard[0].Kind), func(n *world) {
+			n.replicas[p].heard = nil
+			n.tell(p, r.heard[0], l)
+		})
+	}
+	for i, a := range r.asks {
+		add(false, fmt.Sprintf("%s asks to %s %d", name, a.Do, a.Attempt), func(n *world) {
+			n.replicas[p].asks = slices.Delete(n.replicas[p].asks, i, i+1)
+			n.perform(p, a, l)
+		})
+	}
+	if len(r.asks)+len(r.heard) > 0 {
+		add(true, name+"dies", func(n *world) { n.replicas[p] = replica{knows: n.record} })
+	} else if _, again := Next(w.record, Event{Kind: TakeUp}); len(again) > 0 && (w.current().outcome == absent || again[0].Do == Prove) && !w.asked(again[0]) {
+		add(false, name+"takes it up", func(n *world) { n.replicas[p].knows = n.record; n.tell(p, Event{Kind: TakeUp}, l) })
+	}
+}
+
+// asked tells whether some replica is about to perform an action.
+func (w *world) asked(a Action) bool {
+	return slices.Contains(w.replicas[0].asks, a) && (w.alone || slices.Contains(w.replicas[1].asks, a))
+}
+
+// perform is an action: a change set is made of an attempt that has none, and routers are read.
+func (w *world) perform(p int, a Action, l limits) {
+	switch {
+	case a.Do == Prove:
+		if w.has && w.path {
+			w.replicas[p].heard = []Event{{Kind: Proven, Look: a.Look}}
+		}
+	case a.Attempt > len(w.changes) || l.twice:
+		work := map[Do]Work{Install: Installs, Remove: Removes}[a.Do]
+		w.changes = append(w.changes, changeSet{work: work, outcome: open})
+	}
+}

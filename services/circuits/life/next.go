@@ -1,0 +1,224 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+)
+
+// machine is one call of Next.
+type machine struct {
+	Circuit
+	event Event
+	out   []Action
+}
+
+// Next is the circuit after an event, and what to do. It changes nothing that it is given. An event that is told again
+// has no effect, but for TakeUp, which repeats actions.
+func Next(c Circuit, e Event) (Circuit, []Action) {
+	m := &machine{Circuit: c, event: e}
+	m.Moves = slices.Clone(c.Moves)
+	switch e.Kind {
+	case Commit, Extend, Release:
+		m.asked(e)
+	case Clock, Begin:
+		m.clock(e)
+	case PathSeen, PathLost, Proven:
+		m.path(e)
+	case ChangeVerified, ChangeUndone, ChangeFailed:
+		if e.Attempt == m.Attempt && m.Work != Nothing {
+			m.change(e)
+		}
+	case TakeUp:
+		m.again()
+	}
+	return m.Circuit, m.out
+}
+
+func (m *machine) do(a Action) { m.out = append(m.out, a) }
+
+func (m *machine) refuse(format string, args ...any) {
+	m.do(Action{Do: Refuse, Text: fmt.Sprintf(format, args...)})
+}
+
+// become makes a transition of the table. One that is not there is an error of this package.
+func (m *machine) become(to State, by, note string) {
+	if !allowed(m.State, to, m.event.Kind) {
+		panic(fmt.Sprintf("no transition from %s to %s on %q", m.State, to, m.event.Kind))
+	}
+	m.Moves = append(m.Moves, Move{From: m.State, To: to, By: by, Note: note})
+	m.State = to
+}
+
+// asked is what a person or a program wants. What is so already is not refused: the answer to an earlier request may
+// have been lost.
+func (m *machine) asked(e Event) {
+	switch {
+	case e.Kind == Release:
+		m.release(e)
+	case e.Kind == Commit && m.State != Held && m.State.Books():
+	case m.State != Held:
+		m.refuse("it is %s; ask for a new circuit", m.State)
+	case e.Now >= m.Expires:
+		m.refuse("its hold is over; ask for a new circuit")
+	case e.Kind == Commit:
+		m.become(Committed, e.By, e.Text)
+	case e.Until == m.Expires:
+	case e.Until < m.Expires:
+		m.refuse("its hold lasts longer than that")
+	case e.Until > m.Start:
+		m.refuse("a hold is not extended beyond the circuit's start")
+	case m.Extensions == MaxExtensions:
+		m.refuse("a hold is extended %d times at most; commit it, or release it", MaxExtensions)
+	default:
+		m.Extensions++
+		m.Expires = e.Until
+	}
+}
+
+func (m *machine) release(e Event) {
+	switch m.State {
+	case Held, Committed, Scheduled:
+		m.become(Cancelled, e.By, e.Text)
+	case Provisioning, Active, Interrupted:
+		m.wind(e.By, e.Text)
+	case Expired, Lapsed, Failed:
+		m.refuse("it is %s; there is nothing to release", m.State)
+	}
+}
+
+// clock does what is due. A moment that is told late, or earlier than the one before, does no harm: what is due by
+// then was done, or is.
+func (m *machine) clock(e Event) {
+	over := e.Now >= m.End
+	switch {
+	case e.Kind == Begin && m.State == Scheduled && e.Now >= m.Start && !over:
+		m.become(Provisioning, Self, "")
+		m.install()
+	case e.Kind == Begin:
+	case m.State == Held && (over || e.Now >= m.Expires):
+		m.become(Expired, Self, "")
+	case (m.State == Committed || m.State == Scheduled) && over:
+		m.become(Lapsed, Self, "it was booked, and never put on routers")
+	case (m.State == Provisioning || m.State == Active || m.State == Interrupted) && over:
+		m.wind(Self, "its end came")
+	}
+}
+
+// wind up a circuit that routers may have. While the change set that gives it to them has not ended, another one would
+// meet routers half way, so its end is waited for.
+func (m *machine) wind(by, note string) {
+	m.become(Releasing, by, note)
+	if !m.Open {
+		m.remove()
+	}
+}
+
+func (m *machine) install() {
+	m.Work, m.Open, m.Doubt = Installs, true, false
+	m.Attempt++
+	m.do(Action{Do: Install, Attempt: m.Attempt})
+}
+
+func (m *machine) remove() {
+	m.Work, m.Open = Removes, true
+	m.Attempt++
+	m.do(Action{Do: Remove, Attempt: m.Attempt})
+}
+
+// path is what is known of the links.
+func (m *machine) path(e Event) {
+	switch {
+	case e.Kind == PathLost && !m.Gone:
+		m.Gone, m.Doubt = true, true
+		if m.State == Scheduled {
+			m.become(Committed, Self, e.Text)
+		} else if m.State == Active {
+			m.become(Interrupted, Self, e.Text)
+		}
+	case e.Kind == PathSeen:
+		back := m.Gone
+		m.Gone = false
+		if m.State == Committed {
+			m.become(Scheduled, Self, "")
+		} else if m.State == Interrupted && back {
+			m.prove()
+		}
+	case e.Kind == Proven && m.State == Interrupted && e.Look == m.Looks && !m.Gone:
+		m.become(Active, Self, "its path is back")
+	}
+}
+
+// prove asks for a look under a new number: the answer to an older one may be from before the path was lost.
+func (m *machine) prove() {
+	m.Looks++
+	m.do(Action{Do: Prove, Attempt: m.Attempt, Look: m.Looks})
+}
+
+// change is how the last change set ended, or what became of it later.
+func (m *machine) change(e Event) {
+	if m.Work == Removes {
+		m.removal(e)
+		return
+	}
+	open := m.Open
+	m.Open = false
+	switch {
+	case m.State == Releasing && open:
+		m.wound(e)
+	case e.Kind == ChangeVerified && m.State == Provisioning:
+		m.installed()
+	case e.Kind == ChangeUndone && m.State == Provisioning && m.Attempt < MaxInstalls:
+		m.install()
+	case e.Kind == ChangeUndone && (m.State == Provisioning || m.State == Active || m.State == Interrupted):
+		m.become(Failed, Self, e.Text)
+	case e.Kind == ChangeFailed && (m.State == Provisioning || m.State == Active || m.State == Interrupted):
+		m.wind(Self, e.Text)
+	}
+}
+
+// installed: routers have it. If its path was lost since they were asked, nobody knows whether they were read before.
+func (m *machine) installed() {
+	if !m.Gone && !m.Doubt {
+		m.become(Active, Self, "")
+		return
+	}
+	m.become(Interrupted, Self, "its path was lost while routers were given it")
+	if !m.Gone {
+		m.prove()
+	}
+}
+
+// wound: the change set that gave the circuit to routers has ended, and the circuit is over.
+func (m *machine) wound(e Event) {
+	if e.Kind == ChangeUndone {
+		m.become(Released, Self, e.Text)
+		return
+	}
+	m.remove()
+}
+
+// removal ends a circuit, or is tried again for as long as it takes: what routers may have is not given to others.
+func (m *machine) removal(e Event) {
+	switch {
+	case e.Kind == ChangeVerified && m.State == Releasing:
+		m.Open = false
+		m.become(Released, Self, e.Text)
+	case e.Kind != ChangeVerified && m.State == Releasing:
+		m.remove()
+	case e.Kind != ChangeVerified && m.State == Released:
+		m.become(Releasing, Self, e.Text)
+		m.remove()
+	}
+}
+
+// again repeats what may not have been done.
+func (m *machine) again() {
+	switch {
+	case m.Open && m.Work == Installs:
+		m.do(Action{Do: Install, Attempt: m.Attempt})
+	case m.Open && m.Work == Removes:
+		m.do(Action{Do: Remove, Attempt: m.Attempt})
+	case m.State == Interrupted && !m.Gone:
+		m.do(Action{Do: Prove, Attempt: m.Attempt, Look: m.Looks})
+	}
+}

@@ -1,0 +1,135 @@
+package life
+
+import (
+	"strings"
+	"testing"
+)
+
+func held() Circuit { return Circuit{State: Held, Start: 1000, End: 2000, Expires: 300} }
+
+func in(s State) Circuit {
+	c := held()
+	c.State = s
+	return c
+}
+
+// What is asked for is done, was done before, or is refused with a reason.
+func TestAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		circuit Circuit
+		event   Event
+		state   State
+		refusal string
+	}{
+		"a commit in time":             {held(), Event{Kind: Commit, Now: 299}, Committed, ""},
+		"a commit at the last moment":  {held(), Event{Kind: Commit, Now: 300}, Held, "hold is over"},
+		"a second commit":              {in(Scheduled), Event{Kind: Commit, Now: 400}, Scheduled, ""},
+		"a commit of an expired hold":  {in(Expired), Event{Kind: Commit}, Expired, "it is expired"},
+		"an extension after a commit":  {in(Committed), Event{Kind: Extend, Until: 500}, Committed, "it is committed"},
+		"an extension too far":         {held(), Event{Kind: Extend, Until: 1001}, Held, "beyond the circuit's start"},
+		"an extension to before":       {held(), Event{Kind: Extend, Until: 299}, Held, "longer than that"},
+		"an extension of what is over": {held(), Event{Kind: Extend, Now: 300, Until: 600}, Held, "hold is over"},
+		"a hold is given up":           {held(), Event{Kind: Release}, Cancelled, ""},
+		"a booking is given up":        {in(Scheduled), Event{Kind: Release}, Cancelled, ""},
+		"a second release":             {in(Cancelled), Event{Kind: Release}, Cancelled, ""},
+		"a release of what failed":     {in(Failed), Event{Kind: Release}, Failed, "nothing to release"},
+	} {
+		next, actions := Next(c.circuit, c.event)
+		refusal := ""
+		if len(actions) > 0 {
+			refusal = actions[0].Text
+		}
+		if next.State != c.state || (c.refusal == "") != (refusal == "") || !strings.Contains(refusal, c.refusal) {
+			t.Errorf("%s: %s, refused with %q; want %s, %q", name, next.State, refusal, c.state, c.refusal)
+		}
+	}
+}
+
+func TestAHoldIsExtendedThreeTimes(t *testing.T) {
+	c := held()
+	for i := range MaxExtensions {
+		until := c.Expires + 100
+		next, actions := Next(c, Event{Kind: Extend, Now: 250, Until: until})
+		if len(actions) > 0 || next.Expires != until {
+			t.Fatalf("extension %d: until %d, %v", i+1, next.Expires, actions)
+		}
+		if same, _ := Next(next, Event{Kind: Extend, Now: 250, Until: until}); same.Extensions != i+1 {
+			t.Fatalf("the same extension counts twice: %d", same.Extensions)
+		}
+		c = next
+	}
+	if _, actions := Next(c, Event{Kind: Extend, Now: 250, Until: 900}); len(actions) != 1 || actions[0].Do != Refuse {
+		t.Errorf("a fourth extension: %v", actions)
+	}
+}
+
+// A moment that is told late does what was due, one that is told early does nothing.
+func TestClock(t *testing.T) {
+	for name, c := range map[string]struct {
+		state State
+		event Event
+		want  State
+	}{
+		"a hold before its end":         {Held, Event{Kind: Clock, Now: 299}, Held},
+		"a hold at its end":             {Held, Event{Kind: Clock, Now: 300}, Expired},
+		"a booking at its start":        {Scheduled, Event{Kind: Clock, Now: 1000}, Scheduled},
+		"a booking before its end":      {Scheduled, Event{Kind: Clock, Now: 1999}, Scheduled},
+		"a booking at its end":          {Scheduled, Event{Kind: Clock, Now: 2000}, Lapsed},
+		"one without a path at its end": {Committed, Event{Kind: Clock, Now: 9000}, Lapsed},
+		"a beginning before the start":  {Scheduled, Event{Kind: Begin, Now: 999}, Scheduled},
+		"a beginning at the start":      {Scheduled, Event{Kind: Begin, Now: 1000}, Provisioning},
+		"a late beginning":              {Scheduled, Event{Kind: Begin, Now: 1999}, Provisioning},
+		"a beginning at the end":        {Scheduled, Event{Kind: Begin, Now: 2000}, Scheduled},
+		"one without a path":            {Committed, Event{Kind: Begin, Now: 1000}, Committed},
+		"an end while it carries":       {Active, Event{Kind: Clock, Now: 2000}, Releasing},
+	} {
+		if next, _ := Next(in(c.state), c.event); next.State != c.want {
+			t.Errorf("%s: %s, want %s", name, next.State, c.want)
+		}
+	}
+}
+
+// Without Begin, which only who can put circuits on routers tells, no order of events leads beyond Scheduled but to an
+// end.
+func TestNobodyIsToldActiveWhereNobodyProvisions(t *testing.T) {
+	seen, todo := map[State]bool{}, []Circuit{held()}
+	for len(todo) > 0 {
+		c := todo[0]
+		todo = todo[1:]
+		if seen[c.State] {
+			continue
+		}
+		seen[c.State] = true
+		for _, e := range []Event{
+			{Kind: Commit}, {Kind: Release}, {Kind: Clock, Now: 5000}, {Kind: PathSeen}, {Kind: PathLost}, {Kind: TakeUp},
+			{Kind: ChangeVerified}, {Kind: ChangeUndone}, {Kind: ChangeFailed}, {Kind: Proven},
+		} {
+			next, _ := Next(c, e)
+			todo = append(todo, next)
+		}
+	}
+	for _, s := range []State{Provisioning, Active, Interrupted, Releasing, Released, Failed} {
+		if seen[s] {
+			t.Errorf("it came to %s", s)
+		}
+	}
+}
+
+// An answer that is about another change set, or another look, says nothing.
+func TestAnswersOfBeforeAreIgnored(t *testing.T) {
+	c, _ := Next(in(Scheduled), Event{Kind: Begin, Now: 1000})
+	for _, e := range []Event{{Kind: ChangeVerified, Attempt: 0}, {Kind: ChangeVerified, Attempt: 2}} {
+		if next, _ := Next(c, e); next.State != Provisioning {
+			t.Errorf("attempt %d, told %v: %s", c.Attempt, e, next.State)
+		}
+	}
+	for _, e := range []Event{{Kind: ChangeVerified, Attempt: 1}, {Kind: PathLost}, {Kind: PathSeen}, {Kind: PathLost}, {Kind: PathSeen}} {
+		c, _ = Next(c, e)
+	}
+	if next, _ := Next(c, Event{Kind: Proven, Look: 1}); next.State != Interrupted {
+		t.Errorf("a look from before the path was lost again: %s", next.State)
+	}
+	if next, _ := Next(c, Event{Kind: Proven, Look: 2}); next.State != Active {
+		t.Errorf("a look after it: %s", next.State)
+	}
+}
