@@ -61,8 +61,8 @@ func (n *network) send(vpn int) {
 	n.T.Helper()
 	port := fmt.Sprint(5300 + vpn)
 	for _, c := range []*exec.Cmd{
-		exec.Command("ip", "netns", "exec", n.NS("right"), "iperf3", "-s", "-p", port),
-		exec.Command("ip", "netns", "exec", n.NS("left"), "iperf3", "-c", fmt.Sprintf("10.2.%d.2", vpn), "-p", port, "-t", "600", "-P", "4"),
+		n.Load("right", "iperf3", "-s", "-p", port),
+		n.Load("left", "iperf3", "-c", fmt.Sprintf("10.2.%d.2", vpn), "-p", port, "-t", "600", "-P", "4"),
 	} {
 		if err := c.Start(); err != nil {
 			n.T.Fatal(err)

@@ -75,7 +75,7 @@ func (n *network) iperf(vpn int, more ...string) *traffic {
 func (n *network) iperfBetween(from, to, address string, more ...string) *traffic {
 	n.T.Helper()
 	port := fmt.Sprint(5200 + ports.Add(1))
-	server := exec.Command("ip", "netns", "exec", n.NS(to), "iperf3", "-s", "-1", "-p", port)
+	server := n.Load(to, "iperf3", "-s", "-1", "-p", port)
 	if err := server.Start(); err != nil {
 		n.T.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (n *network) iperfBetween(from, to, address string, more ...string) *traffi
 		time.Sleep(20 * time.Millisecond)
 	}
 	x := &traffic{done: make(chan error, 1)}
-	x.cmd = exec.Command("ip", append([]string{"netns", "exec", n.NS(from), "iperf3", "-J", "-c", address, "-p", port}, more...)...)
+	x.cmd = n.Load(from, append([]string{"iperf3", "-J", "-c", address, "-p", port}, more...)...)
 	x.cmd.Stdout = &x.out
 	if err := x.cmd.Start(); err != nil {
 		n.T.Fatal(err)

@@ -33,6 +33,9 @@ var networks atomic.Int32
 func Bare(t testing.TB, vpns int) *Network {
 	t.Helper()
 	n := &Network{T: t, id: fmt.Sprintf("mpe%d-%d", os.Getpid(), networks.Add(1)), VPNs: vpns, Dir: t.TempDir()}
+	if err := goFirst(); err != nil {
+		t.Fatal(err)
+	}
 	n.pins()
 	n.Write("keys", "0 000102030405060708090a0b0c0d0e0f\n")
 	return n
