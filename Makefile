@@ -17,7 +17,7 @@ export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x6
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/change-set-states.md docs/reference/circuit-states.md
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/change-set-states.md docs/reference/circuit-states.md
 
 .PHONY: help
 help: ## Show this list
@@ -78,7 +78,7 @@ demo: build ## Run the main job on virtual routers; KEEP=1 leaves lab and dashbo
 .PHONY: generate
 generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf generate
-	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/...
+	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/... ./internal/...
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/millrace/millrace/internal/uml"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -38,12 +39,17 @@ func umlCommand(c supervisorConfig, console *os.File) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find linux.uml (install the package user-mode-linux): %w", err)
 	}
+	const private = "/dev/shm"
+	preload, err := uml.Environment(private)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(kernel,
 		"mem="+c.Memory, "rootfstype=hostfs", "rootflags=/", "ro", "init="+c.Binary,
-		"con=null", "con0=fd:0,fd:1", "quiet", "uml_dir=/dev/shm/uml/", "umid=lab",
+		"con=null", "con0=fd:0,fd:1", "quiet", "uml_dir="+private+"/uml/", "umid=lab",
 		"vec0:transport=tap,ifname="+controlLink+",depth=64,gro=1",
 		envOutput+"="+c.Output, envBackend+"="+string(UML), "--", "lab", "guest", "init")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/dev/shm", "TMPDIR=/dev/shm"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + private, "TMPDIR=" + private, preload}
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = console, console
 	return cmd, nil

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/uml"
 )
 
 // inGuest is set for the test binary inside a guest.
@@ -34,6 +36,11 @@ func Guest(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "linux.uml", "mem=1G", "rootfstype=hostfs", "rootflags=/", "rw", "init="+filepath.Join(dir, "init"), "con=null", "con0=fd:0,fd:1", "quiet")
+	preload, err := uml.Environment(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), preload)
 	console, err := cmd.CombinedOutput()
 	out, readErr := os.ReadFile(filepath.Join(dir, "out"))
 	if readErr != nil {
