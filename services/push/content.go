@@ -137,8 +137,9 @@ func assemble(pieces []state.Entry, digest string) (*pushv1.DeviceChange, error)
 	return whole, proto.Unmarshal(raw, whole)
 }
 
-// withoutContents is the record as etcd holds it: contents by name.
+// withoutContents is the record as etcd holds it: contents by name, and no text longer than fits.
 func withoutContents(cs *pushv1.ChangeSet) *pushv1.ChangeSet {
+	cs = fit(cs)
 	out := shallow(cs, "devices")
 	for _, d := range cs.GetDevices() {
 		if d.GetContent() != "" {

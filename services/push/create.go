@@ -47,7 +47,7 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 func (c *Component) draft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
 	cs.Created, cs.State = timestamppb.New(c.now()), pushv1.State_STATE_DRAFT
 	cs.History = transitions([]rollout.Move{{To: rollout.Draft, By: cs.GetAuthor(), Note: cs.GetReason()}})
-	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, cs)
+	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, fit(cs))
 	if errors.Is(err, state.ErrConflict) {
 		existing, _, err := c.load(ctx, cs.GetId())
 		if err != nil || existing.GetState() != pushv1.State_STATE_DRAFT {
@@ -257,7 +257,7 @@ func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.
 // read returns the managed part of a router's running config, unless
 // unmanaged config conflicts with the intended entries.
 func (c *Component) read(ctx context.Context, d device.Device, intended map[string]string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout+allowanceOf(intended, c.cfg.CommitRate))
 	defer cancel()
 	r, err := c.deps.Vendors.Open(ctx, d)
 	if err != nil {

@@ -84,7 +84,7 @@ func (c *Component) compareWith(ctx context.Context, all []*pushv1.ChangeSet, d 
 	if err != nil {
 		return j, err
 	}
-	running, err := c.managed(ctx, d)
+	running, err := c.managed(ctx, d, j.force.entries)
 	if err != nil {
 		return j, err
 	}
@@ -97,9 +97,9 @@ func (c *Component) compareWith(ctx context.Context, all []*pushv1.ChangeSet, d 
 	return j, nil
 }
 
-// managed reads the managed part of a router's running config.
-func (c *Component) managed(ctx context.Context, d device.Device) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+// managed reads the managed part of a router's running config, of which about this much is expected.
+func (c *Component) managed(ctx context.Context, d device.Device, expected map[string]string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout+allowanceOf(expected, c.cfg.CommitRate))
 	defer cancel()
 	r, err := c.deps.Vendors.Open(ctx, d)
 	if err != nil {

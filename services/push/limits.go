@@ -15,6 +15,19 @@ func allowance(changes []diff.Change, rate int) time.Duration {
 	for _, c := range changes {
 		octets += len(c.Path) + max(len(c.Before), len(c.After))
 	}
+	return lasting(octets, rate)
+}
+
+// allowanceOf is how much longer a router may take that has this configuration to tell.
+func allowanceOf(entries map[string]string, rate int) time.Duration {
+	octets := 0
+	for path, body := range entries {
+		octets += len(path) + len(body)
+	}
+	return lasting(octets, rate)
+}
+
+func lasting(octets, rate int) time.Duration {
 	return time.Duration(float64(octets) / float64(max(rate, 1)) * float64(time.Second))
 }
 

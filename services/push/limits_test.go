@@ -63,3 +63,14 @@ func TestRollbackWaitsForEveryWave(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsReadTakesLongerTheMoreThereIs: with one time-out for all sizes a large router could never be compared.
+func TestWhatIsReadTakesLongerTheMoreThereIs(t *testing.T) {
+	entries := map[string]string{}
+	for i := range 1000 {
+		entries[fmt.Sprintf("/%09d", i)] = "0123456789"
+	}
+	if got := allowanceOf(entries, 1000); got != 20*time.Second {
+		t.Errorf("20,000 octets at 1000 a second have %s more, want 20s", got)
+	}
+}

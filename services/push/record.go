@@ -126,7 +126,7 @@ func (c *Component) announce(ctx context.Context, cs *pushv1.ChangeSet) {
 	c.metrics.transitions.WithLabelValues(word).Inc()
 	text := fmt.Sprintf("change set %s (%s) is %s", cs.GetId(), cs.GetTitle(), strings.ReplaceAll(word, "-", " "))
 	if last.GetNote() != "" {
-		text += ": " + last.GetNote()
+		text += ": " + cutText(last.GetNote(), maxText)
 	}
 	c.events.Publish(ctx, events.ChangeSet(cs.GetState()), cs.GetId(), text)
 }

@@ -96,6 +96,8 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 	case "none":
 	case "wr-absent": // the topology does not know wr right now
 		out.Plans, out.Absent = p.full[:2], []string{"wr"}
+	case "skipping":
+		out.Plans, out.Skipped = p.full, skipped()
 	case "huge":
 		out.Plans = []*policyv1.RouterPlan{huge()}
 	case "heavier": // another weight on wr alone

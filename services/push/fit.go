@@ -1,0 +1,67 @@
+package push
+
+import (
+	"fmt"
+	"strings"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// A record is one value in etcd, which takes 1.5 MiB per request. Texts in it come from routers, policies and other
+// services, so they may have any length and there may be any number: one that does not fit could never be recorded, and
+// a run that cannot record what happened never ends.
+const (
+	maxDeviceTexts = 384 << 10 // errors and checks of all routers
+	maxNotes       = 128 << 10 // notes of the change set
+	maxHistory     = 128 << 10 // notes of its history
+	maxPairBytes   = 256 << 10
+	maxText        = 4 << 10 // any one of them
+	minText        = 64
+)
+
+// fit cuts the texts of a record. What it cuts it replaces, so that a message that others read stays as it is.
+func fit(m *pushv1.ChangeSet) *pushv1.ChangeSet {
+	out := shallow(m, "devices", "notes", "history", "pairs")
+	each := min(max(maxDeviceTexts/2/max(len(m.GetDevices()), 1), minText), maxText)
+	for _, d := range m.GetDevices() {
+		short := shallow(d, "error", "checks")
+		short.Error, short.Checks = cutText(d.GetError(), each), fitLines(d.GetChecks(), each)
+		out.Devices = append(out.Devices, short)
+	}
+	out.Notes = fitLines(m.GetNotes(), maxNotes)
+	out.Pairs = fitLines(m.GetPairs(), maxPairBytes)
+	each = min(max(maxHistory/max(len(m.GetHistory()), 1), minText), maxText)
+	for _, t := range m.GetHistory() {
+		short := shallow(t, "by", "note")
+		short.By, short.Note = cutText(t.GetBy(), each), cutText(t.GetNote(), each)
+		out.History = append(out.History, short)
+	}
+	out.Title, out.Reason, out.Author = cutText(m.GetTitle(), maxText), cutText(m.GetReason(), maxText), cutText(m.GetAuthor(), maxText)
+	return out
+}
+
+// fitLines keeps the first lines that fit into so many octets together, and counts the others. What it returns fits.
+func fitLines(lines []string, most int) (out []string) {
+	const framing, counted = 4, 40
+	total, fits := 0, 0
+	for _, line := range lines {
+		line = cutText(line, min(maxText, most/2))
+		if total += len(line) + framing; total <= most-counted {
+			fits++
+		}
+		out = append(out, line)
+	}
+	if total <= most {
+		return out
+	}
+	return append(out[:fits], fmt.Sprintf("%d more are left out", len(lines)-fits))
+}
+
+// cutText keeps the start of a text and says that there was more. A text that it has cut fits.
+func cutText(text string, most int) string {
+	const more = " …"
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len(more)], "") + more
+}
