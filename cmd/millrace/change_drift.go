@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func changeDriftCommand() *cobra.Command {
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)
 			}
-			printDrift(cmd.OutOrStdout(), r.Msg.GetDrifts())
+			printDrift(cmd.OutOrStdout(), r.Msg)
 			return nil
 		},
 	}
@@ -32,11 +33,27 @@ func changeDriftCommand() *cobra.Command {
 	return cmd
 }
 
-func printDrift(out io.Writer, drifts []*pushv1.Drift) {
-	if len(drifts) == 0 {
-		fmt.Fprintln(out, "every router that was read holds what change sets left on it")
+func printDrift(out io.Writer, r *pushv1.ListDriftResponse) {
+	if len(r.GetDrifts()) == 0 && r.GetCompared() > 0 {
+		fmt.Fprintf(out, "routers that hold what change sets left on them: %d\n", r.GetCompared())
 	}
-	for _, d := range drifts {
+	var reasons []string
+	why := map[string][]string{}
+	for _, n := range r.GetNotCompared() {
+		if why[n.GetReason()] == nil {
+			reasons = append(reasons, n.GetReason())
+		}
+		why[n.GetReason()] = append(why[n.GetReason()], n.GetRouter())
+	}
+	for _, reason := range reasons {
+		routers := why[reason]
+		more := ""
+		if n := len(routers) - maxNamed; n > 0 {
+			routers, more = routers[:maxNamed], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(out, "not compared: %s%s: %s\n", strings.Join(routers, ", "), more, reason)
+	}
+	for _, d := range r.GetDrifts() {
 		fmt.Fprintf(out, "%s: %d entries differ from what change set %s left, since %s\n", d.GetRouter(), d.GetEntries(), d.GetChange(), clock(d.GetSince()))
 		if d.GetRepair() != "" {
 			fmt.Fprintf(out, "  repair asked for: change set %s\n", d.GetRepair())
@@ -44,3 +61,6 @@ func printDrift(out io.Writer, drifts []*pushv1.Drift) {
 		fmt.Fprintf(out, "\n%s\n", d.GetDiff())
 	}
 }
+
+// maxNamed is how many routers one line names.
+const maxNamed = 10

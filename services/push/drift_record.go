@@ -50,5 +50,7 @@ func (c *Component) drifts(ctx context.Context) ([]*pushv1.Drift, error) {
 // ListDrift implements ChangeService.
 func (a *api) ListDrift(ctx context.Context, _ *connect.Request[pushv1.ListDriftRequest]) (*connect.Response[pushv1.ListDriftResponse], error) {
 	drifts, err := a.c.drifts(ctx)
-	return connect.NewResponse(&pushv1.ListDriftResponse{Drifts: drifts}), err
+	others := a.c.notCompared()
+	compared := len(a.c.deps.Inventory.Devices) - len(others)
+	return connect.NewResponse(&pushv1.ListDriftResponse{Drifts: drifts, Compared: uint32(compared), NotCompared: others}), err
 }

@@ -1,11 +1,14 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -27,10 +30,59 @@ type reader struct {
 	again map[string]chan struct{}
 	// slots bounds how many routers are read at once.
 	slots chan struct{}
+
+	mu sync.Mutex
+	// undecided says why a router's last reading decided nothing; empty where it did.
+	undecided map[string]string
+}
+
+// Why a router was not compared.
+const (
+	notReadYet  = "it has not been read since the control plane started"
+	nothingHere = "no change set is in force on it, so nothing there is Millrace's"
+	notEnded    = "a change set on it has not ended, or nobody knows how it ended"
+	neverRead   = "no router is read again after its change set (push.reconcile.every is 0)"
+)
+
+// ended notes how a reading ended.
+func (r *reader) ended(router string, j judgement, err error) {
+	why := ""
+	switch {
+	case err != nil:
+		why = "it could not be read: " + cutText(oneLine(err), maxText)
+	case j.reading != drift.Unjudged:
+	case j.force.known == drift.Nothing:
+		why = nothingHere
+	default:
+		why = notEnded
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.undecided[router] = why
+}
+
+// notCompared are the routers whose last reading decided nothing.
+func (c *Component) notCompared() (out []*pushv1.NotCompared) {
+	c.reader.mu.Lock()
+	defer c.reader.mu.Unlock()
+	for _, d := range c.deps.Inventory.Devices {
+		why, read := c.reader.undecided[d.Name]
+		switch {
+		case !read && c.cfg.Reconcile.Every == 0:
+			why = neverRead
+		case !read:
+			why = notReadYet
+		}
+		if why != "" {
+			out = append(out, &pushv1.NotCompared{Router: d.Name, Reason: why})
+		}
+	}
+	slices.SortFunc(out, func(a, b *pushv1.NotCompared) int { return cmp.Compare(a.GetRouter(), b.GetRouter()) })
+	return out
 }
 
 func newReader(inventory *device.Inventory) *reader {
-	r := &reader{again: map[string]chan struct{}{}, slots: make(chan struct{}, parallelRouters)}
+	r := &reader{again: map[string]chan struct{}{}, undecided: map[string]string{}, slots: make(chan struct{}, parallelRouters)}
 	for _, d := range inventory.Devices {
 		r.again[d.Name] = make(chan struct{}, 1)
 	}
@@ -90,6 +142,7 @@ func (r *reader) take(_ context.Context, m bus.Message) error {
 // remembers the drift first tells it, and both ask for the same repair.
 func (c *Component) reconcile(ctx context.Context, d device.Device) error {
 	j, err := c.judge(ctx, d)
+	c.reader.ended(d.Name, j, err)
 	c.metrics.readings.WithLabelValues(string(j.reading)).Inc()
 	if err != nil || j.reading == drift.Unjudged {
 		return err

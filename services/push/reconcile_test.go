@@ -44,11 +44,16 @@ func (w *world) read(c *Component, router string) {
 // drifts are what the API lists.
 func (w *world) drifts() []*pushv1.Drift {
 	w.t.Helper()
+	return w.listDrift().GetDrifts()
+}
+
+func (w *world) listDrift() *pushv1.ListDriftResponse {
+	w.t.Helper()
 	r, err := w.api.ListDrift(w.t.Context(), connect.NewRequest(&pushv1.ListDriftRequest{}))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return r.Msg.GetDrifts()
+	return r.Msg
 }
 
 // repairs are the change sets that restore something, oldest first.

@@ -37,12 +37,17 @@ const (
 )
 
 // Judge decides from what was read between from and now whether the router kept the SLO until the end. A queue that
-// drops too much ends it at once. A router of which nothing was read in the second half has proven nothing. The text
-// is the figure that decided.
+// drops too much ends it at once. A router of which nothing was read in the second half has proven nothing, and neither
+// has one with a queue that was not read in the first half: what a counter rose by is known between two readings only.
+// The text is the figure that decided.
 func (s SLO) Judge(queues []Queue, from, until, now time.Time) (Outcome, string) {
 	var newest time.Time
 	var packets, drops uint64
+	half, uncovered := from.Add(until.Sub(from)/2), ""
 	for _, q := range queues {
+		if uncovered == "" && !q.covers(half) {
+			uncovered = q.Name
+		}
 		sent, dropped := growth(q.Sent, &newest), growth(q.Dropped, &newest)
 		packets, drops = packets+sent+dropped, drops+dropped
 		if offered := sent + dropped; offered >= max(s.MinPackets, 1) && float64(dropped) > s.MaxDrops*float64(offered) {
@@ -54,10 +59,23 @@ func (s SLO) Judge(queues []Queue, from, until, now time.Time) (Outcome, string)
 		return Watching, ""
 	case newest.IsZero():
 		return Broken, fmt.Sprintf("none of its queue counters was read in %s, so nobody can tell", until.Sub(from))
-	case newest.Before(until.Add(-until.Sub(from) / 2)):
+	case newest.Before(half):
 		return Broken, fmt.Sprintf("none of its queue counters was read in the last %s, so nobody can tell", until.Sub(newest).Round(time.Second))
+	case uncovered != "":
+		return Broken, fmt.Sprintf("queue %s was read in the second half of %s only, so nobody can tell what it did before", uncovered, until.Sub(from))
 	}
 	return Kept, fmt.Sprintf("%d of %d packets dropped in %s", drops, packets, until.Sub(from))
+}
+
+// covers tells whether the queue was read before a time if it was read after it: one that went away has no second half.
+func (q Queue) covers(half time.Time) bool {
+	before, after := false, false
+	for _, samples := range [][]Sample{q.Sent, q.Dropped} {
+		for _, s := range samples {
+			before, after = before || s.At.Before(half), after || !s.At.Before(half)
+		}
+	}
+	return before || !after
 }
 
 // growth is by how much a counter rose, and when it was read last. One that falls has started again at 0.

@@ -170,7 +170,11 @@ func (*ListDriftRequest) Descriptor() ([]byte, []int) {
 type ListDriftResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the routers' names.
-	Drifts        []*Drift `protobuf:"bytes,1,rep,name=drifts,proto3" json:"drifts,omitempty"`
+	Drifts []*Drift `protobuf:"bytes,1,rep,name=drifts,proto3" json:"drifts,omitempty"`
+	// How many routers the answering control plane has compared with what change sets left on them, with or without drift.
+	Compared uint32 `protobuf:"varint,2,opt,name=compared,proto3" json:"compared,omitempty"`
+	// The others of the inventory, by name.
+	NotCompared   []*NotCompared `protobuf:"bytes,3,rep,name=not_compared,json=notCompared,proto3" json:"not_compared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -212,6 +216,73 @@ func (x *ListDriftResponse) GetDrifts() []*Drift {
 	return nil
 }
 
+func (x *ListDriftResponse) GetCompared() uint32 {
+	if x != nil {
+		return x.Compared
+	}
+	return 0
+}
+
+func (x *ListDriftResponse) GetNotCompared() []*NotCompared {
+	if x != nil {
+		return x.NotCompared
+	}
+	return nil
+}
+
+// NotCompared is a router of which nobody can say whether it has drift.
+type NotCompared struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Router        string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotCompared) Reset() {
+	*x = NotCompared{}
+	mi := &file_millrace_push_v1_drift_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotCompared) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotCompared) ProtoMessage() {}
+
+func (x *NotCompared) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_push_v1_drift_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotCompared.ProtoReflect.Descriptor instead.
+func (*NotCompared) Descriptor() ([]byte, []int) {
+	return file_millrace_push_v1_drift_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *NotCompared) GetRouter() string {
+	if x != nil {
+		return x.Router
+	}
+	return ""
+}
+
+func (x *NotCompared) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_millrace_push_v1_drift_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_drift_proto_rawDesc = "" +
@@ -226,9 +297,14 @@ const file_millrace_push_v1_drift_proto_rawDesc = "" +
 	"\x06digest\x18\x06 \x01(\tR\x06digest\x12\x16\n" +
 	"\x06repair\x18\a \x01(\tR\x06repair\x120\n" +
 	"\x05asked\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05asked\"\x12\n" +
-	"\x10ListDriftRequest\"D\n" +
+	"\x10ListDriftRequest\"\xa2\x01\n" +
 	"\x11ListDriftResponse\x12/\n" +
-	"\x06drifts\x18\x01 \x03(\v2\x17.millrace.push.v1.DriftR\x06driftsB\xc4\x01\n" +
+	"\x06drifts\x18\x01 \x03(\v2\x17.millrace.push.v1.DriftR\x06drifts\x12\x1a\n" +
+	"\bcompared\x18\x02 \x01(\rR\bcompared\x12@\n" +
+	"\fnot_compared\x18\x03 \x03(\v2\x1d.millrace.push.v1.NotComparedR\vnotCompared\"=\n" +
+	"\vNotCompared\x12\x16\n" +
+	"\x06router\x18\x01 \x01(\tR\x06router\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reasonB\xc4\x01\n" +
 	"\x14com.millrace.push.v1B\n" +
 	"DriftProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/push/v1;pushv1\xa2\x02\x03MPX\xaa\x02\x10Millrace.Push.V1\xca\x02\x10Millrace\\Push\\V1\xe2\x02\x1cMillrace\\Push\\V1\\GPBMetadata\xea\x02\x12Millrace::Push::V1b\x06proto3"
 
@@ -244,22 +320,24 @@ func file_millrace_push_v1_drift_proto_rawDescGZIP() []byte {
 	return file_millrace_push_v1_drift_proto_rawDescData
 }
 
-var file_millrace_push_v1_drift_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_millrace_push_v1_drift_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_millrace_push_v1_drift_proto_goTypes = []any{
 	(*Drift)(nil),                 // 0: millrace.push.v1.Drift
 	(*ListDriftRequest)(nil),      // 1: millrace.push.v1.ListDriftRequest
 	(*ListDriftResponse)(nil),     // 2: millrace.push.v1.ListDriftResponse
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*NotCompared)(nil),           // 3: millrace.push.v1.NotCompared
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 }
 var file_millrace_push_v1_drift_proto_depIdxs = []int32{
-	3, // 0: millrace.push.v1.Drift.since:type_name -> google.protobuf.Timestamp
-	3, // 1: millrace.push.v1.Drift.asked:type_name -> google.protobuf.Timestamp
+	4, // 0: millrace.push.v1.Drift.since:type_name -> google.protobuf.Timestamp
+	4, // 1: millrace.push.v1.Drift.asked:type_name -> google.protobuf.Timestamp
 	0, // 2: millrace.push.v1.ListDriftResponse.drifts:type_name -> millrace.push.v1.Drift
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	3, // 3: millrace.push.v1.ListDriftResponse.not_compared:type_name -> millrace.push.v1.NotCompared
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_drift_proto_init() }
@@ -273,7 +351,7 @@ func file_millrace_push_v1_drift_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_push_v1_drift_proto_rawDesc), len(file_millrace_push_v1_drift_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

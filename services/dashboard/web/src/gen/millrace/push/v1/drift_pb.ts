@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/push/v1/drift.proto.
  */
 export const file_millrace_push_v1_drift: GenFile = /*@__PURE__*/
-  fileDesc("ChxtaWxscmFjZS9wdXNoL3YxL2RyaWZ0LnByb3RvEhBtaWxscmFjZS5wdXNoLnYxIrwBCgVEcmlmdBIOCgZyb3V0ZXIYASABKAkSDgoGY2hhbmdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdlbnRyaWVzGAQgASgNEgwKBGRpZmYYBSABKAkSDgoGZGlnZXN0GAYgASgJEg4KBnJlcGFpchgHIAEoCRIpCgVhc2tlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiEgoQTGlzdERyaWZ0UmVxdWVzdCI8ChFMaXN0RHJpZnRSZXNwb25zZRInCgZkcmlmdHMYASADKAsyFy5taWxscmFjZS5wdXNoLnYxLkRyaWZ0QsQBChRjb20ubWlsbHJhY2UucHVzaC52MUIKRHJpZnRQcm90b1ABWj5naXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wdXNoL3YxO3B1c2h2MaICA01QWKoCEE1pbGxyYWNlLlB1c2guVjHKAhBNaWxscmFjZVxQdXNoXFYx4gIcTWlsbHJhY2VcUHVzaFxWMVxHUEJNZXRhZGF0YeoCEk1pbGxyYWNlOjpQdXNoOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChxtaWxscmFjZS9wdXNoL3YxL2RyaWZ0LnByb3RvEhBtaWxscmFjZS5wdXNoLnYxIrwBCgVEcmlmdBIOCgZyb3V0ZXIYASABKAkSDgoGY2hhbmdlGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdlbnRyaWVzGAQgASgNEgwKBGRpZmYYBSABKAkSDgoGZGlnZXN0GAYgASgJEg4KBnJlcGFpchgHIAEoCRIpCgVhc2tlZBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiEgoQTGlzdERyaWZ0UmVxdWVzdCKDAQoRTGlzdERyaWZ0UmVzcG9uc2USJwoGZHJpZnRzGAEgAygLMhcubWlsbHJhY2UucHVzaC52MS5EcmlmdBIQCghjb21wYXJlZBgCIAEoDRIzCgxub3RfY29tcGFyZWQYAyADKAsyHS5taWxscmFjZS5wdXNoLnYxLk5vdENvbXBhcmVkIi0KC05vdENvbXBhcmVkEg4KBnJvdXRlchgBIAEoCRIOCgZyZWFzb24YAiABKAlCxAEKFGNvbS5taWxscmFjZS5wdXNoLnYxQgpEcmlmdFByb3RvUAFaPmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL3B1c2gvdjE7cHVzaHYxogIDTVBYqgIQTWlsbHJhY2UuUHVzaC5WMcoCEE1pbGxyYWNlXFB1c2hcVjHiAhxNaWxscmFjZVxQdXNoXFYxXEdQQk1ldGFkYXRh6gISTWlsbHJhY2U6OlB1c2g6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * Drift is the difference of one router's running config from what change sets left there.
@@ -105,6 +105,20 @@ export type ListDriftResponse = Message<"millrace.push.v1.ListDriftResponse"> & 
    * @generated from field: repeated millrace.push.v1.Drift drifts = 1;
    */
   drifts: Drift[];
+
+  /**
+   * How many routers the answering control plane has compared with what change sets left on them, with or without drift.
+   *
+   * @generated from field: uint32 compared = 2;
+   */
+  compared: number;
+
+  /**
+   * The others of the inventory, by name.
+   *
+   * @generated from field: repeated millrace.push.v1.NotCompared not_compared = 3;
+   */
+  notCompared: NotCompared[];
 };
 
 /**
@@ -113,4 +127,28 @@ export type ListDriftResponse = Message<"millrace.push.v1.ListDriftResponse"> & 
  */
 export const ListDriftResponseSchema: GenMessage<ListDriftResponse> = /*@__PURE__*/
   messageDesc(file_millrace_push_v1_drift, 2);
+
+/**
+ * NotCompared is a router of which nobody can say whether it has drift.
+ *
+ * @generated from message millrace.push.v1.NotCompared
+ */
+export type NotCompared = Message<"millrace.push.v1.NotCompared"> & {
+  /**
+   * @generated from field: string router = 1;
+   */
+  router: string;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message millrace.push.v1.NotCompared.
+ * Use `create(NotComparedSchema)` to create a new message.
+ */
+export const NotComparedSchema: GenMessage<NotCompared> = /*@__PURE__*/
+  messageDesc(file_millrace_push_v1_drift, 3);
 
