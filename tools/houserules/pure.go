@@ -21,6 +21,7 @@ var pureFolders = []string{
 	"services/circuits/calendar",
 	"services/circuits/life",
 	"services/paths/compute",
+	"services/paths/cspf",
 	"services/paths/graph",
 	"services/peagent/law",
 	"services/policy/compile",

@@ -102,6 +102,7 @@ var owners = []owner{
 // in a process of its own.
 var vocabulary = map[string]bool{
 	"services/paths/compute":   true,
+	"services/paths/cspf":      true,
 	"services/paths/graph":     true,
 	"services/policy/compile":  true,
 	"services/policy/document": true,

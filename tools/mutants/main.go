@@ -28,6 +28,7 @@ var targets = []target{
 	{folder: "services/alpha/detect"},
 	{folder: "services/circuits/calendar"},
 	{folder: "services/paths/compute"},
+	{folder: "services/paths/cspf"},
 	{folder: "services/paths/graph"},
 	// Thousands of packets and orders; the golden plans see the same mistakes.
 	{folder: "services/policy/compile", skip: "^Test(TheOrderOfTheInput|ThePlanMeans)"},

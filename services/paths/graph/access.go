@@ -85,3 +85,9 @@ type Raw struct {
 func (g *Graph) Raw() Raw {
 	return Raw{First: g.first, Into: g.into, IntoFirst: g.intoFirst, From: g.from, To: g.to}
 }
+
+// Affinity bits of a link.
+func (g *Graph) Affinity(l int32) uint64 { return g.links[l].Affinity }
+
+// Risks are the shared risk link groups of a link, in rising order. Read only.
+func (g *Graph) Risks(l int32) []uint32 { return g.links[l].SRLGs }

@@ -20,6 +20,10 @@ import (
 // DelayUnknown is the delay of a link of which nobody told any. It meets no bound.
 const DelayUnknown = math.MaxUint32
 
+// MaxNodes is the most routers that a graph has: then the sum of a metric along any path without a loop takes at most
+// 47 bits, and a search can keep a number of links, or of a node, in the rest of a word of 64.
+const MaxNodes = 1 << 15
+
 // Node is one router.
 type Node struct {
 	// ID is unique: the router id, or the label of a file.
@@ -68,8 +72,8 @@ type shape struct {
 
 // New makes a graph. It does not keep the slices.
 func New(nodes []Node, links []Link) (*Graph, error) {
-	if len(nodes) > math.MaxInt32-1 || len(links) > math.MaxInt32-1 {
-		return nil, fmt.Errorf("%d nodes and %d links: at most %d of each", len(nodes), len(links), math.MaxInt32-1)
+	if len(nodes) > MaxNodes || len(links) > math.MaxInt32-1 {
+		return nil, fmt.Errorf("%d nodes and %d links: at most %d and %d", len(nodes), len(links), MaxNodes, math.MaxInt32-1)
 	}
 	links = slices.Clone(links)
 	for i := range links {

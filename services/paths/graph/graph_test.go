@@ -72,6 +72,9 @@ func TestWhatNoNetworkHasIsRefused(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
+	if _, err := New(make([]Node, MaxNodes+1), nil); err == nil || !strings.HasPrefix(err.Error(), "32769 nodes and 0 links: at most 32768") {
+		t.Errorf("error %v, want one about too many nodes", err)
+	}
 	if _, err := New([]Node{{ID: "a"}, {ID: "a"}}, nil); err == nil || err.Error() != `two nodes are called "a"` {
 		t.Errorf("error %v, want one about the node's id", err)
 	}

@@ -1,0 +1,252 @@
+package cspf
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/services/paths/graph"
+)
+
+// square is a–b–d (fast, 1 Gbit/s, group 1) and a–c–d (10 Gbit/s, group 2), one direction.
+func square(t testing.TB) *graph.Graph {
+	t.Helper()
+	g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}}, []graph.Link{
+		{ID: "ab", From: 0, To: 1, IGP: 1, Delay: 100, Capacity: 1e9, SRLGs: []uint32{1}},
+		{ID: "bd", From: 1, To: 3, IGP: 1, Delay: 100, Capacity: 5e8, Affinity: 2},
+		{ID: "ac", From: 0, To: 2, IGP: 2, Delay: 300, Capacity: 1e10, SRLGs: []uint32{2}},
+		{ID: "cd", From: 2, To: 3, IGP: 2, Delay: graph.DelayUnknown, Capacity: 1e10, Affinity: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestARefusalSaysWhatWouldBeEnough(t *testing.T) {
+	g := square(t)
+	for want, r := range map[string]Request{
+		"no path from a to e: no chain of links leads there, whatever is allowed": {To: 4, Rate: 1},
+		"no path from a to d; there would be one with 10Gbit/s less (link ac has 10Gbit/s free, link cd has 10Gbit/s free)": {
+			To: 3, Rate: 2e10},
+		"no path from a to d; there would be one with 9.5Gbit/s less (link ab has 1Gbit/s free, link bd has 500Mbit/s free), or over router c": {
+			To: 3, Rate: 1e10, WithoutNodes: []int32{2}},
+		"no path from a to d; there would be one with 150 µs more":                                                    {To: 3, MaxDelay: 50},
+		"no path from a to d; there would be one with 1 hop more":                                                     {To: 3, MaxHops: 1},
+		"no path from a to d; there would be one over links of risk group 1":                                          {To: 3, WithoutSRLGs: []uint32{2, 1, 77}},
+		"no path from a to d; there would be one if the affinity of link ab did not matter":                           {To: 3, IncludeAll: 2},
+		"no path from a to d; there would be one over link ab":                                                        {To: 3, WithoutLinks: []int32{0, 1}},
+		"no path from a to d; there would be one not by way of router c":                                              {To: 3, Via: []int32{1, 2}},
+		"no path from a to d; no single constraint is to blame, but there would be one without the rate and the hops": {To: 3, Rate: 2e10, MaxHops: 1},
+		"no path from a to d; there would be one if the delay were known of link cd":                                  {To: 3, Metric: graph.Delay, WithoutLinks: []int32{2}, WithoutNodes: nil, Exclude: 2},
+	} {
+		var w Workspace
+		_, err := w.Find(g, &r)
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
+	g := square(t)
+	for want, r := range map[string]Request{
+		"a path from node -1 to node 1 was asked for; there are 5 nodes":                          {From: -1, To: 1},
+		"a path from node 0 to node 5 was asked for; there are 5 nodes":                           {To: 5},
+		"both ends are b; name two different routers":                                             {From: 1, To: 1},
+		"there is no metric number 4":                                                             {To: 1, Metric: 4},
+		"rate -1 bit/s, at most 0 µs, 0 hops and 0 labels: none may be negative":                  {To: 1, Rate: -1},
+		"loose hop 5 does not exist; there are 5 nodes":                                           {To: 1, Via: []int32{5}},
+		"loose hop b is an end or comes twice; a path without a loop passes it once":              {To: 1, Via: []int32{1}},
+		"loose hop c is an end or comes twice; a path without a loop passes it once":              {To: 1, Via: []int32{2, 3, 2}},
+		"excluded node 9 does not exist; there are 5 nodes":                                       {To: 1, WithoutNodes: []int32{9}},
+		"excluded link 4 does not exist; there are 4 links":                                       {To: 1, WithoutLinks: []int32{4}},
+		fmt.Sprintf("%d loose hops; with 5 nodes at most %d", graph.MaxNodes, graph.MaxNodes/5-1): {To: 1, Via: make([]int32, graph.MaxNodes)},
+	} {
+		var w Workspace
+		var why *Explanation
+		if _, err := w.Find(g, &r); err == nil || err.Error() != want || errors.As(err, &why) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestASearchEndsAtItsBoundOnLabels(t *testing.T) {
+	var w Workspace
+	g := ladder(t, 12)
+	r := Request{To: int32(g.Nodes() - 1), MaxDelay: 1 << 11, MaxLabels: 100}
+	if _, err := w.Find(g, &r); !errors.Is(err, ErrUndecided) {
+		t.Errorf("error %v, want that the search gave up", err)
+	}
+	if len(w.labels) > 100+2 {
+		t.Errorf("%d labels were kept, want 100 and one step's", len(w.labels))
+	}
+	r.MaxLabels = 0
+	p, err := w.Find(g, &r)
+	if err != nil || p.Sum(g, graph.Delay) > r.MaxDelay {
+		t.Errorf("with the usual bound: %v, %v", p, err)
+	}
+}
+
+// ladder has steps of two parallel links each, one cheap and slow, the other dear and fast, in powers of two: every
+// choice is worth keeping.
+func ladder(t testing.TB, steps int) *graph.Graph {
+	t.Helper()
+	nodes := []graph.Node{{ID: "0"}}
+	var links []graph.Link
+	for i := range steps {
+		nodes = append(nodes, graph.Node{ID: fmt.Sprint(i + 1)})
+		links = append(links,
+			graph.Link{ID: fmt.Sprint("slow", i), From: int32(i), To: int32(i + 1), IGP: 1, Delay: 1 << i},
+			graph.Link{ID: fmt.Sprint("fast", i), From: int32(i), To: int32(i + 1), IGP: 1 + 1<<i, Delay: 0})
+	}
+	g, err := graph.New(nodes, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestAWorkspaceServesOneGraphAfterAnother(t *testing.T) {
+	var shared Workspace
+	for seed := range uint64(500) {
+		rnd := rand.New(rand.NewPCG(seed, 9))
+		g := randomGraph(rnd)
+		r := randomRequest(rnd, g)
+		if seed%50 == 49 { // the marks begin anew before they overflow
+			shared.request, shared.round = 1<<31, 1<<31
+		}
+		got, err := shared.Find(g, r)
+		want, wantErr := new(Workspace).Find(g, r)
+		if diff := cmp.Diff(got, want); diff != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Fatalf("seed %d: %v, alone %v (-shared +alone):\n%s", seed, err, wantErr, diff)
+		}
+	}
+}
+
+func TestFreeIsAskedOnceAndOnlyOfLinksThatMayDo(t *testing.T) {
+	g := square(t)
+	var asked []string
+	r := Request{To: 3, Rate: 1, WithoutLinks: []int32{1}, Free: func(l int32) int64 {
+		asked = append(asked, g.Link(l).ID)
+		return 1
+	}}
+	if _, err := new(Workspace).Find(g, &r); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(asked, []string{"ab", "bd"}); diff != "" {
+		t.Errorf("asked (-got +want):\n%s", diff)
+	}
+}
+
+// mesh is connected, with as many links (directions) as asked for.
+func mesh(t testing.TB, routers, links int) *graph.Graph {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var nodes []graph.Node
+	for i := range routers {
+		nodes = append(nodes, graph.Node{ID: fmt.Sprint("r", i)})
+	}
+	var all []graph.Link
+	for i := range links / 2 {
+		a, b := rnd.Int32N(int32(routers)), rnd.Int32N(int32(routers)-1)
+		if i+1 < routers {
+			a, b = int32(i), int32(i)
+		}
+		if b >= a {
+			b++
+		}
+		l := graph.Link{IGP: 1 + rnd.Uint32N(1000), Delay: 10 + rnd.Uint32N(5000), Capacity: 1e10, Affinity: 1, SRLGs: []uint32{rnd.Uint32N(500)}}
+		for _, ends := range [][2]int32{{a, b}, {b, a}} {
+			l.ID, l.From, l.To = fmt.Sprint(i, ends), ends[0], ends[1]
+			all = append(all, l)
+		}
+	}
+	g, err := graph.New(nodes, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// requests are between random ends of a mesh, with every constraint that such a request may have.
+func requests(g *graph.Graph, with func(*Request)) []Request {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	n := int32(g.Nodes())
+	var out []Request
+	for range 256 {
+		r := Request{From: rnd.Int32N(n), Rate: 1e9, IncludeAny: 1, WithoutSRLGs: []uint32{rnd.Uint32N(500)}}
+		r.To = (r.From + 1 + rnd.Int32N(n-1)) % n
+		with(&r)
+		out = append(out, r)
+	}
+	return out
+}
+
+func TestASearchAllocatesNothing(t *testing.T) {
+	g := mesh(t, 100, 600)
+	for name, with := range kinds(g) {
+		var w Workspace
+		all := requests(g, with)
+		once := func() {
+			for i := range all {
+				w.Find(g, &all[i])
+			}
+		}
+		once()
+		all = found256(g, all)
+		if n := testing.AllocsPerRun(3, once); n != 0 {
+			t.Errorf("%s: %v allocations in %d searches", name, n, len(all))
+		}
+	}
+}
+
+// found256 keeps the requests that have a path: an explanation allocates.
+func found256(g *graph.Graph, all []Request) []Request {
+	var out []Request
+	for i := range all {
+		if _, err := new(Workspace).Find(g, &all[i]); err == nil {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+func kinds(g *graph.Graph) map[string]func(*Request) {
+	var w Workspace
+	return map[string]func(*Request){
+		"CSPF": func(*Request) {},
+		"Delay": func(r *Request) { // the bound is halfway between the fastest path and the cheapest
+			fast := *r
+			fast.Metric = graph.Delay
+			a, errA := w.Find(g, &fast)
+			least := a.Cost
+			b, errB := w.Find(g, r)
+			if errA == nil && errB == nil {
+				r.MaxDelay = (least + b.Sum(g, graph.Delay)) / 2
+			}
+		},
+		"LooseHop": func(r *Request) {
+			if via := (r.From + r.To) / 2; via != r.From && via != r.To {
+				r.Via = []int32{via}
+			}
+		},
+	}
+}
+
+func BenchmarkCSPF1000Routers(b *testing.B) {
+	g := mesh(b, 1000, 6000)
+	for _, name := range []string{"CSPF", "Delay", "LooseHop"} {
+		b.Run(name, func(b *testing.B) {
+			all := requests(g, kinds(g)[name])
+			var w Workspace
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				w.Find(g, &all[i%len(all)])
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package cspf
+
+// entry waits in the queue: a node, or a label, at a key.
+type entry struct {
+	key uint64
+	id  int32
+}
+
+func (a entry) before(b entry) bool { return a.key < b.key || a.key == b.key && a.id < b.id }
+
+// queue is a heap of four children per entry: half as deep as with two, and the four lie beside each other. Entries of
+// equal keys leave in the order of their ids, so that runs repeat.
+type queue []entry
+
+func (q *queue) push(e entry) {
+	h := append(*q, e)
+	at := len(h) - 1
+	for at > 0 {
+		parent := (at - 1) / 4
+		if !e.before(h[parent]) {
+			break
+		}
+		h[at] = h[parent]
+		at = parent
+	}
+	h[at] = e
+	*q = h
+}
+
+// pop takes the first entry of a queue that is not empty.
+func (q *queue) pop() entry {
+	h := *q
+	first, last := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*q = h
+	at := 0
+	for {
+		child := 4*at + 1
+		if child >= len(h) {
+			break
+		}
+		least := child
+		for c := child + 1; c < min(child+4, len(h)); c++ {
+			if h[c].before(h[least]) {
+				least = c
+			}
+		}
+		if !h[least].before(last) {
+			break
+		}
+		h[at] = h[least]
+		at = least
+	}
+	if len(h) > 0 {
+		h[at] = last
+	}
+	return first
+}
