@@ -26,6 +26,7 @@ type target struct{ folder, skip string }
 
 var targets = []target{
 	{folder: "services/alpha/detect"},
+	{folder: "services/circuits/admit"},
 	{folder: "services/circuits/calendar"},
 	{folder: "services/paths/compute"},
 	{folder: "services/paths/cspf"},

@@ -35,6 +35,9 @@ const (
 	NoBackup Code = "NO_BACKUP"
 	// Capacity: there are paths, and none has room. The blockers say where it is missing.
 	Capacity Code = "CAPACITY"
+	// WindowTooShort: the volume would not be there by the deadline on an empty path, at the highest rate that is asked
+	// for.
+	WindowTooShort Code = "WINDOW_TOO_SHORT"
 	// SearchBound: the search was given up. There may be a path; whether there is one is not known.
 	SearchBound Code = "SEARCH_BOUND"
 )
@@ -83,14 +86,15 @@ const (
 	AsVolume OfferKind = "AS_VOLUME"
 	// LaterDeadline is the same volume by the first deadline that has room.
 	LaterDeadline OfferKind = "LATER_DEADLINE"
-	// LessVolume is the most bytes that are there by the deadline, less a thousandth at the most.
+	// LessVolume is the most bytes that are there by the deadline.
 	LessVolume OfferKind = "LESS_VOLUME"
 )
 
 // Offer is a request that is granted.
 type Offer struct {
 	Kind OfferKind
-	// Change is what is lost, in thousandths of what was asked for: rate, bytes, or the length of the window.
+	// Change is what is lost, in thousandths of what was asked for: of the rate, the bytes, the delay, or the length of
+	// the window (a day if that is open-ended). A backup counts as half.
 	Change  int64
 	Request Request
 }

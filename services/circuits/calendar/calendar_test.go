@@ -187,11 +187,24 @@ func compare(t *testing.T, seed uint64, r *rand.Rand, pairs []*pair) {
 	if got != want && ok || ok != found {
 		t.Fatalf("seed %d: next %d s at %d from %d: %v %t, want %v %t", seed, length, rate, w.Start, got, ok, want, found)
 	}
+	compareOpen(t, seed, path, oracles, w.Start, rate, limit)
 	comparePieces(t, seed, path, oracles, w, limit)
 	w.End = min(w.End, horizon)
 	compareWidest(t, seed, path, oracles, w, length, limit)
 	for i, c := range path {
 		compareLacks(t, seed, c, oracles[i], w, rate, limit)
+	}
+}
+
+func compareOpen(t *testing.T, seed uint64, path Path, oracles []*seconds, from, rate int64, limit Cap) {
+	t.Helper()
+	want := int64(horizon + 1)
+	for want > from && leastFree(oracles, Window{want - 1, Forever}, limit) >= rate {
+		want--
+	}
+	got, ok := path.OpenWindow(from, rate, limit)
+	if ok != (want <= horizon) || ok && got != (Window{want, Forever}) {
+		t.Fatalf("seed %d: open at %d from %d: %v %t, want %d", seed, rate, from, got, ok, want)
 	}
 }
 

@@ -105,6 +105,23 @@ func (p Path) NextWindow(from, length, rate int64, limit Cap) (Window, bool) {
 	return w, w.End <= Forever
 }
 
+// OpenWindow is the window without end that begins first, not before an instant, in which a rate is free.
+func (p Path) OpenWindow(from, rate int64, limit Cap) (Window, bool) {
+	w := Window{Start: from, End: Forever}
+	if check(w, rate) != nil {
+		return Window{}, false
+	}
+	for _, c := range p {
+		r := c.first(from, rate, limit)
+		for r.End < Forever {
+			r.Start = r.within(r.most)
+			r.End = r.above(r.most)
+		}
+		w.Start = max(w.Start, r.Start)
+	}
+	return w, w.Start < Forever
+}
+
 // WidestWindow is the window of a length, within another one, that has the highest rate free, and that rate: the first
 // of them if there are several. There is none if the length does not fit.
 func (p Path) WidestWindow(within Window, length int64, limit Cap) (best Window, rate int64, ok bool) {

@@ -1,0 +1,174 @@
+package admit
+
+import (
+	"slices"
+
+	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/paths/graph"
+)
+
+// maxFirst is how many first paths are tried for a path and a backup of bounded delay.
+const maxFirst = 1000
+
+// route is what a search has found.
+type route struct {
+	path, backup []int32
+	slots        []Slot
+	// givenUp: nothing was found, and there may be something.
+	givenUp bool
+}
+
+func (r route) found() bool { return r.path != nil }
+
+// find looks for what is asked.
+func (a *ask) find() route {
+	if a.Bytes > 0 {
+		return a.volume(a.Bytes * 8)
+	}
+	r := a.fixed(a.roomy(a.Window, a.Rate))
+	r.slots = []Slot{{Window: a.Window, Rate: a.Rate}}
+	return r
+}
+
+// fixed looks for a path, and a backup if one is asked for, of links that fit.
+func (a *ask) fixed(fits func(int32) bool) route {
+	if a.Protect != Unprotected {
+		return a.pair(fits)
+	}
+	return a.single(fits, graph.IGP, nil)
+}
+
+// roomy tells whether a link has a rate free in a window; it looks once.
+func (a *ask) roomy(w calendar.Window, rate int64) func(int32) bool {
+	known := make([]int8, a.graph.Links())
+	return func(l int32) bool {
+		if known[l] == 0 {
+			known[l] = 1
+			if a.free(l, w) >= rate {
+				known[l] = 2
+			}
+		}
+		return known[l] == 2
+	}
+}
+
+// anyRoom takes every link for free.
+func anyRoom(int32) bool { return true }
+
+// over is a search for paths of links that fit.
+func (a *ask) over(fits func(int32) bool, m graph.Metric) *search {
+	return &search{ask: a, cost: a.graph.Weights(m), extend: func(_ []piece, l int32) ([]piece, bool) { return nil, fits(l) }}
+}
+
+// single is the best path by a metric without the links that are barred besides.
+func (a *ask) single(fits func(int32) bool, m graph.Metric, barred []bool) route {
+	s := a.over(func(l int32) bool { return (barred == nil || !barred[l]) && fits(l) }, m)
+	path := s.run(nil, func(int32) bool { return true })
+	return route{path: path, givenUp: s.givenUp}
+}
+
+// pair is the first path, in the order of cost, that leaves a second one apart from it.
+func (a *ask) pair(fits func(int32) bool) route {
+	s := a.over(fits, graph.IGP)
+	s.every = true
+	var backup []int32
+	tries, givenUp := 0, false
+	path := s.run(nil, func(last int32) bool {
+		tries++
+		second := a.single(fits, graph.IGP, a.apart(s.path(last)))
+		backup, givenUp = second.path, givenUp || second.givenUp
+		return second.found() || tries == maxFirst
+	})
+	if backup == nil {
+		return route{givenUp: givenUp || s.givenUp || tries == maxFirst}
+	}
+	return route{path: path, backup: backup}
+}
+
+// apart are the links that a backup of a path does not use.
+func (a *ask) apart(path []int32) []bool {
+	out := make([]bool, a.graph.Links())
+	for _, l := range path {
+		out[l] = true
+		if to := a.graph.To(l); a.Protect == NodeDisjoint && to != a.to {
+			for _, in := range a.graph.In(to) {
+				out[in] = true
+			}
+		}
+	}
+	return out
+}
+
+// volume looks for the cheapest path that carries so many bits within the window.
+func (a *ask) volume(want int64) route {
+	var best []Slot
+	short := false
+	s := a.overTime(func() int64 { return want })
+	path := s.run(a.whole(), func(last int32) bool {
+		var ok bool
+		best, ok = fewest(slots(s.labels[last].free, a.End), want)
+		short = short || !ok
+		return ok
+	})
+	return route{path: path, slots: best, givenUp: path == nil && (s.givenUp || short)}
+}
+
+// whole is the profile of a path without links.
+func (a *ask) whole() []piece { return []piece{{at: a.Start, free: a.highest()}} }
+
+// overTime is a search for paths that carry so many bits at least.
+func (a *ask) overTime(least func() int64) *search {
+	profiles := make([][]piece, a.graph.Links())
+	return &search{ask: a, cost: a.graph.Weights(graph.IGP), extend: func(free []piece, l int32) ([]piece, bool) {
+		if profiles[l] == nil {
+			profiles[l] = a.profile(l)
+		}
+		free = lower(free, profiles[l])
+		return free, carries(slots(free, a.End)) >= least()
+	}}
+}
+
+// mostVolume is the most bits that a path carries within the window, in MaxSlots slots.
+func (a *ask) mostVolume() (most int64, givenUp bool) {
+	s := a.overTime(func() int64 { return most + 1 })
+	s.run(a.whole(), func(last int32) bool {
+		most = max(most, carries(largest(slots(s.labels[last].free, a.End))))
+		return false
+	})
+	return most, s.givenUp
+}
+
+// frontier are the links that are in the way: they do not fit, a path of links that fit and within the delay leads to
+// them, and some path goes on from them to the end. Every path that the request allows uses one of them, if there are
+// none that fit.
+func (a *ask) frontier(fits func(int32) bool) []int32 {
+	ends := a.leadsOn()
+	var out []int32
+	s := a.over(func(l int32) bool {
+		fit := fits(l)
+		if !fit && ends[a.graph.To(l)] {
+			out = append(out, l)
+		}
+		return fit
+	}, graph.IGP)
+	s.run(nil, func(int32) bool { return false })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// leadsOn tells from which routers a path leads to the end, whatever is free.
+func (a *ask) leadsOn() []bool {
+	out := make([]bool, a.graph.Nodes())
+	out[a.to] = true
+	for todo := []int32{a.to}; len(todo) > 0; {
+		n := todo[0]
+		todo = todo[1:]
+		for _, l := range a.graph.In(n) {
+			if from := a.graph.From(l); !a.barred[l] && !out[from] {
+				out[from] = true
+				todo = append(todo, from)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,220 @@
+package admit
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/millrace/millrace/services/circuits/calendar"
+)
+
+// TestEveryAnswerIsTheOracles: all simple paths, second by second, on small networks.
+func TestEveryAnswerIsTheOracles(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(700) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		w := newWorld(t, r)
+		for range 12 {
+			q := w.ask(r)
+			grant, refusal := w.Decide(q)
+			switch fits := w.fits(q); {
+			case fits != (grant != nil), (grant == nil) == (refusal == nil):
+				t.Fatalf("seed %d: %+v: granted %+v, refused %+v; fits: %t", seed, q, grant, refusal, fits)
+			case fits:
+				w.judgeGrant(t, seed, q, *grant)
+				seen["granted"]++
+			default:
+				w.judgeRefusal(t, seed, q, refusal)
+				seen[string(refusal.Code)]++
+				for _, o := range refusal.Offers {
+					seen[string(o.Kind)]++
+				}
+			}
+		}
+	}
+	for _, what := range []string{
+		"granted", string(NoPath), string(Latency), string(NoBackup), string(Capacity), string(WindowTooShort),
+		string(Later), string(LessRate), string(Slower), string(WithoutBackup), string(AsVolume), string(LaterDeadline), string(LessVolume),
+	} {
+		if seen[what] < 10 {
+			t.Errorf("%s was seen %d times only", what, seen[what])
+		}
+	}
+	t.Log(seen)
+}
+
+// judgeGrant: the path leads from one end to the other, is one of those allowed, and what is granted is what is asked.
+func (w *world) judgeGrant(t *testing.T, seed uint64, q Request, g Grant) {
+	t.Helper()
+	all := w.paths(q)
+	path, backup := w.indices(g.Path), w.indices(g.Backup)
+	contains := func(p []int32) bool {
+		return slices.ContainsFunc(all, func(o []int32) bool { return slices.Equal(o, p) })
+	}
+	switch {
+	case g.ID != q.ID, g.Cap != q.Cap, !contains(path), (q.Protect != Unprotected) != (len(backup) > 0):
+		t.Fatalf("seed %d: %+v is no answer to %+v", seed, g, q)
+	case len(backup) > 0 && (!contains(backup) || !w.disjoint(q, path, backup)):
+		t.Fatalf("seed %d: %+v has no backup for %+v", seed, g, q)
+	case q.Bytes == 0 && !slices.Equal(g.Slots, []Slot{{q.Window, q.Rate}}):
+		t.Fatalf("seed %d: %+v has slots %v", seed, q, g.Slots)
+	case carries(g.Slots) < q.Bytes*8 || len(g.Slots) > MaxSlots:
+		t.Fatalf("seed %d: %+v has slots %v", seed, q, g.Slots)
+	}
+	last := q.Start
+	for _, s := range g.Slots {
+		if s.Start < last || s.End > q.End || q.Rate > 0 && s.Rate > q.Rate {
+			t.Fatalf("seed %d: %+v has slots %v", seed, q, g.Slots)
+		}
+		last = s.End
+	}
+	for _, p := range all {
+		has := q.Bytes > 0 && w.bits(p, q) >= q.Bytes*8 || q.Bytes == 0 && w.room(p, q.Window, q.Cap) >= q.Rate
+		if has && q.Protect == Unprotected && w.cost(p) < w.cost(path) {
+			t.Fatalf("seed %d: %+v takes %v, and %v costs less", seed, q, path, p)
+		}
+	}
+	w.enterAndRemove(t, seed, g)
+}
+
+func (w *world) enterAndRemove(t *testing.T, seed uint64, g Grant) {
+	t.Helper()
+	if err := w.Enter(g); err != nil {
+		t.Fatalf("seed %d: %+v was granted: %v", seed, g, err)
+	}
+	if err := w.Remove(g.ID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) indices(ids []string) (out []int32) {
+	for _, id := range ids {
+		l, _ := w.graph.LinkIndex(id)
+		out = append(out, l)
+	}
+	return out
+}
+
+func (w *world) cost(path []int32) (sum int64) {
+	for _, l := range path {
+		sum += int64(w.graph.Link(l).IGP)
+	}
+	return sum
+}
+
+func (w *world) judgeRefusal(t *testing.T, seed uint64, q Request, r *Refusal) {
+	t.Helper()
+	if want := w.code(q); r.Code != want || r.Reason == "" || len(r.GivenUp) > 0 || r.Omitted > 0 {
+		t.Fatalf("seed %d: %+v is refused by %+v, want code %s", seed, q, r, want)
+	}
+	if r.Code == Capacity {
+		w.judgeBlockers(t, seed, q, r.Blockers)
+	} else if len(r.Blockers) > 0 {
+		t.Fatalf("seed %d: %s with blockers %+v", seed, r.Code, r.Blockers)
+	}
+	change := int64(0)
+	for _, o := range r.Offers {
+		grant, refusal := w.Decide(o.Request)
+		if grant == nil {
+			t.Fatalf("seed %d: %+v was refused, offered %+v, and that is refused: %+v", seed, q, o, refusal)
+		}
+		if o.Change < change {
+			t.Fatalf("seed %d: %+v: offers out of order: %+v", seed, q, r.Offers)
+		}
+		change = o.Change
+		w.enterAndRemove(t, seed, *grant)
+	}
+	w.judgeOffers(t, seed, q, r)
+}
+
+func (w *world) code(q Request) Code {
+	slow := q
+	slow.MaxDelay = 0
+	all := w.paths(q)
+	switch {
+	case len(w.paths(slow)) == 0:
+		return NoPath
+	case len(all) == 0:
+		return Latency
+	case q.Bytes > 0 && q.Rate > 0 && q.Rate*(q.End-q.Start) < q.Bytes*8:
+		return WindowTooShort
+	case q.Protect != Unprotected && !w.anyPair(q, all):
+		return NoBackup
+	}
+	return Capacity
+}
+
+// judgeBlockers: each lacks what is said, and no path is without one.
+func (w *world) judgeBlockers(t *testing.T, seed uint64, q Request, blockers []Blocker) {
+	t.Helper()
+	in := map[int32]bool{}
+	for _, b := range blockers {
+		l, ok := w.graph.LinkIndex(b.Link)
+		in[l] = true
+		lacks := q.Rate - w.room([]int32{l}, b.Window, q.Cap)
+		if !ok || b.Shortfall <= 0 || b.Check() != nil || b.Start < q.Start || b.End > q.End || q.Bytes == 0 && b.Shortfall != lacks {
+			t.Fatalf("seed %d: %+v: blocker %+v, lacks %d", seed, q, b, lacks)
+		}
+	}
+	var free [][]int32
+	for _, p := range w.paths(q) {
+		if !slices.ContainsFunc(p, func(l int32) bool { return in[l] }) {
+			free = append(free, p)
+		}
+	}
+	if q.Protect == Unprotected && len(free) > 0 || w.anyPair(q, free) {
+		t.Fatalf("seed %d: %+v: %v use none of the blockers %+v", seed, q, free, blockers)
+	}
+}
+
+// judgeOffers: each is the best of its kind, and missing only if there is none.
+func (w *world) judgeOffers(t *testing.T, seed uint64, q Request, r *Refusal) {
+	t.Helper()
+	for _, kind := range offerKinds {
+		want, ok := w.best(q, kind, r.Code)
+		at := slices.IndexFunc(r.Offers, func(o Offer) bool { return o.Kind == kind })
+		if ok != (at >= 0) || ok && !same(r.Offers[at].Request, want) {
+			t.Fatalf("seed %d: %+v, %s: offers %+v; best %s: %+v %t", seed, q, r.Code, r.Offers, kind, want, ok)
+		}
+	}
+}
+
+func same(a, b Request) bool {
+	return a.ID == b.ID && a.Window == b.Window && a.Rate == b.Rate && a.Bytes == b.Bytes && a.MaxDelay == b.MaxDelay && a.Protect == b.Protect
+}
+
+// best tries the changes of one kind, the smallest first.
+func (w *world) best(q Request, kind OfferKind, c Code) (Request, bool) {
+	try := func(n int, change func(i int64, q *Request)) (Request, bool) {
+		for i := range n {
+			other := q
+			change(int64(i), &other)
+			if w.fits(other) {
+				return other, true
+			}
+		}
+		return q, false
+	}
+	fixed := q.Bytes == 0
+	deadline := func(i int64, q *Request) { q.End = q.Start + 1 + i }
+	switch {
+	case kind == Later && fixed && q.End == calendar.Forever:
+		return try(seconds+1, func(i int64, q *Request) { q.Start += i })
+	case kind == Later && fixed:
+		return try(seconds+1, func(i int64, q *Request) { q.Start += i; q.End += i })
+	case kind == LessRate && fixed:
+		return try(int(q.Rate)-1, func(i int64, q *Request) { q.Rate -= i + 1 })
+	case kind == Slower && fixed && q.MaxDelay > 0 && q.Protect == Unprotected:
+		return try(100, func(i int64, q *Request) { q.MaxDelay += i })
+	case kind == WithoutBackup && q.Protect != Unprotected:
+		return try(1, func(_ int64, q *Request) { q.Protect = Unprotected })
+	case kind == AsVolume && fixed && c == Capacity && q.End < calendar.Forever && q.Protect == Unprotected && q.Rate*(q.End-q.Start) >= 8:
+		q.Bytes = q.Rate * (q.End - q.Start) / 8
+		return try(500, deadline)
+	case kind == LaterDeadline && !fixed:
+		return try(500, deadline)
+	case kind == LessVolume && !fixed:
+		return try(int(q.Bytes)-1, func(i int64, q *Request) { q.Bytes -= i + 1 })
+	}
+	return q, false
+}

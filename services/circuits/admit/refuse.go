@@ -1,0 +1,137 @@
+package admit
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/paths/graph"
+)
+
+// refuse says why nothing was found.
+func (a *ask) refuse(givenUp bool) *Refusal {
+	r := &Refusal{Code: a.code(givenUp)}
+	switch r.Code {
+	case Capacity, SearchBound:
+		a.block(r)
+		a.offer(r)
+	case WindowTooShort, Latency, NoBackup:
+		a.offer(r)
+	}
+	r.Reason = a.reason(r)
+	return r
+}
+
+// code is of the first thing that is in the way when one is given after the other: a path, a fast one, a backup, time.
+func (a *ask) code(givenUp bool) Code {
+	slow := *a
+	slow.maxDelay = noBound
+	switch {
+	case !slow.single(anyRoom, graph.Hops, nil).found():
+		return NoPath
+	case givenUp:
+		return SearchBound
+	case !a.single(anyRoom, graph.Hops, nil).found():
+		return Latency
+	case a.Bytes > 0 && product(a.highest(), a.End-a.Start) < a.Bytes*8:
+		return WindowTooShort
+	case a.Protect == Unprotected:
+		return Capacity
+	}
+	both := a.pair(anyRoom)
+	switch {
+	case both.found():
+		return Capacity
+	case both.givenUp:
+		return SearchBound
+	}
+	return NoBackup
+}
+
+// block lists what is missing where.
+func (a *ask) block(r *Refusal) {
+	if a.Bytes > 0 {
+		a.blockVolume(r)
+		return
+	}
+	for _, l := range a.frontier(a.roomy(a.Window, a.Rate)) {
+		for w, missing := range a.links[l].Lacks(a.Window, a.Rate, a.Cap) {
+			r.add(Blocker{Link: a.graph.Link(l).ID, Window: w, Shortfall: missing})
+		}
+	}
+}
+
+func (r *Refusal) add(b Blocker) {
+	if len(r.Blockers) == MaxBlockers {
+		r.Omitted++
+		return
+	}
+	r.Blockers = append(r.Blockers, b)
+}
+
+// blockVolume lists the links at which partial paths end because too little time is left with room on all of their
+// links.
+func (a *ask) blockVolume(r *Refusal) {
+	want := a.Bytes * 8
+	ends := a.leadsOn()
+	missing := map[int32]int64{}
+	s := a.overTime(func() int64 { return 0 })
+	extend := s.extend
+	s.extend = func(free []piece, l int32) ([]piece, bool) {
+		free, _ = extend(free, l)
+		lacks := want - carries(slots(free, a.End))
+		if lacks > 0 && ends[a.graph.To(l)] {
+			least, seen := missing[l]
+			if !seen || lacks < least {
+				missing[l] = lacks
+			}
+		}
+		return free, lacks <= 0
+	}
+	s.run(a.whole(), func(int32) bool { return false })
+	for l := range int32(a.graph.Links()) {
+		if lacks, ok := missing[l]; ok {
+			r.add(Blocker{Link: a.graph.Link(l).ID, Window: a.Window, Shortfall: (lacks-1)/(a.End-a.Start) + 1})
+		}
+	}
+}
+
+// reason is for people; whoever reads it sees the blockers and offers, too.
+func (a *ask) reason(r *Refusal) string {
+	way := fmt.Sprintf("from %s to %s", a.From, a.To)
+	switch r.Code {
+	case NoPath:
+		return "no path leads " + way + " without what is excluded"
+	case Latency:
+		return fmt.Sprintf("no path %s is within %d µs", way, a.MaxDelay)
+	case WindowTooShort:
+		return fmt.Sprintf("%d bytes at %d bit/s take longer than %s", a.Bytes, a.Rate, span(a.Window))
+	case NoBackup:
+		return "no second path " + way + " is apart from a first one"
+	case SearchBound:
+		return "the search for a path " + way + " was given up; there may be one"
+	}
+	what := fmt.Sprintf("%d bit/s", a.Rate)
+	if a.Bytes > 0 {
+		what = fmt.Sprintf("%d bytes", a.Bytes)
+	}
+	var links []string
+	for _, b := range r.Blockers {
+		links = append(links, b.Link)
+	}
+	slices.Sort(links)
+	return fmt.Sprintf("no path %s has room for %s %s; %d links are in the way", way, what, span(a.Window), len(slices.Compact(links)))
+}
+
+// lastYear is the last that RFC 3339 can write.
+const lastYear = 9999
+
+func span(w calendar.Window) string {
+	from := time.Unix(w.Start, 0).UTC()
+	until := time.Unix(min(w.End, 1<<40), 0).UTC()
+	if until.Year() > lastYear {
+		return "from " + from.Format(time.RFC3339) + " on"
+	}
+	return "from " + from.Format(time.RFC3339) + " until " + until.Format(time.RFC3339)
+}

@@ -1,0 +1,135 @@
+package admit
+
+import "slices"
+
+// maxLabels is how many partial paths one search makes before it is given up: some 100 MB and half a second.
+const maxLabels = 200_000
+
+// label is a partial path from the request's start. It is the label of its last node.
+type label struct {
+	node, link, parent int32
+	cost, delay        int64
+	// free is what is free on it over time; of a volume only.
+	free []piece
+}
+
+// search looks for paths in the order of their cost. It goes on from a partial path only if no other one to the same
+// router, that costs no more, is at least as good in all else: a path of the rest of the one and the start of the other
+// would be as good.
+type search struct {
+	*ask
+	// every path is of interest, and none is passed over because another one is as good.
+	every bool
+	// cost of a link.
+	cost []uint32
+	// extend is what a partial path has free with one more link, and whether that is enough.
+	extend func(free []piece, link int32) ([]piece, bool)
+
+	labels  []label
+	heap    []int32
+	settled [][]int32 // labels, by node
+	// givenUp: there were more partial paths than maxLabels.
+	givenUp bool
+}
+
+// run calls accept with the label of each path that is found, until it is content; the path is nil if it never is.
+func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
+	s.settled = make([][]int32, s.graph.Nodes())
+	s.push(label{node: s.from, link: -1, parent: -1, free: first})
+	for len(s.heap) > 0 {
+		at := s.pop()
+		l := s.labels[at]
+		if s.passed(l) {
+			continue
+		}
+		s.settled[l.node] = append(s.settled[l.node], at)
+		if l.node != s.to {
+			s.goOn(at)
+		} else if accept(at) {
+			return s.path(at)
+		}
+		if len(s.labels) > maxLabels {
+			s.givenUp = true
+			return nil
+		}
+	}
+	return nil
+}
+
+// passed: a partial path that was looked at before is as good as this one.
+func (s *search) passed(l label) bool {
+	return !s.every && slices.ContainsFunc(s.settled[l.node], func(i int32) bool {
+		other := s.labels[i]
+		return other.delay <= l.delay && covers(other.free, l.free)
+	})
+}
+
+func (s *search) goOn(at int32) {
+	from := s.labels[at]
+	first, end := s.graph.Out(from.node)
+	for link := first; link < end; link++ {
+		delay, ok := s.delay(link)
+		to := s.graph.To(link)
+		if s.barred[link] || !ok || from.delay+delay > s.maxDelay || s.every && s.visits(at, to) {
+			continue
+		}
+		if free, ok := s.extend(from.free, link); ok {
+			s.push(label{
+				node: to, link: link, parent: at, free: free,
+				cost: from.cost + int64(s.cost[link]), delay: from.delay + delay,
+			})
+		}
+	}
+}
+
+func (s *search) visits(at, node int32) bool {
+	for at >= 0 && s.labels[at].node != node {
+		at = s.labels[at].parent
+	}
+	return at >= 0
+}
+
+// path is the links of a label.
+func (s *search) path(at int32) []int32 {
+	var out []int32
+	for ; s.labels[at].link >= 0; at = s.labels[at].parent {
+		out = append(out, s.labels[at].link)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// before orders labels by cost; of two that cost the same, the one that was found first.
+func (s *search) before(a, b int32) bool {
+	x, y := s.labels[a].cost, s.labels[b].cost
+	return x < y || x == y && a < b
+}
+
+func (s *search) push(l label) {
+	s.labels = append(s.labels, l)
+	i := len(s.heap)
+	s.heap = append(s.heap, int32(len(s.labels)-1))
+	for up := (i - 1) / 2; i > 0 && s.before(s.heap[i], s.heap[up]); up = (i - 1) / 2 {
+		s.heap[i], s.heap[up] = s.heap[up], s.heap[i]
+		i = up
+	}
+}
+
+func (s *search) pop() int32 {
+	top, last := s.heap[0], len(s.heap)-1
+	s.heap[0] = s.heap[last]
+	s.heap = s.heap[:last]
+	for i := 0; ; {
+		least := i
+		for down := 2*i + 1; down <= 2*i+2 && down < last; down++ {
+			if s.before(s.heap[down], s.heap[least]) {
+				least = down
+			}
+		}
+		if least == i {
+			return top
+		}
+		s.heap[i], s.heap[least] = s.heap[least], s.heap[i]
+		i = least
+	}
+}
