@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/services/dashboard"
@@ -127,10 +129,19 @@ func (p *process) openInventory(context.Context) (err error) {
 	if p.devices, err = device.Load(p.cfg.Inventory); err != nil {
 		return err
 	}
-	if len(p.devices.Devices) > 0 {
-		p.tls, err = p.devices.ClientTLS()
+	if len(p.devices.Devices) == 0 {
+		return nil
 	}
-	return err
+	c, err := p.devices.Credentials(mtls.Dependencies{Log: p.log, Registerer: p.metrics, Events: events.NewPublisher(p.bus, p.log)})
+	if err != nil {
+		return err
+	}
+	p.tls = c.Client()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	p.closers = append(p.closers, func(context.Context) error { cancel(); running.Wait(); return nil })
+	return nil
 }
 
 // to returns what a generated client needs to reach a service: memory when it

@@ -9,12 +9,13 @@ package device
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+
+	"github.com/millrace/millrace/internal/mtls"
 )
 
 // Inventory is the file's content.
@@ -30,6 +31,8 @@ type TLS struct {
 	CA   string `yaml:"ca"`
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
+	// CRL holds lists of the routers' revoked certificates, signed by CA; empty: none is revoked.
+	CRL string `yaml:"crl"`
 }
 
 // Device is one router.
@@ -78,7 +81,7 @@ func Load(path string) (*Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inventory %w", err)
 	}
-	files := []*string{&inv.TLS.CA, &inv.TLS.Cert, &inv.TLS.Key}
+	files := []*string{&inv.TLS.CA, &inv.TLS.Cert, &inv.TLS.Key, &inv.TLS.CRL}
 	for i := range inv.Devices {
 		files = append(files, &inv.Devices[i].PasswordFile)
 	}
@@ -112,22 +115,24 @@ func (inv *Inventory) ByExporter(addr netip.Addr) (Device, bool) {
 	return Device{}, false
 }
 
-// ClientTLS loads the credentials; routers are never spoken to without TLS.
-func (inv *Inventory) ClientTLS() (*tls.Config, error) {
+// Credentials reads the TLS files, again whenever they change; routers are never spoken to without TLS.
+func (inv *Inventory) Credentials(d mtls.Dependencies) (*mtls.Credentials, error) {
 	if inv.TLS.CA == "" || inv.TLS.Cert == "" || inv.TLS.Key == "" {
 		return nil, errors.New("the inventory's tls section must name ca, cert and key: routers are only spoken to over mutual TLS")
 	}
-	ca, err := os.ReadFile(inv.TLS.CA)
+	d.Use = cmp.Or(d.Use, "inventory")
+	c, err := mtls.New(mtls.Files{CA: inv.TLS.CA, Cert: inv.TLS.Cert, Key: inv.TLS.Key, CRL: inv.TLS.CRL}, d)
 	if err != nil {
-		return nil, fmt.Errorf("read the routers' CA: %w", err)
+		return nil, fmt.Errorf("load the controller's client certificate and the routers' CA: %w", err)
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("%s holds no PEM certificate", inv.TLS.CA)
-	}
-	cert, err := tls.LoadX509KeyPair(inv.TLS.Cert, inv.TLS.Key)
+	return c, nil
+}
+
+// ClientTLS is Credentials for clients, without anybody who is told of what is wrong with the files later.
+func (inv *Inventory) ClientTLS() (*tls.Config, error) {
+	c, err := inv.Credentials(mtls.Dependencies{})
 	if err != nil {
-		return nil, fmt.Errorf("load the controller's client certificate: %w", err)
+		return nil, err
 	}
-	return &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
+	return c.Client(), nil
 }

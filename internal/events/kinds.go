@@ -130,6 +130,21 @@ var (
 	StateRoom = define("internal/state", info, "state-room", "etcd has room again.", nothing)
 )
 
+// Kinds of certificates, keys, CAs and CRLs.
+var (
+	CertificatesRead    = define("internal/mtls", info, "certificates-read", "Changed certificates, keys, CAs or CRLs are in use.", nothing)
+	CertificatesRefused = define("internal/mtls", warning, "certificates-refused", "Changed certificates, keys, CAs or CRLs cannot be used; those read before stay in use.",
+		"Mend the file that the text names. All of them are read again when one changes, so a certificate and its key, or a CA and its CRL, may be replaced one after the other.")
+	CertificateExpires = define("internal/mtls", warning, "certificate-expires", "Our certificate expires within a week, or within a quarter of its life if that is shorter.",
+		"Replace certificate and key; no restart is needed.")
+	CertificateExpired = define("internal/mtls", failure, "certificate-expired", "Our certificate, or every CA, is not valid now.",
+		"Replace it, or set the clock right. Until then the other ends refuse us, or we them.")
+	RevocationListStale = define("internal/mtls", warning, "crl-stale", "A CRL is older than its issuer says it may be.",
+		"Fetch the CA's present list into the file; no restart is needed.")
+	PeerRevoked = define("internal/mtls", warning, "peer-revoked", "Somebody came with a revoked certificate and was refused.",
+		"Find out who still has its key, and give the router a certificate of its own that is not revoked.")
+)
+
 // Kinds of the VPN service.
 var (
 	VPNAgentUp   = define("services/vpn", info, "vpn-pe-up", "A PE's agent answers.", nothing)

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/mtls"
 )
 
 const (
@@ -63,7 +64,7 @@ func DialBy(ctx context.Context, d device.Device, creds *tls.Config, dialer Dial
 		return nil, fmt.Errorf("connect to %s: no TLS credentials; routers are never spoken to without", d.Name)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+d.Address,
-		grpc.WithTransportCredentials(credentials.NewTLS(creds.Clone())),
+		grpc.WithTransportCredentials(credentials.NewTLS(mtls.To(creds, d.Address))),
 		grpc.WithContextDialer(dialer),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{

@@ -22,6 +22,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/vpnshare"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/services/peagent/bpf"
@@ -57,8 +58,10 @@ type Agent struct {
 	shares     []int   // of the table of IPv4 prefixes per VPN
 	conn       *net.UDPConn
 	servers    []*http.Server
-	numbers    *sequence.Numbers // of updates to other PEs
-	installing sync.Mutex        // over the state file; before mu
+	// credentials are of the control API; nil: there is none.
+	credentials *mtls.Credentials
+	numbers     *sequence.Numbers // of updates to other PEs
+	installing  sync.Mutex        // over the state file; before mu
 
 	// mu guards all fields below, and reads of the datapath's memory against Stop.
 	mu          sync.Mutex
@@ -230,6 +233,9 @@ func (a *Agent) begin() {
 	a.roundBegan, a.sampled, a.lastActivity = datapath.Now(), datapath.Now(), datapath.Now()
 	a.running.Go(func() { a.run(ctx) })
 	a.running.Go(a.receivePeerUpdates)
+	if a.credentials != nil {
+		a.running.Go(func() { a.credentials.Run(ctx) })
+	}
 	for _, v := range a.cfg.VPNs {
 		if v.VRF != "" {
 			a.running.Go(func() { a.followRoutes(ctx) })

@@ -3,16 +3,15 @@ package peagent
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
@@ -24,6 +23,8 @@ type Control struct {
 	CA   string `yaml:"ca"`
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
+	// CRL holds lists of the CA's revoked certificates; empty: none is revoked.
+	CRL string `yaml:"crl"`
 }
 
 func (c Control) validate() error {
@@ -31,26 +32,6 @@ func (c Control) validate() error {
 		return errors.New("control: name ca, cert and key; the agent accepts the control plane only over mutual TLS")
 	}
 	return nil
-}
-
-// credentials require a client certificate of the configured CA.
-func (c Control) credentials() (*tls.Config, error) {
-	cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-	if err != nil {
-		return nil, fmt.Errorf("load the agent's certificate: %w", err)
-	}
-	pem, err := os.ReadFile(c.CA)
-	if err != nil {
-		return nil, fmt.Errorf("load the control plane's CA: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("load the control plane's CA: no certificate in %s", c.CA)
-	}
-	return &tls.Config{
-		Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-	}, nil
 }
 
 // serve opens the API and the metrics: for operators on this router, and for the control plane.
@@ -71,11 +52,13 @@ func (a *Agent) serve(ctx context.Context) error {
 	if a.cfg.Control.Listen == "" {
 		return nil
 	}
-	credentials, err := a.cfg.Control.credentials()
+	files := mtls.Files{CA: a.cfg.Control.CA, Cert: a.cfg.Control.Cert, Key: a.cfg.Control.Key, CRL: a.cfg.Control.CRL}
+	c, err := mtls.New(files, mtls.Dependencies{Use: "peagent", Log: a.log, Registerer: a.registerer})
 	if err != nil {
-		return err
+		return fmt.Errorf("load the agent's certificate and the control plane's CA: %w", err)
 	}
-	return a.open(ctx, a.cfg.Control.Listen, mux, credentials)
+	a.credentials = c
+	return a.open(ctx, a.cfg.Control.Listen, mux, c.Server(tls.RequireAndVerifyClientCert, "h2", "http/1.1"))
 }
 
 func (a *Agent) open(ctx context.Context, address string, h http.Handler, credentials *tls.Config) error {

@@ -42,6 +42,8 @@ type TLS struct {
 	Key  string `yaml:"key"`
 	// CA signed the clients' certificates.
 	CA string `yaml:"ca"`
+	// CRL holds lists of the clients' revoked certificates, signed by CA; empty: none is revoked.
+	CRL string `yaml:"crl"`
 	// ClientCertificates is "required" (default), or "optional": then a user's password will do.
 	ClientCertificates string `yaml:"client_certificates"`
 }
@@ -87,7 +89,7 @@ func Load(file string) (Configuration, error) {
 	if err != nil {
 		return cfg, err
 	}
-	for _, p := range []*string{&cfg.TLS.Cert, &cfg.TLS.Key, &cfg.TLS.CA, &cfg.DataDir, &cfg.Users} {
+	for _, p := range []*string{&cfg.TLS.Cert, &cfg.TLS.Key, &cfg.TLS.CA, &cfg.TLS.CRL, &cfg.DataDir, &cfg.Users} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}

@@ -1,9 +1,6 @@
 package routeragent
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -64,25 +61,4 @@ func same(a, b []os.FileInfo) bool {
 		}
 	}
 	return true
-}
-
-// loadTLS reads certificate, key and CA.
-func loadTLS(files TLS) (*tls.Config, error) {
-	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
-	if err != nil {
-		return nil, fmt.Errorf("load server certificate: %w", err)
-	}
-	pem, err := os.ReadFile(files.CA)
-	if err != nil {
-		return nil, fmt.Errorf("load CA of clients: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("load CA of clients: no certificate in %s", files.CA)
-	}
-	demand := tls.RequireAndVerifyClientCert
-	if files.ClientCertificates == CertificatesOptional {
-		demand = tls.VerifyClientCertIfGiven
-	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: demand, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}, nil
 }

@@ -30,6 +30,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/services/routeragent/apply"
 	"github.com/millrace/millrace/services/routeragent/frr"
 	service "github.com/millrace/millrace/services/routeragent/gnmi"
@@ -68,10 +69,12 @@ type Agent struct {
 	health  *health.Server
 	scrape  scrape
 	users   *logins
-	conns   *connections
-	calls   calls
-	stop    context.CancelFunc
-	wg      sync.WaitGroup
+	// credentials are read again when their files change.
+	credentials *mtls.Credentials
+	conns       *connections
+	calls       calls
+	stop        context.CancelFunc
+	wg          sync.WaitGroup
 }
 
 // New checks the configuration and is otherwise inert.
@@ -173,6 +176,7 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 		return errors.Join(err, listener.Close())
 	}
 	a.wg.Go(func() { a.watch(ctx, events) })
+	a.wg.Go(func() { a.credentials.Run(ctx) })
 	a.wg.Go(func() {
 		if err := a.server.Serve(a.conns); err != nil {
 			a.deps.Log.Error("gNMI server ended", "error", err)

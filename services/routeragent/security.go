@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"path"
 	"slices"
 
@@ -14,6 +15,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+
+	"github.com/millrace/millrace/internal/mtls"
 )
 
 // transport is TLS with a certificate of our CA demanded from every client
@@ -21,14 +24,17 @@ import (
 // read again when they change, so that certificates are rotated without a restart.
 func (a *Agent) transport() (grpc.ServerOption, error) {
 	files := a.cfg.TLS
-	w, err := watch(a.deps.Log, func() (*tls.Config, error) { return loadTLS(files) }, files.Cert, files.Key, files.CA)
+	c, err := mtls.New(mtls.Files{CA: files.CA, Cert: files.Cert, Key: files.Key, CRL: files.CRL},
+		mtls.Dependencies{Use: "routeragent", Log: a.deps.Log, Registerer: a.deps.Registerer})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("load the agent's certificate and the CA of clients: %w", err)
 	}
-	return grpc.Creds(credentials.NewTLS(&tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return w.get(), nil },
-	})), nil
+	a.credentials = c
+	demand := tls.RequireAndVerifyClientCert
+	if files.ClientCertificates == CertificatesOptional {
+		demand = tls.VerifyClientCertIfGiven
+	}
+	return grpc.Creds(credentials.NewTLS(c.Server(demand, "h2"))), nil
 }
 
 // client is who makes a call.

@@ -3,7 +3,6 @@ package vpn
 import (
 	"context"
 	"fmt"
-	"github.com/millrace/millrace/internal/events"
 	"net"
 	"net/http"
 	"sync"
@@ -14,6 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/mtls"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
@@ -47,7 +48,7 @@ type pe struct {
 
 func newPE(c *Component, d device.Device) *pe {
 	transport := &http.Transport{
-		TLSClientConfig: c.deps.TLS.Clone(), DialContext: (&net.Dialer{Timeout: c.cfg.Timeout}).DialContext, ForceAttemptHTTP2: true,
+		TLSClientConfig: mtls.To(c.deps.TLS, d.PE), DialContext: (&net.Dialer{Timeout: c.cfg.Timeout}).DialContext, ForceAttemptHTTP2: true,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * c.cfg.Timeout, PingTimeout: c.cfg.Timeout}, // a dead host sends no reset
 	}
 	client, url := &http.Client{Transport: transport}, "https://"+d.PE

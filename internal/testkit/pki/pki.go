@@ -41,7 +41,7 @@ func New(t testing.TB) *Authority {
 	a.cert = &x509.Certificate{
 		SerialNumber: serial(t), Subject: pkix.Name{CommonName: "test CA"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	writePEM(t, a.CA, block("CERTIFICATE", a.sign(t, a.cert, a.key)))
 	return a
@@ -57,10 +57,16 @@ func (a *Authority) Issue(t testing.TB, name string, hosts ...string) (cert, key
 // IssueFor is Issue for a subject with more than a common name, such as a unit.
 func (a *Authority) IssueFor(t testing.TB, subject pkix.Name, hosts ...string) (cert, key string) {
 	t.Helper()
+	return a.IssueBetween(t, a.cert.NotBefore, a.cert.NotAfter, subject, hosts...)
+}
+
+// IssueBetween is IssueFor with a time before and a time after which the certificate is not valid.
+func (a *Authority) IssueBetween(t testing.TB, from, until time.Time, subject pkix.Name, hosts ...string) (cert, key string) {
+	t.Helper()
 	name := subject.CommonName
 	template := &x509.Certificate{
 		SerialNumber: serial(t), Subject: subject,
-		NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
+		NotBefore: from, NotAfter: until,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -80,6 +86,29 @@ func (a *Authority) IssueFor(t testing.TB, subject pkix.Name, hosts ...string) (
 	}
 	writePEM(t, key, block("PRIVATE KEY", der))
 	return cert, key
+}
+
+// Revoke writes a CRL of this CA that has these certificates' files, and is to be replaced at due, to a file.
+func (a *Authority) Revoke(t testing.TB, file string, due time.Time, certs ...string) {
+	t.Helper()
+	list := &x509.RevocationList{Number: serial(t), ThisUpdate: a.cert.NotBefore, NextUpdate: due}
+	for _, cert := range certs {
+		raw, err := os.ReadFile(cert)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := pem.Decode(raw)
+		c, err := x509.ParseCertificate(b.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: c.SerialNumber, RevocationTime: a.cert.NotBefore})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, a.cert, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writePEM(t, file, block("X509 CRL", der))
 }
 
 // Client is the TLS configuration of a client that has a certificate of this CA.

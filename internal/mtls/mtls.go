@@ -1,0 +1,146 @@
+// Package mtls keeps the certificate, the key, the CA and the CRL of one end of mutual TLS, and reads them again when
+// their files change, so that certificates are renewed and withdrawn without a restart.
+//
+// In: PEM files.
+// Out: TLS configurations whose handshakes go by the files as they are now; what is wrong with the files, and who was
+// refused, in log, metric and event.
+// Next: internal/device and services/vpn as clients, services/routeragent and services/peagent as servers.
+package mtls
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/events"
+)
+
+// Files names PEM files.
+type Files struct {
+	// CA signed the other ends' certificates.
+	CA string
+	// Cert, with its intermediates, and Key are our own.
+	Cert, Key string
+	// CRL holds lists of revoked certificates; empty: none is revoked. Each list is signed by a certificate of CA.
+	CRL string
+}
+
+// Dependencies of Credentials. All may be left out.
+type Dependencies struct {
+	// Use tells these files from others in log, metrics and events, such as "inventory".
+	Use        string
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	// Events are published by Run.
+	Events *events.Publisher
+	// Now is the clock that certificates and CRLs are judged by.
+	Now func() time.Time
+}
+
+// Credentials are the files' content. What cannot be used does not replace what could.
+type Credentials struct {
+	files   Files
+	deps    Dependencies
+	metrics *metrics
+	inUse   atomic.Pointer[snapshot]
+	notices chan notice
+
+	// mu guards all fields below.
+	mu      sync.Mutex
+	watched watched
+	// refused is why changed files are not in use.
+	refused string
+	// told are the concerns about what is in use.
+	told map[events.Kind]bool
+	// strangers are the revoked certificates whose owners were refused, by serial number.
+	strangers map[string]bool
+}
+
+// Times of looking at the files.
+const (
+	// lookEvery is how often it is looked without a handshake, to tell of what expires.
+	lookEvery = 10 * time.Second
+	// maxNotices wait for the bus; the log alone has what comes beyond.
+	maxNotices = 64
+)
+
+// New reads the files. One that cannot be read or parsed is an error; a certificate that has expired is told of and
+// used, because there is no better one.
+func New(files Files, deps Dependencies) (*Credentials, error) {
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	deps.Use = cmp.Or(deps.Use, "tls")
+	c := &Credentials{
+		files: files, deps: deps, metrics: newMetrics(deps.Use, deps.Registerer), notices: make(chan notice, maxNotices),
+		told: map[events.Kind]bool{}, strangers: map[string]bool{},
+	}
+	c.watched.files = []string{files.CA, files.Cert, files.Key}
+	if files.CRL != "" {
+		c.watched.files = append(c.watched.files, files.CRL)
+	}
+	contents, _, err := c.watched.read(true)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parse(files, contents)
+	if err != nil {
+		return nil, err
+	}
+	c.inUse.Store(s)
+	c.judge()
+	return c, nil
+}
+
+// Run looks at the files every few seconds and publishes events until ctx ends.
+func (c *Credentials) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case n := <-c.notices:
+			c.deps.Events.Publish(ctx, n.kind, c.deps.Use, n.text)
+		case <-tick.C:
+			c.Look()
+		}
+	}
+}
+
+// Look reads the files again if they have changed. Every handshake looks first.
+func (c *Credentials) Look() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	contents, changed, err := c.watched.read(c.refused != "") // one that was not valid yet may be by now
+	if err == nil && !changed {
+		c.judge()
+		return
+	}
+	s := (*snapshot)(nil)
+	if err == nil {
+		s, err = parse(c.files, contents)
+	}
+	if err == nil {
+		err = s.usable(c.deps.Now())
+	}
+	if err != nil {
+		c.refuse(err)
+	} else {
+		c.take(s)
+	}
+	c.judge()
+}
+
+func (c *Credentials) current() *snapshot {
+	c.Look()
+	return c.inUse.Load()
+}

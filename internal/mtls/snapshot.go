@@ -1,0 +1,186 @@
+package mtls
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// snapshot is what the files had at one time. It does not change.
+type snapshot struct {
+	cert tls.Certificate
+	cas  []*x509.Certificate
+	pool *x509.CertPool
+	crls []crl
+}
+
+// crl is one list of revoked certificates.
+type crl struct {
+	issuer  *x509.Certificate
+	next    time.Time       // when the next list is due; zero: never
+	revoked map[string]bool // by serial number
+}
+
+// parse makes a snapshot of the contents of CA, certificate, key and, if there is one, CRL.
+func parse(files Files, contents [][]byte) (*snapshot, error) {
+	s := &snapshot{pool: x509.NewCertPool()}
+	var err error
+	if s.cas, err = parseCAs(files.CA, contents[0]); err != nil {
+		return nil, err
+	}
+	for _, ca := range s.cas {
+		s.pool.AddCert(ca)
+	}
+	if s.cert, err = tls.X509KeyPair(contents[1], contents[2]); err != nil {
+		return nil, fmt.Errorf("certificate %s with key %s: %w", files.Cert, files.Key, err)
+	}
+	if s.cert.Leaf == nil {
+		if s.cert.Leaf, err = x509.ParseCertificate(s.cert.Certificate[0]); err != nil {
+			return nil, fmt.Errorf("certificate %s: %w", files.Cert, err)
+		}
+	}
+	if files.CRL == "" {
+		return s, nil
+	}
+	if s.crls, err = parseCRLs(contents[3], s.cas); err != nil {
+		return nil, fmt.Errorf("CRL %s: %w", files.CRL, err)
+	}
+	return s, nil
+}
+
+func parseCAs(file string, raw []byte) (out []*x509.Certificate, err error) {
+	list, err := blocks(raw, "CERTIFICATE")
+	if err != nil {
+		return nil, fmt.Errorf("CA %s: %w", file, err)
+	}
+	for _, der := range list {
+		ca, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("CA %s: %w", file, err)
+		}
+		out = append(out, ca)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("CA: %s holds no PEM certificate", file)
+	}
+	return out, nil
+}
+
+// parseCRLs reads lists in PEM or one in DER.
+func parseCRLs(raw []byte, cas []*x509.Certificate) (out []crl, err error) {
+	list, err := blocks(raw, "X509 CRL")
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 && len(raw) > 0 && !bytes.Contains(raw, []byte("-----BEGIN")) {
+		list = [][]byte{raw}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("there is no list in it")
+	}
+	for _, der := range list {
+		one, err := parseCRL(der, cas)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func parseCRL(der []byte, cas []*x509.Certificate) (out crl, err error) {
+	list, err := x509.ParseRevocationList(der)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range list.Extensions {
+		if e.Critical { // such as of a list of changes, or of a part: RFC 5280 section 5.2
+			return out, fmt.Errorf("the list of %s has the critical extension %s; only complete lists can be used", list.Issuer, e.Id)
+		}
+	}
+	out = crl{next: list.NextUpdate, revoked: map[string]bool{}}
+	for _, ca := range cas {
+		if bytes.Equal(ca.RawSubject, list.RawIssuer) && list.CheckSignatureFrom(ca) == nil {
+			out.issuer = ca
+		}
+	}
+	if out.issuer == nil {
+		return out, fmt.Errorf("no trusted CA has signed the list of %s", list.Issuer)
+	}
+	for _, r := range list.RevokedCertificateEntries {
+		out.revoked[r.SerialNumber.String()] = true
+	}
+	return out, nil
+}
+
+// errCut is of a file that is being written.
+var errCut = errors.New("it ends in the middle of a PEM block")
+
+func blocks(raw []byte, kind string) (out [][]byte, err error) {
+	for {
+		block, rest := pem.Decode(raw)
+		if block == nil {
+			break
+		}
+		if block.Type == kind {
+			out = append(out, block.Bytes)
+		}
+		raw = rest
+	}
+	if bytes.Contains(raw, []byte("-----BEGIN")) {
+		return nil, errCut
+	}
+	return out, nil
+}
+
+// usable is nil if our certificate and one of the CAs are valid now.
+func (s *snapshot) usable(now time.Time) error {
+	if err := valid(s.cert.Leaf, now); err != nil {
+		return err
+	}
+	var err error
+	for _, ca := range s.cas {
+		if err = valid(ca, now); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func valid(c *x509.Certificate, now time.Time) error {
+	switch {
+	case now.Before(c.NotBefore):
+		return fmt.Errorf("the certificate of %s is not valid before %s", c.Subject, c.NotBefore.Format(time.RFC3339))
+	case now.After(c.NotAfter):
+		return fmt.Errorf("the certificate of %s expired at %s", c.Subject, c.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// dueFirst is when the first list should have been replaced; zero: never.
+func (s *snapshot) dueFirst() (due time.Time) {
+	for _, l := range s.crls {
+		if !l.next.IsZero() && (due.IsZero() || l.next.Before(due)) {
+			due = l.next
+		}
+	}
+	return due
+}
+
+// revoked is a revoked certificate of the chain, or nil.
+func (s *snapshot) revoked(chain []*x509.Certificate) *x509.Certificate {
+	for i := range len(chain) - 1 {
+		for _, l := range s.crls {
+			issuer := chain[i+1]
+			if bytes.Equal(issuer.RawSubject, l.issuer.RawSubject) && bytes.Equal(issuer.RawSubjectPublicKeyInfo, l.issuer.RawSubjectPublicKeyInfo) &&
+				l.revoked[chain[i].SerialNumber.String()] {
+				return chain[i]
+			}
+		}
+	}
+	return nil
+}

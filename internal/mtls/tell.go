@@ -1,0 +1,121 @@
+package mtls
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+
+	"github.com/millrace/millrace/internal/events"
+)
+
+// notice is told once.
+type notice struct {
+	kind events.Kind
+	text string
+}
+
+type metrics struct {
+	refused, notAfter, nextUpdate prometheus.Gauge
+	revoked                       prometheus.Counter
+}
+
+func newMetrics(use string, r prometheus.Registerer) *metrics {
+	if r == nil {
+		r = prometheus.NewRegistry()
+	}
+	const prefix = "millrace_internal_mtls_"
+	f := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"use": use}, r))
+	return &metrics{
+		refused:    f.NewGauge(prometheus.GaugeOpts{Name: prefix + "refused", Help: "1 while changed certificates, keys, CAs or CRLs cannot be used."}),
+		notAfter:   f.NewGauge(prometheus.GaugeOpts{Name: prefix + "not_after_seconds", Help: "When our certificate expires, as Unix time."}),
+		nextUpdate: f.NewGauge(prometheus.GaugeOpts{Name: prefix + "crl_next_update_seconds", Help: "When the first CRL is due to be replaced, as Unix time; 0: there is none."}),
+		revoked:    f.NewCounter(prometheus.CounterOpts{Name: prefix + "revoked_total", Help: "Handshakes refused because of a revoked certificate."}),
+	}
+}
+
+func (c *Credentials) tell(n notice) {
+	if c.deps.Events != nil {
+		select {
+		case c.notices <- n: // the publisher logs it, too
+			return
+		default:
+		}
+	}
+	level := slog.LevelWarn
+	if n.kind.Severity() == eventv1.Severity_SEVERITY_INFO {
+		level = slog.LevelInfo
+	}
+	c.deps.Log.Log(context.Background(), level, n.text, "code", n.kind.Code(), "subject", c.deps.Use)
+}
+
+// refuse leaves in use what is.
+func (c *Credentials) refuse(err error) {
+	c.metrics.refused.Set(1)
+	if c.refused == err.Error() {
+		return
+	}
+	c.refused = err.Error()
+	c.tell(notice{events.CertificatesRefused, fmt.Sprintf("Changed certificates, keys, CAs or CRLs of %s cannot be used; those read before stay in use: %v.", c.deps.Use, err)})
+}
+
+func (c *Credentials) take(s *snapshot) {
+	c.metrics.refused.Set(0)
+	c.refused = ""
+	c.inUse.Store(s)
+	clear(c.strangers)
+	c.tell(notice{events.CertificatesRead, fmt.Sprintf("Certificates of %s were read again; ours has serial number %s and expires at %s.",
+		c.deps.Use, s.cert.Leaf.SerialNumber, s.cert.Leaf.NotAfter.Format(time.RFC3339))})
+}
+
+// expirySoon is how long before the end of a certificate that is told.
+const expirySoon = 7 * 24 * time.Hour
+
+// judge tells once of what is wrong with the files in use.
+func (c *Credentials) judge() {
+	s, now := c.inUse.Load(), c.deps.Now()
+	due := s.dueFirst()
+	c.metrics.notAfter.Set(float64(s.cert.Leaf.NotAfter.Unix()))
+	c.metrics.nextUpdate.Set(0)
+	if !due.IsZero() {
+		c.metrics.nextUpdate.Set(float64(due.Unix()))
+	}
+	soon, life := expirySoon, s.cert.Leaf.NotAfter.Sub(s.cert.Leaf.NotBefore)
+	if soon > life/4 { // one that is renewed every day
+		soon = life / 4
+	}
+	err := s.usable(now)
+	c.concern(events.CertificateExpired, err != nil, func() string { return fmt.Sprintf("Certificates of %s in use are not valid: %v.", c.deps.Use, err) })
+	c.concern(events.CertificateExpires, err == nil && s.cert.Leaf.NotAfter.Sub(now) < soon, func() string {
+		return fmt.Sprintf("The certificate of %s expires at %s.", c.deps.Use, s.cert.Leaf.NotAfter.Format(time.RFC3339))
+	})
+	c.concern(events.RevocationListStale, !due.IsZero() && now.After(due), func() string {
+		return fmt.Sprintf("A CRL of %s was due to be replaced at %s. It stays in use; who was revoked since is not known.", c.deps.Use, due.Format(time.RFC3339))
+	})
+}
+
+func (c *Credentials) concern(kind events.Kind, is bool, text func() string) {
+	if is && !c.told[kind] {
+		c.tell(notice{kind, text()})
+	}
+	c.told[kind] = is
+}
+
+// stranger tells once of each certificate; who has a revoked one may come as often as he likes.
+func (c *Credentials) stranger(revoked *x509.Certificate) {
+	c.metrics.revoked.Inc()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	serial := revoked.SerialNumber.String()
+	if c.strangers[serial] {
+		return
+	}
+	c.strangers[serial] = true
+	c.tell(notice{events.PeerRevoked, fmt.Sprintf("%s was refused: its certificate with serial number %s is revoked (%s).", revoked.Subject, serial, c.deps.Use)})
+}
