@@ -10,13 +10,14 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/etcd"
 )
 
 // long is a lease that does not expire within a test.
 const long = time.Hour
 
 func TestLock(t *testing.T) {
-	s := start(t, t.TempDir()).Store()
+	s := etcd.Shared(t)
 	lock := func(t *testing.T, owner string, keys ...string) *state.Lock {
 		t.Helper()
 		l, err := s.Lock(t.Context(), owner, long, keys...)

@@ -89,17 +89,9 @@ type Op struct {
 
 // Apply makes all writes or none: at most 128, which is what etcd takes by default.
 func (s *Store) Apply(ctx context.Context, ops ...Op) error {
-	txn := make([]clientv3.Op, 0, len(ops))
-	for _, op := range ops {
-		if op.Value == nil {
-			txn = append(txn, clientv3.OpDelete(s.root+op.Key))
-			continue
-		}
-		raw, err := proto.Marshal(op.Value)
-		if err != nil {
-			return fmt.Errorf("encode %s: %w", op.Key, err)
-		}
-		txn = append(txn, clientv3.OpPut(s.root+op.Key, string(raw)))
+	txn, err := s.writes(ops)
+	if err != nil {
+		return err
 	}
 	if _, err := s.client.Txn(ctx).Then(txn...).Commit(); err != nil {
 		return fmt.Errorf("write %d keys to etcd: %w", len(ops), err)

@@ -16,8 +16,11 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/etcd"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
+
+func TestMain(m *testing.M) { os.Exit(etcd.Main(m)) }
 
 func start(t *testing.T, dir string) *state.Embedded {
 	t.Helper()
@@ -36,7 +39,7 @@ func start(t *testing.T, dir string) *state.Embedded {
 func value(text string) *eventv1.Event { return &eventv1.Event{Text: text} }
 
 func TestStore(t *testing.T) {
-	s := start(t, t.TempDir()).Store()
+	s := etcd.Shared(t)
 	t.Run("what was put is read back with its revision", func(t *testing.T) {
 		revision, err := s.Put(t.Context(), "read/1", 0, value("one"))
 		if err != nil {

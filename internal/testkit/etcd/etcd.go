@@ -1,6 +1,7 @@
 // Package etcd runs a real etcd server for tests, which can go away and come back.
 //
-// In: an address. Out: the URL of a server that lives as long as the test. Next: e2e/processes, e2e/faults.
+// In: an address. Out: the URL of a server that lives as long as the test, or a store in one that lives as long as the
+// tests of a package. Next: e2e/processes, e2e/faults; tests of services that keep what must be exact.
 package etcd
 
 import (

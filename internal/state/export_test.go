@@ -1,0 +1,13 @@
+package state
+
+import "context"
+
+// Compact forgets all revisions but the newest.
+func (s *Store) Compact(ctx context.Context) error {
+	r, err := s.client.Get(ctx, "none")
+	if err != nil {
+		return err
+	}
+	_, err = s.client.Compact(ctx, r.Header.Revision)
+	return err
+}
