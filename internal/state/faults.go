@@ -22,11 +22,13 @@ const (
 )
 
 // WithFaults is the same store for tests of its users, with faults: of is asked before each read with the key or the
-// prefix, and before each write of a key with its value. Leases work all the time.
+// prefix, before each write of a key with its value, and before each answer of a watch with its prefix: a watch that is
+// Refused ends as if what it would tell were compacted. Leases work all the time.
 func (s *Store) WithFaults(of func(key string, value []byte) Fault) *Store {
 	client := clientv3.NewCtxClient(context.Background())
 	client.KV = faultyKV{s.client.KV, func(key, value []byte) Fault { return of(strings.TrimPrefix(string(key), s.root), value) }}
-	client.Lease, client.Watcher, client.Maintenance = s.client.Lease, s.client.Watcher, s.client.Maintenance
+	client.Lease, client.Maintenance = s.client.Lease, s.client.Maintenance
+	client.Watcher = faultyWatcher{s.client.Watcher, func(prefix string) Fault { return of(strings.TrimPrefix(prefix, s.root), nil) }}
 	return &Store{client: client, root: s.root}
 }
 
@@ -86,4 +88,34 @@ func (f *faultyTxn) Commit() (*clientv3.TxnResponse, error) {
 		return nil, context.DeadlineExceeded
 	}
 	return r, err
+}
+
+type faultyWatcher struct {
+	clientv3.Watcher
+	of func(prefix string) Fault
+}
+
+// Watch implements clientv3.Watcher.
+func (f faultyWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	ctx, stop := context.WithCancel(ctx)
+	in, out := f.Watcher.Watch(ctx, key, opts...), make(chan clientv3.WatchResponse)
+	go func() {
+		defer stop()
+		defer close(out)
+		for r := range in {
+			broken := f.of(key) != None
+			if broken {
+				r = clientv3.WatchResponse{Canceled: true, CompactRevision: 1}
+			}
+			select {
+			case out <- r:
+			case <-ctx.Done():
+				return
+			}
+			if broken {
+				return
+			}
+		}
+	}()
+	return out
 }

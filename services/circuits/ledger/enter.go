@@ -1,0 +1,167 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/state"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+)
+
+// Request is what makes a repeated request known.
+type Request struct {
+	// Project and ID name it; ID is the client's.
+	Project, ID string
+	// Digest is of all that was asked for.
+	Digest []byte
+	// Expires is when the id may be used again.
+	Expires time.Time
+}
+
+func (r Request) key() string { return claimsPrefix + r.Project + "/" + r.ID }
+
+// Enter books what decide answers, and returns the record. decide is called while neither the book nor the mirror
+// changes, and again if another replica booked meanwhile; its error is returned as it is. A request that was made before
+// gets the record that it got then. After any other error the circuit may be booked or not: the same request again tells.
+func (l *Ledger) Enter(ctx context.Context, r Request, decide func() (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
+	for {
+		record, err := l.claimed(ctx, r)
+		if record != nil || err != nil {
+			return record, err
+		}
+		record, version, err := l.decide(decide)
+		if err != nil {
+			return nil, err
+		}
+		id := record.GetCircuit().GetId()
+		revision, err := l.store.Commit(ctx,
+			[]state.Guard{{Key: r.key()}, {Key: versionKey, Revision: version}, {Key: recordsPrefix + id}},
+			state.Op{Key: r.key(), Value: &circuitsv1.Claim{Circuit: id, Digest: r.Digest, Expires: timestamppb.New(r.Expires)}},
+			state.Op{Key: versionKey, Value: &circuitsv1.Version{Circuit: id}},
+			state.Op{Key: recordsPrefix + id, Value: record},
+		)
+		var conflict *state.ConflictError
+		switch {
+		case err == nil:
+			return record, l.wait(ctx, revision)
+		case !errors.As(err, &conflict):
+			return nil, err
+		case conflict.Key == r.key(): // the same request was made twice at once
+		case conflict.Key != versionKey:
+			return nil, fmt.Errorf("circuit %s: %w", id, err)
+		}
+		if err := l.wait(ctx, conflict.Revision); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (l *Ledger) decide(decide func() (*circuitsv1.Record, error)) (*circuitsv1.Record, int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.read {
+		return nil, 0, ErrNotRead
+	}
+	record, err := decide()
+	return record, l.version, err
+}
+
+// claimed is the record of a request that was made before, nil if it was not.
+func (l *Ledger) claimed(ctx context.Context, r Request) (*circuitsv1.Record, error) {
+	claim := &circuitsv1.Claim{}
+	revision, err := l.store.Get(ctx, r.key(), claim)
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !bytes.Equal(claim.GetDigest(), r.Digest):
+		return nil, fmt.Errorf("request %s of project %s: %w: circuit %s", r.ID, r.Project, ErrOtherRequest, claim.GetCircuit())
+	}
+	if err := l.wait(ctx, revision); err != nil {
+		return nil, err
+	}
+	return l.Get(claim.GetCircuit())
+}
+
+// Change replaces a circuit's record by what next makes of it, unless somebody else does first: then next is called
+// again. Without an answer of next the record stays. next must leave its argument as it is.
+func (l *Ledger) Change(ctx context.Context, id string, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
+	for {
+		l.mu.Lock()
+		was, version, read := l.entries[id], l.version, l.read
+		l.mu.Unlock()
+		switch {
+		case !read:
+			return nil, ErrNotRead
+		case was.record == nil:
+			return nil, fmt.Errorf("circuit %q: %w", id, ErrNoCircuit)
+		}
+		is, err := next(was.record)
+		if is == nil || err != nil {
+			return was.record, err
+		}
+		guards, ops := []state.Guard{{Key: recordsPrefix + id, Revision: was.revision}}, []state.Op{{Key: recordsPrefix + id, Value: is}}
+		if Books(is) && !Books(was.record) {
+			guards = append(guards, state.Guard{Key: versionKey, Revision: version})
+			ops = append(ops, state.Op{Key: versionKey, Value: &circuitsv1.Version{Circuit: id}})
+		}
+		revision, err := l.store.Commit(ctx, guards, ops...)
+		var conflict *state.ConflictError
+		switch {
+		case err == nil:
+			return is, l.wait(ctx, revision)
+		case !errors.As(err, &conflict):
+			return nil, err
+		case conflict.Revision == 0:
+			return nil, fmt.Errorf("circuit %q: %w", id, ErrNoCircuit)
+		}
+		if err := l.wait(ctx, conflict.Revision); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Forget deletes the records of these circuits, if they are as they were when they were chosen and have no capacity.
+func (l *Ledger) Forget(ctx context.Context, ids []string) error {
+	for _, id := range ids {
+		l.mu.Lock()
+		was := l.entries[id]
+		l.mu.Unlock()
+		if was.record == nil || Books(was.record) {
+			continue
+		}
+		_, err := l.store.Commit(ctx, []state.Guard{{Key: recordsPrefix + id, Revision: was.revision}}, state.Op{Key: recordsPrefix + id})
+		if err != nil && !errors.Is(err, state.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep deletes the claims whose time is over: their request ids may be used again.
+func (l *Ledger) Sweep(ctx context.Context, now time.Time) error {
+	claims, _, err := l.store.Snapshot(ctx, claimsPrefix)
+	if err != nil {
+		return err
+	}
+	for _, e := range claims {
+		claim := &circuitsv1.Claim{}
+		if err := proto.Unmarshal(e.Value, claim); err != nil {
+			return fmt.Errorf("decode %s: %w", e.Key, err)
+		}
+		if now.Before(claim.GetExpires().AsTime()) {
+			continue
+		}
+		if _, err := l.store.Commit(ctx, []state.Guard{{Key: e.Key, Revision: e.Revision}}, state.Op{Key: e.Key}); err != nil && !errors.Is(err, state.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}

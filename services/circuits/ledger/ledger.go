@@ -1,0 +1,258 @@
+// Package ledger keeps the book of circuits in etcd, so that no two replicas ever book the same capacity and no crash
+// loses what was committed.
+//
+// In: what to book, as a function that decides on the book as it is; changes of one circuit. Out: records of circuits,
+// and every change of them in the order of etcd, to a Mirror. Next: services/circuits, whose mirror is the book of
+// services/circuits/admit.
+//
+// Whoever books writes one transaction: the record, the claim of the request id, and a new version of the book. It
+// depends on the version that the decision was made on, so of two replicas that decide on the same version one has to
+// decide again. Giving capacity back needs no new version: who does not know of it yet books too little. A replica sees
+// the book by a snapshot and a watch, both in the order of etcd's revisions; its version is never newer than its
+// records.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/state"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+)
+
+// The keys. A watch of bookPrefix tells of records and of the version in one order.
+const (
+	bookPrefix    = "circuits/book/"
+	recordsPrefix = bookPrefix + "records/"
+	versionKey    = bookPrefix + "version"
+	claimsPrefix  = "circuits/claims/"
+)
+
+// Errors that callers branch on.
+var (
+	// ErrNotRead: the book was not read from etcd yet.
+	ErrNotRead = errors.New("the book of circuits is not read yet")
+	// ErrNoCircuit of that id.
+	ErrNoCircuit = errors.New("no such circuit")
+	// ErrOtherRequest was made under the same request id.
+	ErrOtherRequest = errors.New("the request id was used for another request")
+)
+
+// Mirror is told of each record as it was and is; nil for none. Calls come in the order of etcd, one at a time, and
+// never while something is decided.
+type Mirror interface {
+	Put(was, is *circuitsv1.Record)
+}
+
+// Ledger is a replica's view of the book. Records that it returns are shared: nobody changes them.
+type Ledger struct {
+	store  *state.Store
+	mirror Mirror
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	read    bool
+	entries map[string]entry
+	// ids of entries, sorted: ids that are made later sort later.
+	ids []string
+	// version is the revision of the version key, revision that until which all is in entries.
+	version, revision int64
+	// moved is closed when revision changes.
+	moved chan struct{}
+}
+
+type entry struct {
+	record   *circuitsv1.Record
+	revision int64
+}
+
+// New is inert.
+func New(store *state.Store, mirror Mirror, log *slog.Logger) *Ledger {
+	return &Ledger{store: store, mirror: mirror, log: log, entries: map[string]entry{}, moved: make(chan struct{})}
+}
+
+// again is how long etcd is left alone after it failed.
+const again = 200 * time.Millisecond
+
+// Follow reads the book and then every change of it, until ctx ends.
+func (l *Ledger) Follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := l.follow(ctx); err != nil && ctx.Err() == nil {
+			l.log.WarnContext(ctx, "the book of circuits is read again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(again):
+		}
+	}
+}
+
+func (l *Ledger) follow(ctx context.Context) error {
+	entries, revision, err := l.store.Snapshot(ctx, bookPrefix)
+	if err != nil {
+		return err
+	}
+	if err := l.reset(entries, revision); err != nil {
+		return err
+	}
+	for batch, err := range l.store.Watch(ctx, bookPrefix, revision) {
+		if err == nil {
+			err = l.apply(batch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reset makes the book what a snapshot says.
+func (l *Ledger) reset(snapshot []state.Entry, revision int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	there := map[string]bool{}
+	l.version = 0
+	for _, e := range snapshot {
+		there[e.Key] = true
+		if err := l.put(e); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Clone(l.ids) {
+		if !there[recordsPrefix+id] {
+			l.drop(id)
+		}
+	}
+	l.read = true
+	l.move(revision)
+	return nil
+}
+
+func (l *Ledger) apply(b state.Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range b.Changes {
+		if id, record := idOf(c.Key); c.Deleted && record {
+			l.drop(id)
+		} else if !c.Deleted {
+			if err := l.put(c.Entry); err != nil {
+				return err
+			}
+		}
+	}
+	l.move(b.Revision)
+	return nil
+}
+
+func idOf(key string) (string, bool) {
+	if len(key) <= len(recordsPrefix) || key[:len(recordsPrefix)] != recordsPrefix {
+		return "", false
+	}
+	return key[len(recordsPrefix):], true
+}
+
+func (l *Ledger) put(e state.Entry) error {
+	if e.Key == versionKey {
+		l.version = e.Revision
+		return nil
+	}
+	id, isRecord := idOf(e.Key)
+	was := l.entries[id]
+	if !isRecord || was.revision == e.Revision {
+		return nil
+	}
+	is := &circuitsv1.Record{}
+	if err := proto.Unmarshal(e.Value, is); err != nil {
+		return fmt.Errorf("decode %s: %w", e.Key, err)
+	}
+	if was.record == nil {
+		at, _ := slices.BinarySearch(l.ids, id)
+		l.ids = slices.Insert(l.ids, at, id)
+	}
+	l.entries[id] = entry{is, e.Revision}
+	l.mirror.Put(was.record, is)
+	return nil
+}
+
+func (l *Ledger) drop(id string) {
+	was, known := l.entries[id]
+	if !known {
+		return
+	}
+	delete(l.entries, id)
+	at, _ := slices.BinarySearch(l.ids, id)
+	l.ids = slices.Delete(l.ids, at, at+1)
+	l.mirror.Put(was.record, nil)
+}
+
+func (l *Ledger) move(revision int64) {
+	l.revision = max(l.revision, revision)
+	close(l.moved)
+	l.moved = make(chan struct{})
+}
+
+// wait until all that was written up to a revision is in the book.
+func (l *Ledger) wait(ctx context.Context, revision int64) error {
+	for {
+		l.mu.Lock()
+		at, moved := l.revision, l.moved
+		l.mu.Unlock()
+		if at >= revision {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("the book of circuits is behind: %w", ctx.Err())
+		}
+	}
+}
+
+// Read is closed or not: whether the book was read once, and a channel that is closed with its next change.
+func (l *Ledger) Read() (read bool, next <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.read, l.moved
+}
+
+// Get is a circuit's record.
+func (l *Ledger) Get(id string) (*circuitsv1.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.read {
+		return nil, ErrNotRead
+	}
+	e, known := l.entries[id]
+	if !known {
+		return nil, fmt.Errorf("circuit %q: %w", id, ErrNoCircuit)
+	}
+	return e.record, nil
+}
+
+// Look calls see while neither the book nor the mirror changes, with all records after an id, in order.
+func (l *Ledger) Look(after string, see func(all func(yield func(*circuitsv1.Record) bool))) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.read {
+		return ErrNotRead
+	}
+	at, known := slices.BinarySearch(l.ids, after)
+	if known {
+		at++
+	}
+	see(func(yield func(*circuitsv1.Record) bool) {
+		for _, id := range l.ids[at:] {
+			if !yield(l.entries[id].record) {
+				return
+			}
+		}
+	})
+	return nil
+}
