@@ -45,8 +45,8 @@ type Batch struct {
 	Revision int64
 }
 
-// Watch yields what is written below prefix after a revision, until ctx ends or etcd cannot tell any more: then the last
-// error says why, and whoever watches begins again with a Snapshot.
+// Watch yields what is written below prefix after a revision, until ctx ends or etcd cannot tell any more: then the
+// last error says why, and whoever watches begins again with a Snapshot.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))

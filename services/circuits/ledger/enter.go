@@ -27,8 +27,9 @@ type Request struct {
 func (r Request) key() string { return claimsPrefix + r.Project + "/" + r.ID }
 
 // Enter books what decide answers, and returns the record. decide is called while neither the book nor the mirror
-// changes, and again if another replica booked meanwhile; its error is returned as it is. A request that was made before
-// gets the record that it got then. After any other error the circuit may be booked or not: the same request again tells.
+// changes, and again if another replica booked meanwhile; its error is returned as it is. A request that was made
+// before gets the record that it got then. After any other error the circuit may be booked or not: the same request
+// again tells.
 func (l *Ledger) Enter(ctx context.Context, r Request, decide func() (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
 	for {
 		record, err := l.claimed(ctx, r)
