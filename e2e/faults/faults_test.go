@@ -2,7 +2,7 @@
 // against what the record says.
 //
 // In: the millrace binary, Kafka's jars, a real etcd server; routers that speak gNMI and can be held at a moment
-// (services/push/pushtest), behind links that can fail (internal/testkit/faults).
+// (services/push/pushtest), behind links that can fail (e2e/plane).
 // Out: one row for each fault and moment. `make faults` runs all and writes docs/reference/faults.md; `make test` runs
 // those of the diagonal.
 // Next: an operator who asks what happens if.
@@ -14,6 +14,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/testkit/program"
 )
 
@@ -41,12 +42,12 @@ func TestMain(m *testing.M) {
 func TestChangeSets(t *testing.T) {
 	w := newWorld(t)
 	for i, m := range moments {
-		for j, f := range faultTable {
-			if !*all && j != i%len(faultTable) {
+		for j, f := range plane.ChangeSetFaults {
+			if !*all && j != i%len(plane.ChangeSetFaults) {
 				continue // each moment with one fault, each fault once
 			}
-			t.Run(f.name+", "+m.name, func(t *testing.T) {
-				r := record(m.name, f.name)
+			t.Run(f.Name+", "+m.name, func(t *testing.T) {
+				r := record(m.name, f.Name)
 				cs := w.strike(t, m, f)
 				r.end = cs.GetState()
 				w.judge(t, cs)

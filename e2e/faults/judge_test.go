@@ -5,19 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/program"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
 // strike brings a change set to a moment, breaks something there, mends it, and waits until the change set ends.
-func (w *world) strike(t *testing.T, m moment, f fault) *pushv1.ChangeSet {
+func (w *world) strike(t *testing.T, m moment, f plane.Fault) *pushv1.ChangeSet {
 	t.Helper()
 	id, release := m.reach(t, w)
-	f.strike(t, w)
+	f.Strike(t, w.Plane)
 	release()
-	time.Sleep(f.lasts)
-	f.heal(t, w)
+	time.Sleep(f.Lasts)
+	f.Heal(t, w.Plane)
 	if m.after != nil {
 		m.after(t, w, id)
 	}
@@ -51,12 +52,12 @@ func (w *world) end(t *testing.T, id string) (cs *pushv1.ChangeSet) {
 func (w *world) judge(t *testing.T, cs *pushv1.ChangeSet) {
 	t.Helper()
 	for _, d := range cs.GetDevices() {
-		r := w.routers[d.GetDevice()]
-		await.True(t, r.name+" waits for no confirmation", func() bool { return !r.Pending() })
+		r := w.Routers[d.GetDevice()]
+		await.True(t, r.Name+" waits for no confirmation", func() bool { return !r.Pending() })
 		holds := w.holds(r)
-		t.Logf("%s: %s holds the %s state; the record says %s", cs.GetState(), r.name, holds, d.GetState())
+		t.Logf("%s: %s holds the %s state; the record says %s", cs.GetState(), r.Name, holds, d.GetState())
 		if want := said(cs, d); holds == neither || want != "" && holds != want {
-			t.Errorf("%s: %s holds the %s state, and the record says %s (%s):\n%v", cs.GetState(), r.name, holds, d.GetState(), d.GetError(), cs.GetHistory())
+			t.Errorf("%s: %s holds the %s state, and the record says %s (%s):\n%v", cs.GetState(), r.Name, holds, d.GetState(), d.GetError(), cs.GetHistory())
 		}
 	}
 }
@@ -71,11 +72,11 @@ const (
 )
 
 // holds compares a router with what it held before the policy and with what it held when all of it was verified.
-func (w *world) holds(r *router) state {
+func (w *world) holds(r *plane.Router) state {
 	switch now := r.Entries(); {
-	case maps.Equal(now, w.before[r.name]):
+	case maps.Equal(now, w.before[r.Name]):
 		return before
-	case maps.Equal(now, w.after[r.name]):
+	case maps.Equal(now, w.after[r.Name]):
 		return after
 	}
 	return neither

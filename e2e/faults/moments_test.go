@@ -23,11 +23,11 @@ var moments = []moment{
 	at(pushtest.Verifying, nil),
 	at(pushtest.BeforeConfirm, nil),
 	at(pushtest.AfterConfirm, nil),
-	at(pushtest.BeforeCancel, func(w *world) { w.routers["ER"].Inject(pushtest.RefuseCommit) }),
+	at(pushtest.BeforeCancel, func(w *world) { w.Routers["ER"].Inject(pushtest.RefuseCommit) }),
 	{"verified", func(t *testing.T, w *world) (string, func()) { return w.verified(t), func() {} }, rollBack},
 	{"rolling back", func(t *testing.T, w *world) (string, func()) {
 		id := w.verified(t)
-		hold := w.routers["WR"].HoldAt(t, pushtest.BeforeCommit)
+		hold := w.Routers["WR"].HoldAt(t, pushtest.BeforeCommit)
 		rollBack(t, w, id)
 		w.reached(t, hold, id)
 		return id, hold.Release
@@ -40,7 +40,7 @@ func at(m pushtest.Moment, provoke func(*world)) moment {
 		if provoke != nil {
 			provoke(w)
 		}
-		hold := w.routers["WR"].HoldAt(t, m)
+		hold := w.Routers["WR"].HoldAt(t, m)
 		id := w.create(t)
 		approveAndApply(t, w, id)
 		w.reached(t, hold, id)
@@ -50,10 +50,10 @@ func at(m pushtest.Moment, provoke func(*world)) moment {
 
 func approveAndApply(t *testing.T, w *world, id string) {
 	t.Helper()
-	call(t, "approve "+id, w.changes.Approve, &pushv1.ApproveRequest{Id: id, By: "operator", Apply: true})
+	call(t, "approve "+id, w.Changes.Approve, &pushv1.ApproveRequest{Id: id, By: "operator", Apply: true})
 }
 
 func rollBack(t *testing.T, w *world, id string) {
 	t.Helper()
-	call(t, "roll back "+id, w.changes.Rollback, &pushv1.RollbackRequest{Id: id, By: "operator", Note: "a test of faults"})
+	call(t, "roll back "+id, w.Changes.Rollback, &pushv1.RollbackRequest{Id: id, By: "operator", Note: "a test of faults"})
 }

@@ -7,6 +7,7 @@ package etcd
 import (
 	"net"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +21,21 @@ type Server struct {
 	// URL is where clients find it, running or not.
 	URL string
 
-	cfg     *embed.Config
+	cfg *embed.Config
+
+	mu      sync.Mutex
 	running *embed.Etcd
 }
 
+// Compacted lets go of revisions that are older, such as "1m"; without it all are kept.
+func Compacted(age string) func(*embed.Config) {
+	return func(cfg *embed.Config) {
+		cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModePeriodic, age
+	}
+}
+
 // Start starts a server on a host's port 2379 and ends it with the test.
-func Start(t testing.TB, host string) *Server {
+func Start(t testing.TB, host string, options ...func(*embed.Config)) *Server {
 	t.Helper()
 	client := url.URL{Scheme: "http", Host: net.JoinHostPort(host, "2379")}
 	cfg := embed.NewConfig()
@@ -34,6 +44,9 @@ func Start(t testing.TB, host string) *Server {
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = nil, []url.URL{{Scheme: "http", Host: "127.0.0.1:2380"}}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.TickMs, cfg.ElectionMs = 50, 250
+	for _, o := range options {
+		o(cfg)
+	}
 	s := &Server{URL: client.String(), cfg: cfg}
 	t.Cleanup(s.Stop)
 	s.Again(t)
@@ -47,7 +60,9 @@ func (s *Server) Again(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.mu.Lock()
 	s.running = running
+	s.mu.Unlock()
 	select {
 	case <-running.Server.ReadyNotify():
 	case err := <-running.Err():
@@ -59,8 +74,20 @@ func (s *Server) Again(t testing.TB) {
 
 // Stop ends it; stopping twice is allowed.
 func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.running != nil {
 		s.running.Close()
 		s.running = nil
 	}
+}
+
+// InUse is how many octets of its database are not free; unknown while it is away.
+func (s *Server) InUse() (octets int64, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		return 0, false
+	}
+	return s.running.Server.Backend().SizeInUse(), true
 }

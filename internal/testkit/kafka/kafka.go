@@ -2,7 +2,7 @@
 // controller (KRaft), on loopback ports, with its data in the test's folder.
 //
 // In: the jars that tools/kafka/fetch.sh fetched.
-// Out: the address of a broker that lives as long as the test.
+// Out: the address of a broker that lives as long as the test, and can go away and come back.
 // Next: internal/bus and whoever tests against it.
 package kafka
 
@@ -43,40 +43,63 @@ type Broker struct {
 	TLSAddr string
 	PKI     *pki.Authority
 
-	process *exec.Cmd
-	exited  chan struct{}
-	log     string
+	controller          string
+	classes, properties string
+	process             *exec.Cmd
+	exited              chan struct{}
+	log                 string
 }
 
 // Start starts a broker and stops it when the test ends. Without jars or Java the test is skipped.
 func Start(t testing.TB) *Broker {
 	t.Helper()
-	classes := classpath(t)
+	return start(t, &Broker{Addr: freePort(t), TLSAddr: freePort(t), controller: freePort(t)})
+}
+
+// StartOn is Start on fixed ports of a host that is the test's alone, where nobody takes them while the broker is away.
+func StartOn(t testing.TB, host string) *Broker {
+	t.Helper()
+	return start(t, &Broker{Addr: net.JoinHostPort(host, "9092"), TLSAddr: net.JoinHostPort(host, "9093"), controller: net.JoinHostPort(host, "9094")})
+}
+
+func start(t testing.TB, b *Broker) *Broker {
+	t.Helper()
+	b.classes = classpath(t)
 	dir := t.TempDir()
-	b := &Broker{Addr: freePort(t), TLSAddr: freePort(t), PKI: pki.New(t), exited: make(chan struct{}), log: filepath.Join(dir, "broker.log")}
-	properties := b.configure(t, dir)
-	format(t, classes, properties)
-	log, err := os.Create(b.log)
+	b.PKI, b.log = pki.New(t), filepath.Join(dir, "broker.log")
+	b.properties = b.configure(t, dir)
+	format(t, b.classes, b.properties)
+	t.Cleanup(b.Stop)
+	b.Again(t)
+	return b
+}
+
+// Again starts the broker with the data it had.
+func (b *Broker) Again(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(b.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	b.process = java(context.Background(), classes, "kafka.Kafka", properties)
-	b.process.Stdout, b.process.Stderr = log, log
-	if err := b.process.Start(); err != nil {
+	process, exited := java(context.Background(), b.classes, "kafka.Kafka", b.properties), make(chan struct{})
+	process.Stdout, process.Stderr = log, log
+	if err := process.Start(); err != nil {
 		t.Fatalf("start Kafka: %v", err)
 	}
+	b.process, b.exited = process, exited
 	go func() {
-		defer close(b.exited)
-		_ = b.process.Wait() // its log says more than its status
+		defer close(exited)
+		_ = process.Wait() // its log says more than its status
 	}()
-	t.Cleanup(b.Stop)
 	b.waitReady(t)
-	return b
 }
 
 // Stop ends the broker; stopping twice is allowed.
 func (b *Broker) Stop() {
+	if b.process == nil {
+		return
+	}
 	_ = b.process.Process.Signal(syscall.SIGTERM) // gone already is fine
 	select {
 	case <-b.exited:
@@ -215,7 +238,8 @@ num.io.threads=2
 func (b *Broker) configure(t testing.TB, dir string) (path string) {
 	t.Helper()
 	var keystore []byte
-	cert, key := b.PKI.Issue(t, "broker", "127.0.0.1")
+	host, _, _ := net.SplitHostPort(b.Addr) // made here
+	cert, key := b.PKI.Issue(t, "broker", host)
 	for _, file := range []string{key, cert} {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -227,7 +251,7 @@ func (b *Broker) configure(t testing.TB, dir string) (path string) {
 
 	var text bytes.Buffer
 	err := properties.Execute(&text, map[string]string{
-		"Addr": b.Addr, "TLSAddr": b.TLSAddr, "Controller": freePort(t), "Dir": dir, "CA": b.PKI.CA,
+		"Addr": b.Addr, "TLSAddr": b.TLSAddr, "Controller": b.controller, "Dir": dir, "CA": b.PKI.CA,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,46 @@
+package plane
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"text/template"
+)
+
+var files = map[string]*template.Template{
+	"millrace.yaml": template.Must(template.New("").Parse(`
+data_dir: {{.Plane.Dir}}/data
+inventory: inventory.yaml
+kafka: {brokers: ["{{.Plane.Kafka.Addr}}"]}
+etcd: {endpoints: ["{{.Plane.Etcd.URL}}"]}
+endpoints:
+{{- range $name, $port := .Ports}}
+  {{$name}}: {{$.Plane.URL $name}}
+{{- end}}
+{{.Settings}}
+`)),
+	"inventory.yaml": template.Must(template.New("").Parse(`
+tls: {ca: "{{.Plane.PKI.CA}}", cert: "{{.Cert}}", key: "{{.Key}}"}
+devices:
+  - {name: WR, address: "{{.Plane.Routers.WR.Link.Address}}", loopback: 192.0.2.1, exporters: [192.0.2.1]}
+  - {name: ER, address: "{{.Plane.Routers.ER.Link.Address}}", loopback: 192.0.2.2}
+{{.Devices}}
+`)),
+}
+
+// configure writes the file that all services share, and the inventory.
+func (p *Plane) configure(t *testing.T, o Options) {
+	t.Helper()
+	cert, key := p.PKI.Issue(t, "millrace")
+	values := map[string]any{"Plane": p, "Ports": Ports, "Cert": cert, "Key": key, "Settings": o.Settings, "Devices": o.Devices}
+	for name, text := range files {
+		var out bytes.Buffer
+		if err := text.Execute(&out, values); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(p.Dir, name), out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package plane
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/testkit/faults"
+	"github.com/millrace/millrace/services/push/pushtest"
+)
+
+// Fault is something that breaks for a while.
+type Fault struct {
+	Name   string
+	Strike func(t *testing.T, p *Plane)
+	// Lasts is how long it stays broken.
+	Lasts time.Duration
+	Heal  func(t *testing.T, p *Plane)
+}
+
+// Away is longer than a lock outlives its owner, and than a call to a router waits.
+const Away = 5 * time.Second
+
+// ChangeSetFaults are those of what a change set stands on.
+var ChangeSetFaults = []Fault{
+	Killed("push"),
+	Stopped("push"),
+	{"etcd is away", func(_ *testing.T, p *Plane) { p.Etcd.Stop() }, Away, func(t *testing.T, p *Plane) { p.Etcd.Again(t) }},
+	network("a router resets connections", faults.Condition{Refuse: true}),
+	network("nothing reaches a router", faults.Condition{StallForth: true}),
+	network("nothing comes back from a router", faults.Condition{StallBack: true}),
+	network("octets to and from a router take 2 s", faults.Condition{Delay: 2 * time.Second}),
+	{"a router's agent restarts", func(_ *testing.T, p *Plane) { p.Routers["WR"].Down() }, Away,
+		func(t *testing.T, p *Plane) { p.Routers["WR"].Up(t) }},
+	{"a router's disk is full", func(_ *testing.T, p *Plane) { p.Routers["WR"].Inject(pushtest.ConfirmFails) }, Away,
+		func(_ *testing.T, p *Plane) { p.Routers["WR"].Clear() }},
+}
+
+// BusFault is that of what carries facts.
+var BusFault = Fault{"Kafka is away", func(_ *testing.T, p *Plane) { p.Kafka.Stop() }, Away, func(t *testing.T, p *Plane) { p.Kafka.Again(t) }}
+
+// Killed is a service that ends at any instruction, and is started again at once.
+func Killed(service string) Fault {
+	return Fault{"the " + service + " service is killed", func(t *testing.T, p *Plane) { p.Running[service].Signal(t, syscall.SIGKILL) }, 0,
+		func(t *testing.T, p *Plane) { p.Start(t, service) }}
+}
+
+// Stopped is a service that stands still, as on a host that has no memory or no processor left.
+func Stopped(service string) Fault {
+	return Fault{"the " + service + " service stands still", func(_ *testing.T, p *Plane) { p.Running[service].Ask(syscall.SIGSTOP) }, Away,
+		func(_ *testing.T, p *Plane) { p.Running[service].Ask(syscall.SIGCONT) }}
+}
+
+// network is a fault of the path to one router.
+func network(name string, c faults.Condition) Fault {
+	return Fault{name, func(_ *testing.T, p *Plane) { p.Routers["WR"].Link.Set(c) }, Away,
+		func(_ *testing.T, p *Plane) { p.Routers["WR"].Link.Set(faults.Condition{}) }}
+}
