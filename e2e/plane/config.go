@@ -23,9 +23,8 @@ endpoints:
 	"inventory.yaml": template.Must(template.New("").Parse(`
 tls: {ca: "{{.Plane.PKI.CA}}", cert: "{{.Cert}}", key: "{{.Key}}"}
 devices:
-  - {name: WR, address: "{{.Plane.Routers.WR.Link.Address}}", loopback: 192.0.2.1, exporters: [192.0.2.1]}
-  - {name: ER, address: "{{.Plane.Routers.ER.Link.Address}}", loopback: 192.0.2.2}
-{{.Devices}}
+  - {name: WR, address: "{{.Plane.Routers.WR.Link.Address}}", loopback: 192.0.2.1, pe: "{{.Plane.Routers.WR.PE.Link.Address}}", exporters: [192.0.2.1, 192.0.2.11]}
+  - {name: ER, address: "{{.Plane.Routers.ER.Link.Address}}", loopback: 192.0.2.2, pe: "{{.Plane.Routers.ER.PE.Link.Address}}"}
 `)),
 }
 
@@ -33,7 +32,7 @@ devices:
 func (p *Plane) configure(t *testing.T, o Options) {
 	t.Helper()
 	cert, key := p.PKI.Issue(t, "millrace")
-	values := map[string]any{"Plane": p, "Ports": Ports, "Cert": cert, "Key": key, "Settings": o.Settings, "Devices": o.Devices}
+	values := map[string]any{"Plane": p, "Ports": Ports, "Cert": cert, "Key": key, "Settings": o.Settings}
 	for name, text := range files {
 		var out bytes.Buffer
 		if err := text.Execute(&out, values); err != nil {

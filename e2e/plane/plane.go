@@ -32,8 +32,6 @@ type Options struct {
 	Services []string
 	// Settings are sections of the configuration file, beside etcd, Kafka, the inventory and the addresses of services.
 	Settings string
-	// Devices are lines of the inventory after those of the routers.
-	Devices string
 }
 
 // Plane is a control plane of several processes.
@@ -56,6 +54,8 @@ type Router struct {
 	*pushtest.Router
 	Name string
 	Link *faults.Link
+	// PE is the agent beside it that divides the core among VPNs.
+	PE *PE
 }
 
 // Names of the routers.
@@ -75,7 +75,7 @@ func New(t *testing.T, o Options) *Plane {
 	certs := gnmitest.Certs{Server: p.Server(t, "router")}
 	for _, name := range Names {
 		r := pushtest.Start(t, name, certs)
-		p.Routers[name] = &Router{r, name, p.Link(t, r.Device.Address)}
+		p.Routers[name] = &Router{r, name, p.Link(t, r.Device.Address), p.newPE(t, name)}
 	}
 	p.configure(t, o)
 	p.Changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, p.URL("push"))
