@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/paths/cspf"
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
@@ -18,12 +19,14 @@ var (
 // Limits are what circuits may use of a link, bit/s: see calendar.Share.
 type Limits struct{ Soft, Hard int64 }
 
-// Book is a network, what of each link is free over time, and the circuits there are. It has one writer at a time, and
-// no reader meanwhile; Decide reads.
+// Book is a network, what of each link is free over time, and the circuits there are. It has one user at a time: Decide
+// changes nothing that is booked, and works in the book's memory.
 type Book struct {
 	graph    *graph.Graph
 	links    []*calendar.Calendar
 	circuits map[string]booking
+	// workspace is the memory of searches.
+	workspace *cspf.Workspace
 }
 
 // booking is a circuit in the book: its links are those of the path, then those of the backup.
@@ -36,7 +39,7 @@ type booking struct {
 
 // NewBook is a book without circuits. Where the network changes, the next book is made of the new graph and the grants.
 func NewBook(g *graph.Graph, limits func(graph.Link) Limits) (*Book, error) {
-	b := &Book{graph: g, circuits: map[string]booking{}}
+	b := &Book{graph: g, circuits: map[string]booking{}, workspace: &cspf.Workspace{}}
 	for l := range int32(g.Links()) {
 		most := limits(g.Link(l))
 		c, err := calendar.New(most.Soft, most.Hard)

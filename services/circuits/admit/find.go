@@ -1,9 +1,11 @@
 package admit
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/paths/cspf"
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
@@ -25,13 +27,38 @@ func (a *ask) find() route {
 	if a.Bytes > 0 {
 		return a.volume(a.Bytes * 8)
 	}
-	r := a.fixed(a.roomy(a.Window, a.Rate))
+	r := a.best()
 	r.slots = []Slot{{Window: a.Window, Rate: a.Rate}}
 	return r
 }
 
+// best is what fixed finds for the request's own window and rate. One path is for services/paths/cspf, which looks at
+// fewer links.
+func (a *ask) best() route {
+	if a.Protect != Unprotected {
+		return a.pair(a.roomy(a.Window, a.Rate))
+	}
+	var without []int32
+	for l, barred := range a.barred {
+		if barred {
+			without = append(without, int32(l))
+		}
+	}
+	p, err := a.workspace.Find(a.graph, &cspf.Request{
+		From: a.from, To: a.to, Rate: a.Rate, MaxDelay: a.MaxDelay, WithoutLinks: without, MaxLabels: maxLabels,
+		Free: func(l int32) int64 { return a.free(l, a.Window) },
+	})
+	if err != nil {
+		return route{givenUp: errors.Is(err, cspf.ErrUndecided)}
+	}
+	return route{path: slices.Clone(p.Links)}
+}
+
 // fixed looks for a path, and a backup if one is asked for, of links that fit.
 func (a *ask) fixed(fits func(int32) bool) route {
+	if _, ok := a.connected(fits); !ok {
+		return route{}
+	}
 	if a.Protect != Unprotected {
 		return a.pair(fits)
 	}
@@ -101,9 +128,12 @@ func (a *ask) apart(path []int32) []bool {
 
 // volume looks for the cheapest path that carries so many bits within the window.
 func (a *ask) volume(want int64) route {
+	s := a.overTime(func() int64 { return want })
+	if _, ok := a.connected(s.alone); !ok {
+		return route{}
+	}
 	var best []Slot
 	short := false
-	s := a.overTime(func() int64 { return want })
 	path := s.run(a.whole(), func(last int32) bool {
 		var ok bool
 		best, ok = fewest(slots(s.labels[last].free, a.End), want)
@@ -116,17 +146,32 @@ func (a *ask) volume(want int64) route {
 // whole is the profile of a path without links.
 func (a *ask) whole() []piece { return []piece{{at: a.Start, free: a.highest()}} }
 
-// overTime is a search for paths that carry so many bits at least.
-func (a *ask) overTime(least func() int64) *search {
-	profiles := make([][]piece, a.graph.Links())
-	return &search{ask: a, cost: a.graph.Weights(graph.IGP), extend: func(free []piece, l int32) ([]piece, bool) {
-		if profiles[l] == nil {
-			profiles[l] = a.profile(l)
-		}
-		free = lower(free, profiles[l])
-		return free, carries(slots(free, a.End)) >= least()
-	}}
+// timeSearch is a search for paths that carry so many bits at least.
+type timeSearch struct {
+	search
+	least    func() int64
+	profiles [][]piece
 }
+
+func (a *ask) overTime(least func() int64) *timeSearch {
+	s := &timeSearch{search: search{ask: a, cost: a.graph.Weights(graph.IGP)}, least: least, profiles: make([][]piece, a.graph.Links())}
+	s.extend = func(free []piece, l int32) ([]piece, bool) {
+		free = lower(free, s.profile(l))
+		return free, carries(slots(free, a.End)) >= s.least()
+	}
+	return s
+}
+
+// profile of a link; it is made once.
+func (s *timeSearch) profile(l int32) []piece {
+	if s.profiles[l] == nil {
+		s.profiles[l] = s.ask.profile(l)
+	}
+	return s.profiles[l]
+}
+
+// alone tells whether a link carries enough.
+func (s *timeSearch) alone(l int32) bool { return carries(slots(s.profile(l), s.End)) >= s.least() }
 
 // mostVolume is the most bits that a path carries within the window, in MaxSlots slots.
 func (a *ask) mostVolume() (most int64, givenUp bool) {
@@ -138,15 +183,20 @@ func (a *ask) mostVolume() (most int64, givenUp bool) {
 	return most, s.givenUp
 }
 
-// frontier are the links that are in the way: they do not fit, a path of links that fit and within the delay leads to
-// them, and some path goes on from them to the end. Every path that the request allows uses one of them, if there are
-// none that fit.
-func (a *ask) frontier(fits func(int32) bool) []int32 {
-	ends := a.leadsOn()
+// inTheWay are links that do not fit, of which every path that the request allows uses one, if there are none that fit:
+// a cut, or, where a bound on delay or the lack of a backup is in the way as well, all to which links that fit lead.
+func (a *ask) inTheWay(fits func(int32) bool) []int32 {
+	if cut, ok := a.connected(fits); !ok {
+		return cut
+	}
 	var out []int32
+	_, ends := a.sides()
+	for len(ends.queue) > 0 {
+		ends.step(func(l int32) bool { return !a.barred[l] })
+	}
 	s := a.over(func(l int32) bool {
 		fit := fits(l)
-		if !fit && ends[a.graph.To(l)] {
+		if !fit && ends.seen[a.graph.To(l)] {
 			out = append(out, l)
 		}
 		return fit
@@ -154,21 +204,4 @@ func (a *ask) frontier(fits func(int32) bool) []int32 {
 	s.run(nil, func(int32) bool { return false })
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// leadsOn tells from which routers a path leads to the end, whatever is free.
-func (a *ask) leadsOn() []bool {
-	out := make([]bool, a.graph.Nodes())
-	out[a.to] = true
-	for todo := []int32{a.to}; len(todo) > 0; {
-		n := todo[0]
-		todo = todo[1:]
-		for _, l := range a.graph.In(n) {
-			if from := a.graph.From(l); !a.barred[l] && !out[from] {
-				out[from] = true
-				todo = append(todo, from)
-			}
-		}
-	}
-	return out
 }

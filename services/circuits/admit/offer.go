@@ -124,7 +124,7 @@ func (a *ask) later() attempt {
 		}
 		t.givenUp = t.givenUp || found.givenUp
 		next, ok := calendar.Window{Start: calendar.Forever}, false
-		for _, l := range a.frontier(fits) {
+		for _, l := range a.inTheWay(fits) {
 			if w, fits := a.next(l, w.Start); fits && w.Start < next.Start {
 				next, ok = w, true
 			}

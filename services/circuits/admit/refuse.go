@@ -55,7 +55,7 @@ func (a *ask) block(r *Refusal) {
 		a.blockVolume(r)
 		return
 	}
-	for _, l := range a.frontier(a.roomy(a.Window, a.Rate)) {
+	for _, l := range a.inTheWay(a.roomy(a.Window, a.Rate)) {
 		for w, missing := range a.links[l].Lacks(a.Window, a.Rate, a.Cap) {
 			r.add(Blocker{Link: a.graph.Link(l).ID, Window: w, Shortfall: missing})
 		}
@@ -70,31 +70,43 @@ func (r *Refusal) add(b Blocker) {
 	r.Blockers = append(r.Blockers, b)
 }
 
-// blockVolume lists the links at which partial paths end because too little time is left with room on all of their
-// links.
+// blockVolume lists the links that carry too little alone, if there is a cut of them, or those at which partial paths
+// end because too little time is left with room on all of their links.
 func (a *ask) blockVolume(r *Refusal) {
 	want := a.Bytes * 8
-	ends := a.leadsOn()
+	s := a.overTime(func() int64 { return want })
 	missing := map[int32]int64{}
-	s := a.overTime(func() int64 { return 0 })
-	extend := s.extend
-	s.extend = func(free []piece, l int32) ([]piece, bool) {
-		free, _ = extend(free, l)
-		lacks := want - carries(slots(free, a.End))
-		if lacks > 0 && ends[a.graph.To(l)] {
-			least, seen := missing[l]
-			if !seen || lacks < least {
-				missing[l] = lacks
-			}
-		}
-		return free, lacks <= 0
+	cut, ok := a.connected(s.alone)
+	for _, l := range cut {
+		missing[l] = want - carries(slots(s.profile(l), a.End))
 	}
-	s.run(a.whole(), func(int32) bool { return false })
+	if ok {
+		missing = a.ends(s)
+	}
 	for l := range int32(a.graph.Links()) {
 		if lacks, ok := missing[l]; ok {
 			r.add(Blocker{Link: a.graph.Link(l).ID, Window: a.Window, Shortfall: (lacks-1)/(a.End-a.Start) + 1})
 		}
 	}
+}
+
+// ends are the links at which partial paths end, and the bits that the best of those to each lacks.
+func (a *ask) ends(s *timeSearch) map[int32]int64 {
+	_, back := a.sides()
+	for len(back.queue) > 0 {
+		back.step(func(l int32) bool { return !a.barred[l] })
+	}
+	missing := map[int32]int64{}
+	s.extend = func(free []piece, l int32) ([]piece, bool) {
+		free = lower(free, s.profile(l))
+		lacks := s.least() - carries(slots(free, a.End))
+		if least, seen := missing[l]; lacks > 0 && back.seen[a.graph.To(l)] && (!seen || lacks < least) {
+			missing[l] = lacks
+		}
+		return free, lacks <= 0
+	}
+	s.run(a.whole(), func(int32) bool { return false })
+	return missing
 }
 
 // reason is for people; whoever reads it sees the blockers and offers, too.
