@@ -81,7 +81,7 @@ type VPN struct {
 	// Remotes are static routes.
 	Remotes []Remote `yaml:"remotes"`
 	// Prefixes is this VPN's share of the table of prefixes, and a fourth of it for IPv6; 0: VPNs without a share of
-	// their own divide the rest equally.
+	// their own have room for their configured routes, and those with a VRF divide the rest as equally as can be.
 	Prefixes int `yaml:"prefixes"`
 }
 

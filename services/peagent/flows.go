@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/services/peagent/bpf"
@@ -142,7 +143,7 @@ func (a *Agent) readPinned() error {
 func (a *Agent) setRoutes(vpn int, wanted map[netip.Prefix]netip.Addr) error {
 	v := a.cfg.VPNs[vpn]
 	had := a.reg.routes[vpn]
-	fits, left := prefixes.Fit(v.candidates(wanted, had), a.limits(vpn))
+	fits, left := prefixes.Fit(v.candidates(wanted, had), a.shares[vpn])
 	has := map[netip.Prefix]netip.Addr{}
 	var lengths datapath.Lengths
 	errs := []error{a.leftOut(vpn, left)}
@@ -174,12 +175,24 @@ func (a *Agent) setRoutes(vpn int, wanted map[netip.Prefix]netip.Addr) error {
 			has[p] = pe
 		}
 	}
-	err := errors.Join(errs...)
+	err := several(errs)
 	a.reg.routes[vpn], a.reg.wanted[vpn], a.reg.incomplete[vpn] = has, wanted, err != nil
 	if err != nil {
 		return fmt.Errorf("routes of VPN %s: %w", v.Name, err)
 	}
 	return nil
+}
+
+// maxTold is how many of a VPN's errors one line of the log tells: a table that is full is full for all its routes.
+const maxTold = 3
+
+// several joins errors, and only counts those that are too many to read.
+func several(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if more := len(errs) - maxTold; more > 0 {
+		errs = append(errs[:maxTold], fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(errs...)
 }
 
 // leftOut tells of routes without room; it is an error where an operator configured one.
@@ -209,19 +222,26 @@ func (v VPN) candidates(wanted, had map[netip.Prefix]netip.Addr) []prefixes.Rout
 	return out
 }
 
-// shares divides the table of IPv4 prefixes among the VPNs.
-func (c Configuration) shares() []int {
-	configured := make([]int, len(c.VPNs))
+// shares divides the tables of prefixes among the VPNs.
+func (c Configuration) shares() []prefixes.Limits {
+	v4, v6 := make([]prefixes.Demand, len(c.VPNs)), make([]prefixes.Demand, len(c.VPNs))
 	for i, v := range c.VPNs {
-		configured[i] = v.Prefixes
+		v4[i] = prefixes.Demand{Limit: v.Prefixes, Learns: v.VRF != ""}
+		v6[i] = prefixes.Demand{Limit: v.Prefixes / 4, Learns: v.VRF != ""}
+		for p := range v.configured() {
+			if p.Addr().Is4() {
+				v4[i].Configured++
+			} else {
+				v6[i].Configured++
+			}
+		}
 	}
-	return prefixes.Shares(c.Prefixes, configured)
-}
-
-// limits are a VPN's share of the datapath's tables.
-func (a *Agent) limits(vpn int) prefixes.Limits {
-	v4 := a.shares[vpn]
-	return prefixes.Limits{IPv4: v4, IPv6: max(v4/4, 1), Lengths: datapath.MaxLengths}
+	of4, of6 := prefixes.Shares(c.Prefixes, v4), prefixes.Shares(datapath.Prefixes6(c.Prefixes), v6)
+	out := make([]prefixes.Limits, len(c.VPNs))
+	for i := range out {
+		out[i] = prefixes.Limits{IPv4: of4[i], IPv6: of6[i], Lengths: datapath.MaxLengths}
+	}
+	return out
 }
 
 // configured returns the static routes of the configuration.

@@ -110,14 +110,16 @@ func syncFolder(folder string) error {
 }
 
 // readInstalled reads the weights that a control plane installed before a restart. They go before the policy file,
-// which is for agents without a control plane.
-func (a *Agent) readInstalled() error {
+// which is for agents without a control plane. A file that cannot be read, such as one that a power cut left half
+// written, is moved aside: an agent without those weights shares equally, or as the policy file says, until the control
+// plane sees that it lacks them; without an agent nothing is shared.
+func (a *Agent) readInstalled() {
 	if a.cfg.State == "" {
-		return nil
+		return
 	}
 	raw, err := os.ReadFile(a.cfg.State)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return
 	}
 	r := &vpnv1.InstallRequest{}
 	if err == nil {
@@ -128,9 +130,12 @@ func (a *Agent) readInstalled() error {
 		p, err = parseInstall(r)
 	}
 	if err != nil {
-		return fmt.Errorf("read the weights kept in %s; remove the file to start without: %w", a.cfg.State, err)
+		a.metrics.errors.Inc()
+		aside := a.cfg.State + ".unreadable"
+		a.log.Error("the weights that the control plane installed cannot be read; started without them", "file", a.cfg.State, "moved to", aside,
+			"error", errors.Join(err, os.Rename(a.cfg.State, aside)))
+		return
 	}
 	a.policy, a.version = p, r.GetVersion()
 	a.log.Info("weights of the control plane taken over", "version", a.version.GetNumber(), "policy", p.Name)
-	return nil
 }

@@ -6,13 +6,11 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/testkit/pki"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
@@ -150,13 +148,34 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 	if err := os.WriteFile(c.agent.cfg.State, kept[:len(kept)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := newAgent(c.agent.cfg, Dependencies{}).readInstalled(); err == nil || !strings.Contains(err.Error(), "remove the file") {
-		t.Errorf("half a file: %v", err)
+	without := newAgent(c.agent.cfg, Dependencies{})
+	if without.readInstalled(); without.installedVersion() != nil || os.Remove(c.agent.cfg.State+".unreadable") != nil {
+		t.Errorf("half a file: version %v; want none, and the file moved aside", without.installedVersion())
 	}
-	if err := os.Remove(c.agent.cfg.State); err != nil {
-		t.Fatal(err)
+	if without.readInstalled(); without.installedVersion() != nil {
+		t.Error("no file is no version")
 	}
-	if a := newAgent(c.agent.cfg, Dependencies{}); a.readInstalled() != nil || !proto.Equal(a.installedVersion(), &vpnv1.Version{}) && a.installedVersion() != nil {
-		t.Error("no file is no error, and no version")
+}
+
+// TestAnAgentStartsWhateverItsDiskHolds: a power cut leaves files empty or half written, and a full disk takes none.
+func TestAnAgentStartsWhateverItsDiskHolds(t *testing.T) {
+	n := newNetwork(t, 1)
+	state := n.config(1).State
+	for _, left := range []string{"", "{\"version\": {\"numb", "\x00\x00\x00"} {
+		for _, file := range []string{state, state + ".sequence"} {
+			if err := os.WriteFile(file, []byte(left), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.stop(n.start(1, nil))
+	}
+	// No file can be made below a file, which is what a full disk comes to for root.
+	full := n.Write("full", "")
+	a := n.start(1, func(c *Configuration) { c.State = full + "/weights.json" })
+	if a.numbers.Next(time.Now()) == 0 {
+		t.Error("no number")
+	}
+	if _, err := (installer{a}).Install(t.Context(), installation(1, &vpnv1.Weight{Vpn: "vpn1", Weight: 2})); connect.CodeOf(err) != connect.CodeInternal {
+		t.Errorf("weights that cannot be kept: %v, want an error", err)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/millrace/millrace/services/peagent/datapath"
 	"github.com/millrace/millrace/services/peagent/law"
 	"github.com/millrace/millrace/services/peagent/management"
+	"github.com/millrace/millrace/services/peagent/prefixes"
 	"github.com/millrace/millrace/services/peagent/sequence"
 )
 
@@ -54,8 +55,8 @@ type Agent struct {
 	mode       datapath.Mode
 	dp         *datapath.Datapath
 	schedulers []*datapath.Scheduler
-	ports      [][]int // interface indices per VPN
-	shares     []int   // of the table of IPv4 prefixes per VPN
+	ports      [][]int           // interface indices per VPN
+	shares     []prefixes.Limits // of the tables of prefixes per VPN
 	conn       *net.UDPConn
 	servers    []*http.Server
 	// credentials are of the control API; nil: there is none.
@@ -139,9 +140,7 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 	if err = a.readPinned(); err != nil {
 		return fmt.Errorf("read the pinned maps of the last agent: %w", err)
 	}
-	if a.numbers, err = sequence.Open(a.cfg.sequenceFile(), time.Now(), a.sequenceNotKept); err != nil {
-		return err
-	}
+	a.numbers = sequence.Open(a.cfg.sequenceFile(), time.Now(), a.sequenceNotKept)
 	if err = a.speak(ctx); err != nil {
 		return err
 	}
@@ -151,9 +150,7 @@ func (a *Agent) Start(ctx context.Context) (err error) {
 		}
 		modified(a.cfg.Weights, &a.weightsRead)
 	}
-	if err = a.readInstalled(); err != nil {
-		return err
-	}
+	a.readInstalled()
 	ports, err := datapath.OpenPorts()
 	if err != nil {
 		return err
@@ -208,7 +205,12 @@ func (a *Agent) configure(p *datapath.Ports) error {
 			}
 			a.ports[i] = append(a.ports[i], index)
 		}
-		if err := a.setRoutes(i, v.configured()); err != nil {
+	}
+	if err := a.adopt(p); err != nil {
+		return err
+	}
+	for i := range a.cfg.VPNs {
+		if err := a.setRoutes(i, a.atFirst(i)); err != nil {
 			return err
 		}
 	}

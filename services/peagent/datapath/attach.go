@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
@@ -50,6 +51,16 @@ func (p *Ports) Index(name string) (int, error) {
 		return 0, fmt.Errorf("find port %s: %w", name, unix.ENODEV)
 	}
 	return i, nil
+}
+
+// Names returns the ports with these interface indices; those that no longer exist have none.
+func (p *Ports) Names(indices []int) (names []string) {
+	for name, i := range p.index {
+		if slices.Contains(indices, i) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (p *Ports) indices(names []string) (out []int, err error) {

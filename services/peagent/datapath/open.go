@@ -36,6 +36,9 @@ type Options struct {
 	MarkMask uint32
 }
 
+// Prefixes6 is how many IPv6 prefixes there is room for beside so many IPv4 ones.
+func Prefixes6(prefixes int) int { return max(prefixes/4, 64) }
+
 // objects are the programs and maps of pe.c.
 type objects struct {
 	CustomerIn  *ebpf.Program `ebpf:"pe_customer_in"`
@@ -80,7 +83,7 @@ func Open(o Options) (*Datapath, error) {
 		spec.Maps[name].MaxEntries = uint32(o.Flows)
 	}
 	spec.Maps[bpf.PeMapPePrefixes].MaxEntries = uint32(max(o.Prefixes, 1))
-	spec.Maps[bpf.PeMapPePrefixes6].MaxEntries = uint32(max(o.Prefixes/4, 64))
+	spec.Maps[bpf.PeMapPePrefixes6].MaxEntries = uint32(Prefixes6(o.Prefixes))
 	options := &ebpf.CollectionOptions{}
 	d := &Datapath{}
 	if o.Folder != "" {

@@ -138,6 +138,11 @@ func word(a netip.Addr) uint32 {
 // Word is an address in network byte order, as in the control map.
 func Word(a netip.Addr) uint32 { return word(a) }
 
+// Address is what Word was made of.
+func Address(word uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.LittleEndian.AppendUint32(nil, word)))
+}
+
 // ignoreMissing: an entry that is not there need not be removed.
 func ignoreMissing(err error) error {
 	if errors.Is(err, ebpf.ErrKeyNotExist) {

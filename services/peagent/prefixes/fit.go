@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"sort"
 )
 
 // Route is a prefix that the VPN wants.
@@ -102,20 +103,63 @@ func fitLengths(routes []Route, limit int) (fits, left []Route) {
 	return fits, left
 }
 
-// Shares divides a table among VPNs: each has what is configured for it, and those without share the rest equally.
-func Shares(table int, configured []int) []int {
-	rest, without := table, 0
-	for _, n := range configured {
-		rest -= n
-		if n == 0 {
-			without++
+// Demand is what a VPN may need of a table.
+type Demand struct {
+	// Limit is the share that an operator gave it; 0: none.
+	Limit int
+	// Configured is how many routes an operator wrote.
+	Configured int
+	// Learns: routes of a customer come in addition.
+	Learns bool
+}
+
+// Shares divides a table among VPNs: those with a limit have that. The others have room for what is configured first,
+// and what is left goes to those that learn routes, so that the smallest share is as large as it can be (max-min).
+func Shares(table int, vpns []Demand) []int {
+	out := make([]int, len(vpns))
+	floors := make([]int, len(vpns))
+	for i, d := range vpns {
+		if out[i] = d.Limit; d.Limit == 0 {
+			floors[i] = d.Configured
 		}
+		table -= d.Limit
 	}
-	out := slices.Clone(configured)
-	for i, n := range out {
-		if n == 0 {
-			out[i] = max(rest, 0) / without
+	table = max(table, 0)
+	low := level(table, func(l int) (sum int) {
+		for i := range vpns {
+			sum += min(floors[i], l)
+		}
+		return sum
+	})
+	if low < slices.Max(append(floors, 0)) { // not even what is configured fits
+		for i, d := range vpns {
+			out[i] = max(d.Limit, min(floors[i], low))
+		}
+		return out
+	}
+	high := level(table, func(l int) (sum int) {
+		for i, d := range vpns {
+			sum += d.raised(floors[i], l)
+		}
+		return sum
+	})
+	for i, d := range vpns {
+		if d.Limit == 0 {
+			out[i] = d.raised(floors[i], high)
 		}
 	}
 	return out
+}
+
+// raised is a share whose VPN can use more.
+func (d Demand) raised(share, level int) int {
+	if d.Limit == 0 && d.Learns {
+		return max(share, level)
+	}
+	return share
+}
+
+// level is the highest one at which no more than the table is used.
+func level(table int, used func(level int) int) int {
+	return sort.Search(table, func(l int) bool { return used(l+1) > table })
 }

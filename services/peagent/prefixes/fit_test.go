@@ -110,19 +110,70 @@ func TestRoutesDoNotTakeTurns(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	for _, c := range []struct {
-		table      int
-		configured []int
-		want       []int
+	learns, limit := Demand{Learns: true}, func(n int) Demand { return Demand{Limit: n, Learns: true} }
+	static := func(n int) Demand { return Demand{Configured: n} }
+	for name, c := range map[string]struct {
+		table int
+		vpns  []Demand
+		want  []int
 	}{
-		{100, []int{0, 0}, []int{50, 50}},
-		{100, []int{40, 0, 0}, []int{40, 30, 30}},
-		{100, []int{60, 40}, []int{60, 40}},
-		{10, []int{10, 0}, []int{10, 0}},
-		{10, nil, nil},
+		"equal ones":                       {100, []Demand{learns, learns}, []int{50, 50}},
+		"a limit goes first":               {100, []Demand{limit(40), learns, learns}, []int{40, 30, 30}},
+		"limits only":                      {100, []Demand{limit(60), limit(40)}, []int{60, 40}},
+		"nothing is left":                  {10, []Demand{limit(10), learns}, []int{10, 0}},
+		"nobody":                           {10, nil, []int{}},
+		"what is configured has room":      {100, []Demand{{Configured: 80, Learns: true}, learns, learns}, []int{80, 10, 10}},
+		"who learns nothing needs no more": {100, []Demand{static(10), learns, learns}, []int{10, 45, 45}},
+		"configured routes fit, so none is refused": {100, []Demand{static(70), static(30)}, []int{70, 30}},
+		"configured routes that do not fit":         {100, []Demand{static(20), static(90), static(90)}, []int{20, 40, 40}},
 	} {
-		if d := cmp.Diff(Shares(c.table, c.configured), c.want); d != "" {
-			t.Errorf("%d among %v (-got +want):\n%s", c.table, c.configured, d)
+		if d := cmp.Diff(Shares(c.table, c.vpns), c.want); d != "" {
+			t.Errorf("%s (-got +want):\n%s", name, d)
+		}
+	}
+}
+
+// TestSharesAreMaxMin: no VPN that can use more can be given one entry more without taking it from one that has no
+// more than it, or from what an operator wrote.
+func TestSharesAreMaxMin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		table, vpns := rng.IntN(60), make([]Demand, rng.IntN(6))
+		left, floor := table, 0
+		for i := range vpns {
+			vpns[i] = Demand{Configured: rng.IntN(15), Learns: rng.IntN(2) == 0}
+			if rng.IntN(4) == 0 {
+				vpns[i].Limit = min(1+rng.IntN(15), left)
+				left -= vpns[i].Limit
+			}
+		}
+		got, sum := Shares(table, vpns), 0
+		for i, d := range vpns {
+			if sum += got[i]; d.Limit == 0 {
+				floor += d.Configured
+			}
+		}
+		if sum > table {
+			t.Fatalf("%d among %v: %v is more", table, vpns, got)
+		}
+		spare := table - sum
+		for i, d := range vpns {
+			switch {
+			case d.Limit > 0 && got[i] != d.Limit:
+				t.Fatalf("%d among %v: %v keeps no limit", table, vpns, got)
+			case d.Limit == 0 && got[i] < d.Configured && floor <= left:
+				t.Fatalf("%d among %v: %v refuses what is configured", table, vpns, got)
+			case d.Limit > 0 || !d.Learns && got[i] >= d.Configured:
+				continue
+			}
+			for j, other := range vpns { // who has more than the poorer one needs has it by its configuration
+				if other.Limit == 0 && got[j] > got[i]+1 && got[j] > min(other.Configured, got[j]) {
+					t.Fatalf("%d among %v: %v, %d could give to %d", table, vpns, got, j, i)
+				}
+			}
+			if able := len(vpns); spare >= able && able > 0 {
+				t.Fatalf("%d among %v: %v leaves %d", table, vpns, got, spare)
+			}
 		}
 	}
 }

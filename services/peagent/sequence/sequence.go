@@ -32,16 +32,21 @@ type Numbers struct {
 }
 
 // Open continues above what an earlier process promised in file, which may be empty: then numbers grow in this process
-// and with the clock. failed is told when the file cannot be written.
-func Open(file string, now time.Time, failed func(error)) (*Numbers, error) {
+// and with the clock, as where it cannot be read. failed is told when it cannot be read or written.
+func Open(file string, now time.Time, failed func(error)) *Numbers {
 	n := &Numbers{write: func(p uint64) error { return save(file, p) }, failed: failed}
 	if file == "" {
 		n.write = func(uint64) error { return nil }
 	} else if err := n.read(file); err != nil {
-		return nil, err
+		failed(err)
 	}
-	n.promised = After(now, n.last) + promise
-	return n, n.write(n.promised)
+	promised := After(now, n.last) + promise
+	if err := n.write(promised); err != nil {
+		failed(err)
+		return n
+	}
+	n.promised = promised
+	return n
 }
 
 func (n *Numbers) read(file string) error {
@@ -52,7 +57,7 @@ func (n *Numbers) read(file string) error {
 	case err != nil:
 		return fmt.Errorf("read the last sequence number: %w", err)
 	case len(raw) != 8:
-		return fmt.Errorf("read the last sequence number: %s has %d bytes and not 8; remove it if the clock is right", file, len(raw))
+		return fmt.Errorf("read the last sequence number: %s has %d bytes and not 8", file, len(raw))
 	}
 	n.last = binary.BigEndian.Uint64(raw)
 	return nil
@@ -102,12 +107,12 @@ func After(now time.Time, others ...uint64) uint64 {
 	return out
 }
 
-// save replaces the file. It is not synced: what a power cut may take is an hour's promise, and the clock stands in.
+// save replaces the file by one that is on the disk: a power cut must not leave an empty one.
 func save(file string, promised uint64) error {
 	temporary := file + ".new"
 	err := os.MkdirAll(filepath.Dir(file), 0o755)
 	if err == nil {
-		err = os.WriteFile(temporary, binary.BigEndian.AppendUint64(nil, promised), 0o600)
+		err = writeSynced(temporary, binary.BigEndian.AppendUint64(nil, promised))
 	}
 	if err == nil {
 		err = os.Rename(temporary, file)
@@ -116,4 +121,13 @@ func save(file string, promised uint64) error {
 		return fmt.Errorf("keep the last sequence number: %w", err)
 	}
 	return nil
+}
+
+func writeSynced(file string, content []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Sync(), f.Close())
 }

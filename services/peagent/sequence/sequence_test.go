@@ -14,11 +14,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func open(t *testing.T, file string, now time.Time) *Numbers {
 	t.Helper()
-	n, err := Open(file, now, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return Open(file, now, func(err error) { t.Error(err) })
 }
 
 // written waits until the file promises more than the last number.
@@ -80,10 +76,7 @@ func TestNumbersGoOnWhileTheDiskIsSlow(t *testing.T) {
 func TestADiskThatFailsIsToldOf(t *testing.T) {
 	errFull := errors.New("disk full")
 	told := make(chan error, 1)
-	n, err := Open("", noon, func(err error) { told <- err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := Open("", noon, func(err error) { told <- err })
 	n.write = func(uint64) error { return errFull }
 	first := n.Next(noon.Add(time.Hour))
 	if err := await.Value(t, "the failure", told); !errors.Is(err, errFull) {
@@ -94,12 +87,36 @@ func TestADiskThatFailsIsToldOf(t *testing.T) {
 	}
 }
 
-func TestHalfAFileIsAnError(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "sequence")
-	if err := os.WriteFile(file, []byte{1, 2, 3}, 0o600); err != nil {
+// TestAFileThatCannotBeReadIsToldOf, and numbers begin with the clock; the next start finds a whole one.
+func TestAFileThatCannotBeReadIsToldOf(t *testing.T) {
+	for name, content := range map[string][]byte{"half a file": {1, 2, 3}, "an empty file": {}} {
+		file, told := filepath.Join(t.TempDir(), "sequence"), 0
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n := Open(file, noon, func(error) { told++ })
+		if got := n.Next(noon); got < uint64(noon.UnixNano()) || told != 1 {
+			t.Errorf("%s: told %d times, and numbers begin with %d", name, told, got)
+		}
+		open(t, file, noon)
+	}
+}
+
+// TestAFullDiskAtTheStart: numbers grow all the same, and the promise is made as soon as there is room.
+func TestAFullDiskAtTheStart(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(file, noon, nil); err == nil {
-		t.Error("half a file was read")
+	told := make(chan error, 10)
+	n := Open(filepath.Join(folder, "sequence"), noon, func(err error) { told <- err })
+	await.Value(t, "the failure", told)
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	first := n.Next(noon)
+	n.written(t)
+	if again := open(t, filepath.Join(folder, "sequence"), noon.Add(-2*time.Hour)); again.Next(noon.Add(-2*time.Hour)) <= first {
+		t.Error("the promise was not kept")
 	}
 }
