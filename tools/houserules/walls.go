@@ -103,7 +103,10 @@ var owners = []owner{
 var vocabulary = map[string]bool{
 	"services/paths/compute":   true,
 	"services/paths/cspf":      true,
+	"services/paths/disjoint":  true,
 	"services/paths/graph":     true,
+	"services/paths/kshortest": true,
+	"services/paths/spf":       true,
 	"services/policy/compile":  true,
 	"services/policy/document": true,
 }

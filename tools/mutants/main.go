@@ -30,7 +30,10 @@ var targets = []target{
 	{folder: "services/circuits/calendar"},
 	{folder: "services/paths/compute"},
 	{folder: "services/paths/cspf"},
+	{folder: "services/paths/disjoint"},
 	{folder: "services/paths/graph"},
+	{folder: "services/paths/kshortest"},
+	{folder: "services/paths/spf"},
 	// Thousands of packets and orders; the golden plans see the same mistakes.
 	{folder: "services/policy/compile", skip: "^Test(TheOrderOfTheInput|ThePlanMeans)"},
 	{folder: "services/push/diff"},

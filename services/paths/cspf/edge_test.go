@@ -51,6 +51,75 @@ func TestARefusalSaysWhatWouldBeEnough(t *testing.T) {
 	}
 }
 
+func TestUsableLinksMeetAllThatIsSaidOfOneLink(t *testing.T) {
+	var w Workspace
+	room := make([]bool, 0, 100)
+	for seed := range uint64(500) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		g := randomGraph(rnd)
+		r := randomRequest(rnd, g)
+		usable, err := w.Usable(g, r, room)
+		if err != nil || len(usable) != g.Links() || g.Links() > 0 && &usable[0] != &room[:1][0] {
+			t.Fatalf("seed %d: %v, %d links", seed, err, len(usable))
+		}
+		for l := range int32(g.Links()) {
+			// A path of this link alone; the ends of a request are not its own.
+			alone := *r
+			alone.From, alone.MaxDelay, alone.MaxHops, alone.Via = g.From(l), min(r.MaxDelay, 1)<<40, 0, nil
+			f := factsOf(g, &alone, []int32{l})
+			if want := f.breaks(&alone) == 0; usable[l] != want {
+				t.Fatalf("seed %d: link %d is usable: %v; it breaks %q of %+v", seed, l, usable[l], f.breaks(&alone), r)
+			}
+		}
+	}
+	if _, err := w.Usable(square(t), &Request{}, nil); err == nil {
+		t.Error("a request from a router to itself was taken")
+	}
+}
+
+func TestTheWidestPathIsThatOfAllPaths(t *testing.T) {
+	var w Workspace
+	wide := 0
+	for seed := range uint64(5000) {
+		rnd := rand.New(rand.NewPCG(seed, 6))
+		g := randomGraph(rnd)
+		r := randomRequest(rnd, g)
+		all := simplePaths(g, r.From, r.To)
+		var rate int64
+		for _, p := range all {
+			if f := factsOf(g, r, p); f.breaks(r)&^Rate == 0 {
+				rate = max(rate, f.rate)
+			}
+		}
+		got, gotRate, err := w.Widest(g, r)
+		if rate == 0 {
+			var why *Explanation
+			if !errors.As(err, &why) {
+				t.Fatalf("seed %d: %v; no path has anything free: %+v", seed, err, r)
+			}
+			continue
+		}
+		wide++
+		asked := *r
+		asked.Rate = rate
+		best, _ := bestOf(g, &asked, all, 0)
+		if err != nil || gotRate != rate {
+			t.Fatalf("seed %d: %d, %v; the widest has %d", seed, gotRate, err, rate)
+		}
+		if f := factsOf(g, &asked, got.Links); f.breaks(&asked) != 0 || f.cost != best.cost || f.hops != best.hops {
+			t.Fatalf("seed %d: %+v; the best of the widest is %+v", seed, got, best)
+		}
+	}
+	if wide < 1000 {
+		t.Errorf("%d paths compared, too few", wide)
+	}
+	g := ladder(t, 12)
+	r := Request{To: int32(g.Nodes() - 1), MaxDelay: 1 << 11, MaxLabels: 100, Free: func(int32) int64 { return 5 }}
+	if _, _, err := w.Widest(g, &r); !errors.Is(err, ErrUndecided) {
+		t.Errorf("error %v, want that the search gave up", err)
+	}
+}
+
 func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
 	g := square(t)
 	for want, r := range map[string]Request{

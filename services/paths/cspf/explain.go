@@ -1,8 +1,6 @@
 package cspf
 
 import (
-	"slices"
-
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
@@ -131,34 +129,16 @@ func (w *Workspace) relax(e *Explanation, kind Constraint) (Relaxation, bool) {
 	return w.relaxMarks(e, kind)
 }
 
-// relaxRate finds the greatest rate that a path has: one of the amounts that links have free.
+// relaxRate finds the greatest rate that a path has: one of the amounts that links have free, or none.
 func (w *Workspace) relaxRate(e *Explanation) (Relaxation, bool) {
 	if w.try(e, Rate, w.metric()) != found {
 		return Relaxation{}, false
 	}
-	var amounts []int64
-	for l := range int32(w.g.Links()) {
-		if free := w.freeOn(l); free < w.r.Rate {
-			amounts = append(amounts, max(free, 0))
-		}
-	}
-	slices.Sort(amounts)
-	amounts = slices.Compact(append([]int64{0}, amounts...))
-	// amounts[low] is enough; nothing from amounts[high] on is.
-	low, high := 0, len(amounts)
-	for low+1 < high {
-		middle := (low + high) / 2
-		w.rate = amounts[middle]
-		if w.try(e, 0, w.metric()) == found {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	w.rate = amounts[low]
-	w.try(e, 0, w.metric())
-	w.rate = w.r.Rate
-	return Relaxation{By: w.r.Rate - amounts[low], Short: w.short()}, true
+	amounts := w.amounts(w.r.Rate)
+	amounts[0] = 0
+	rate, got := w.greatest(amounts)
+	e.Undecided = e.Undecided || got == undecided
+	return Relaxation{By: w.r.Rate - rate, Short: w.short()}, true
 }
 
 // short lists what the links of the last path lack.

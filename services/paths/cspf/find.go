@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/spf"
 )
 
 // outcome of a search.
@@ -66,29 +67,29 @@ func (w *Workspace) stops() []int32 {
 // plain is Dijkstra's algorithm. Links are judged only where they would make a path better.
 func (w *Workspace) plain() outcome {
 	n := w.g.Nodes()
-	w.key, w.via = sized(w.key, n, unreached), sized(w.via, n, -1)
+	w.key, w.via = sized(w.key, n, spf.Unreached), sized(w.via, n, -1)
 	key, via, first, to := w.key, w.via, w.raw.First, w.raw.To
 	q := w.queue[:0]
 	key[w.r.From] = 0
-	q.push(entry{id: w.r.From})
+	q.Push(spf.Entry{ID: w.r.From})
 	for len(q) > 0 {
-		at := q.pop()
-		if at.key > key[at.id] {
+		at := q.Pop()
+		if at.Key > key[at.ID] {
 			continue
 		}
-		if at.id == w.r.To {
+		if at.ID == w.r.To {
 			break
 		}
-		for l := first[at.id]; l < first[at.id+1]; l++ {
-			next := at.key + pack(w.weights[l])
+		for l := first[at.ID]; l < first[at.ID+1]; l++ {
+			next := at.Key + spf.Key(w.weights[l])
 			if next < key[to[l]] && w.usable(l) {
 				key[to[l]], via[to[l]] = next, l
-				q.push(entry{key: next, id: to[l]})
+				q.Push(spf.Entry{Key: next, ID: to[l]})
 			}
 		}
 	}
 	w.queue = q
-	if key[w.r.To] == unreached {
+	if key[w.r.To] == spf.Unreached {
 		return none
 	}
 	w.links = w.links[:0]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/spf"
 )
 
 // label is a way from the start to a node that may lead on.
@@ -49,7 +50,7 @@ func (w *Workspace) constrained() outcome {
 // towards fills in the least key from every node to the end, behind as many loose hops as have been passed.
 func (w *Workspace) towards(least []uint64, weights []uint32) []uint64 {
 	n, stops := w.g.Nodes(), w.stops()
-	least = sized(least, n*(len(stops)+1), unreached)
+	least = sized(least, n*(len(stops)+1), spf.Unreached)
 	target, base := w.r.To, uint64(0)
 	for stage := len(stops); ; stage-- {
 		part := least[stage*n : (stage+1)*n]
@@ -58,7 +59,7 @@ func (w *Workspace) towards(least []uint64, weights []uint32) []uint64 {
 			return least
 		}
 		target = stops[stage-1]
-		if base = part[target]; base == unreached {
+		if base = part[target]; base == spf.Unreached {
 			return least
 		}
 	}
@@ -68,17 +69,17 @@ func (w *Workspace) towards(least []uint64, weights []uint32) []uint64 {
 func (w *Workspace) reverse(least []uint64, target int32, base uint64, weights []uint32) {
 	q := w.queue[:0]
 	least[target] = base
-	q.push(entry{key: base, id: target})
+	q.Push(spf.Entry{Key: base, ID: target})
 	for len(q) > 0 {
-		at := q.pop()
-		if at.key > least[at.id] {
+		at := q.Pop()
+		if at.Key > least[at.ID] {
 			continue
 		}
-		for _, l := range w.g.In(at.id) {
-			from, next := w.raw.From[l], at.key+pack(weights[l])
+		for _, l := range w.g.In(at.ID) {
+			from, next := w.raw.From[l], at.Key+spf.Key(weights[l])
 			if next < least[from] && w.usable(l) {
 				least[from] = next
-				q.push(entry{key: next, id: from})
+				q.Push(spf.Entry{Key: next, ID: from})
 			}
 		}
 	}
@@ -95,7 +96,7 @@ func (w *Workspace) settle(strict bool) outcome {
 	w.heads = sized(w.heads, w.g.Nodes()*(len(w.stops())+1), -1)
 	w.add(label{node: w.r.From, parent: -1, link: -1, settled: -1})
 	for len(w.queue) > 0 {
-		id := w.queue.pop().id
+		id := w.queue.Pop().ID
 		at := w.labels[id]
 		if at.node == w.r.To {
 			w.follow(id)
@@ -127,7 +128,7 @@ func (w *Workspace) place(l *label) int { return int(l.stage)*w.g.Nodes() + int(
 // extend goes on over a link. The end is reached only behind all loose hops, and those only in their order.
 func (w *Workspace) extend(at *label, id, l int32) (label, bool) {
 	next := label{
-		key: at.key + pack(w.weights[l]), delay: at.delay + uint64(w.g.Weights(graph.Delay)[l]),
+		key: at.key + spf.Key(w.weights[l]), delay: at.delay + uint64(w.g.Weights(graph.Delay)[l]),
 		node: w.raw.To[l], stage: at.stage, parent: id, link: l, settled: -1,
 	}
 	if !w.usable(l) || next.node == w.r.From {
@@ -147,12 +148,12 @@ func (w *Workspace) extend(at *label, id, l int32) (label, bool) {
 // add queues a label that can end within the bounds.
 func (w *Workspace) add(l label) {
 	at := w.place(&l)
-	if w.key[at] == unreached ||
-		w.boundsDelay() && (w.delays[at] == unreached || l.delay+w.delays[at]>>16 > uint64(w.r.MaxDelay)) ||
-		w.boundsHops() && (w.hops[at] == unreached || l.hops()+w.hops[at]>>16 > uint64(w.r.MaxHops)) {
+	if w.key[at] == spf.Unreached ||
+		w.boundsDelay() && (w.delays[at] == spf.Unreached || l.delay+w.delays[at]>>16 > uint64(w.r.MaxDelay)) ||
+		w.boundsHops() && (w.hops[at] == spf.Unreached || l.hops()+w.hops[at]>>16 > uint64(w.r.MaxHops)) {
 		return
 	}
-	w.queue.push(entry{key: l.key + w.key[at], id: int32(len(w.labels))})
+	w.queue.Push(spf.Entry{Key: l.key + w.key[at], ID: int32(len(w.labels))})
 	w.labels = append(w.labels, l)
 }
 

@@ -1,6 +1,10 @@
 package cspf
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/millrace/millrace/services/paths/spf"
+)
 
 // instead searches another request, and keeps its marks until the next begin.
 func (w *Workspace) instead(e *Explanation, r Request) outcome {
@@ -14,7 +18,7 @@ func (w *Workspace) instead(e *Explanation, r Request) outcome {
 func (w *Workspace) relaxGroups(e *Explanation) (Relaxation, bool) {
 	asked := w.r
 	groups := w.present(asked.WithoutSRLGs)
-	best, least := -1, uint64(unreached)
+	best, least := -1, uint64(spf.Unreached)
 	for i := range groups {
 		if w.allowing(e, asked, groups, groups[i:i+1]) == found && w.last() < least {
 			best, least = i, w.last()
@@ -59,7 +63,7 @@ func (w *Workspace) present(groups []uint32) []uint32 {
 func (w *Workspace) last() uint64 {
 	var key uint64
 	for _, l := range w.links {
-		key += pack(w.weights[l])
+		key += spf.Key(w.weights[l])
 	}
 	return key
 }
@@ -101,7 +105,7 @@ func (w *Workspace) fewest(e *Explanation, asked Request, groups []uint32) []uin
 // relaxStops finds the one loose hop to leave out, of several the one with the cheapest path; or all.
 func (w *Workspace) relaxStops(e *Explanation) (Relaxation, bool) {
 	asked := w.r
-	best, least := -1, uint64(unreached)
+	best, least := -1, uint64(spf.Unreached)
 	without := func(i int) outcome {
 		r := asked
 		r.Via = slices.Delete(slices.Clone(asked.Via), i, i+1)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/spf"
 )
 
 // Workspace is the memory of searches, kept from one to the next so that none allocates. Its zero value is ready. It
@@ -25,7 +26,7 @@ type Workspace struct {
 	freed   []uint32 // request number where free is known
 	free    []int64
 
-	queue  queue
+	queue  spf.Queue
 	key    []uint64 // best (cost, hops) to a node; or from it to the end, per stage
 	delays []uint64 // least (delay, hops) from a node to the end, per stage
 	hops   []uint64 // fewest hops, twice, from a node to the end, per stage
@@ -38,13 +39,6 @@ type Workspace struct {
 	nodes   []int32
 	links   []int32
 }
-
-// unreached is the key of a node that no search has reached.
-const unreached = math.MaxUint64
-
-// pack makes the key of one link: a weight above a count of links, so that one comparison orders by both. Neither
-// overflows on a path without a loop (graph.MaxNodes).
-func pack(weight uint32) uint64 { return uint64(weight)<<16 | 1 }
 
 // begin takes over a request.
 func (w *Workspace) begin(g *graph.Graph, r *Request) {

@@ -1,18 +1,19 @@
-package cspf
+package spf
 
-// entry waits in the queue: a node, or a label, at a key.
-type entry struct {
-	key uint64
-	id  int32
+// Entry waits in the queue: a node, or whatever a search numbers, at a key.
+type Entry struct {
+	Key uint64
+	ID  int32
 }
 
-func (a entry) before(b entry) bool { return a.key < b.key || a.key == b.key && a.id < b.id }
+func (a Entry) before(b Entry) bool { return a.Key < b.Key || a.Key == b.Key && a.ID < b.ID }
 
-// queue is a heap of four children per entry: half as deep as with two, and the four lie beside each other. Entries of
+// Queue is a heap of four children per entry: half as deep as with two, and the four lie beside each other. Entries of
 // equal keys leave in the order of their ids, so that runs repeat.
-type queue []entry
+type Queue []Entry
 
-func (q *queue) push(e entry) {
+// Push adds an entry.
+func (q *Queue) Push(e Entry) {
 	h := append(*q, e)
 	at := len(h) - 1
 	for at > 0 {
@@ -27,8 +28,8 @@ func (q *queue) push(e entry) {
 	*q = h
 }
 
-// pop takes the first entry of a queue that is not empty.
-func (q *queue) pop() entry {
+// Pop takes the first entry of a queue that is not empty.
+func (q *Queue) Pop() Entry {
 	h := *q
 	first, last := h[0], h[len(h)-1]
 	h = h[:len(h)-1]
