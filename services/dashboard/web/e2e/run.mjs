@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { guardScenarios } from "./guards.mjs";
 import { scenarios } from "./scenarios.mjs";
 
 const repository = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -44,7 +45,7 @@ async function serve(flags) {
 let failed = 0;
 try {
   await run("go", ["build", "-o", binary, "./services/dashboard/fixture"]);
-  for (const { name, flags, play } of scenarios) {
+  for (const { name, flags, play } of [...scenarios, ...guardScenarios]) {
     const server = await serve(flags);
     try {
       await play(server, { scratch, serve });

@@ -82,16 +82,9 @@ export const isRunning = (s: State): boolean => stateRow(s)?.progress === "runni
 /** Change sets that await approval, newest first. */
 export const awaiting = (changes: readonly ChangeSet[]) => changes.filter((c) => actionOf(c.state) === "approve");
 
-const atOnce =
-  "Every router of this change set is changed now, by commit confirmed: unless all routers pass their checks, all roll back.";
-
-/** What happens when an operator takes the action. */
-export const actionEffects: Record<Action, string> = {
-  approve: atOnce,
-  apply: atOnce,
-  rollback: "Every router returns to the config it had before this change set.",
-  abort: "No further router is sent its part; those that have theirs go back to what they held before.",
-};
+/** What an approval or an apply does to a change set without a canary. */
+export const atOnce =
+  "Every router of this change set is changed now, or when the maintenance window opens, by commit confirmed: unless all routers pass their checks, all roll back.";
 
 /** How a change set in this state can be rolled back; undefined where nothing of it is on a router. */
 export function rollbackText(s: State): string | undefined {

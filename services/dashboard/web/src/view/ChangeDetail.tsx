@@ -1,7 +1,8 @@
 import { useRef, useState } from "react";
 import type { Drift } from "../gen/millrace/push/v1/drift_pb";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
-import { type Action, actionsOf, actionTitles, stateName, undoes } from "../model/changes";
+import { type Action, actionsOf, stateName, undoes } from "../model/changes";
+import { titleOf } from "../model/guards";
 import { headsFirst } from "../model/plan";
 import { failures, steps } from "../model/steps";
 import { ChangeFacts } from "./ChangeFacts";
@@ -24,7 +25,7 @@ export function ChangeDetail({ change, drifts, onPair, onClose }: Props) {
   const [problem, setProblem] = useState<string>();
   const heading = useRef<HTMLHeadingElement>(null);
   const done = (action: Action, error: string | undefined) => {
-    setProblem(error && `${actionTitles[action]} failed: ${error}`);
+    setProblem(error && `${titleOf(change, action)} failed: ${error}`);
     setAsking(undefined);
     heading.current?.focus({ preventScroll: true });
   };
@@ -44,7 +45,7 @@ export function ChangeDetail({ change, drifts, onPair, onClose }: Props) {
             {change.id} · requested by {change.author || "unknown"} · policy {change.policy || "none"}
           </p>
         </div>
-        <Actions actions={actionsOf(change.state)} onAction={setAsking} onClose={onClose} />
+        <Actions change={change} onAction={setAsking} onClose={onClose} />
       </div>
       {problem && (
         <p className="problem" role="alert">
@@ -70,22 +71,22 @@ export function ChangeDetail({ change, drifts, onPair, onClose }: Props) {
 }
 
 interface ActionsProps {
-  actions: Action[];
+  change: ChangeSet;
   onAction: (action: Action) => void;
   onClose: () => void;
 }
 
-function Actions({ actions, onAction, onClose }: ActionsProps) {
+function Actions({ change, onAction, onClose }: ActionsProps) {
   return (
     <div className="actions">
-      {actions.map((action) => (
+      {actionsOf(change.state).map((action) => (
         <button
           key={action}
           type="button"
           className={undoes(action) ? "button danger" : "button primary"}
           onClick={() => onAction(action)}
         >
-          {actionTitles[action]}
+          {titleOf(change, action)}
         </button>
       ))}
       <button type="button" className="button quiet" aria-label="Close change set" onClick={onClose}>

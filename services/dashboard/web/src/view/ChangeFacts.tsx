@@ -1,7 +1,8 @@
-import type { ReactNode } from "react";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { diffSizes, rollbackText } from "../model/changes";
 import { DiffCounts } from "./DiffCounts";
+import { Fact } from "./Fact";
+import { GuardFacts } from "./GuardFacts";
 
 interface Props {
   change: ChangeSet;
@@ -33,6 +34,7 @@ export function ChangeFacts({ change, onPair }: Props) {
           ))}
         </Fact>
       )}
+      <GuardFacts change={change} />
       {rollback && <Fact name="Rollback">{rollback}</Fact>}
       {change.notes.length > 0 && (
         <Fact name="Notes">
@@ -44,14 +46,5 @@ export function ChangeFacts({ change, onPair }: Props) {
         </Fact>
       )}
     </dl>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }

@@ -2,8 +2,9 @@ import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { awaiting, stateLabel, stateName } from "../model/changes";
 import { driftsOf } from "../model/drift";
 import { useResource, useStore } from "../state/hooks";
+import { AbortByKey } from "./AbortByKey";
 import { ChangeDetail } from "./ChangeDetail";
-import { Freezes } from "./Freezes";
+import { FreezeButton, Freezes } from "./Freezes";
 import { Badge, Empty, Panel } from "./Panel";
 import { Ago } from "./time";
 
@@ -27,14 +28,18 @@ export function ChangesPanel({ selected, onSelect, onPair }: Props) {
       testId="changes"
       source={changes}
       aside={
-        waiting > 0 ? (
-          <Badge tone="waiting">{waiting} awaiting approval</Badge>
-        ) : (
-          <span className="dim">none awaiting approval</span>
-        )
+        <>
+          {waiting > 0 ? (
+            <Badge tone="waiting">{waiting} awaiting approval</Badge>
+          ) : (
+            <span className="dim">none awaiting approval</span>
+          )}
+          <FreezeButton />
+        </>
       }
     >
       <Freezes />
+      <AbortByKey list={list} open={open} />
       {list.length === 0 ? (
         <Empty title="No change sets yet.">
           <code>millrace alpha nightly</code> requests one when the alpha pairs change. No router is changed before you

@@ -1,9 +1,14 @@
+import { useState } from "react";
+import type { Freeze } from "../gen/millrace/push/v1/guard_pb";
+import { frozenText } from "../model/guards";
 import { useResource, useStore } from "../state/hooks";
+import { FreezeDialog, UnfreezeDialog } from "./FreezeDialog";
 import { Ago } from "./time";
 
 /** What the freeze switch keeps change sets off, who turned it on and why; nothing while it is off. */
 export function Freezes() {
   const { data = [], error } = useResource(useStore().changes.freezes);
+  const [ending, setEnding] = useState<Freeze>();
   return (
     <>
       {error && (
@@ -12,12 +17,31 @@ export function Freezes() {
         </p>
       )}
       {data.map((f) => (
-        <p key={f.router} className="problem" role="status" data-testid="freeze" data-router={f.router}>
-          <strong>{f.router ? `Router ${f.router} is frozen` : "All routers are frozen"}</strong> by {f.by},{" "}
-          <Ago at={f.since} />: {f.reason}. No change set is sent until <code>millrace change unfreeze {f.router}</code>
-          .
-        </p>
+        <div key={f.router} className="problem freeze" role="status" data-testid="freeze" data-router={f.router}>
+          <p>
+            <strong>{frozenText(f)}</strong> by {f.by}, <Ago at={f.since} />: {f.reason}. No change set is sent.
+          </p>
+          <button type="button" className="button" onClick={() => setEnding(f)}>
+            Unfreeze
+          </button>
+        </div>
       ))}
+      {ending && <UnfreezeDialog freeze={ending} onDone={() => setEnding(undefined)} />}
+    </>
+  );
+}
+
+/** The switch itself. */
+export function FreezeButton() {
+  const { data } = useResource(useStore().changes.freezes);
+  const [asking, setAsking] = useState(false);
+  if (!data) return null;
+  return (
+    <>
+      <button type="button" className="button small" onClick={() => setAsking(true)}>
+        Freeze…
+      </button>
+      {asking && <FreezeDialog freezes={data} onDone={() => setAsking(false)} />}
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import { awaiting } from "../model/changes";
 import { concerns } from "../model/exporters";
+import { frozenShort } from "../model/guards";
 import { routersOf } from "../model/topology";
 import { formatUrlState, type Page } from "../model/urlState";
 import { useResource, useStore, useStream } from "../state/hooks";
@@ -25,6 +26,7 @@ export function Header({ selected, page, onPage, onChange }: Props) {
   const stream = useStream();
   const pairs = useResource(store.network.pairs).data;
   const waiting = awaiting(useResource(store.changes.list).data ?? []);
+  const freezes = useResource(store.changes.freezes).data ?? [];
   const exporters = useResource(store.network.quality).data?.exporters;
   const topology = useResource(store.network.topology).data;
   const devices = useResource(store.network.devices).data;
@@ -72,6 +74,9 @@ export function Header({ selected, page, onPage, onChange }: Props) {
           bad={unhealthy.length > 0}
           hint="healthy / all"
         />
+        {freezes.length > 0 && (
+          <Fact label="frozen" value={frozenShort(freezes)} bad hint="routers nothing is sent to" />
+        )}
       </ul>
       {first && (
         <button type="button" className="button waiting" onClick={() => onChange(first.id)}>

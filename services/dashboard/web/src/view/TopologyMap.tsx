@@ -1,7 +1,9 @@
 import { useMemo, useRef, useState } from "react";
 import type { Drift } from "../gen/millrace/push/v1/drift_pb";
+import type { Freeze } from "../gen/millrace/push/v1/guard_pb";
 import { driftAt } from "../model/drift";
 import { pathBeside, type Size } from "../model/geometry";
+import { freezeAt } from "../model/guards";
 import { layout, type Point, sameShape } from "../model/layout";
 import type { LspOverlay } from "../model/lsp";
 import type { Graph } from "../model/topology";
@@ -16,6 +18,7 @@ interface Props {
   graph: Graph;
   overlays: LspOverlay[];
   drifts: readonly Drift[];
+  freezes: readonly Freeze[];
   label: string;
 }
 
@@ -27,7 +30,7 @@ const smallBox: Size = { width: 56, height: 24 };
 const lspOffset = 15;
 const lspSpacing = 6;
 
-export function TopologyMap({ graph, overlays, drifts, label }: Props) {
+export function TopologyMap({ graph, overlays, drifts, freezes, label }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const size = useSize(frame);
   const [hovered, setHovered] = useState<string>();
@@ -63,6 +66,7 @@ export function TopologyMap({ graph, overlays, drifts, label }: Props) {
               box={box}
               address={few}
               drift={driftAt(drifts, r.name)}
+              freeze={r.state === "unmanaged" ? undefined : freezeAt(freezes, r.name)}
             />
           ))}
           {mapLabels({ graph, positions, box, frame: size, hovered }).map((l) =>

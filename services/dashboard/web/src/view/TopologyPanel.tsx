@@ -22,6 +22,7 @@ export function TopologyPanel({ selected, view, onView, onChange }: Props) {
   const topology = useResource(store.network.topology);
   const changes = useResource(store.changes.list).data;
   const drifts = useResource(store.changes.drift).data ?? [];
+  const freezes = useResource(store.changes.freezes).data ?? [];
   const graph = useGraph();
   const lsps = useMemo(
     () => overlays(changes ?? [], graph, selected ?? awaiting(changes ?? [])[0]?.id),
@@ -55,7 +56,7 @@ export function TopologyPanel({ selected, view, onView, onChange }: Props) {
           database.
         </Empty>
       ) : view === "map" ? (
-        <TopologyMap graph={graph} overlays={lsps} drifts={drifts} label={describeGraph(graph)} />
+        <TopologyMap graph={graph} overlays={lsps} drifts={drifts} freezes={freezes} label={describeGraph(graph)} />
       ) : (
         <LinkTable graph={graph} />
       )}
