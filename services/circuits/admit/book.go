@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/paths/cspf"
+	"github.com/millrace/millrace/services/paths/disjoint"
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
@@ -25,8 +26,9 @@ type Book struct {
 	graph    *graph.Graph
 	links    []*calendar.Calendar
 	circuits map[string]booking
-	// workspace is the memory of searches.
+	// workspace and pairs are the memory of searches.
 	workspace *cspf.Workspace
+	pairs     *disjoint.Search
 }
 
 // booking is a circuit in the book: its links are those of the path, then those of the backup.
@@ -39,7 +41,7 @@ type booking struct {
 
 // NewBook is a book without circuits. Where the network changes, the next book is made of the new graph and the grants.
 func NewBook(g *graph.Graph, limits func(graph.Link) Limits) (*Book, error) {
-	b := &Book{graph: g, circuits: map[string]booking{}, workspace: &cspf.Workspace{}}
+	b := &Book{graph: g, circuits: map[string]booking{}, workspace: &cspf.Workspace{}, pairs: &disjoint.Search{}}
 	for l := range int32(g.Links()) {
 		most := limits(g.Link(l))
 		c, err := calendar.New(most.Soft, most.Hard)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/paths/cspf"
+	"github.com/millrace/millrace/services/paths/disjoint"
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
@@ -94,8 +95,53 @@ func (a *ask) single(fits func(int32) bool, m graph.Metric, barred []bool) route
 	return route{path: path, givenUp: s.givenUp}
 }
 
-// pair is the first path, in the order of cost, that leaves a second one apart from it.
+// pair looks for a path and a backup. Without a bound on delay it is the pair of the least cost. With one it is that
+// pair if it is fast enough, else the fastest, else the first path, in the order of cost, that leaves a second one.
 func (a *ask) pair(fits func(int32) bool) route {
+	r := a.disjoint(fits, graph.IGP)
+	if !r.found() || a.inTime(r) {
+		return r
+	}
+	if r := a.disjoint(fits, graph.Delay); !r.found() || a.inTime(r) {
+		return r
+	}
+	return a.everyPair(fits)
+}
+
+// disjoint is the pair of the least sum of a metric, whatever its delay.
+func (a *ask) disjoint(fits func(int32) bool, m graph.Metric) route {
+	usable := make([]bool, a.graph.Links())
+	for l := range usable {
+		_, known := a.delay(int32(l))
+		usable[l] = !a.barred[l] && known && fits(int32(l))
+	}
+	p, err := a.pairs.Find(a.graph, &disjoint.Request{
+		From: a.from, To: a.to, Metric: m, Kind: kinds[a.Protect], Usable: usable, MaxPaths: maxFirst,
+	})
+	if err != nil {
+		return route{givenUp: errors.Is(err, disjoint.ErrUndecided)}
+	}
+	return route{path: slices.Clone(p.First), backup: slices.Clone(p.Second)}
+}
+
+// kinds are what services/paths/disjoint calls the protections.
+var kinds = [...]disjoint.Kind{LinkDisjoint: disjoint.Links, NodeDisjoint: disjoint.Nodes, RiskDisjoint: disjoint.NodesAndGroups}
+
+// inTime tells whether both paths are within the bound on delay.
+func (a *ask) inTime(r route) bool {
+	return a.maxDelay == noBound || a.sum(r.path) <= a.maxDelay && a.sum(r.backup) <= a.maxDelay
+}
+
+// sum of the delays of links, which are known.
+func (a *ask) sum(links []int32) (delay int64) {
+	for _, l := range links {
+		delay += int64(a.graph.Weights(graph.Delay)[l])
+	}
+	return delay
+}
+
+// everyPair tries first paths in the order of cost.
+func (a *ask) everyPair(fits func(int32) bool) route {
 	s := a.over(fits, graph.IGP)
 	s.every = true
 	var backup []int32
@@ -115,15 +161,29 @@ func (a *ask) pair(fits func(int32) bool) route {
 // apart are the links that a backup of a path does not use.
 func (a *ask) apart(path []int32) []bool {
 	out := make([]bool, a.graph.Links())
+	bar := func(links []int32) {
+		for _, l := range links {
+			out[l] = true
+		}
+	}
+	bar(path)
 	for _, l := range path {
-		out[l] = true
-		if to := a.graph.To(l); a.Protect == NodeDisjoint && to != a.to {
-			for _, in := range a.graph.In(to) {
-				out[in] = true
-			}
+		if to := a.graph.To(l); a.Protect != LinkDisjoint && to != a.to {
+			bar(a.graph.In(to))
+		}
+		for _, group := range a.risks(l) {
+			bar(a.graph.Members(group))
 		}
 	}
 	return out
+}
+
+// risks are the groups of a link that a backup must not share.
+func (a *ask) risks(l int32) []uint32 {
+	if a.Protect != RiskDisjoint {
+		return nil
+	}
+	return a.graph.Link(l).SRLGs
 }
 
 // volume looks for the cheapest path that carries so many bits within the window.

@@ -164,10 +164,7 @@ func (a *ask) slower() attempt {
 	other := *a
 	other.maxDelay = noBound - 1
 	found := other.single(a.roomy(a.Window, a.Rate), graph.Delay, nil)
-	delay := int64(0)
-	for _, l := range found.path {
-		delay += int64(a.graph.Weights(graph.Delay)[l])
-	}
+	delay := a.sum(found.path)
 	t.request.MaxDelay, t.givenUp = delay, found.givenUp
 	t.ok = found.found() && delay <= MaxDelay
 	t.change = thousandths(max(delay-a.MaxDelay, 0), a.MaxDelay)

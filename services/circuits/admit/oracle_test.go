@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -74,7 +75,22 @@ func (w *world) judgeGrant(t *testing.T, seed uint64, q Request, g Grant) {
 			t.Fatalf("seed %d: %+v takes %v, and %v costs less", seed, q, path, p)
 		}
 	}
+	if best := w.cheapestPair(q, all); q.Protect != Unprotected && q.MaxDelay == 0 && w.cost(path)+w.cost(backup) > best {
+		t.Fatalf("seed %d: %+v takes %v and %v, and a pair costs %d", seed, q, path, backup, best)
+	}
 	w.enterAndRemove(t, seed, g)
+}
+
+func (w *world) cheapestPair(q Request, all [][]int32) int64 {
+	best := int64(math.MaxInt64)
+	for _, a := range all {
+		for _, b := range all {
+			if w.room(a, q.Window, q.Cap) >= q.Rate && w.room(b, q.Window, q.Cap) >= q.Rate && w.disjoint(q, a, b) {
+				best = min(best, w.cost(a)+w.cost(b))
+			}
+		}
+	}
+	return best
 }
 
 func (w *world) enterAndRemove(t *testing.T, seed uint64, g Grant) {

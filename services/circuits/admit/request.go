@@ -44,12 +44,14 @@ const (
 	LinkDisjoint
 	// NodeDisjoint paths have no router in common but the ends.
 	NodeDisjoint
+	// RiskDisjoint paths have neither a router in common but the ends, nor a shared risk link group.
+	RiskDisjoint
 )
 
 // Bounds. What is beyond one of them is refused, and the refusal says so.
 const (
-	// MaxBytes of a volume: 576 PB, whose bits are no overflow.
-	MaxBytes = 1 << 59
+	// MaxBytes of a volume: 288 PB. Twice its bits are no overflow.
+	MaxBytes = 1 << 58
 	// MaxSlots of a volume.
 	MaxSlots = 100
 	// MaxDelay in microseconds: an hour.
@@ -77,7 +79,7 @@ func (r *Request) check() *Refusal {
 		{!volume && r.Rate == 0, "rate", "it must be 1 bit/s at least; only a volume may leave it to the answer"},
 		{r.Cap != calendar.Soft && r.Cap != calendar.Hard, "cap", "it is soft or hard"},
 		{r.MaxDelay < 0 || r.MaxDelay > MaxDelay, "max_delay", fmt.Sprintf("%d µs are not between 0 and %d", r.MaxDelay, int64(MaxDelay))},
-		{r.Protect < Unprotected || r.Protect > NodeDisjoint, "protect", "it is none, link-disjoint or node-disjoint"},
+		{r.Protect < Unprotected || r.Protect > RiskDisjoint, "protect", "it is none, link-disjoint, node-disjoint or risk-disjoint"},
 		{len(r.WithoutLinks) > MaxNames, "without_links", fmt.Sprintf("at most %d", MaxNames)},
 		{len(r.WithoutNodes) > MaxNames, "without_nodes", fmt.Sprintf("at most %d", MaxNames)},
 		{len(r.ApartFrom) > MaxNames, "apart_from", fmt.Sprintf("at most %d", MaxNames)},

@@ -116,12 +116,14 @@ func (w *world) ask(r *rand.Rand) Request {
 	if r.IntN(2) == 0 {
 		q.MaxDelay = 1 + r.Int64N(25)
 	}
-	switch r.IntN(4) {
+	switch r.IntN(6) {
 	case 0:
 		q.Protect = LinkDisjoint
 	case 1:
 		q.Protect = NodeDisjoint
 	case 2:
+		q.Protect = RiskDisjoint
+	case 3, 4:
 		q.Bytes, q.End = 1+r.Int64N(30), min(q.End, seconds)
 		if r.IntN(2) == 0 {
 			q.Rate = 0
@@ -257,7 +259,13 @@ func (w *world) disjoint(q Request, a, b []int32) bool {
 		}
 		end := w.graph.Node(w.graph.To(l)).ID == q.To
 		meets := func(other int32) bool { return w.graph.To(other) == w.graph.To(l) }
-		if q.Protect == NodeDisjoint && !end && slices.ContainsFunc(b, meets) {
+		shares := func(other int32) bool {
+			return slices.ContainsFunc(w.graph.Link(other).SRLGs, func(s uint32) bool { return slices.Contains(w.graph.Link(l).SRLGs, s) })
+		}
+		if q.Protect == RiskDisjoint && slices.ContainsFunc(b, shares) {
+			return false
+		}
+		if q.Protect != LinkDisjoint && !end && slices.ContainsFunc(b, meets) {
 			return false
 		}
 	}
