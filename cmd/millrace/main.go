@@ -41,6 +41,8 @@ func root() *cobra.Command {
 	cmd.AddCommand(
 		upCommand(),
 		serveCommand(),
+		backupCommand(),
+		restoreCommand(),
 		agentCommand(),
 		peCommand(),
 		vpnCommand(),

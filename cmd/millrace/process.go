@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -118,8 +119,16 @@ func (p *process) openState(ctx context.Context) error {
 	return p.keepState(ctx, embedded.Defragment)
 }
 
-// keepState looks how full etcd is.
+// wholeTimeout is how long it is waited for an etcd that does not answer yet; services wait for it longer.
+const wholeTimeout = 5 * time.Second
+
+// keepState looks how full etcd is, after it has refused one that has a part of a backup only.
 func (p *process) keepState(ctx context.Context, defragment func() error) error {
+	look, cancel := context.WithTimeout(ctx, wholeTimeout)
+	defer cancel()
+	if err := p.state.Whole(look); errors.Is(err, state.ErrHalfRestored) {
+		return err
+	}
 	keeper := state.NewKeeper(p.state, defragment, events.NewPublisher(p.bus, p.log), p.log, p.metrics)
 	p.closers = append(p.closers, keeper.Stop)
 	return keeper.Start(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,9 +58,33 @@ func statements(text string) []string {
 	return out
 }
 
-// migrate brings the schema up to date. Each statement is idempotent, so a
-// migration that was cut off is simply run again.
+// migrate brings the schema up to date.
 func migrate(ctx context.Context, db store.DB) error {
+	known, err := KnownSchema()
+	if err != nil {
+		return err
+	}
+	return Migrate(ctx, db, known)
+}
+
+// KnownSchema is the version of the newest migration.
+func KnownSchema() (uint32, error) {
+	all, err := loadMigrations(migrations)
+	return uint32(len(all)), err
+}
+
+// Schema is the version of a database's tables; 0 where there are none.
+func Schema(ctx context.Context, db store.DB) (uint32, error) {
+	tables, err := store.Tables(ctx, db)
+	if err != nil || !slices.Contains(tables, "migrations") {
+		return 0, err
+	}
+	return schemaVersion(ctx, db)
+}
+
+// Migrate brings the schema to a version. Each statement is idempotent, so a migration that was cut off is simply run
+// again.
+func Migrate(ctx context.Context, db store.DB, to uint32) error {
 	if err := db.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations (version UInt32, name String, applied DateTime64(3, 'UTC'))
 		ENGINE = MergeTree ORDER BY version`); err != nil {
 		return fmt.Errorf("make the table of migrations: %w", err)
@@ -75,7 +100,7 @@ func migrate(ctx context.Context, db store.DB) error {
 	if int(at) > len(all) {
 		return fmt.Errorf("the data is of schema %d and this millrace knows %d; run a newer millrace", at, len(all))
 	}
-	for _, m := range all[at:] {
+	for _, m := range all[at:max(at, to)] {
 		if err := m.apply(ctx, db); err != nil {
 			return fmt.Errorf("migration %s: %w", m.name, err)
 		}

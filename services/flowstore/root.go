@@ -84,6 +84,9 @@ func (c *Component) Start(ctx context.Context) error {
 }
 
 func (c *Component) prepare(ctx context.Context, db store.DB) error {
+	if err := store.Whole(ctx, db); err != nil {
+		return err
+	}
 	if err := migrate(ctx, db); err != nil {
 		return err
 	}
