@@ -12,6 +12,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,6 +43,8 @@ type Component struct {
 	events   *events.Publisher
 	watchers []*watcher
 	loops    lifecycle.Loops
+	// silence is how long a stream may bring nothing.
+	silence time.Duration
 }
 
 // New checks the configuration and is otherwise inert.
@@ -50,7 +53,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{
-		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer),
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), silence: cfg.silence(),
 		events: events.NewPublisher(deps.Bus, deps.Log),
 	}
 	for _, d := range deps.Inventory.Devices {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/millrace/millrace/internal/events"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/gnmiclient"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 )
@@ -93,10 +93,11 @@ func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(w.c.cfg.silence(), func() { cancel(errSilent) })
+	watchdog := time.AfterFunc(w.c.silence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 	err = client.Subscribe(ctx, sub, func(r *gnmi.SubscribeResponse) error {
-		watchdog.Reset(w.c.cfg.silence())
+		watchdog.Stop() // a bus without room holds us up, and not the router
+		defer watchdog.Reset(w.c.silence)
 		if r.GetUpdate() == nil {
 			return nil
 		}
@@ -104,7 +105,7 @@ func (w *watcher) follow(ctx context.Context, client *gnmiclient.Client, list []
 		return w.publish(ctx, r.GetUpdate())
 	})
 	if errors.Is(context.Cause(ctx), errSilent) {
-		return fmt.Errorf("%w for %s", errSilent, w.c.cfg.silence())
+		return fmt.Errorf("%w for %s", errSilent, w.c.silence)
 	}
 	if err == nil {
 		return errors.New("the router ended the stream")
