@@ -83,6 +83,11 @@ func Rules() []Rule {
 			questions,
 		},
 		{
+			"no function gives away the port of a listener that it has closed",
+			"until somebody listens there again the kernel may give it to any other test or connection; internal/testkit/ports reserves one",
+			portsPassedOn,
+		},
+		{
 			"no registry hosts and no paths of somebody's machine",
 			"the tree must build wherever it is cloned, from whatever mirror that place uses",
 			machines,
