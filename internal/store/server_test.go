@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 // startServer runs Debian's ClickHouse server, which is old (18.16) but real:
@@ -24,17 +26,12 @@ func startServer(t *testing.T) (address string) {
 	if err != nil {
 		t.Skip("clickhouse-server is missing (apt-get install clickhouse-server)")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	l.Close()
+	port := ports.Reserve(t)
+	address = ports.Addr(port)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "config.xml"), fmt.Sprintf(`<yandex>
 		<logger><level>warning</level><console>1</console></logger>
-		<listen_host>127.0.0.1</listen_host><tcp_port>%s</tcp_port>
+		<listen_host>127.0.0.1</listen_host><tcp_port>%d</tcp_port>
 		<path>%s/data/</path><tmp_path>%[2]s/tmp/</tmp_path>
 		<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
 		<mark_cache_size>5368709</mark_cache_size></yandex>`, port, dir))

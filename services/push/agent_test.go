@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/ports"
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/policies"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
@@ -149,7 +150,7 @@ func newRealWorld(t *testing.T) (*world, *realRouter) {
 	cert, key := authority.Issue(t, "router", "127.0.0.1")
 	kernel := labtest.NewRouter(t)
 	line := routeragent.Interface{Speed: 100e6, Buffer: 1250000}
-	r := &realRouter{t: t, kernel: kernel, addr: "127.0.0.1:0", lsps: &plainLSPs{router: kernel, have: map[int]bool{}}, cfg: routeragent.Configuration{
+	r := &realRouter{t: t, kernel: kernel, addr: ports.Loopback(t), lsps: &plainLSPs{router: kernel, have: map[int]bool{}}, cfg: routeragent.Configuration{
 		Name: "r1", DataDir: t.TempDir(), FRRInstance: "none",
 		TLS:        routeragent.TLS{Cert: cert, Key: key, CA: authority.CA},
 		Roles:      map[string]string{"operator": routeragent.RoleOperator},

@@ -25,6 +25,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/ports"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
@@ -181,7 +182,7 @@ func newWorld(t *testing.T) *world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &agent{address: "127.0.0.1:0", vpns: []string{"red", "blue"}, flows: []*vpnv1.Flow{flow("red", i, 3-i, 1, 10e6), flow("blue", i, 3-i, 1, 30e6)}}
+		a := &agent{address: ports.Loopback(t), vpns: []string{"red", "blue"}, flows: []*vpnv1.Flow{flow("red", i, 3-i, 1, 10e6), flow("blue", i, 3-i, 1, 30e6)}}
 		a.tls = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()}
 		a.up(t)
 		t.Cleanup(func() { _ = a.server.Close() })

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 // collector is a program under test.
@@ -67,32 +67,23 @@ func (p *process) kill() {
 	os.RemoveAll(p.dir)
 }
 
-func freePort() (string, string, error) {
-	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	defer conn.Close()
-	_, port, err := net.SplitHostPort(conn.LocalAddr().String())
-	return conn.LocalAddr().String(), port, err
-}
-
 // nfcapd writes files, uncompressed.
 type nfcapd struct{ options }
 
 func (nfcapd) name() string { return "nfcapd" }
 
 func (n nfcapd) start(ctx context.Context) (*process, error) {
-	address, port, err := freePort()
+	port, release, err := ports.Take()
 	if err != nil {
 		return nil, err
 	}
+	defer release() // it listens by then
 	dir, err := os.MkdirTemp("", "millrace-bench-")
 	if err != nil {
 		return nil, err
 	}
-	p, err := launch(ctx, n.options, address, `Flows: (\d+)`,
-		"nfcapd", "-w", dir, "-p", port, "-b", "127.0.0.1", "-B", strconv.Itoa(n.buffer), "-t", "3600")
+	p, err := launch(ctx, n.options, ports.Addr(port), `Flows: (\d+)`,
+		"nfcapd", "-w", dir, "-p", strconv.Itoa(port), "-b", "127.0.0.1", "-B", strconv.Itoa(n.buffer), "-t", "3600")
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -108,14 +99,16 @@ type millrace struct{ options }
 func (millrace) name() string { return "millrace" }
 
 func (m millrace) start(ctx context.Context) (*process, error) {
-	address, _, err := freePort()
+	port, release, err := ports.Take()
 	if err != nil {
 		return nil, err
 	}
+	defer release() // it listens by then
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
+	address := ports.Addr(port)
 	return launch(ctx, m.options, address, `published (\d+)`, self, "-serve", address, "-buffer", strconv.Itoa(m.buffer))
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient"
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 // Server is one router of a test.
@@ -59,7 +60,7 @@ func (s *Server) Serve(path, doc string) {
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	if s.Device.Address == "" {
-		s.Device.Address = "127.0.0.1:0"
+		s.Device.Address = ports.Loopback(t)
 	}
 	l, err := net.Listen("tcp", s.Device.Address)
 	if err != nil {

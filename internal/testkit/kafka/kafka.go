@@ -25,6 +25,7 @@ import (
 
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 // Lib names the folder of jars, by default .cache/kafka of this repository.
@@ -53,7 +54,7 @@ type Broker struct {
 // Start starts a broker and stops it when the test ends. Without jars or Java the test is skipped.
 func Start(t testing.TB) *Broker {
 	t.Helper()
-	return start(t, &Broker{Addr: freePort(t), TLSAddr: freePort(t), controller: freePort(t)})
+	return start(t, &Broker{Addr: ports.Loopback(t), TLSAddr: ports.Loopback(t), controller: ports.Loopback(t)})
 }
 
 // StartOn is Start on fixed ports of a host that is the test's alone, where nobody takes them while the broker is away.
@@ -193,16 +194,6 @@ func java(ctx context.Context, classes, class string, args ...string) *exec.Cmd 
 	cmd := exec.CommandContext(ctx, "java", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // properties: one node without replication, and no waiting for more members

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 // Variable is the folder that tools/clients/fetch.sh filled. `make test` sets
@@ -44,7 +46,7 @@ func Tool(t testing.TB, name string) string {
 // Server runs a program that listens on the address it is given with flags, and waits until it does.
 func Server(t testing.TB, name string, flags func(host string, port int) []string) (address string) {
 	t.Helper()
-	program, port := Tool(t, name), freePort(t)
+	program, port := Tool(t, name), ports.Reserve(t)
 	cmd := exec.Command(program, flags("127.0.0.1", port)...)
 	log := &Output{}
 	cmd.Stdout, cmd.Stderr = log, log
@@ -61,15 +63,6 @@ func Server(t testing.TB, name string, flags func(host string, port int) []strin
 	}
 	t.Fatalf("%s does not listen on %s:\n%s", name, address, log)
 	return ""
-}
-
-func freePort(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // Output is a program's, which may still be writing while it is read.

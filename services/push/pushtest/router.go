@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
+	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
 // Fault is something a router does wrong, once or until cleared.
@@ -92,7 +93,7 @@ type pending struct {
 func Start(t testing.TB, name string, certs gnmitest.Certs) *Router {
 	t.Helper()
 	r := &Router{
-		Device: device.Device{Name: name, Address: "127.0.0.1:0"},
+		Device: device.Device{Name: name, Address: ports.Loopback(t)},
 		certs:  certs, entries: map[string]string{}, faults: map[Fault]bool{}, holds: map[Moment]*Hold{}, timeouts: make(chan struct{}),
 	}
 	r.Up(t)
