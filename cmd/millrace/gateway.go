@@ -29,6 +29,9 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 			return nil, fmt.Errorf("endpoints.%s: %w", s.name, err)
 		}
 		out = append(out, dashboard.Mount{Path: "/" + s.api + "/", Handler: p.proxy(s.name, target)})
+		if s.rest != "" {
+			out = append(out, dashboard.Mount{Path: s.rest, Handler: p.proxy(s.name, target)})
+		}
 	}
 	return out, nil
 }

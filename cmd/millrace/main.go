@@ -51,6 +51,7 @@ func root() *cobra.Command {
 		alphaCommand(),
 		pathsCommand(),
 		policyCommand(),
+		circuitsCommand(),
 		changeCommand(),
 		papersCommand(),
 		twinCommand(),

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/collectors/topology"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
@@ -18,6 +19,8 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 	"github.com/millrace/millrace/services/alpha"
+	"github.com/millrace/millrace/services/circuits"
+	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/flowstore"
 	"github.com/millrace/millrace/services/paths"
@@ -38,6 +41,8 @@ type service struct {
 	state bool
 	// api is the name of its Connect service, for the API gateway; the dashboard has none.
 	api string
+	// rest is where its API as JSON over plain HTTP begins; most have none.
+	rest string
 	// settings are its section of the configuration with every default.
 	settings func(dataDir string) any
 	build    func(p *process, settings any) (lifecycle.Component, error)
@@ -66,6 +71,8 @@ func services() []service {
 			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
 		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
+		{name: "circuits", needs: []string{"paths"}, state: true, api: circuitsv1connect.CircuitsServiceName, rest: rest.Prefix,
+			settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits)},
 		{name: "alpha", needs: []string{"flowstore", "push"}, state: true, api: alphav1connect.AlphaServiceName,
 			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
 		{name: "dashboard",

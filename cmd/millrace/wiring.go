@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 	"github.com/millrace/millrace/services/alpha"
+	"github.com/millrace/millrace/services/circuits"
 	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/flowstore"
 	"github.com/millrace/millrace/services/paths"
@@ -43,6 +44,11 @@ func (p *process) assemble() error {
 		}
 		if a, serves := c.(interface{ Handler() (string, http.Handler) }); serves && s.api != "" {
 			path, handler := a.Handler()
+			p.mux.Handle(path, handler)
+			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler})
+		}
+		if a, serves := c.(interface{ REST() (string, http.Handler) }); serves {
+			path, handler := a.REST()
 			p.mux.Handle(path, handler)
 			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler})
 		}
@@ -116,6 +122,13 @@ func buildVPN(p *process, cfg vpn.Configuration) (lifecycle.Component, error) {
 	return vpn.New(cfg, vpn.Dependencies{
 		Inventory: p.devices, TLS: p.tls, State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics,
 		Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
+	})
+}
+
+func buildCircuits(p *process, cfg circuits.Configuration) (lifecycle.Component, error) {
+	pathsClient, pathsURL := p.to("paths")
+	return circuits.New(cfg, circuits.Dependencies{
+		State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics, Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
 	})
 }
 

@@ -1,6 +1,7 @@
 package events
 
 import (
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
@@ -164,3 +165,22 @@ var (
 	VPNNameUnknown = define("services/vpn", warning, "vpn-unknown-name", "The weights name a VPN that no PE has.",
 		"Correct the name in the policy, or configure the VPN on its PEs.")
 )
+
+// circuits has a kind for each state to which services/circuits leads a circuit.
+var circuits = map[circuitsv1.State]Kind{
+	circuitsv1.State_STATE_HELD: define("services/circuits", info, "circuit-held", "Capacity is held for a circuit.",
+		"Commit it before the hold expires: `millrace circuits commit ID`."),
+	circuitsv1.State_STATE_COMMITTED: define("services/circuits", info, "circuit-committed", "A circuit is booked, and its path is not known to be there.",
+		"Nothing right after it was committed. Later, the text names the path that is gone: mend the link, or release the circuit and ask for a new one."),
+	circuitsv1.State_STATE_SCHEDULED: define("services/circuits", info, "circuit-scheduled", "A circuit is booked, and its path is there.", nothing),
+	circuitsv1.State_STATE_EXPIRED:   define("services/circuits", info, "circuit-expired", "A hold is over, and its capacity is free.", "Ask again, and commit in time."),
+	circuitsv1.State_STATE_CANCELLED: define("services/circuits", info, "circuit-cancelled", "A circuit was given up, and its capacity is free.", nothing),
+	circuitsv1.State_STATE_LAPSED: define("services/circuits", warning, "circuit-lapsed", "The end of a circuit came, and this service put it on no router.",
+		"Nothing, where operators configure circuits by hand: remove it there."),
+}
+
+// Circuit is the kind that tells of a circuit's new state, if there is one.
+func Circuit(s circuitsv1.State) (Kind, bool) {
+	k, told := circuits[s]
+	return k, told
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+)
+
+func circuitsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "circuits",
+		Short: "Ask for capacity between routers ahead of time, list it, and give it up",
+		Long: "Ask for capacity between routers ahead of time, list it, and give it up.\n\n" +
+			"A circuit is booked: nobody else gets its capacity. It is not put on routers by this release, so its state is never `active`.",
+	}
+	serverFlag(cmd)
+	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsReleaseCommand(), circuitsListCommand(),
+		circuitsShowCommand(), circuitsCalendarCommand())
+	return cmd
+}
+
+func circuitsClient(cmd *cobra.Command) circuitsv1connect.CircuitsServiceClient {
+	client, server := apiClient(cmd)
+	return circuitsv1connect.NewCircuitsServiceClient(client, server)
+}
+
+func circuitsCommitCommand() *cobra.Command {
+	req := &circuitsv1.CommitRequest{}
+	cmd := &cobra.Command{
+		Use:     "commit ID",
+		Short:   "Book a circuit that is held",
+		Example: "  millrace circuits commit 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Id = args[0]
+			r, err := circuitsClient(cmd).Commit(cmd.Context(), connect.NewRequest(req))
+			if err != nil {
+				return refusal(err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			return printCircuit(cmd.OutOrStdout(), r.Msg.GetCircuit())
+		},
+	}
+	byFlag(cmd, &req.By)
+	cmd.Flags().StringVar(&req.Note, "note", "", "why, for the history")
+	return cmd
+}
+
+func circuitsReleaseCommand() *cobra.Command {
+	req := &circuitsv1.ReleaseRequest{}
+	cmd := &cobra.Command{
+		Use:     "release ID",
+		Short:   "Give a circuit up; its capacity is free at once",
+		Example: "  millrace circuits release 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --note 'moved to Friday'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Id = args[0]
+			r, err := circuitsClient(cmd).Release(cmd.Context(), connect.NewRequest(req))
+			if err != nil {
+				return refusal(err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			return printCircuit(cmd.OutOrStdout(), r.Msg.GetCircuit())
+		},
+	}
+	byFlag(cmd, &req.By)
+	cmd.Flags().StringVar(&req.Note, "note", "", "why, for the history")
+	return cmd
+}
+
+func circuitsShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show a circuit with its path and its history",
+		Example: "  millrace circuits show 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := circuitsClient(cmd).Get(cmd.Context(), connect.NewRequest(&circuitsv1.GetRequest{Id: args[0]}))
+			if err != nil {
+				return refusal(err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			return printCircuit(cmd.OutOrStdout(), r.Msg.GetCircuit())
+		},
+	}
+	jsonFlag(cmd)
+	return cmd
+}
+
+func circuitsListCommand() *cobra.Command {
+	req := &circuitsv1.ListRequest{PageSize: 1000}
+	var states []string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List circuits, those asked for first first",
+		Example: "  millrace circuits list --project astro --state scheduled\n  millrace circuits list --link '10.0.0.1|10.1.2.1' --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, s := range states {
+				n, known := circuitsv1.State_value["STATE_"+strings.ToUpper(s)]
+				if !known {
+					return coded{fmt.Errorf("there is no state %q; see docs/reference/circuit-states.md", s), exitUsage}
+				}
+				req.States = append(req.States, circuitsv1.State(n))
+			}
+			all := &circuitsv1.ListResponse{}
+			for {
+				r, err := circuitsClient(cmd).List(cmd.Context(), connect.NewRequest(req))
+				if err != nil {
+					return refusal(err)
+				}
+				all.Circuits = append(all.Circuits, r.Msg.GetCircuits()...)
+				if req.PageToken = r.Msg.GetNextPageToken(); req.PageToken == "" {
+					break
+				}
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, all)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "ID\tPROJECT\tSTATE\tFROM\tTO\tMBIT/S\tSTART\tEND")
+			for _, c := range all.GetCircuits() {
+				first, last := c.GetSlots()[0], c.GetSlots()[len(c.GetSlots())-1]
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%g\t%s\t%s\n", c.GetId(), c.GetTerms().GetProject(), stateName(c.GetState()), c.GetTerms().GetFrom(),
+					c.GetTerms().GetTo(), mbit(first.GetRateBitsPerSecond()), clock(first.GetStart()), endClock(last.GetEnd()))
+			}
+			return w.Flush()
+		},
+	}
+	jsonFlag(cmd)
+	cmd.Flags().StringVar(&req.Project, "project", "", "of this project only")
+	cmd.Flags().StringVar(&req.Link, "link", "", "that use this link only")
+	cmd.Flags().StringSliceVar(&states, "state", nil, "in this state only, such as scheduled; may be given more than once")
+	return cmd
+}
+
+func stateName(s circuitsv1.State) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "STATE_"))
+}
+
+func mbit(rate int64) float64 { return float64(rate) / 1e6 }
+
+func endClock(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "open"
+	}
+	return clock(t)
+}
+
+func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
+	t := c.GetTerms()
+	fmt.Fprintf(out, "circuit %s of project %s, asked for by %s\n%s to %s, %s", c.GetId(), t.GetProject(), c.GetHolder(), t.GetFrom(), t.GetTo(), stateName(c.GetState()))
+	if c.GetExpires() != nil {
+		fmt.Fprintf(out, " until %s", clock(c.GetExpires()))
+	}
+	fmt.Fprintln(out)
+	printBooked(out, c.GetSlots(), c.GetPath(), c.GetBackup())
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, h := range c.GetHistory() {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", clock(h.GetTime()), stateName(h.GetState()), h.GetBy(), h.GetNote())
+	}
+	return w.Flush()
+}
+
+func printBooked(out io.Writer, slots []*circuitsv1.Slot, path, backup []*circuitsv1.Hop) {
+	for _, s := range slots {
+		fmt.Fprintf(out, "  %g Mbit/s from %s to %s\n", mbit(s.GetRateBitsPerSecond()), clock(s.GetStart()), endClock(s.GetEnd()))
+	}
+	printHops(out, "path", path)
+	printHops(out, "backup", backup)
+}
+
+func printHops(out io.Writer, what string, hops []*circuitsv1.Hop) {
+	if len(hops) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "  %s %s", what, hops[0].GetFrom())
+	for _, h := range hops {
+		fmt.Fprintf(out, " -> %s", h.GetTo())
+	}
+	fmt.Fprintln(out)
+}

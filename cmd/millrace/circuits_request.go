@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+)
+
+// termsFlags are what a circuit is asked for with.
+type termsFlags struct {
+	terms      circuitsv1.Terms
+	mbit       int64
+	gigabytes  int64
+	start, end string
+	protect    string
+}
+
+func (f *termsFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.terms.Project, "project", "", "project that it counts against (required)")
+	flags.Int64Var(&f.mbit, "rate", 0, "Mbit/s; with --volume the highest rate, 0 for any")
+	flags.Int64Var(&f.gigabytes, "volume", 0, "so many GB (10^9 bytes) between --start and --end, instead of a rate over all of it")
+	flags.StringVar(&f.start, "start", "", "RFC 3339 time such as 2026-11-23T22:00:00+01:00; none: now")
+	flags.StringVar(&f.end, "end", "", "RFC 3339 time; none: until it is released")
+	flags.StringVar(&f.protect, "protect", "", "link or node: book a disjoint backup with it")
+	flags.StringSliceVar(&f.terms.WithoutLinks, "without-link", nil, "id of a link not to use; may be given more than once")
+	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
+	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
+	flags.StringVar(&f.terms.Description, "description", "", "for people")
+}
+
+// read makes terms of flags and the two routers.
+func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
+	t := &f.terms
+	t.From, t.To = args[0], args[1]
+	const most = 1 << 60
+	if f.mbit < 0 || f.mbit > most/1_000_000 || f.gigabytes < 0 || f.gigabytes > most/1_000_000_000 {
+		return nil, coded{errors.New("--rate and --volume: not below 0, and at most 2^60 bit/s or bytes"), exitUsage}
+	}
+	t.RateBitsPerSecond, t.VolumeBytes = f.mbit*1_000_000, f.gigabytes*1_000_000_000
+	protections := map[string]circuitsv1.Protection{"": 0, "link": circuitsv1.Protection_PROTECTION_LINK_DISJOINT, "node": circuitsv1.Protection_PROTECTION_NODE_DISJOINT}
+	var known bool
+	if t.Protection, known = protections[f.protect]; !known {
+		return nil, coded{fmt.Errorf("--protect %s: link or node", f.protect), exitUsage}
+	}
+	for _, at := range []struct {
+		flag, text string
+		into       **timestamppb.Timestamp
+	}{{"start", f.start, &t.Start}, {"end", f.end, &t.End}} {
+		if at.text == "" {
+			continue
+		}
+		parsed, err := time.Parse(time.RFC3339, at.text)
+		if err != nil {
+			return nil, coded{fmt.Errorf("--%s %s: write a time with its zone, such as 2026-11-23T22:00:00+01:00", at.flag, at.text), exitUsage}
+		}
+		*at.into = timestamppb.New(parsed)
+	}
+	return t, nil
+}
+
+func circuitsQuoteCommand() *cobra.Command {
+	var f termsFlags
+	var by string
+	cmd := &cobra.Command{
+		Use:     "quote FROM TO",
+		Short:   "Say what a request would get, or why not and what would fit, without booking",
+		Long:    "Say what a request would get, or why not and what would fit, without booking. Exit code 3: it does not fit.",
+		Example: "  millrace circuits quote pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits quote pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			terms, err := f.read(args)
+			if err != nil {
+				return err
+			}
+			r, err := circuitsClient(cmd).Quote(cmd.Context(), connect.NewRequest(&circuitsv1.QuoteRequest{Terms: terms, By: by}))
+			if err != nil {
+				return refusal(err)
+			}
+			if wantJSON(cmd) {
+				err = printJSON(cmd, r.Msg)
+			} else if no := r.Msg.GetRefusal(); no == nil {
+				printBooked(cmd.OutOrStdout(), r.Msg.GetSlots(), r.Msg.GetPath(), r.Msg.GetBackup())
+			} else {
+				printRefusal(cmd.OutOrStdout(), no)
+			}
+			if no := r.Msg.GetRefusal(); err == nil && no != nil {
+				return coded{fmt.Errorf("it does not fit: %s", no.GetReason()), exitUnmet}
+			}
+			return err
+		},
+	}
+	byFlag(cmd, &by)
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func circuitsRequestCommand() *cobra.Command {
+	var f termsFlags
+	req := &circuitsv1.RequestRequest{}
+	var hold bool
+	cmd := &cobra.Command{
+		Use:   "request FROM TO",
+		Short: "Book a circuit from one router to another",
+		Long: "Book a circuit from one router to another; one in both directions is two circuits.\n\n" +
+			"Asked again with the same --request-id, as after a lost answer, it gives the circuit of the first time. Exit code 3: it\n" +
+			"does not fit; what blocks it and what would fit is printed.",
+		Example: "  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits request pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z --hold",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			terms, err := f.read(args)
+			if err != nil {
+				return err
+			}
+			req.Terms, req.Commit = terms, !hold
+			if req.RequestId == "" {
+				req.RequestId = uuid.NewString()
+			}
+			r, err := circuitsClient(cmd).Request(cmd.Context(), connect.NewRequest(req))
+			if err != nil {
+				return circuitRefused(cmd, err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			return printCircuit(cmd.OutOrStdout(), r.Msg.GetCircuit())
+		},
+	}
+	byFlag(cmd, &req.By)
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&req.RequestId, "request-id", "", "name of this request; none: a new one")
+	cmd.Flags().BoolVar(&hold, "hold", false, "only hold the capacity; commit it with `millrace circuits commit`")
+	return cmd
+}
+
+// circuitRefused prints why, and what would fit.
+func circuitRefused(cmd *cobra.Command, err error) error {
+	var c *connect.Error
+	if errors.As(err, &c) {
+		for _, d := range c.Details() {
+			m, broken := d.Value()
+			no, ok := m.(*circuitsv1.Refusal)
+			switch {
+			case broken != nil || !ok:
+			case wantJSON(cmd):
+				if err := printJSON(cmd, no); err != nil {
+					return err
+				}
+			default:
+				printRefusal(cmd.OutOrStdout(), no)
+			}
+		}
+		if code := c.Code(); code == connect.CodeResourceExhausted || code == connect.CodePermissionDenied {
+			return coded{plain(err), exitUnmet}
+		}
+	}
+	return refusal(err)
+}
+
+func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
+	fmt.Fprintf(out, "%s: %s\n", no.GetCode(), no.GetReason())
+	for _, b := range no.GetBlockers() {
+		fmt.Fprintf(out, "  link %s lacks %g Mbit/s from %s to %s\n", b.GetLink(), mbit(b.GetShortfallBitsPerSecond()), clock(b.GetStart()), endClock(b.GetEnd()))
+	}
+	for _, o := range no.GetOffers() {
+		t := o.GetTerms()
+		fmt.Fprintf(out, "  %s fits: %g Mbit/s", offerNames[o.GetKind()], mbit(t.GetRateBitsPerSecond()))
+		if t.GetVolumeBytes() > 0 {
+			fmt.Fprintf(out, " at most, %g GB", float64(t.GetVolumeBytes())/1e9)
+		}
+		fmt.Fprintf(out, " from %s to %s\n", clock(t.GetStart()), endClock(t.GetEnd()))
+	}
+}
+
+// offerNames are the kinds of offers for people.
+var offerNames = map[string]string{
+	"LATER": "later", "LESS_RATE": "a lower rate", "SLOWER": "a longer delay", "WITHOUT_BACKUP": "no backup", "AS_VOLUME": "as a volume",
+	"LATER_DEADLINE": "a later deadline", "LESS_VOLUME": "a smaller volume",
+}

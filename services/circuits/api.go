@@ -1,0 +1,189 @@
+package circuits
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/state"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+// api serves CircuitsService.
+type api struct{ c *Component }
+
+// answer is what an error is to a client. A refusal goes with it as a detail.
+func answer(err error) error {
+	var no refused
+	if errors.As(err, &no) {
+		out := connect.NewError(codes[no.GetCode()], errors.New(no.GetReason()))
+		if codes[no.GetCode()] == 0 {
+			out = connect.NewError(connect.CodeFailedPrecondition, errors.New(no.GetReason()))
+		}
+		detail, err := connect.NewErrorDetail(no.Refusal)
+		if err != nil {
+			return connect.NewError(connect.CodeInternal, err)
+		}
+		out.AddDetail(detail)
+		return out
+	}
+	for _, known := range []struct {
+		err  error
+		code connect.Code
+	}{
+		{ledger.ErrNoCircuit, connect.CodeNotFound},
+		{ledger.ErrOtherRequest, connect.CodeAlreadyExists},
+		{errTransition, connect.CodeFailedPrecondition},
+		{context.Canceled, connect.CodeCanceled},
+	} {
+		if errors.Is(err, known.err) {
+			return connect.NewError(known.code, err)
+		}
+	}
+	if errors.Is(err, state.ErrConflict) {
+		return connect.NewError(connect.CodeAborted, err)
+	}
+	return connect.NewError(connect.CodeUnavailable, err)
+}
+
+// codes of refusals; what is not here depends on what is booked.
+var codes = map[string]connect.Code{
+	string(admit.BadRequest): connect.CodeInvalidArgument, codePolicy: connect.CodePermissionDenied, codeQuota: connect.CodeResourceExhausted,
+}
+
+// Quote implements CircuitsService.
+func (a *api) Quote(_ context.Context, r *connect.Request[circuitsv1.QuoteRequest]) (*connect.Response[circuitsv1.QuoteResponse], error) {
+	c := a.c
+	if err := checkTerms(r.Msg.GetTerms()); err != nil {
+		return nil, answer(err)
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, answer(err)
+	}
+	out := &circuitsv1.QuoteResponse{}
+	looked := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
+		var g *admit.Grant
+		if g, _, err = c.book.decide(id, r.Msg.GetBy(), r.Msg.GetTerms(), c.deps.Now()); err == nil {
+			out.Slots, out.Path, out.Backup = slotsOf(g), c.book.hopsOf(g.Path), c.book.hopsOf(g.Backup)
+		}
+	})
+	if err := errors.Join(looked, err); err != nil {
+		var no refused
+		if !errors.As(err, &no) || codes[no.GetCode()] == connect.CodeInvalidArgument {
+			return nil, answer(err)
+		}
+		out.Refusal = no.Refusal
+	}
+	return connect.NewResponse(out), nil
+}
+
+// Request implements CircuitsService.
+func (a *api) Request(ctx context.Context, r *connect.Request[circuitsv1.RequestRequest]) (*connect.Response[circuitsv1.RequestResponse], error) {
+	record, err := a.c.request(ctx, r.Msg)
+	a.c.metrics.answered(err)
+	if err != nil {
+		return nil, answer(err)
+	}
+	return connect.NewResponse(&circuitsv1.RequestResponse{Circuit: record.GetCircuit()}), nil
+}
+
+func (c *Component) request(ctx context.Context, ask *circuitsv1.RequestRequest) (*circuitsv1.Record, error) {
+	if checkName(ask.GetRequestId()) != nil {
+		return nil, wrong("request_id", "%s", errName)
+	}
+	if err := checkTerms(ask.GetTerms()); err != nil {
+		return nil, err
+	}
+	// Whoever may not book for the project does not learn which request ids it used.
+	if err := c.cfg.may(ask.GetBy(), ask.GetTerms().GetProject()); err != nil {
+		return nil, err
+	}
+	sum, err := digest(ask)
+	if err != nil {
+		return nil, err
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	now := c.deps.Now()
+	asked := ledger.Request{Project: ask.GetTerms().GetProject(), ID: ask.GetRequestId(), Digest: sum, Expires: now.Add(c.cfg.RequestIDs)}
+	record, err := c.ledger.Enter(ctx, asked, func() (*circuitsv1.Record, error) { return c.book.hold(id, ask, now) })
+	if err != nil {
+		return nil, err
+	}
+	if record.GetCircuit().GetId() == id {
+		c.publish(ctx, record, []life.Move{{To: life.Held, By: ask.GetBy()}})
+	}
+	if ask.GetCommit() && record.GetCircuit().GetState() == circuitsv1.State_STATE_HELD {
+		return c.committed(ctx, record.GetCircuit().GetId(), ask.GetBy(), "")
+	}
+	return record, nil
+}
+
+// Commit implements CircuitsService.
+func (a *api) Commit(ctx context.Context, r *connect.Request[circuitsv1.CommitRequest]) (*connect.Response[circuitsv1.CommitResponse], error) {
+	record, err := a.c.committed(ctx, r.Msg.GetId(), r.Msg.GetBy(), r.Msg.GetNote())
+	if err != nil {
+		return nil, answer(err)
+	}
+	return connect.NewResponse(&circuitsv1.CommitResponse{Circuit: record.GetCircuit()}), nil
+}
+
+// committed commits a circuit, and says at once whether its path is there.
+func (c *Component) committed(ctx context.Context, id, by, note string) (*circuitsv1.Record, error) {
+	record, err := c.asked(ctx, id, life.Event{Kind: life.Commit, By: by, Text: note, Now: c.deps.Now().Unix()})
+	if err != nil {
+		return nil, err
+	}
+	if scheduled, err := c.tell(ctx, id, c.pathEvent(record)); err == nil {
+		return scheduled, nil
+	}
+	return record, nil // it is committed, and its path is looked at again in a second
+}
+
+// Extend implements CircuitsService.
+func (a *api) Extend(ctx context.Context, r *connect.Request[circuitsv1.ExtendRequest]) (*connect.Response[circuitsv1.ExtendResponse], error) {
+	now := a.c.deps.Now()
+	until := r.Msg.GetUntil()
+	switch {
+	case !until.IsValid():
+		return nil, answer(wrong("until", "say when the hold is to end"))
+	case until.GetSeconds() > now.Add(a.c.cfg.Hold).Unix():
+		return nil, answer(wrong("until", "a hold is extended to %s from now at most", a.c.cfg.Hold))
+	}
+	record, err := a.c.asked(ctx, r.Msg.GetId(), life.Event{Kind: life.Extend, By: r.Msg.GetBy(), Now: now.Unix(), Until: until.GetSeconds()})
+	if err != nil {
+		return nil, answer(err)
+	}
+	return connect.NewResponse(&circuitsv1.ExtendResponse{Circuit: record.GetCircuit()}), nil
+}
+
+// Release implements CircuitsService.
+func (a *api) Release(ctx context.Context, r *connect.Request[circuitsv1.ReleaseRequest]) (*connect.Response[circuitsv1.ReleaseResponse], error) {
+	record, err := a.c.asked(ctx, r.Msg.GetId(), life.Event{Kind: life.Release, By: r.Msg.GetBy(), Text: r.Msg.GetNote(), Now: a.c.deps.Now().Unix()})
+	if err != nil {
+		return nil, answer(err)
+	}
+	return connect.NewResponse(&circuitsv1.ReleaseResponse{Circuit: record.GetCircuit()}), nil
+}
+
+// asked is what somebody asks of a circuit, who must act for its project.
+func (c *Component) asked(ctx context.Context, id string, e life.Event) (*circuitsv1.Record, error) {
+	if len(e.Text) > maxDescription {
+		return nil, wrong("note", "at most %d characters", maxDescription)
+	}
+	record, err := c.ledger.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cfg.may(e.By, record.GetCircuit().GetTerms().GetProject()); err != nil {
+		return nil, err
+	}
+	return c.tell(ctx, id, e)
+}

@@ -1,0 +1,197 @@
+package circuits
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/millrace/millrace/internal/topo"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/paths/graph"
+)
+
+// book mirrors the ledger: what is free of each link, and what each project has.
+type book struct {
+	cfg Configuration
+	// admit is nil until there is a topology, and while it lacks a link that somebody else booked: missed is told then.
+	admit  *admit.Book
+	graph  *graph.Graph
+	topo   *topo.Graph
+	missed chan struct{}
+	// usage is per project.
+	usage map[string]*usage
+	// states counts circuits by state.
+	states   map[circuitsv1.State]int
+	watchers map[*watcher]bool
+}
+
+// usage is what the circuits of a project that have capacity come to.
+type usage struct {
+	// concurrent is the rate over time.
+	concurrent *calendar.Calendar
+	// bits is rate by length of all slots but open-ended ones.
+	bits *big.Int
+	held int
+}
+
+func newBook(cfg Configuration) *book {
+	return &book{
+		cfg: cfg, missed: make(chan struct{}, 1), usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
+		watchers: map[*watcher]bool{},
+	}
+}
+
+// Put implements ledger.Mirror.
+func (b *book) Put(was, is *circuitsv1.Record) {
+	if was != nil {
+		b.states[was.GetCircuit().GetState()]--
+	}
+	if is != nil {
+		b.states[is.GetCircuit().GetState()]++
+	}
+	switch had, has := ledger.Books(was), ledger.Books(is); {
+	case had && !has:
+		b.count(was, -1)
+		if b.admit != nil && b.admit.Remove(was.GetCircuit().GetId()) != nil {
+			b.miss()
+		}
+	case !had && has:
+		b.count(is, 1)
+		if b.admit != nil && b.admit.Restore(grantOf(is)) != nil {
+			b.miss()
+		}
+	case has:
+		b.countHeld(was, -1)
+		b.countHeld(is, 1)
+	}
+	if is != nil {
+		b.tell(is)
+	}
+}
+
+// miss: a circuit uses a link that is not known here yet. Nothing is decided until the book is made anew.
+func (b *book) miss() {
+	b.admit = nil
+	select {
+	case b.missed <- struct{}{}:
+	default:
+	}
+}
+
+// of is the usage of a project.
+func (b *book) of(project string) *usage {
+	u := b.usage[project]
+	if u == nil {
+		u = &usage{bits: new(big.Int)}
+		var err error
+		if u.concurrent, err = calendar.New(calendar.MaxRate, calendar.MaxRate); err != nil {
+			panic(err) // constants
+		}
+		b.usage[project] = u
+	}
+	return u
+}
+
+// count adds a record's slots to its project's usage, or removes them.
+func (b *book) count(r *circuitsv1.Record, sign int64) {
+	u := b.of(r.GetCircuit().GetTerms().GetProject())
+	b.countHeld(r, int(sign))
+	for _, s := range grantOf(r).Slots {
+		// What is more than MaxRate together is granted to nobody, so these do not fail.
+		if sign > 0 {
+			_ = u.concurrent.Add(s.Window, s.Rate)
+		} else {
+			_ = u.concurrent.Remove(s.Window, s.Rate)
+		}
+		if s.End != calendar.Forever {
+			u.bits.Add(u.bits, new(big.Int).Mul(bits(s), big.NewInt(sign)))
+		}
+	}
+}
+
+func bits(s admit.Slot) *big.Int {
+	return new(big.Int).Mul(big.NewInt(s.Rate), big.NewInt(s.End-s.Start))
+}
+
+func (b *book) countHeld(r *circuitsv1.Record, sign int) {
+	if r.GetCircuit().GetState() == circuitsv1.State_STATE_HELD {
+		b.of(r.GetCircuit().GetTerms().GetProject()).held += sign
+	}
+}
+
+// rebuild makes the book of a topology and all records. Links that circuits use and the topology lacks stay in it
+// without any capacity, so that their circuits still count on the other links.
+func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bool)) error {
+	g, err := graph.FromTopology(nil, t, nil)
+	if err != nil {
+		return err
+	}
+	if g, err = withAbsent(g, all); err != nil {
+		return err
+	}
+	made, err := admit.NewBook(g, func(l graph.Link) admit.Limits {
+		most := calendar.Share(min(l.Capacity, calendar.MaxRate), b.cfg.Share)
+		return admit.Limits{Soft: most, Hard: most}
+	})
+	if err != nil {
+		return err
+	}
+	for r := range all {
+		if ledger.Books(r) {
+			if err := made.Restore(grantOf(r)); err != nil {
+				return err
+			}
+		}
+	}
+	b.admit, b.graph, b.topo = made, g, t
+	return nil
+}
+
+// withAbsent adds links that circuits use and the graph lacks.
+func withAbsent(g *graph.Graph, all func(yield func(*circuitsv1.Record) bool)) (*graph.Graph, error) {
+	var nodes []graph.Node
+	var links []graph.Link
+	index, known := map[string]int32{}, map[string]bool{}
+	for n := range int32(g.Nodes()) {
+		nodes = append(nodes, g.Node(n))
+		index[g.Node(n).ID] = n
+	}
+	for l := range int32(g.Links()) {
+		links = append(links, g.Link(l))
+		known[g.Link(l).ID] = true
+	}
+	node := func(id string) int32 {
+		n, ok := index[id]
+		if !ok {
+			n = int32(len(nodes))
+			nodes, index[id] = append(nodes, graph.Node{ID: id, Name: id}), n
+		}
+		return n
+	}
+	present := len(links)
+	for r := range all {
+		if !ledger.Books(r) {
+			continue
+		}
+		for _, h := range hops(r.GetCircuit()) {
+			if !known[h.GetLink()] {
+				known[h.GetLink()] = true
+				links = append(links, graph.Link{ID: h.GetLink(), From: node(h.GetFrom()), To: node(h.GetTo()), IGP: 1, Delay: graph.DelayUnknown})
+			}
+		}
+	}
+	if len(links) == present {
+		return g, nil
+	}
+	return graph.New(nodes, links)
+}
+
+// hops are those of the path and of the backup.
+func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop { return slices.Concat(c.GetPath(), c.GetBackup()) }
+
+// there tells whether the topology has every link of a circuit's path.
+func (b *book) there(c *circuitsv1.Circuit) bool {
+	return !slices.ContainsFunc(c.GetPath(), func(h *circuitsv1.Hop) bool { return b.topo.Link(h.GetLink()) == nil })
+}

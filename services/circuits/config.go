@@ -1,0 +1,95 @@
+package circuits
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Configuration of the circuit service.
+type Configuration struct {
+	// Share is how many thousandths of a link's bandwidth circuits may use. Default 500.
+	Share int64 `yaml:"share"`
+	// Hold is how long capacity is held for a circuit that is not committed. Default 5m.
+	Hold time.Duration `yaml:"hold"`
+	// RequestIDs is how long a request that is made again under the same id gets the same circuit. Default 24h.
+	RequestIDs time.Duration `yaml:"request_ids"`
+	// Keep is how long circuits that are over are kept. Default 2160h, 90 days.
+	Keep time.Duration `yaml:"keep"`
+	// Topology is the period in which links are read from services/paths. Default 5s.
+	Topology time.Duration `yaml:"topology"`
+	// Operators may commit, extend and release circuits of every project.
+	Operators []string `yaml:"operators"`
+	// Projects may book, by their names. Default none: nobody may.
+	Projects map[string]Project `yaml:"projects"`
+}
+
+// Project is who may book what. Limits of 0 are none.
+type Project struct {
+	// Members may book, commit, extend and release.
+	Members []string `yaml:"members"`
+	// Between are the routers that a circuit may join, by their names in the topology; none: all.
+	Between []Ends `yaml:"between"`
+	// ConcurrentMbit is the highest rate of all circuits of the project at any one time, Mbit/s.
+	ConcurrentMbit int64 `yaml:"concurrent_mbit"`
+	// GbitHours is the most that the circuits that have capacity may come to together, rate by length, Gbit/s · h. An
+	// open-ended circuit is refused then.
+	GbitHours int64 `yaml:"gbit_hours"`
+	// Lead is how far ahead the start of a circuit may be.
+	Lead time.Duration `yaml:"lead"`
+	// Holds is how many circuits may be held and not committed at once. Default 10.
+	Holds int `yaml:"holds"`
+}
+
+// Ends are two routers, in both directions.
+type Ends struct {
+	A string `yaml:"a"`
+	Z string `yaml:"z"`
+}
+
+// defaultHolds: holds are the cheapest way to refuse capacity to others.
+const defaultHolds = 10
+
+// DefaultConfiguration lets nobody book.
+func DefaultConfiguration() Configuration {
+	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second}
+}
+
+// Validate returns an error that names a valid value.
+func (c Configuration) Validate() error {
+	switch {
+	case c.Share < 1 || c.Share > 1000:
+		return fmt.Errorf("circuits share %d: thousandths of a link's bandwidth, 1 to 1000", c.Share)
+	case c.Hold < time.Second || c.Hold > 24*time.Hour:
+		return fmt.Errorf("circuits hold %s: 1s to 24h", c.Hold)
+	case c.RequestIDs < time.Minute || c.Keep < c.RequestIDs:
+		return fmt.Errorf("circuits request_ids %s, keep %s: at least 1m, and keep not below request_ids", c.RequestIDs, c.Keep)
+	case c.Topology < 100*time.Millisecond:
+		return fmt.Errorf("circuits topology %s: at least 100ms", c.Topology)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		if err := c.Projects[name].validate(); err != nil {
+			return fmt.Errorf("circuits projects.%s: %w", name, err)
+		}
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("circuits projects: %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (p Project) validate() error {
+	switch {
+	case p.ConcurrentMbit < 0 || p.ConcurrentMbit > 1<<40, p.GbitHours < 0 || p.GbitHours > 1<<40, p.Lead < 0, p.Holds < 0:
+		return fmt.Errorf("limits are 0, for none, to 2^40")
+	case len(p.Members) == 0:
+		return fmt.Errorf("name its members, or nobody can book")
+	}
+	for _, e := range p.Between {
+		if e.A == "" || e.Z == "" {
+			return fmt.Errorf("between: name both routers, a and z")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package circuits
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+// errNoTopology: a decision without one would be a guess.
+var errNoTopology = errors.New("the topology is not known yet; ask again in some seconds")
+
+// decide grants terms or refuses them. It is called while the book does not change.
+func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (*admit.Grant, admit.Request, error) {
+	if b.admit == nil {
+		return nil, admit.Request{}, errNoTopology
+	}
+	r, err := b.request(id, t, now)
+	if err != nil {
+		return nil, r, err
+	}
+	if err := b.mayBook(by, t, r, now); err != nil {
+		return nil, r, err
+	}
+	g, refusal := b.admit.Decide(r)
+	if refusal != nil {
+		return nil, r, refused{refusalOf(refusal, t)}
+	}
+	return g, r, b.within(t.GetProject(), g)
+}
+
+// hold is the record of a circuit that is granted and not committed.
+func (b *book) hold(id string, ask *circuitsv1.RequestRequest, now time.Time) (*circuitsv1.Record, error) {
+	g, r, err := b.decide(id, ask.GetBy(), ask.GetTerms(), now)
+	if err != nil {
+		return nil, err
+	}
+	terms := proto.CloneOf(ask.GetTerms())
+	terms.Start, terms.End = moment(r.Start), moment(r.End)
+	end := g.Slots[len(g.Slots)-1].End
+	record := &circuitsv1.Record{Circuit: &circuitsv1.Circuit{
+		Id: id, Terms: terms, Slots: slotsOf(g), Path: b.hopsOf(g.Path), Backup: b.hopsOf(g.Backup),
+		Holder: ask.GetBy(), RequestId: ask.GetRequestId(), Created: timestamppb.New(now),
+	}}
+	return ledger.With(record, life.Circuit{
+		State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end),
+		Moves: []life.Move{{To: life.Held, By: ask.GetBy()}},
+	}, now), nil
+}
+
+// newID sorts after those that were made before.
+func newID() (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return id.String(), nil
+}
+
+// digest is the same for the same request only.
+func digest(ask *circuitsv1.RequestRequest) ([]byte, error) {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(ask)
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return sum[:], nil
+}

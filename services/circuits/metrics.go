@@ -1,0 +1,86 @@
+package circuits
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+const prefix = "millrace_services_circuits_"
+
+type metrics struct {
+	requests *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer, c *Component) *metrics {
+	if r != nil {
+		r.MustRegister(&collector{
+			c:          c,
+			circuits:   prometheus.NewDesc(prefix+"circuits", "Circuits by state.", []string{"state"}, nil),
+			overbooked: prometheus.NewDesc(prefix+"overbooked_links", "Link directions of which more is booked within a year than there is now.", nil, nil),
+		})
+	}
+	return &metrics{requests: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+		Name: prefix + "requests_total", Help: "Requests by answer: granted, the code of a refusal, or error.",
+	}, []string{"answer"})}
+}
+
+// answered counts the answer to a request.
+func (m *metrics) answered(err error) {
+	var no refused
+	switch {
+	case err == nil:
+		m.requests.WithLabelValues("granted").Inc()
+	case errors.As(err, &no):
+		m.requests.WithLabelValues(no.GetCode()).Inc()
+	default:
+		m.requests.WithLabelValues("error").Inc()
+	}
+}
+
+// collector has what the book says.
+type collector struct {
+	c                    *Component
+	circuits, overbooked *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	out <- c.circuits
+	out <- c.overbooked
+}
+
+// year is how far ahead overbooked links are looked for.
+const year = 365 * 24 * time.Hour
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	states, links, known := map[circuitsv1.State]int{}, map[string]bool{}, false
+	now := c.c.deps.Now()
+	err := c.c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
+		for s, n := range c.c.book.states {
+			states[s] = n
+		}
+		if known = c.c.book.admit != nil; known {
+			for _, b := range c.c.book.admit.Overbooked(calendar.Window{Start: now.Unix(), End: now.Add(year).Unix()}) {
+				links[b.Link] = true
+			}
+		}
+	})
+	if err != nil {
+		return
+	}
+	for _, s := range life.States {
+		out <- prometheus.MustNewConstMetric(c.circuits, prometheus.GaugeValue, float64(states[ledger.StateOf(s)]), string(s))
+	}
+	if known {
+		out <- prometheus.MustNewConstMetric(c.overbooked, prometheus.GaugeValue, float64(len(links)))
+	}
+}

@@ -1,0 +1,117 @@
+// Package rest serves the circuit service as JSON over plain HTTP: paths of resources, RFC 3339 times, problem details
+// (RFC 9457).
+//
+// In: HTTP requests, and the Connect handler of the service. Out: JSON in the spelling of the .proto file; the OpenAPI
+// document of all of it, which tools/openapi writes to docs/reference/circuits-openapi.json. Next: services/circuits,
+// whose handler is called, and programs in every language.
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+)
+
+// Prefix is where all routes begin.
+const Prefix = "/v1/"
+
+// Service is what is served.
+type Service = circuitsv1connect.CircuitsServiceHandler
+
+// route is one row of the table: what of HTTP is which call.
+type route struct {
+	method, path, name, summary string
+	// status of success.
+	status int
+	// in and out are empty messages of the call.
+	in, out proto.Message
+	call    func(context.Context, Service, proto.Message) (proto.Message, error)
+}
+
+var routes = []route{
+	unary("POST", "/v1/circuits/quote", "Quote", "What a request would get, without booking", http.StatusOK, Service.Quote),
+	unary("POST", "/v1/circuits", "Request", "Hold capacity for a circuit", http.StatusCreated, Service.Request),
+	unary("GET", "/v1/circuits", "List", "List circuits, page by page", http.StatusOK, Service.List),
+	unary("GET", "/v1/circuits/{id}", "Get", "One circuit", http.StatusOK, Service.Get),
+	unary("POST", "/v1/circuits/{id}/commit", "Commit", "Book what is held", http.StatusOK, Service.Commit),
+	unary("POST", "/v1/circuits/{id}/extend", "Extend", "Hold for longer", http.StatusOK, Service.Extend),
+	unary("POST", "/v1/circuits/{id}/release", "Release", "Give a circuit up", http.StatusOK, Service.Release),
+	unary("GET", "/v1/calendar", "Calendar", "What is free on links over time", http.StatusOK, Service.Calendar),
+}
+
+// message is a pointer to a generated struct.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+func unary[In, Out any, PIn message[In], POut message[Out]](method, path, name, summary string, status int,
+	call func(Service, context.Context, *connect.Request[In]) (*connect.Response[Out], error)) route {
+	return route{
+		method: method, path: path, name: name, summary: summary, status: status, in: PIn(new(In)), out: POut(new(Out)),
+		call: func(ctx context.Context, s Service, m proto.Message) (proto.Message, error) {
+			r, err := call(s, ctx, connect.NewRequest((*In)(m.(PIn))))
+			if err != nil {
+				return nil, err
+			}
+			return POut(r.Msg), nil
+		},
+	}
+}
+
+// NewHandler serves all routes, and the document that describes them.
+func NewHandler(s Service) http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) { r.serve(w, q, s) })
+	}
+	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "application/json", OpenAPI()) })
+	mux.HandleFunc(Prefix, func(w http.ResponseWriter, q *http.Request) { nowhere(w, q, mux) })
+	return mux
+}
+
+// nowhere answers what no route is for.
+func nowhere(w http.ResponseWriter, q *http.Request, mux *http.ServeMux) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := q.Clone(q.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != Prefix {
+			w.Header().Add("Allow", method)
+		}
+	}
+	if w.Header().Get("Allow") != "" {
+		problem{Status: http.StatusMethodNotAllowed, Code: "METHOD_NOT_ALLOWED", Detail: q.Method + " is not for " + q.URL.Path}.write(w)
+		return
+	}
+	problem{Status: http.StatusNotFound, Code: "NOT_FOUND", Detail: "there is no " + q.URL.Path + "; see " + Prefix + "openapi.json"}.write(w)
+}
+
+func (r route) serve(w http.ResponseWriter, q *http.Request, s Service) {
+	in := proto.Clone(r.in)
+	if err := r.read(w, q, in); err != nil {
+		err.write(w)
+		return
+	}
+	out, err := r.call(q.Context(), s, in)
+	if err != nil {
+		problemOf(err).write(w)
+		return
+	}
+	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(out)
+	if err != nil {
+		problemOf(err).write(w)
+		return
+	}
+	write(w, r.status, "application/json", raw)
+}
+
+func write(w http.ResponseWriter, status int, kind string, raw []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // whoever asked may have left
+}

@@ -1,0 +1,105 @@
+// Package circuits books capacity between routers ahead of time: it holds, commits and releases circuits, says what is
+// free, and why a request does not fit and what would.
+//
+// In: requests of people and programs (CircuitsService, REST), the topology of services/paths. Out: the book of
+// circuits in etcd, events, a stream of circuits. Next: services/dashboard, which serves this API on its port.
+//
+// Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no two
+// replicas book the same capacity; services/circuits/life what a circuit may do next. This package checks who asks,
+// applies projects' quotas, and tells life what happened. It puts nothing on routers: it never tells life.Begin, so no
+// circuit leaves "scheduled" but to its end (docs/adr/0012-circuits.md).
+package circuits
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/rest"
+)
+
+// Dependencies of the service.
+type Dependencies struct {
+	State      *state.Store
+	Bus        bus.Bus
+	Paths      pathsv1connect.PathsServiceClient
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// Component is the circuit service.
+type Component struct {
+	cfg     Configuration
+	deps    Dependencies
+	metrics *metrics
+	events  *events.Publisher
+	ledger  *ledger.Ledger
+	// book is the ledger's mirror: it is read and changed within the ledger's calls only.
+	book  *book
+	loops lifecycle.Loops
+}
+
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	c := &Component{cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log), book: newBook(cfg)}
+	c.ledger = ledger.New(deps.State, c.book, deps.Log)
+	c.metrics = newMetrics(deps.Registerer, c)
+	return c, nil
+}
+
+const (
+	// tick is how often the clock is looked at.
+	tick = time.Second
+	// sweep is how often what is over for long is forgotten.
+	sweep = time.Minute
+)
+
+// Start follows the book and the topology. Until both were read, requests are answered "unavailable".
+func (c *Component) Start(ctx context.Context) error {
+	if c.deps.State == nil {
+		return errors.New("circuits: no etcd to keep the book in")
+	}
+	c.loops.Start(ctx)
+	c.loops.Go(c.ledger.Follow)
+	c.loops.Go(c.followTopology)
+	c.loops.Every(tick, c.look)
+	c.loops.Every(sweep, c.forget)
+	return nil
+}
+
+// Stop ends the following. What is booked stays booked.
+func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
+
+// maxRequest is room for the longest lists that a request may have.
+const maxRequest = 1 << 20
+
+// Handler returns path and handler of the API.
+func (c *Component) Handler() (string, http.Handler) {
+	return circuitsv1connect.NewCircuitsServiceHandler(&api{c}, connect.WithReadMaxBytes(maxRequest))
+}
+
+// REST returns path and handler of the same API as JSON over plain HTTP.
+func (c *Component) REST() (string, http.Handler) {
+	return rest.Prefix, rest.NewHandler(&api{c})
+}

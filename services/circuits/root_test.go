@@ -1,0 +1,446 @@
+package circuits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+	"github.com/millrace/millrace/services/circuits/ledger"
+)
+
+func asConnect(err error, c **connect.Error) bool { return errors.As(err, c) }
+
+const (
+	held      = circuitsv1.State_STATE_HELD
+	committed = circuitsv1.State_STATE_COMMITTED
+	scheduled = circuitsv1.State_STATE_SCHEDULED
+	cancelled = circuitsv1.State_STATE_CANCELLED
+	expired   = circuitsv1.State_STATE_EXPIRED
+	lapsed    = circuitsv1.State_STATE_LAPSED
+)
+
+// The direct path is booked, then the one over c, and then there is nothing left: the refusal says which links lack what
+// and what would fit, and what it offers is granted.
+func TestARefusalSaysWhatBlocksAndWhatWouldFit(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	if got := w.booked(c, "1", w.terms("a", "b", 5)); len(got.GetPath()) != 1 || got.GetState() != scheduled {
+		t.Errorf("the first: %v", got)
+	}
+	if got := w.booked(c, "2", w.terms("a", "b", 3)); len(got.GetPath()) != 2 || got.GetPath()[1].GetFrom() != routers["c"] {
+		t.Errorf("the second: %v", got)
+	}
+	_, err := w.request(c, "3", w.terms("a", "b", 3), true)
+	no := refusalIn(err)
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || no.GetCode() != "CAPACITY" || len(no.GetBlockers()) == 0 || len(no.GetOffers()) == 0 {
+		t.Fatalf("the third: %v, %v", err, no)
+	}
+	for _, b := range no.GetBlockers() {
+		if b.GetShortfallBitsPerSecond() <= 0 || b.GetStart() == nil {
+			t.Errorf("blocker %v", b)
+		}
+	}
+	quoted, err := w.quote(c, w.terms("a", "b", 3))
+	if err != nil || !proto.Equal(quoted.GetRefusal(), no) {
+		t.Errorf("the quote: %v, %v", quoted, err)
+	}
+	for _, o := range no.GetOffers() {
+		if q, err := w.quote(c, o.GetTerms()); err != nil || q.GetRefusal() != nil {
+			t.Errorf("offer %s is refused: %v, %v", o.GetKind(), q, err)
+		}
+	}
+	w.booked(c, "4", no.GetOffers()[0].GetTerms())
+	w.told("circuit-scheduled")
+}
+
+func TestTheSameRequestIsAnsweredWithTheSameCircuit(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.start(), w.start()
+	first := w.booked(one, "r", w.terms("a", "b", 5))
+	again, err := w.request(two, "r", w.terms("a", "b", 5), true)
+	if err != nil || again.GetId() != first.GetId() {
+		t.Errorf("again: %v, %v", again, err)
+	}
+	if _, err := w.request(two, "r", w.terms("a", "b", 4), true); connect.CodeOf(err) != connect.CodeAlreadyExists {
+		t.Errorf("another request under its id: %v", err)
+	}
+}
+
+func TestAHoldExpiresAndIsExtended(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	ask := func(id string) *circuitsv1.Circuit {
+		got, err := w.request(c, id, w.terms("a", "b", 5), false)
+		if err != nil || got.GetState() != held || !got.GetExpires().AsTime().Equal(w.clock().Add(5*time.Minute)) {
+			t.Fatalf("%s: %v, %v", id, got, err)
+		}
+		return got
+	}
+	one, two := ask("1"), ask("2")
+	w.set(noon.Add(4 * time.Minute))
+	_, err := (&api{c}).Extend(t.Context(), connect.NewRequest(&circuitsv1.ExtendRequest{Id: two.GetId(), By: "abe", Until: timestamppb.New(noon.Add(9 * time.Minute))}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.set(noon.Add(6 * time.Minute))
+	w.is(c, one.GetId(), expired)
+	w.is(c, two.GetId(), held)
+	w.told("circuit-expired")
+	ask("3") // on what is free again
+	_, err = (&api{c}).Commit(t.Context(), connect.NewRequest(&circuitsv1.CommitRequest{Id: one.GetId(), By: "ann"}))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition {
+		t.Errorf("a commit after the hold: %v", err)
+	}
+}
+
+// A circuit whose time has come stays what it is: booked. At its end it lapses. It is never told active.
+func TestACircuitIsNeverToldActive(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	got := w.booked(c, "1", w.terms("a", "b", 5))
+	w.set(noon.Add(12 * time.Hour))
+	c.look(t.Context())
+	if s := w.get(c, got.GetId()).GetState(); s != scheduled {
+		t.Errorf("within its window: %s", s)
+	}
+	w.set(noon.Add(18 * time.Hour))
+	w.is(c, got.GetId(), lapsed)
+	w.told("circuit-lapsed")
+	for _, h := range w.get(c, got.GetId()).GetHistory() {
+		if !slices.Contains([]circuitsv1.State{held, committed, scheduled, lapsed}, h.GetState()) {
+			t.Errorf("it was told %s", h.GetState())
+		}
+	}
+	w.set(noon.Add(18*time.Hour + w.cfg.Keep + time.Minute))
+	c.forget(t.Context())
+	if _, err := c.ledger.Get(got.GetId()); !errors.Is(err, ledger.ErrNoCircuit) {
+		t.Errorf("long after its end: %v", err)
+	}
+}
+
+// Where a link is gone, its circuits say so and count on their other links, for a replica that starts meanwhile too.
+func TestALinkThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	w.booked(c, "1", w.terms("a", "b", 5))
+	over := w.booked(c, "2", w.terms("a", "b", 4)) // over c
+	w.link("a-c", false)
+	w.is(c, over.GetId(), committed)
+	for _, replica := range []*Component{c, w.start()} {
+		q, err := w.quote(replica, w.terms("c", "b", 2))
+		if err != nil || q.GetRefusal().GetCode() != "CAPACITY" {
+			t.Errorf("2 Gbit/s where 4 of 5 are booked by a circuit whose path is gone: %v, %v", q, err)
+		}
+		if q, err := w.quote(replica, w.terms("a", "c", 1)); err != nil || q.GetRefusal() == nil {
+			t.Errorf("a link that is gone is booked: %v, %v", q, err)
+		}
+	}
+	w.link("a-c", true)
+	w.is(c, over.GetId(), scheduled)
+}
+
+func TestWhoMay(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	got, err := w.request(c, "1", w.terms("a", "b", 1), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(by string) error {
+		_, err := (&api{c}).Commit(t.Context(), connect.NewRequest(&circuitsv1.CommitRequest{Id: got.GetId(), By: by}))
+		return err
+	}
+	release := func(by string) error {
+		_, err := (&api{c}).Release(t.Context(), connect.NewRequest(&circuitsv1.ReleaseRequest{Id: got.GetId(), By: by, Note: "done"}))
+		return err
+	}
+	for _, err := range []error{commit("bea"), release("bea"), commit("eve"), release("eve")} {
+		if connect.CodeOf(err) != connect.CodePermissionDenied {
+			t.Errorf("somebody else's circuit: %v", err)
+		}
+	}
+	if err := release(""); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("nobody: %v", err)
+	}
+	for _, err := range []error{commit("abe"), release("noc"), release("ann")} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	w.is(c, got.GetId(), cancelled)
+	_, err = (&api{c}).Commit(t.Context(), connect.NewRequest(&circuitsv1.CommitRequest{Id: "none", By: "ann"}))
+	if connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("no such circuit: %v", err)
+	}
+}
+
+func TestQuotas(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Projects["astro"] = Project{
+		Members: []string{"ann"}, Between: []Ends{{A: "b", Z: "a"}}, ConcurrentMbit: 3000, GbitHours: 20, Lead: 24 * time.Hour, Holds: 2,
+	}
+	c := w.start()
+	w.booked(c, "1", w.terms("a", "b", 2)) // 16 Gbit/s · h
+	for name, tc := range map[string]struct {
+		change func(*circuitsv1.Terms)
+		code   string
+		field  string
+	}{
+		"what is left":           {func(t *circuitsv1.Terms) { t.End = timestamppb.New(noon.Add(14 * time.Hour)) }, "", ""},
+		"too much at once":       {func(t *circuitsv1.Terms) { t.RateBitsPerSecond = 1*giga + 1 }, "QUOTA", "rate_bits_per_second"},
+		"too much altogether":    {func(t *circuitsv1.Terms) { t.End = timestamppb.New(noon.Add(15 * time.Hour)) }, "QUOTA", "end"},
+		"other routers":          {func(t *circuitsv1.Terms) { t.To = "c" }, "POLICY", "to"},
+		"too far ahead":          {func(t *circuitsv1.Terms) { t.Start, t.End = timestamppb.New(noon.Add(25*time.Hour)), nil }, "QUOTA", "start"},
+		"without an end":         {func(t *circuitsv1.Terms) { t.End = nil }, "QUOTA", "end"},
+		"another project":        {func(t *circuitsv1.Terms) { t.Project = "bio" }, "POLICY", "by"},
+		"a project there is not": {func(t *circuitsv1.Terms) { t.Project = "chess" }, "POLICY", "project"},
+	} {
+		terms := w.terms("a", "b", 1)
+		tc.change(terms)
+		q, err := w.quote(c, terms)
+		if err != nil || q.GetRefusal().GetCode() != tc.code || q.GetRefusal().GetField() != tc.field {
+			t.Errorf("%s: %v, %v; want %s of %s", name, q.GetRefusal(), err, tc.code, tc.field)
+		}
+	}
+	small := w.terms("a", "b", 1)
+	small.RateBitsPerSecond = mega
+	for i, want := range []string{"", "", "QUOTA"} {
+		if _, err := w.request(c, fmt.Sprint("hold", i), small, false); refusalIn(err).GetCode() != want {
+			t.Errorf("hold %d: %v, want %q", i+1, err, want)
+		}
+	}
+}
+
+func TestBadInputIsRefusedByItsField(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	many := slices.Repeat([]string{"x"}, 101)
+	for name, tc := range map[string]struct {
+		field  string
+		change func(*circuitsv1.Terms)
+	}{
+		"no project":             {"project", func(t *circuitsv1.Terms) { t.Project = "" }},
+		"a project of slashes":   {"project", func(t *circuitsv1.Terms) { t.Project = "a/b" }},
+		"a project of umlauts":   {"project", func(t *circuitsv1.Terms) { t.Project = "käse" }},
+		"no router":              {"from", func(t *circuitsv1.Terms) { t.From = "" }},
+		"an unknown router":      {"to", func(t *circuitsv1.Terms) { t.To = "nowhere" }},
+		"a long router":          {"to", func(t *circuitsv1.Terms) { t.To = strings.Repeat("x", 101) }},
+		"one router":             {"to", func(t *circuitsv1.Terms) { t.To = "a" }},
+		"no rate":                {"rate_bits_per_second", func(t *circuitsv1.Terms) { t.RateBitsPerSecond = 0 }},
+		"a rate below 0":         {"rate_bits_per_second", func(t *circuitsv1.Terms) { t.RateBitsPerSecond = -1 }},
+		"a rate beyond all":      {"rate_bits_per_second", func(t *circuitsv1.Terms) { t.RateBitsPerSecond = 1<<63 - 1 }},
+		"a volume below 0":       {"volume_bytes", func(t *circuitsv1.Terms) { t.VolumeBytes = -1 }},
+		"a volume without end":   {"end", func(t *circuitsv1.Terms) { t.VolumeBytes, t.End = 1, nil }},
+		"an end before start":    {"end", func(t *circuitsv1.Terms) { t.End = timestamppb.New(noon) }},
+		"a start in the past":    {"start", func(t *circuitsv1.Terms) { t.Start = timestamppb.New(noon.Add(-time.Hour)) }},
+		"a start in year 0":      {"start", func(t *circuitsv1.Terms) { t.Start = &timestamppb.Timestamp{Seconds: -1 << 62} }},
+		"half a second":          {"start", func(t *circuitsv1.Terms) { t.Start.Nanos = 5e8 }},
+		"an unknown protection":  {"protection", func(t *circuitsv1.Terms) { t.Protection = 9 }},
+		"a volume with a backup": {"protection", func(t *circuitsv1.Terms) { t.VolumeBytes, t.Protection = 1, 1 }},
+		"a delay below 0":        {"max_delay_microseconds", func(t *circuitsv1.Terms) { t.MaxDelayMicroseconds = -1 }},
+		"an unknown link":        {"without_links", func(t *circuitsv1.Terms) { t.WithoutLinks = []string{"x"} }},
+		"many links":             {"without_links", func(t *circuitsv1.Terms) { t.WithoutLinks = many }},
+		"an unknown circuit":     {"apart_from", func(t *circuitsv1.Terms) { t.ApartFrom = []string{"x"} }},
+		"an unknown way round":   {"without_routers", func(t *circuitsv1.Terms) { t.WithoutRouters = []string{"x"} }},
+		"a long description":     {"description", func(t *circuitsv1.Terms) { t.Description = strings.Repeat("ä", 501) }},
+		"a prefix of no network": {"pairs", func(t *circuitsv1.Terms) {
+			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.1/24", Destination: "10.1.0.0/24"}}
+		}},
+		"prefixes of two families": {"pairs", func(t *circuitsv1.Terms) {
+			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.0/24", Destination: "2001:db8::/64"}}
+		}},
+	} {
+		terms := w.terms("a", "b", 1)
+		tc.change(terms)
+		_, err := w.request(c, "r", terms, false)
+		if no := refusalIn(err); connect.CodeOf(err) != connect.CodeInvalidArgument || no.GetField() != tc.field {
+			t.Errorf("%s: %v, field %q; want %q", name, err, no.GetField(), tc.field)
+		}
+	}
+	for _, id := range []string{"", strings.Repeat("x", 65), "a/b", "ü"} {
+		if _, err := w.request(c, id, w.terms("a", "b", 1), false); refusalIn(err).GetField() != "request_id" {
+			t.Errorf("request id %q: %v", id, err)
+		}
+	}
+}
+
+func TestListsHavePages(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	var want []string
+	for i := range 5 {
+		want = append(want, w.booked(c, fmt.Sprint(i), w.terms("a", "b", 1)).GetId())
+	}
+	list := func(r *circuitsv1.ListRequest) *circuitsv1.ListResponse {
+		t.Helper()
+		out, err := (&api{c}).List(t.Context(), connect.NewRequest(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Msg
+	}
+	var got []string
+	for token := ""; ; {
+		page := list(&circuitsv1.ListRequest{Project: "astro", PageSize: 2, PageToken: token, States: []circuitsv1.State{scheduled}})
+		for _, one := range page.GetCircuits() {
+			got = append(got, one.GetId())
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("pages of %v, want %v", got, want)
+	}
+	for name, r := range map[string]*circuitsv1.ListRequest{
+		"another project": {Project: "bio"}, "another state": {States: []circuitsv1.State{held}}, "another link": {Link: linkID("b", "a")},
+		"earlier": {End: timestamppb.New(noon.Add(10 * time.Hour))}, "later": {Start: timestamppb.New(noon.Add(18 * time.Hour))},
+	} {
+		if n := len(list(r).GetCircuits()); n != 0 {
+			t.Errorf("%s: %d circuits", name, n)
+		}
+	}
+	if n := len(list(&circuitsv1.ListRequest{Link: linkID("a", "b")}).GetCircuits()); n != 5 {
+		t.Errorf("over their link: %d circuits", n)
+	}
+	if _, err := (&api{c}).List(t.Context(), connect.NewRequest(&circuitsv1.ListRequest{PageSize: 1001})); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("a page of 1001: %v", err)
+	}
+}
+
+func TestCalendar(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	got := w.booked(c, "1", w.terms("a", "b", 2))
+	r, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{Link: linkID("a", "b")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := r.Msg.GetLinks()[0]
+	var free []int64
+	for _, p := range link.GetPieces() {
+		free = append(free, p.GetFreeBitsPerSecond())
+	}
+	if !slices.Equal(free, []int64{reservable, reservable - 2*giga, reservable}) || link.GetLeastFreeBitsPerSecond() != reservable-2*giga ||
+		link.GetReservableBitsPerSecond() != reservable || !slices.Equal(link.GetCircuits(), []string{got.GetId()}) || link.GetLink().GetTo() != routers["b"] {
+		t.Errorf("%v", link)
+	}
+	if r, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{})); err != nil || len(r.Msg.GetLinks()) != 6 {
+		t.Errorf("of all links: %v, %v", r, err)
+	}
+	if _, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{Link: "x"})); refusalIn(err).GetField() != "link" {
+		t.Errorf("of no link: %v", err)
+	}
+}
+
+// Whoever watches has the circuits that there are, and then every change, also those of another replica.
+func TestWatch(t *testing.T) {
+	w := newWorld(t)
+	c, other := w.start(), w.start()
+	first := w.booked(c, "1", w.terms("a", "b", 1))
+	mux := http.NewServeMux()
+	mux.Handle(c.Handler())
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stream, err := circuitsv1connect.NewCircuitsServiceClient(server.Client(), server.URL).Watch(ctx, connect.NewRequest(&circuitsv1.WatchRequest{Project: "astro"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() string {
+		t.Helper()
+		if !stream.Receive() {
+			t.Fatal(stream.Err())
+		}
+		return stream.Msg().GetCircuit().GetId() + " " + stream.Msg().GetCircuit().GetState().String()
+	}
+	if got := next(); got != first.GetId()+" STATE_SCHEDULED" {
+		t.Errorf("at first %s", got)
+	}
+	second := w.booked(other, "2", w.terms("a", "b", 1))
+	for _, want := range []string{"STATE_HELD", "STATE_COMMITTED", "STATE_SCHEDULED"} {
+		if got := next(); got != second.GetId()+" "+want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// Fifty clients ask two replicas for more than there is; what is granted is added up afterwards.
+func TestAStormOverbooksNothing(t *testing.T) {
+	w := newWorld(t)
+	replicas := []*Component{w.start(), w.start()}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	granted, answers := map[string]bool{}, 0
+	for client := range 50 {
+		all.Go(func() {
+			for n := range 4 {
+				terms := w.terms("a", "b", 1)
+				terms.Start = timestamppb.New(noon.Add(time.Duration(10+n) * time.Hour))
+				got, err := w.request(replicas[client%2], fmt.Sprintf("%d-%d", client, n), terms, true)
+				mu.Lock()
+				answers++
+				if err == nil {
+					granted[got.GetId()] = true
+				} else if refusalIn(err).GetCode() != "CAPACITY" {
+					t.Errorf("client %d: %v", client, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	used := map[string]int64{} // all of them overlap in the last hour
+	for id := range granted {
+		for _, h := range w.get(replicas[0], id).GetPath() {
+			used[h.GetLink()] += giga
+		}
+	}
+	for link, sum := range used {
+		if sum > reservable {
+			t.Errorf("%s: %d of %d", link, sum, int64(reservable))
+		}
+	}
+	if answers != 200 || len(granted) != 10 {
+		t.Errorf("%d answers, %d granted; want 200 and the 5 + 5 that there is room for", answers, len(granted))
+	}
+}
+
+func TestConfiguration(t *testing.T) {
+	for says, change := range map[string]func(*Configuration){
+		"":                 func(*Configuration) {},
+		"share 0":          func(c *Configuration) { c.Share = 0 },
+		"hold 0s":          func(c *Configuration) { c.Hold = 0 },
+		"request_ids":      func(c *Configuration) { c.Keep = time.Hour },
+		"topology 0s":      func(c *Configuration) { c.Topology = 0 },
+		"name its members": func(c *Configuration) { c.Projects = map[string]Project{"x": {}} },
+		"limits are":       func(c *Configuration) { c.Projects = map[string]Project{"x": {Members: []string{"m"}, GbitHours: -1}} },
+		"name both routers": func(c *Configuration) {
+			c.Projects = map[string]Project{"x": {Members: []string{"m"}, Between: []Ends{{A: "a"}}}}
+		},
+		`projects: "a b": 1`: func(c *Configuration) { c.Projects = map[string]Project{"a b": {Members: []string{"m"}}} },
+	} {
+		cfg := DefaultConfiguration()
+		change(&cfg)
+		if err := cfg.Validate(); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+	if _, err := New(Configuration{}, Dependencies{}); err == nil {
+		t.Error("an empty configuration is taken")
+	}
+}
