@@ -32,8 +32,8 @@ const (
 	lapsed    = circuitsv1.State_STATE_LAPSED
 )
 
-// The direct path is booked, then the one over c, and then there is nothing left: the refusal says which links lack what
-// and what would fit, and what it offers is granted.
+// The direct path is booked, then the one over c, and then there is nothing left: the refusal says which links lack
+// what and what would fit, and what it offers is granted.
 func TestARefusalSaysWhatBlocksAndWhatWouldFit(t *testing.T) {
 	w := newWorld(t)
 	c := w.start()

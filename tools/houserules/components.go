@@ -20,17 +20,12 @@ var noComponents = map[string]string{
 	"services/push":   "New does not return an error yet",
 }
 
-// unhosted are folders of packages whose process is not there yet, each with the reason.
-var unhosted = map[string]string{
-	"services/circuits": "what decides on circuits is there, and has users in tests and a bench; the service around it is not",
-}
-
 // components: each folder of collectors and services has in its root the names
 // by which cmd/millrace configures, makes, starts and stops it.
 func components(t *Tree) []string {
 	roots := map[string][]*GoFile{}
 	for _, f := range t.Written(false) {
-		if c := component(f.Path); c != "" && noComponents[c] == "" && unhosted[c] == "" {
+		if c := component(f.Path); c != "" && noComponents[c] == "" {
 			roots[c] = slices.Grow(roots[c], 1)
 			if f.Folder() == c {
 				roots[c] = append(roots[c], f)
@@ -57,7 +52,7 @@ func components(t *Tree) []string {
 			}
 		}
 	}
-	return append(bad, gone(t, "components.go", slices.Concat(slices.Collect(maps.Keys(otherComponents)), slices.Collect(maps.Keys(noComponents)), slices.Collect(maps.Keys(unhosted))))...)
+	return append(bad, gone(t, "components.go", slices.Concat(slices.Collect(maps.Keys(otherComponents)), slices.Collect(maps.Keys(noComponents))))...)
 }
 
 // gone lists folders with an exception that are no longer in the tree.

@@ -10,7 +10,7 @@ func TestComponents(t *testing.T) {
 		"func New(cfg Configuration, deps Dependencies) (*Component, error) { return nil, nil }\n\n" +
 		"func (c *Component) Start(ctx context.Context) (err error) { return nil }\n\nfunc (*Component) Stop(context.Context) error { return nil }\n"
 	const config = "package x\n\ntype Configuration struct{}\n\nfunc (c Configuration) Validate() error { return nil }\n"
-	others := map[string]string{"services/routeragent/bench/x.go": "package x\n", "services/peagent/bench/x.go": "package x\n", "services/policy/x.go": "package x\n", "services/push/x.go": "package x\n", "services/circuits/calendar/x.go": "package x\n"}
+	others := map[string]string{"services/routeragent/bench/x.go": "package x\n", "services/peagent/bench/x.go": "package x\n", "services/policy/x.go": "package x\n", "services/push/x.go": "package x\n"}
 	withAgents := func(files map[string]string) map[string]string {
 		for name, text := range others {
 			files[name] = text

@@ -22,7 +22,7 @@ func oneName(t *Tree) []string {
 	words := commandWords(t)
 	components := map[string]bool{}
 	for name := range t.Files {
-		if c := component(name); c != "" && unhosted[c] == "" {
+		if c := component(name); c != "" {
 			components[c] = true
 		}
 	}

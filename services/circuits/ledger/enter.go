@@ -138,8 +138,11 @@ func (l *Ledger) Forget(ctx context.Context, ids []string) error {
 		if was.record == nil || Books(was.record) {
 			continue
 		}
-		_, err := l.store.Commit(ctx, []state.Guard{{Key: recordsPrefix + id, Revision: was.revision}}, state.Op{Key: recordsPrefix + id})
+		revision, err := l.store.Commit(ctx, []state.Guard{{Key: recordsPrefix + id, Revision: was.revision}}, state.Op{Key: recordsPrefix + id})
 		if err != nil && !errors.Is(err, state.ErrConflict) {
+			return err
+		}
+		if err := l.wait(ctx, revision); err != nil {
 			return err
 		}
 	}

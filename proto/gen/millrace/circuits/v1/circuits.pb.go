@@ -690,7 +690,7 @@ func (x *Transition) GetNote() string {
 // Refusal is why not, and what instead.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CAPACITY, NO_PATH, NO_BACKUP, LATENCY, SEARCH_BOUND, QUOTA, POLICY, BAD_REQUEST.
+	// CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, BAD_REQUEST.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The field of the request that is wrong, if one is.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`

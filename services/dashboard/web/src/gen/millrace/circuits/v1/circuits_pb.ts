@@ -322,7 +322,7 @@ export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
  */
 export type Refusal = Message<"millrace.circuits.v1.Refusal"> & {
   /**
-   * CAPACITY, NO_PATH, NO_BACKUP, LATENCY, SEARCH_BOUND, QUOTA, POLICY, BAD_REQUEST.
+   * CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, BAD_REQUEST.
    *
    * @generated from field: string code = 1;
    */
