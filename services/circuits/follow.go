@@ -118,12 +118,15 @@ func (c *Component) pathEvent(r *circuitsv1.Record) (e life.Event) {
 // followTopology reads links until Stop, and at once where a circuit uses one that is not known.
 func (c *Component) followTopology(ctx context.Context) {
 	var last *topologyv1.TopologySnapshot
+	logged := ""
 	for {
 		snapshot, err := c.readTopology(ctx, last)
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil:
+			last, logged = snapshot, ""
+		case ctx.Err() == nil && err.Error() != logged:
+			logged = err.Error()
 			c.deps.Log.WarnContext(ctx, "topology of circuits not read", "error", err)
-		} else if err == nil {
-			last = snapshot
 		}
 		select {
 		case <-ctx.Done():

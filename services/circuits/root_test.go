@@ -2,6 +2,7 @@ package circuits
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -442,5 +443,61 @@ func TestConfiguration(t *testing.T) {
 	}
 	if _, err := New(Configuration{}, Dependencies{}); err == nil {
 		t.Error("an empty configuration is taken")
+	}
+}
+
+// A program's night, over plain HTTP: booked, asked for again, refused with offers, given up.
+func TestAProgram(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	_, handler := c.REST()
+	ask := func(method, path, key, body string) (int, map[string]any) {
+		t.Helper()
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", key)
+		got := httptest.NewRecorder()
+		handler.ServeHTTP(got, r)
+		out := map[string]any{}
+		if err := json.Unmarshal(got.Body.Bytes(), &out); err != nil {
+			t.Fatal(err)
+		}
+		return got.Code, out
+	}
+	const body = `{"by":"ann","commit":true,"terms":{"project":"astro","from":"a","to":"b","rate_bits_per_second":5000000000,
+		"start":"2026-11-23T23:00:00+01:00","end":"2026-11-24T06:00:00Z","without_routers":["c"]}}`
+	status, first := ask("POST", "/v1/circuits", "k", body)
+	circuit, _ := first["circuit"].(map[string]any)
+	if status != 201 || circuit["state"] != "STATE_SCHEDULED" || circuit["terms"].(map[string]any)["start"] != "2026-11-23T22:00:00Z" {
+		t.Fatalf("%d %v", status, first)
+	}
+	if status, again := ask("POST", "/v1/circuits", "k", body); status != 201 || again["circuit"].(map[string]any)["id"] != circuit["id"] {
+		t.Errorf("again: %d %v", status, again)
+	}
+	if status, no := ask("POST", "/v1/circuits", "k", strings.Replace(body, "5000000000", "4000000000", 1)); status != 409 || no["code"] != "REQUEST_ID_IN_USE" {
+		t.Errorf("another body: %d %v", status, no)
+	}
+	status, no := ask("POST", "/v1/circuits", "l", body)
+	refusal, _ := no["refusal"].(map[string]any)
+	offers, _ := refusal["offers"].([]any)
+	if status != 409 || no["code"] != "CAPACITY" || len(offers) == 0 {
+		t.Fatalf("a second one: %d %v", status, no)
+	}
+	terms, err := json.Marshal(offers[0].(map[string]any)["terms"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, out := ask("POST", "/v1/circuits", "l", `{"by":"ann","commit":true,"terms":`+string(terms)+`}`); status != 201 {
+		t.Errorf("what was offered: %d %v", status, out)
+	}
+	path := "/v1/circuits/" + circuit["id"].(string)
+	if status, out := ask("POST", path+"/release", "", `{"by":"bea"}`); status != 403 || out["code"] != "POLICY" {
+		t.Errorf("released by somebody else: %d %v", status, out)
+	}
+	if status, out := ask("POST", path+"/release", "", `{"by":"ann"}`); status != 200 || out["circuit"].(map[string]any)["state"] != "STATE_CANCELLED" {
+		t.Errorf("released: %d %v", status, out)
+	}
+	if status, out := ask("GET", path, "", ""); status != 200 || out["circuit"].(map[string]any)["id"] != circuit["id"] {
+		t.Errorf("read: %d %v", status, out)
 	}
 }
