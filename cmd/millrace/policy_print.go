@@ -19,15 +19,18 @@ func printPlans(out io.Writer, r *policyv1.PlanResponse, showEntries bool) {
 		}
 	}
 	if len(r.GetPlans()) == 0 {
-		fmt.Fprintln(out, "no router has a part in this policy: it has no classes, and no pair is redirected")
+		fmt.Fprintln(out, "no router has a part in this policy: it has no classes, and no pair or circuit is redirected")
 	}
 	printSkipped(out, r, "")
 }
 
-// printSkipped lists the pairs left out, behind the comment sign of the rendering.
+// printSkipped lists the pairs and circuits left out, behind the comment sign of the rendering.
 func printSkipped(out io.Writer, r *policyv1.PlanResponse, comment string) {
 	for _, s := range r.GetSkipped() {
 		fmt.Fprintf(out, "%sleft out: pair %s, because %s\n", comment, s.GetPair(), s.GetReason())
+	}
+	for _, c := range r.GetRefusedCircuits() {
+		fmt.Fprintf(out, "%srefused: circuit %s, because %s\n", comment, c.GetCircuit(), c.GetReason())
 	}
 }
 
@@ -127,8 +130,11 @@ func ruleText(r *policyv1.RedirectRule) string {
 	if r.Mark != nil {
 		text += ", DSCP becomes " + document.DSCP(r.GetMark()).String()
 	}
-	if r.GetClass() != "" {
+	switch {
+	case r.GetClass() != "":
 		return text + fmt.Sprintf(" (class %s)", r.GetClass())
+	case r.GetCircuit() != "":
+		return text + fmt.Sprintf(" (circuit %s)", r.GetCircuit())
 	}
 	return text + fmt.Sprintf(" (pair %s)", r.GetPair())
 }

@@ -67,6 +67,15 @@ func (a *api) PrefixOwners(_ context.Context, req *connect.Request[pathsv1.Prefi
 	return connect.NewResponse(out), nil
 }
 
+// Segments finds the segments of a path that somebody has chosen.
+func (a *api) Segments(_ context.Context, req *connect.Request[pathsv1.SegmentsRequest]) (*connect.Response[pathsv1.SegmentsResponse], error) {
+	p, err := compute.Pin(a.c.view.Load().graph, req.Msg.GetLinks())
+	if err := a.count("segments", err); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&pathsv1.SegmentsResponse{Path: pathToProto(p)}), nil
+}
+
 // count turns an error into one with a code, and counts the outcome.
 func (a *api) count(method string, err error) error {
 	var coded *connect.Error

@@ -49,6 +49,10 @@ func (r Renderers) Response(result compile.Result, req Request) (*policyv1.PlanR
 	for _, s := range result.Skipped {
 		out.Skipped = append(out.Skipped, &policyv1.SkippedPair{Pair: s.Pair, Reason: s.Why})
 	}
+	out.Circuits = result.Circuits
+	for _, c := range result.Refused {
+		out.RefusedCircuits = append(out.RefusedCircuits, &policyv1.RefusedCircuit{Circuit: c.Circuit, Reason: c.Why})
+	}
 	return out, nil
 }
 
@@ -108,7 +112,7 @@ func filtersToProto(filters []compile.Filter, out *policyv1.RouterPlan) {
 
 func ruleToProto(filter string, r compile.Rule) *policyv1.RedirectRule {
 	out := &policyv1.RedirectRule{
-		Sequence: r.Sequence, Filter: filter, Pair: r.Pair, Class: r.Class, Queue: r.Queue, Lsp: r.LSP, Mark: codePoint(r.Mark),
+		Sequence: r.Sequence, Filter: filter, Pair: r.Pair, Class: r.Class, Circuit: r.Circuit, Queue: r.Queue, Lsp: r.LSP, Mark: codePoint(r.Mark),
 		Src: prefixText(r.Match.Src), Dst: prefixText(r.Match.Dst), Protocol: uint32(r.Match.Protocol),
 		SourcePorts: portsText(r.Match.SrcPort), DestinationPorts: portsText(r.Match.DstPort),
 	}

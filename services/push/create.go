@@ -88,12 +88,18 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 		return nil, err
 	}
 	plan, routers, planErr := c.intended(ctx, cs)
+	if why := tooManyCircuits(plan.GetCircuits()); planErr == nil && why != "" {
+		planErr = errors.New(why)
+	}
 	if planErr != nil {
 		return c.unplanned(ctx, id, planErr)
 	}
 	devices, notes, failed := c.compare(ctx, plan, routers)
 	for _, s := range plan.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
+	}
+	for _, s := range plan.GetRefusedCircuits() {
+		notes = append(notes, fmt.Sprintf("circuit %s is refused: %s", s.GetCircuit(), s.GetReason()))
 	}
 	for _, d := range devices {
 		if err := c.contents.save(ctx, d); err != nil {
@@ -115,6 +121,7 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	ours := false
 	cs, _, err = c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
 		m.Devices, m.Notes, ours = devices, notes, true
+		m.Circuits, m.RefusedCircuits = plan.GetCircuits(), plan.GetRefusedCircuits()
 		m.Canary = c.canaryOf(devices)
 		m.Size, m.ApprovalRule = sizeToProto(size), c.ruleFor(m, over)
 		return nil

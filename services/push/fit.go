@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
@@ -15,13 +16,15 @@ const (
 	maxNotes       = 128 << 10 // notes of the change set
 	maxHistory     = 128 << 10 // notes of its history
 	maxPairBytes   = 256 << 10
+	maxCircuits    = 192 << 10 // ids of the circuits it puts on routers, of which none can be left out
+	maxRefused     = 64 << 10
 	maxText        = 4 << 10 // any one of them
 	minText        = 64
 )
 
 // fit cuts the texts of a record. What it cuts it replaces, so that a message that others read stays as it is.
 func fit(m *pushv1.ChangeSet) *pushv1.ChangeSet {
-	out := shallow(m, "devices", "notes", "history", "pairs")
+	out := shallow(m, "devices", "notes", "history", "pairs", "refused_circuits")
 	each := min(max(maxDeviceTexts/2/max(len(m.GetDevices()), 1), minText), maxText)
 	for _, d := range m.GetDevices() {
 		short := shallow(d, "error", "checks")
@@ -30,6 +33,7 @@ func fit(m *pushv1.ChangeSet) *pushv1.ChangeSet {
 	}
 	out.Notes = fitLines(m.GetNotes(), maxNotes)
 	out.Pairs = fitLines(m.GetPairs(), maxPairBytes)
+	out.RefusedCircuits = fitRefused(m.GetRefusedCircuits())
 	each = min(max(maxHistory/max(len(m.GetHistory()), 1), minText), maxText)
 	for _, t := range m.GetHistory() {
 		short := shallow(t, "by", "note")
@@ -38,6 +42,33 @@ func fit(m *pushv1.ChangeSet) *pushv1.ChangeSet {
 	}
 	out.Title, out.Reason, out.Author = cutText(m.GetTitle(), maxText), cutText(m.GetReason(), maxText), cutText(m.GetAuthor(), maxText)
 	return out
+}
+
+// fitRefused keeps the first circuits that fit, each with the start of its reason. The notes say how many there were.
+func fitRefused(list []*policyv1.RefusedCircuit) (out []*policyv1.RefusedCircuit) {
+	const framing = 12
+	total := 0
+	for _, c := range list {
+		short := &policyv1.RefusedCircuit{Circuit: cutText(c.GetCircuit(), maxText), Reason: cutText(c.GetReason(), maxText)}
+		if total += len(short.Circuit) + len(short.Reason) + framing; total > maxRefused {
+			break
+		}
+		out = append(out, short)
+	}
+	return out
+}
+
+// tooManyCircuits says why a record cannot name these circuits, empty if it can.
+func tooManyCircuits(ids []string) string {
+	const framing = 4
+	total := 0
+	for _, id := range ids {
+		total += len(id) + framing
+	}
+	if total <= maxCircuits {
+		return ""
+	}
+	return fmt.Sprintf("it puts %d circuits on routers, more than a change set can name", len(ids))
 }
 
 // fitLines keeps the first lines that fit into so many octets together, and counts the others. What it returns fits.

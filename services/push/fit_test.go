@@ -28,6 +28,11 @@ func wordy(routers, texts, length int) *pushv1.ChangeSet {
 			State: pushv1.DeviceState_DEVICE_STATE_APPLIED, RollbackAt: timestamppb.Now(), Applied: timestamppb.Now(), Confirmed: timestamppb.Now(),
 		})
 	}
+	for i := range 7000 {
+		cs.Circuits = append(cs.Circuits, fmt.Sprintf("circuit-%017d", i))
+		cs.RefusedCircuits = append(cs.RefusedCircuits, &policyv1.RefusedCircuit{Circuit: fmt.Sprint("c", i), Reason: long})
+	}
+	cs.RefusedCircuits = cs.RefusedCircuits[:min(len(many), len(cs.RefusedCircuits))]
 	for range 30 {
 		cs.History = append(cs.History, &pushv1.Transition{State: pushv1.State_STATE_APPROVED, By: "b" + long, Note: "n" + long, Time: timestamppb.Now()})
 	}

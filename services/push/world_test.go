@@ -74,6 +74,9 @@ type plans struct {
 	mu   sync.Mutex
 	mode string
 	full []*policyv1.RouterPlan
+	// circuits are in the plans, refused are not.
+	circuits []string
+	refused  []*policyv1.RefusedCircuit
 }
 
 func (p *plans) set(mode string) {
@@ -85,8 +88,8 @@ func (p *plans) set(mode string) {
 func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanRequest]) (*connect.Response[policyv1.PlanResponse], error) {
 	p.mu.Lock()
 	mode := p.mode
+	out := &policyv1.PlanResponse{Circuits: p.circuits, RefusedCircuits: p.refused}
 	p.mu.Unlock()
-	out := &policyv1.PlanResponse{}
 	switch mode {
 	case "broken":
 		return nil, connect.NewError(connect.CodeFailedPrecondition, errors.New("hntes-two-queue.yaml:5:13: the weights add up to 105 %, over 100; lower the weights until they add up to 100"))

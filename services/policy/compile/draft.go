@@ -24,9 +24,9 @@ type filterDraft struct {
 	interfaces map[string]bool
 	rules      []Rule
 	seen       map[matchKey]bool
-	// taken are the sequences of pairs in use.
+	// taken are the sequences of pairs and circuits in use.
 	taken map[uint32]bool
-	// classes counts the rules that are no pair's.
+	// classes counts the rules of classes.
 	classes uint32
 }
 
@@ -68,20 +68,32 @@ func (d *draft) port(i Interface) {
 
 func (d *draft) reason(s string) { d.reasons[s] = true }
 
-func (d *draft) redirect(p Pair, queue, lsp string, on []Interface) {
+func (d *draft) redirect(r Rule, lsp string, on []Interface) {
 	for _, i := range on {
 		d.filter(FilterIngress).interfaces[i.Name] = true
 	}
-	d.rule(FilterIngress, Rule{Pair: p.ID, Match: Match{Src: p.Src, Dst: p.Dst}, Queue: queue, LSP: lsp})
+	r.LSP = lsp
+	d.rule(FilterIngress, r)
 }
 
-func (d *draft) classify(p Pair, queue, on string) {
+func (d *draft) classify(r Rule, on string) {
 	if on == "" {
-		d.reason(fmt.Sprintf("the interface where pair %s arrives is not known, so it waits in the default queue here", p.ID))
+		d.reason(fmt.Sprintf("the interface where %s arrives is not known, so it waits in the default queue here", r.of()))
 		return
 	}
 	d.filter(FilterTransit).interfaces[on] = true
-	d.rule(FilterTransit, Rule{Pair: p.ID, Match: Match{Src: p.Src, Dst: p.Dst}, Queue: queue})
+	d.rule(FilterTransit, r)
+}
+
+// of is whose packets a rule is for.
+func (r Rule) of() string {
+	switch {
+	case r.Circuit != "":
+		return "circuit " + r.Circuit
+	case r.Pair != "":
+		return "pair " + r.Pair
+	}
+	return "class " + r.Class
 }
 
 func (d *draft) filter(name string) *filterDraft {
@@ -114,6 +126,8 @@ func (c *compiler) result() (Result, error) {
 		}
 		c.out.Plans = append(c.out.Plans, c.plan(router))
 	}
+	slices.Sort(c.out.Circuits)
+	slices.SortFunc(c.out.Refused, func(a, b Refused) int { return cmp.Compare(a.Circuit, b.Circuit) })
 	slices.SortFunc(c.out.Skipped, func(a, b Skipped) int { return cmp.Or(cmp.Compare(a.Pair, b.Pair), cmp.Compare(a.Why, b.Why)) })
 	return c.out, nil
 }

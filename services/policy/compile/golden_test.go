@@ -73,6 +73,7 @@ func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
 			shuffle(random, in.Routers)
 			shuffle(random, in.Links)
 			shuffle(random, in.Pairs)
+			shuffle(random, in.Circuits)
 			for _, r := range in.Routers {
 				shuffle(random, r.Interfaces)
 			}

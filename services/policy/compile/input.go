@@ -1,9 +1,9 @@
-// Package compile turns a policy, the alpha pairs, the topology and the paths
+// Package compile turns a policy, the alpha pairs, the circuits in force, the topology and the paths
 // into one plan per router. It is pure: the same input gives the same plans,
 // byte for byte, whatever the order of its lists.
 //
 // In: Input. Out: a Result with a RouterPlan for each router that has a part in
-// the policy, and the pairs that were left out with the reason. Next:
+// the policy, and the pairs and circuits that were left out with the reason. Next:
 // services/policy/render, which says the same in a router's own words.
 //
 // Mutation testing: 119 of 123 killed on 2026-11-22, not all tried (docs/reference/mutants.md).
@@ -11,6 +11,7 @@ package compile
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
@@ -23,6 +24,8 @@ type Input struct {
 	Links   []Link
 	// Pairs are those of the policy's redirects.
 	Pairs []Pair
+	// Circuits are those in force, at most one for each ID.
+	Circuits []Circuit
 	// Paths answers the demands of Demands; a missing one leaves its pairs out with the reason in NoPath.
 	Paths  map[Demand]Path
 	NoPath map[Demand]string
@@ -73,6 +76,21 @@ type Pair struct {
 	Unmapped string
 	// Redirect is the index in the policy of the rule the pair belongs to.
 	Redirect int
+}
+
+// Circuit is capacity that was booked, in one direction.
+type Circuit struct {
+	ID string
+	// Matches say which packets it is for; each names two prefixes of IPv4 at least.
+	Matches []Match
+	// Rate is booked on every link of the path; 0 while nothing is.
+	Rate units.Rate
+	// From until just before Until. A zero Until is open-ended.
+	From, Until time.Time
+	// Path is the booked one. It begins at the ingress router, and its segments pin it.
+	Path Path
+	// Unplaced says why the path cannot be written as segments.
+	Unplaced string
 }
 
 // Demand is one LSP that the pairs ask for; all pairs of the same ends share it.

@@ -26,9 +26,14 @@ type fate struct {
 	mark  document.DSCP
 }
 
-// The slow way: what the text of the policy says of one packet at one place, read field by field. Redirects first, the
-// narrowest pair of prefixes deciding; then the classes in their order; then the default queue.
-func said(in compile.Input, pairs []compile.Pair, edge bool, p packet) fate {
+// The slow way: what the text of the policy says of one packet at one place, read field by field. Circuits first, then
+// redirects, the narrowest pair of prefixes deciding; then the classes in their order; then the default queue.
+func said(in compile.Input, circuits []compile.Circuit, pairs []compile.Pair, edge bool, p packet) fate {
+	for _, c := range circuits {
+		if slices.ContainsFunc(c.Matches, func(m compile.Match) bool { return obeys(m, p) }) {
+			return fate{in.Policy.Redirect[compile.CircuitsRedirect(in.Policy)].Queue, p.dscp}
+		}
+	}
 	best := -1
 	for i, pair := range pairs {
 		if pair.Src.Contains(p.src) && pair.Dst.Contains(p.dst) && (best < 0 || narrower(pair, pairs[best])) {
@@ -117,7 +122,7 @@ func TestThePlanMeansWhatThePolicySays(t *testing.T) {
 			p := randomPacket(random)
 			for _, plan := range result.Plans {
 				for _, port := range customersOf(plan) {
-					want := said(in, entering(in, result, plan.Router), true, p)
+					want := said(in, beginning(in, result, plan.Router), entering(in, result, plan.Router), true, p)
 					if got := planned(plan, port, p); got != want {
 						t.Fatalf("%s, %s %s: %+v is %+v, the policy says %+v", name, plan.Router, port, p, got, want)
 					}
@@ -150,7 +155,7 @@ func TestThePlanMeansWhatThePolicySaysBetweenRouters(t *testing.T) {
 					if f.Name != compile.FilterCore {
 						continue
 					}
-					want := said(in, nil, false, p)
+					want := said(in, nil, nil, false, p)
 					if got := planned(plan, f.Interfaces[0], p); got != want {
 						t.Fatalf("%s, %s %s: %+v is %+v, the policy says %+v", name, plan.Router, f.Interfaces[0], p, got, want)
 					}
@@ -191,6 +196,13 @@ func entering(in compile.Input, result compile.Result, router string) []compile.
 		}
 	}
 	return out
+}
+
+// beginning are the circuits whose rules stand there.
+func beginning(in compile.Input, result compile.Result, router string) []compile.Circuit {
+	return slices.DeleteFunc(slices.Clone(in.Circuits), func(c compile.Circuit) bool {
+		return c.Path.Nodes[0] != router || !slices.Contains(result.Circuits, c.ID)
+	})
 }
 
 func customersOf(plan compile.RouterPlan) []string {

@@ -13,10 +13,17 @@ type Result struct {
 	Plans []RouterPlan
 	// Skipped are the pairs no rule was made for, sorted by id.
 	Skipped []Skipped
+	// Circuits are the ids of those that routers carry under the plans, sorted.
+	Circuits []string
+	// Refused are the other circuits in force, sorted by id.
+	Refused []Refused
 }
 
 // Skipped is a pair left out and why.
 type Skipped struct{ Pair, Why string }
+
+// Refused is a circuit that no router gets, and why.
+type Refused struct{ Circuit, Why string }
 
 // RouterPlan is everything one router shall hold on behalf of Millrace, in no vendor's words.
 type RouterPlan struct {
@@ -77,9 +84,10 @@ const (
 // Rule says what happens to packets that match; the lowest sequence decides.
 type Rule struct {
 	Sequence uint32
-	// Pair is the id of the alpha pair behind the rule, Class the name of the class; one of them is set.
-	Pair, Class string
-	Match       Match
+	// Pair is the id of the alpha pair behind the rule, Class the name of the class, Circuit the id of the circuit; one
+	// of them is set.
+	Pair, Class, Circuit string
+	Match                Match
 	// Queue is where the packets wait.
 	Queue string
 	// LSP is empty where the rule only classifies.

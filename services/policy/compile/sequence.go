@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -21,7 +22,7 @@ const (
 )
 
 func (f *filterDraft) sequence(r Rule) uint32 {
-	if r.Pair == "" {
+	if r.Pair == "" && r.Circuit == "" {
 		f.classes++
 		if len(f.taken) > 0 {
 			return firstClass + f.classes*sequenceStep
@@ -29,7 +30,10 @@ func (f *filterDraft) sequence(r Rule) uint32 {
 		return f.classes * sequenceStep
 	}
 	n := pairSequence(r.Match)
-	for f.taken[n] { // another pair of the same hash came first: the next free number
+	if r.Circuit != "" {
+		n = circuitSequence(r.Match)
+	}
+	for f.taken[n] { // another one of the same hash came first: the next free number
 		n++
 	}
 	f.taken[n] = true
@@ -45,6 +49,20 @@ func pairSequence(m Match) uint32 {
 	sum := sha256.Sum256(key)
 	slot := binary.BigEndian.Uint32(sum[:]) >> (32 - slotBits)
 	return uint32(256-m.Src.Bits()-m.Dst.Bits())<<slotBits + slot
+}
+
+// circuitSequence is below every number of an IPv4 pair, which begin at 192<<slotBits: a circuit was asked for, a pair
+// was only seen. IPv6 has pairs below that, and no circuits. Of two circuits the narrower prefixes decide, and then who
+// names a protocol or ports.
+func circuitSequence(m Match) uint32 {
+	k := keyOf(m)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %d %s %s", m.Src, m.Dst, k.dscps, m.Protocol, k.srcPort, k.dstPort))
+	slot := binary.BigEndian.Uint32(sum[:]) >> (32 - slotBits)
+	level := 2 * uint32(64-m.Src.Bits()-m.Dst.Bits())
+	if m.Protocol == 0 && m.SrcPort == nil && m.DstPort == nil && len(m.DSCPs) == 0 {
+		level++
+	}
+	return level<<slotBits + slot
 }
 
 func (f *filterDraft) sorted() []Rule {

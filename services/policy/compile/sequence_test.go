@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 func pairRule(src, dst string) Rule {
@@ -58,5 +60,22 @@ func TestPairsOfOneHashGetNumbersOfTheirOwn(t *testing.T) {
 	first, second := f.sequence(r), f.sequence(r)
 	if second != first+1 {
 		t.Errorf("numbers %d and %d, want neighbours", first, second)
+	}
+}
+
+func circuitRule(src, dst string) Rule {
+	return Rule{Circuit: src + dst, Match: Match{Src: netip.MustParsePrefix(src), Dst: netip.MustParsePrefix(dst)}}
+}
+
+// Whatever their prefixes, circuits come before the pairs of IPv4; the number of a match is the same in every process.
+func TestEveryCircuitComesBeforeEveryPairOfIPv4(t *testing.T) {
+	widest, host := circuitSequence(circuitRule("0.0.0.0/0", "0.0.0.0/0").Match), circuitSequence(circuitRule("10.0.0.1/32", "10.0.0.2/32").Match)
+	if pair := pairSequence(pairRule("10.0.0.1/32", "10.0.0.2/32").Match); host >= widest || widest >= pair {
+		t.Errorf("a host's circuit has %d, the widest %d, the narrowest pair %d; want them in this order", host, widest, pair)
+	}
+	ports := circuitRule("10.0.0.1/32", "10.0.0.2/32").Match
+	ports.Protocol, ports.SrcPort, ports.DstPort = 6, &document.PortRange{First: 20, Last: 21}, nil
+	if got := circuitSequence(ports); got >= host || got == 0 {
+		t.Errorf("with ports it has %d, before %d", got, host)
 	}
 }

@@ -9,6 +9,16 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
+// flow is traffic that has a rule on every router of its way: a pair's, or that of one match of a circuit.
+type flow struct {
+	rule            Rule
+	ingress, egress string
+}
+
+func (c *compiler) flowOf(p Pair) flow {
+	return flow{Rule{Pair: p.ID, Match: Match{Src: p.Src, Dst: p.Dst}, Queue: c.redirect(p).Queue}, p.Ingress, p.Egress}
+}
+
 // steer plans one pair on every router of its path; it returns why it cannot.
 func (c *compiler) steer(p Pair) string {
 	switch {
@@ -47,8 +57,8 @@ func (c *compiler) steerOnLSP(p Pair) string {
 		return why
 	}
 	c.checkShare(p, demand, path)
-	c.planIngress(p, c.planLSP(demand, path))
-	c.planBehind(p, hops, "the LSP from "+p.Ingress)
+	c.planIngress(c.flowOf(p), c.planLSP(demand, path))
+	c.planBehind(c.flowOf(p), hops, "the LSP from "+p.Ingress)
 	return ""
 }
 
@@ -64,8 +74,8 @@ func (c *compiler) classifyOnECMP(p Pair) string {
 		if why != "" {
 			return why
 		}
-		c.planIngress(p, "")
-		c.planBehind(p, hops, "the shortest paths from "+p.Ingress)
+		c.planIngress(c.flowOf(p), "")
+		c.planBehind(c.flowOf(p), hops, "the shortest paths from "+p.Ingress)
 	}
 	return ""
 }
@@ -76,7 +86,7 @@ func (c *compiler) steerWithin(p Pair) string {
 	if !r.Managed {
 		return fmt.Sprintf("its router %s is not managed", p.Ingress)
 	}
-	c.planIngress(p, "")
+	c.planIngress(c.flowOf(p), "")
 	for _, port := range c.destinationPorts(r, p.Dst) {
 		c.onPath(r.Name, port)
 	}
@@ -128,41 +138,40 @@ func (c *compiler) planLSP(d Demand, path Path) string {
 	return name
 }
 
-// planIngress puts the pair's rule where customers are attached. Every link may be the way out, after a failure too.
-func (c *compiler) planIngress(p Pair, lsp string) {
-	r := c.routers[p.Ingress]
+// planIngress puts the flow's rule where customers are attached. Every link may be the way out, after a failure too.
+func (c *compiler) planIngress(f flow, lsp string) {
+	r := c.routers[f.ingress]
 	if !r.Managed {
 		return
 	}
 	dr := c.draft(r.Name)
-	dr.redirect(p, c.redirect(p).Queue, lsp, c.customerPorts(r))
-	if p.Ingress != p.Egress {
+	dr.redirect(f.rule, lsp, c.customerPorts(r))
+	if f.ingress != f.egress {
 		for port := range c.core[r.Name] {
 			c.onPath(r.Name, c.iface(r, port))
 		}
 	}
 	if lsp == "" {
-		dr.reason(fmt.Sprintf("pairs to %s enter here, on the path they are on", p.Egress))
+		dr.reason(fmt.Sprintf("pairs to %s enter here, on the path they are on", f.egress))
 	}
 }
 
 // planBehind is for the routers behind the ingress: rules where a link arrives, queues where the next one leaves.
-func (c *compiler) planBehind(p Pair, hops []Link, along string) {
-	queue := c.redirect(p).Queue
+func (c *compiler) planBehind(f flow, hops []Link, along string) {
 	for i, in := range hops {
 		r := c.routers[in.To]
 		if !r.Managed {
 			continue
 		}
 		dr := c.draft(r.Name)
-		dr.classify(p, queue, in.Ingress)
+		dr.classify(f.rule, in.Ingress)
 		if i+1 < len(hops) {
 			c.onPath(r.Name, c.iface(r, hops[i+1].Egress))
-			dr.reason(fmt.Sprintf("transit of %s to %s", along, p.Egress))
+			dr.reason(fmt.Sprintf("transit of %s to %s", along, f.egress))
 			continue
 		}
-		// The pair's packets keep their queue on the last port too, the one the destination is behind.
-		for _, port := range c.destinationPorts(r, p.Dst) {
+		// The packets keep their queue on the last port too, the one the destination is behind.
+		for _, port := range c.destinationPorts(r, f.rule.Match.Dst) {
 			c.onPath(r.Name, port)
 		}
 		dr.reason("egress of " + along)

@@ -7,6 +7,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/internal/units"
@@ -138,8 +139,9 @@ type Force struct {
 
 // Redirect sends pairs of prefixes through a queue and, where LSP is given, over an LSP.
 type Redirect struct {
-	// Pairs names the source of the pairs; alpha: every pair services/alpha has in force.
-	Pairs Source `policy:"pairs" want:"alpha"`
+	// Pairs names the source of the pairs; alpha: every pair services/alpha has in force; circuits: the traffic of
+	// every circuit services/circuits has in force, each on an LSP of its booked path.
+	Pairs Source `policy:"pairs" want:"alpha or circuits"`
 	// Between lists pairs by hand instead.
 	Between []Between `policy:"between" want:"a list of pairs, each with source: and destination:"`
 	// Queue is where the pairs' packets wait, on every router of their way.
@@ -165,15 +167,18 @@ type LSP struct {
 // Source names where pairs come from.
 type Source string
 
-// SourceAlpha is the only source there is.
-const SourceAlpha Source = "alpha"
+// The sources.
+const (
+	SourceAlpha    Source = "alpha"
+	SourceCircuits Source = "circuits"
+)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Source) UnmarshalText(text []byte) error {
-	if Source(text) != SourceAlpha {
+	if !slices.Contains([]Source{SourceAlpha, SourceCircuits}, Source(text)) {
 		return fmt.Errorf("%q is not a source of pairs", text)
 	}
-	*s = SourceAlpha
+	*s = Source(text)
 	return nil
 }
 

@@ -81,6 +81,15 @@ func (f *finder) ECMP(e compile.RouterPair) ([]compile.Path, error) {
 	return out, nil
 }
 
+// Segments implements Finder.
+func (f *finder) Segments(links []string) ([]netip.Addr, error) {
+	p, err := compute.Pin(f.graph, links)
+	if err != nil {
+		return nil, err
+	}
+	return p.Segments, nil
+}
+
 func (f *finder) resolve(a, b string) (from, to *topo.Node, err error) {
 	if from, err = f.graph.Resolve(a); err != nil {
 		return nil, nil, err

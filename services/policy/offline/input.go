@@ -17,6 +17,8 @@ type Finder interface {
 	Path(compile.Demand) (compile.Path, error)
 	// ECMP lists the IGP's equal-cost shortest paths.
 	ECMP(compile.RouterPair) ([]compile.Path, error)
+	// Segments are the segments that pin a path of links.
+	Segments(links []string) ([]netip.Addr, error)
 }
 
 // Input is what the compiler needs. The finder is asked for what the file does not say; nil asks nobody.
@@ -30,6 +32,9 @@ func (n *Network) Input(p document.Policy, find Finder) compile.Input {
 		in.Pairs = append(in.Pairs, mapPair(pair, find)...)
 	}
 	n.answer(&in, find)
+	for _, c := range n.Circuits {
+		in.Circuits = append(in.Circuits, n.circuit(c, find))
+	}
 	return in
 }
 
@@ -139,4 +144,29 @@ func (n *Network) answer(in *compile.Input, find Finder) {
 
 func (p Path) compiled() compile.Path {
 	return compile.Path{Nodes: p.Nodes, Links: p.Links, Segments: p.Segments, Bottleneck: p.Bottleneck, Reason: p.Reason}
+}
+
+func (n *Network) circuit(c Circuit, find Finder) compile.Circuit {
+	out := compile.Circuit{ID: c.ID, Rate: c.Rate, From: c.From, Until: c.Until, Path: compile.Path{Links: c.Links, Segments: c.Segments}}
+	for _, t := range c.Traffic {
+		out.Matches = append(out.Matches, compile.Match{Src: t.Src, Dst: t.Dst, Protocol: t.Protocol, SrcPort: t.SourcePort, DstPort: t.DestinationPort})
+	}
+	for i, id := range c.Links {
+		at := slices.IndexFunc(n.Links, func(l Link) bool { return l.ID == id })
+		if at < 0 {
+			out.Unplaced = fmt.Sprintf("there is no link %q in the file", id)
+			return out
+		}
+		if i == 0 {
+			out.Path.Nodes = append(out.Path.Nodes, n.Links[at].From)
+		}
+		out.Path.Nodes = append(out.Path.Nodes, n.Links[at].To)
+	}
+	if len(c.Segments) == 0 && find != nil {
+		var err error
+		if out.Path.Segments, err = find.Segments(c.Links); err != nil {
+			out.Unplaced = err.Error()
+		}
+	}
+	return out
 }

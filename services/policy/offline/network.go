@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 // Network is the form of the file.
@@ -25,6 +27,8 @@ type Network struct {
 	Links []Link `yaml:"links"`
 	// Pairs stand for the alpha pairs in force; one that the policy lists under between is only mapped.
 	Pairs []Pair `yaml:"pairs"`
+	// Circuits are those in force.
+	Circuits []Circuit `yaml:"circuits"`
 	// Paths and ECMP answer instead of a Finder.
 	Paths  []Path `yaml:"paths"`
 	ECMP   []Path `yaml:"ecmp"`
@@ -71,6 +75,29 @@ type Pair struct {
 	Ingress  string       `yaml:"ingress"`
 	Egress   string       `yaml:"egress"`
 	Unmapped string       `yaml:"unmapped"`
+}
+
+// Circuit is a circuit in force, in one direction.
+type Circuit struct {
+	ID      string     `yaml:"id"`
+	Traffic []Traffic  `yaml:"traffic"`
+	Rate    units.Rate `yaml:"rate"`
+	// From and Until are as in 2026-11-23T22:00:00Z; without Until it is open-ended.
+	From  time.Time `yaml:"from"`
+	Until time.Time `yaml:"until"`
+	// Links of the booked path, from the ingress router on.
+	Links []string `yaml:"links"`
+	// Segments are computed where they are left out.
+	Segments []netip.Addr `yaml:"segments"`
+}
+
+// Traffic is what a circuit is for.
+type Traffic struct {
+	Src             netip.Prefix        `yaml:"src"`
+	Dst             netip.Prefix        `yaml:"dst"`
+	Protocol        document.Protocol   `yaml:"protocol"`
+	SourcePort      *document.PortRange `yaml:"source_port"`
+	DestinationPort *document.PortRange `yaml:"destination_port"`
 }
 
 // Path is a path from From to To.

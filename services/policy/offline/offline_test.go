@@ -60,6 +60,8 @@ func (f fixed) Path(compile.Demand) (compile.Path, error) {
 	return compile.Path{}, errors.New("no path")
 }
 
+func (f fixed) Segments([]string) ([]netip.Addr, error) { return nil, errors.New("no segments") }
+
 func (f fixed) ECMP(e compile.RouterPair) ([]compile.Path, error) {
 	if e.To == "far" {
 		return []compile.Path{{Links: []string{"1", "2"}}}, nil

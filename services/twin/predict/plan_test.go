@@ -39,7 +39,7 @@ var constructs = map[string]string{
 	"Ports.Interface": "which ports have queues", "Ports.Speed": "the scenario's rate, from which it was compiled",
 	"LSPs.Name": "what rules call it", "LSPs.Destination": "the last of Hops", "LSPs.Hops": "the way; refused where no router is at it", "LSPs.Reason": "for people",
 	"Filters.Name": "for people", "Filters.Interfaces": "where packets are looked at",
-	"Filters.Rules.Sequence": "the order of the list", "Filters.Rules.Pair": "for people", "Filters.Rules.Class": "for people",
+	"Filters.Rules.Sequence": "the order of the list", "Filters.Rules.Pair": "for people", "Filters.Rules.Class": "for people", "Filters.Rules.Circuit": "for people",
 	"Filters.Rules.Match.Src": "matches", "Filters.Rules.Match.Dst": "matches", "Filters.Rules.Match.DSCPs": "matches", "Filters.Rules.Match.Protocol": "matches",
 	"Filters.Rules.Match.SrcPort.First": "matches", "Filters.Rules.Match.SrcPort.Last": "matches",
 	"Filters.Rules.Match.DstPort.First": "matches", "Filters.Rules.Match.DstPort.Last": "matches",
@@ -107,11 +107,11 @@ phases:
       - {name: less, kind: udp, from: H1, to: H2, port: 5002, rate: 20Mbit/s, packet: 1000B, dscp: 8, stop: 2s}
 `
 
-// The seven shipped policies, each compiled for it: the ports of the simulator hold what the plans say.
+// The eight shipped policies, each compiled for it: the ports of the simulator hold what the plans say.
 func TestShippedPoliciesAreSimulatedAsTheyArePlanned(t *testing.T) {
 	names, err := fs.Glob(policies.Files, "*.yaml")
-	if err != nil || len(names) != 7 {
-		t.Fatalf("%d shipped policies (%v), want 7", len(names), err)
+	if err != nil || len(names) != 8 {
+		t.Fatalf("%d shipped policies (%v), want 8", len(names), err)
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

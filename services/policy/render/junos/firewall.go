@@ -61,13 +61,13 @@ func (r *renderer) filter(f compile.Filter) {
 
 // arrivesLabelled: the LSPs of others end or pass here, and packets on them show no address.
 func arrivesLabelled(f compile.Filter) bool {
-	return slices.ContainsFunc(f.Rules, func(r compile.Rule) bool { return f.Name == compile.FilterTransit && r.Pair != "" })
+	return slices.ContainsFunc(f.Rules, func(r compile.Rule) bool { return f.Name == compile.FilterTransit && r.Pair+r.Circuit != "" })
 }
 
 func onlyDSCP(f compile.Filter) bool {
 	return !slices.ContainsFunc(f.Rules, func(r compile.Rule) bool {
 		m := r.Match
-		return r.Pair != "" || r.LSP != "" || r.Mark != nil || m.Src.IsValid() || m.Dst.IsValid() || m.Protocol != 0 || m.SrcPort != nil || m.DstPort != nil
+		return r.Pair+r.Circuit != "" || r.LSP != "" || r.Mark != nil || m.Src.IsValid() || m.Dst.IsValid() || m.Protocol != 0 || m.SrcPort != nil || m.DstPort != nil
 	})
 }
 
@@ -164,6 +164,9 @@ func termName(rule compile.Rule, taken map[string]bool) string {
 	base := "class-" + rule.Class
 	if rule.Pair != "" {
 		base = "pair-" + rule.Pair
+	}
+	if rule.Circuit != "" {
+		base = "circuit-" + rule.Circuit
 	}
 	name := base
 	for n := 2; taken[name]; n++ {

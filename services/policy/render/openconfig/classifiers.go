@@ -14,7 +14,7 @@ import (
 func isClassifier(f compile.Filter) bool {
 	for _, r := range f.Rules {
 		m := r.Match
-		if r.LSP != "" || r.Pair != "" || m.Src.IsValid() || m.Dst.IsValid() || m.Protocol != 0 {
+		if r.LSP != "" || r.Pair != "" || r.Circuit != "" || m.Src.IsValid() || m.Dst.IsValid() || m.Protocol != 0 {
 			return false
 		}
 	}

@@ -420,6 +420,95 @@ func (x *EcmpResponse) GetPaths() []*Path {
 	return nil
 }
 
+type SegmentsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Link ids in order, each beginning where the one before ends.
+	Links         []string `protobuf:"bytes,1,rep,name=links,proto3" json:"links,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentsRequest) Reset() {
+	*x = SegmentsRequest{}
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentsRequest) ProtoMessage() {}
+
+func (x *SegmentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentsRequest.ProtoReflect.Descriptor instead.
+func (*SegmentsRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SegmentsRequest) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+type SegmentsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          *Path                  `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentsResponse) Reset() {
+	*x = SegmentsResponse{}
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentsResponse) ProtoMessage() {}
+
+func (x *SegmentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentsResponse.ProtoReflect.Descriptor instead.
+func (*SegmentsResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SegmentsResponse) GetPath() *Path {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
 type PrefixOwnersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
@@ -429,7 +518,7 @@ type PrefixOwnersRequest struct {
 
 func (x *PrefixOwnersRequest) Reset() {
 	*x = PrefixOwnersRequest{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +530,7 @@ func (x *PrefixOwnersRequest) String() string {
 func (*PrefixOwnersRequest) ProtoMessage() {}
 
 func (x *PrefixOwnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +543,7 @@ func (x *PrefixOwnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixOwnersRequest.ProtoReflect.Descriptor instead.
 func (*PrefixOwnersRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{7}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PrefixOwnersRequest) GetPrefix() string {
@@ -473,7 +562,7 @@ type PrefixOwnersResponse struct {
 
 func (x *PrefixOwnersResponse) Reset() {
 	*x = PrefixOwnersResponse{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +574,7 @@ func (x *PrefixOwnersResponse) String() string {
 func (*PrefixOwnersResponse) ProtoMessage() {}
 
 func (x *PrefixOwnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +587,7 @@ func (x *PrefixOwnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixOwnersResponse.ProtoReflect.Descriptor instead.
 func (*PrefixOwnersResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{8}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PrefixOwnersResponse) GetRouters() []string {
@@ -538,15 +627,20 @@ const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"=\n" +
 	"\fEcmpResponse\x12-\n" +
-	"\x05paths\x18\x01 \x03(\v2\x17.millrace.paths.v1.PathR\x05paths\"-\n" +
+	"\x05paths\x18\x01 \x03(\v2\x17.millrace.paths.v1.PathR\x05paths\"'\n" +
+	"\x0fSegmentsRequest\x12\x14\n" +
+	"\x05links\x18\x01 \x03(\tR\x05links\"?\n" +
+	"\x10SegmentsResponse\x12+\n" +
+	"\x04path\x18\x01 \x01(\v2\x17.millrace.paths.v1.PathR\x04path\"-\n" +
 	"\x13PrefixOwnersRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"0\n" +
 	"\x14PrefixOwnersResponse\x12\x18\n" +
-	"\arouters\x18\x01 \x03(\tR\arouters2\xdf\x02\n" +
+	"\arouters\x18\x01 \x03(\tR\arouters2\xb4\x03\n" +
 	"\fPathsService\x12S\n" +
 	"\bTopology\x12\".millrace.paths.v1.TopologyRequest\x1a#.millrace.paths.v1.TopologyResponse\x12P\n" +
 	"\aCompute\x12!.millrace.paths.v1.ComputeRequest\x1a\".millrace.paths.v1.ComputeResponse\x12G\n" +
-	"\x04Ecmp\x12\x1e.millrace.paths.v1.EcmpRequest\x1a\x1f.millrace.paths.v1.EcmpResponse\x12_\n" +
+	"\x04Ecmp\x12\x1e.millrace.paths.v1.EcmpRequest\x1a\x1f.millrace.paths.v1.EcmpResponse\x12S\n" +
+	"\bSegments\x12\".millrace.paths.v1.SegmentsRequest\x1a#.millrace.paths.v1.SegmentsResponse\x12_\n" +
 	"\fPrefixOwners\x12&.millrace.paths.v1.PrefixOwnersRequest\x1a'.millrace.paths.v1.PrefixOwnersResponseB\xcb\x01\n" +
 	"\x15com.millrace.paths.v1B\n" +
 	"PathsProtoP\x01Z@github.com/millrace/millrace/proto/gen/millrace/paths/v1;pathsv1\xa2\x02\x03MPX\xaa\x02\x11Millrace.Paths.V1\xca\x02\x11Millrace\\Paths\\V1\xe2\x02\x1dMillrace\\Paths\\V1\\GPBMetadata\xea\x02\x13Millrace::Paths::V1b\x06proto3"
@@ -563,7 +657,7 @@ func file_millrace_paths_v1_paths_proto_rawDescGZIP() []byte {
 	return file_millrace_paths_v1_paths_proto_rawDescData
 }
 
-var file_millrace_paths_v1_paths_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_millrace_paths_v1_paths_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_millrace_paths_v1_paths_proto_goTypes = []any{
 	(*TopologyRequest)(nil),      // 0: millrace.paths.v1.TopologyRequest
 	(*TopologyResponse)(nil),     // 1: millrace.paths.v1.TopologyResponse
@@ -572,27 +666,32 @@ var file_millrace_paths_v1_paths_proto_goTypes = []any{
 	(*Path)(nil),                 // 4: millrace.paths.v1.Path
 	(*EcmpRequest)(nil),          // 5: millrace.paths.v1.EcmpRequest
 	(*EcmpResponse)(nil),         // 6: millrace.paths.v1.EcmpResponse
-	(*PrefixOwnersRequest)(nil),  // 7: millrace.paths.v1.PrefixOwnersRequest
-	(*PrefixOwnersResponse)(nil), // 8: millrace.paths.v1.PrefixOwnersResponse
-	(*v1.TopologySnapshot)(nil),  // 9: millrace.topology.v1.TopologySnapshot
+	(*SegmentsRequest)(nil),      // 7: millrace.paths.v1.SegmentsRequest
+	(*SegmentsResponse)(nil),     // 8: millrace.paths.v1.SegmentsResponse
+	(*PrefixOwnersRequest)(nil),  // 9: millrace.paths.v1.PrefixOwnersRequest
+	(*PrefixOwnersResponse)(nil), // 10: millrace.paths.v1.PrefixOwnersResponse
+	(*v1.TopologySnapshot)(nil),  // 11: millrace.topology.v1.TopologySnapshot
 }
 var file_millrace_paths_v1_paths_proto_depIdxs = []int32{
-	9, // 0: millrace.paths.v1.TopologyResponse.snapshot:type_name -> millrace.topology.v1.TopologySnapshot
-	4, // 1: millrace.paths.v1.ComputeResponse.path:type_name -> millrace.paths.v1.Path
-	4, // 2: millrace.paths.v1.EcmpResponse.paths:type_name -> millrace.paths.v1.Path
-	0, // 3: millrace.paths.v1.PathsService.Topology:input_type -> millrace.paths.v1.TopologyRequest
-	2, // 4: millrace.paths.v1.PathsService.Compute:input_type -> millrace.paths.v1.ComputeRequest
-	5, // 5: millrace.paths.v1.PathsService.Ecmp:input_type -> millrace.paths.v1.EcmpRequest
-	7, // 6: millrace.paths.v1.PathsService.PrefixOwners:input_type -> millrace.paths.v1.PrefixOwnersRequest
-	1, // 7: millrace.paths.v1.PathsService.Topology:output_type -> millrace.paths.v1.TopologyResponse
-	3, // 8: millrace.paths.v1.PathsService.Compute:output_type -> millrace.paths.v1.ComputeResponse
-	6, // 9: millrace.paths.v1.PathsService.Ecmp:output_type -> millrace.paths.v1.EcmpResponse
-	8, // 10: millrace.paths.v1.PathsService.PrefixOwners:output_type -> millrace.paths.v1.PrefixOwnersResponse
-	7, // [7:11] is the sub-list for method output_type
-	3, // [3:7] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	11, // 0: millrace.paths.v1.TopologyResponse.snapshot:type_name -> millrace.topology.v1.TopologySnapshot
+	4,  // 1: millrace.paths.v1.ComputeResponse.path:type_name -> millrace.paths.v1.Path
+	4,  // 2: millrace.paths.v1.EcmpResponse.paths:type_name -> millrace.paths.v1.Path
+	4,  // 3: millrace.paths.v1.SegmentsResponse.path:type_name -> millrace.paths.v1.Path
+	0,  // 4: millrace.paths.v1.PathsService.Topology:input_type -> millrace.paths.v1.TopologyRequest
+	2,  // 5: millrace.paths.v1.PathsService.Compute:input_type -> millrace.paths.v1.ComputeRequest
+	5,  // 6: millrace.paths.v1.PathsService.Ecmp:input_type -> millrace.paths.v1.EcmpRequest
+	7,  // 7: millrace.paths.v1.PathsService.Segments:input_type -> millrace.paths.v1.SegmentsRequest
+	9,  // 8: millrace.paths.v1.PathsService.PrefixOwners:input_type -> millrace.paths.v1.PrefixOwnersRequest
+	1,  // 9: millrace.paths.v1.PathsService.Topology:output_type -> millrace.paths.v1.TopologyResponse
+	3,  // 10: millrace.paths.v1.PathsService.Compute:output_type -> millrace.paths.v1.ComputeResponse
+	6,  // 11: millrace.paths.v1.PathsService.Ecmp:output_type -> millrace.paths.v1.EcmpResponse
+	8,  // 12: millrace.paths.v1.PathsService.Segments:output_type -> millrace.paths.v1.SegmentsResponse
+	10, // 13: millrace.paths.v1.PathsService.PrefixOwners:output_type -> millrace.paths.v1.PrefixOwnersResponse
+	9,  // [9:14] is the sub-list for method output_type
+	4,  // [4:9] is the sub-list for method input_type
+	4,  // [4:4] is the sub-list for extension type_name
+	4,  // [4:4] is the sub-list for extension extendee
+	0,  // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_millrace_paths_v1_paths_proto_init() }
@@ -606,7 +705,7 @@ func file_millrace_paths_v1_paths_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_paths_v1_paths_proto_rawDesc), len(file_millrace_paths_v1_paths_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -317,9 +317,13 @@ type PlanResponse struct {
 	Skipped []*SkippedPair         `protobuf:"bytes,2,rep,name=skipped,proto3" json:"skipped,omitempty"`
 	// Routers of the inventory that the topology does not know right now. Nobody can tell what they should hold, so
 	// they are left as they are.
-	Absent        []string `protobuf:"bytes,3,rep,name=absent,proto3" json:"absent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Absent []string `protobuf:"bytes,3,rep,name=absent,proto3" json:"absent,omitempty"`
+	// Ids of the circuits that routers carry under the plans.
+	Circuits []string `protobuf:"bytes,4,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	// The other circuits in force.
+	RefusedCircuits []*RefusedCircuit `protobuf:"bytes,5,rep,name=refused_circuits,json=refusedCircuits,proto3" json:"refused_circuits,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PlanResponse) Reset() {
@@ -373,6 +377,74 @@ func (x *PlanResponse) GetAbsent() []string {
 	return nil
 }
 
+func (x *PlanResponse) GetCircuits() []string {
+	if x != nil {
+		return x.Circuits
+	}
+	return nil
+}
+
+func (x *PlanResponse) GetRefusedCircuits() []*RefusedCircuit {
+	if x != nil {
+		return x.RefusedCircuits
+	}
+	return nil
+}
+
+// RefusedCircuit is a circuit in force that no router gets.
+type RefusedCircuit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Circuit id.
+	Circuit       string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefusedCircuit) Reset() {
+	*x = RefusedCircuit{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefusedCircuit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefusedCircuit) ProtoMessage() {}
+
+func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefusedCircuit.ProtoReflect.Descriptor instead.
+func (*RefusedCircuit) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RefusedCircuit) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *RefusedCircuit) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // SkippedPair is a pair no rule was made for.
 type SkippedPair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -385,7 +457,7 @@ type SkippedPair struct {
 
 func (x *SkippedPair) Reset() {
 	*x = SkippedPair{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +469,7 @@ func (x *SkippedPair) String() string {
 func (*SkippedPair) ProtoMessage() {}
 
 func (x *SkippedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +482,7 @@ func (x *SkippedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedPair.ProtoReflect.Descriptor instead.
 func (*SkippedPair) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SkippedPair) GetPair() string {
@@ -459,7 +531,7 @@ type RouterPlan struct {
 
 func (x *RouterPlan) Reset() {
 	*x = RouterPlan{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +543,7 @@ func (x *RouterPlan) String() string {
 func (*RouterPlan) ProtoMessage() {}
 
 func (x *RouterPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +556,7 @@ func (x *RouterPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPlan.ProtoReflect.Descriptor instead.
 func (*RouterPlan) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RouterPlan) GetRouter() string {
@@ -598,7 +670,7 @@ type Scheduling struct {
 
 func (x *Scheduling) Reset() {
 	*x = Scheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +682,7 @@ func (x *Scheduling) String() string {
 func (*Scheduling) ProtoMessage() {}
 
 func (x *Scheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +695,7 @@ func (x *Scheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
 func (*Scheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Scheduling) GetExcess() string {
@@ -652,7 +724,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +736,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +749,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Filter) GetName() string {
@@ -715,7 +787,7 @@ type Policer struct {
 
 func (x *Policer) Reset() {
 	*x = Policer{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +799,7 @@ func (x *Policer) String() string {
 func (*Policer) ProtoMessage() {}
 
 func (x *Policer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +812,7 @@ func (x *Policer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policer.ProtoReflect.Descriptor instead.
 func (*Policer) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Policer) GetName() string {
@@ -821,7 +893,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +905,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +918,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Action) GetDrop() bool {
@@ -900,7 +972,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +984,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +997,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Queue) GetName() string {
@@ -998,7 +1070,7 @@ type DropProfile struct {
 
 func (x *DropProfile) Reset() {
 	*x = DropProfile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1082,7 @@ func (x *DropProfile) String() string {
 func (*DropProfile) ProtoMessage() {}
 
 func (x *DropProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1095,7 @@ func (x *DropProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
 func (*DropProfile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DropProfile) GetLossPriority() string {
@@ -1073,7 +1145,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1157,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1170,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -1128,7 +1200,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1140,7 +1212,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1153,7 +1225,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Lsp) GetName() string {
@@ -1184,7 +1256,7 @@ func (x *Lsp) GetReason() string {
 	return ""
 }
 
-// RedirectRule is a rule of a redirect or of a class. Match fields that are empty fit all packets.
+// RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
 type RedirectRule struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sequence uint32                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
@@ -1206,14 +1278,16 @@ type RedirectRule struct {
 	SourcePorts      string `protobuf:"bytes,11,opt,name=source_ports,json=sourcePorts,proto3" json:"source_ports,omitempty"`
 	DestinationPorts string `protobuf:"bytes,12,opt,name=destination_ports,json=destinationPorts,proto3" json:"destination_ports,omitempty"`
 	// DSCP written into the packets.
-	Mark          *uint32 `protobuf:"varint,13,opt,name=mark,proto3,oneof" json:"mark,omitempty"`
+	Mark *uint32 `protobuf:"varint,13,opt,name=mark,proto3,oneof" json:"mark,omitempty"`
+	// Circuit id; empty for a pair or a class.
+	Circuit       string `protobuf:"bytes,14,opt,name=circuit,proto3" json:"circuit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1299,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1312,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -1332,6 +1406,13 @@ func (x *RedirectRule) GetMark() uint32 {
 	return 0
 }
 
+func (x *RedirectRule) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
 // ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
 // one: in OpenConfig a list entry that Millrace owns by name (te-*) or an interface binding, in Junos the configuration
 // group.
@@ -1347,7 +1428,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1440,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1453,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -1415,11 +1496,16 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\vPlanRequest\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x16\n" +
 	"\x06router\x18\x02 \x01(\tR\x06router\x12\x16\n" +
-	"\x06render\x18\x03 \x01(\tR\x06render\"\x97\x01\n" +
+	"\x06render\x18\x03 \x01(\tR\x06render\"\x82\x02\n" +
 	"\fPlanResponse\x124\n" +
 	"\x05plans\x18\x01 \x03(\v2\x1e.millrace.policy.v1.RouterPlanR\x05plans\x129\n" +
 	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\x12\x16\n" +
-	"\x06absent\x18\x03 \x03(\tR\x06absent\"9\n" +
+	"\x06absent\x18\x03 \x03(\tR\x06absent\x12\x1a\n" +
+	"\bcircuits\x18\x04 \x03(\tR\bcircuits\x12M\n" +
+	"\x10refused_circuits\x18\x05 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\"B\n" +
+	"\x0eRefusedCircuit\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"9\n" +
 	"\vSkippedPair\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf8\x04\n" +
@@ -1493,7 +1579,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x12\n" +
 	"\x04hops\x18\x03 \x03(\tR\x04hops\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xdc\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xf6\x02\n" +
 	"\fRedirectRule\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\rR\bsequence\x12\x12\n" +
 	"\x04pair\x18\x02 \x01(\tR\x04pair\x12\x10\n" +
@@ -1508,7 +1594,8 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	" \x01(\rR\bprotocol\x12!\n" +
 	"\fsource_ports\x18\v \x01(\tR\vsourcePorts\x12+\n" +
 	"\x11destination_ports\x18\f \x01(\tR\x10destinationPorts\x12\x17\n" +
-	"\x04mark\x18\r \x01(\rH\x00R\x04mark\x88\x01\x01B\a\n" +
+	"\x04mark\x18\r \x01(\rH\x00R\x04mark\x88\x01\x01\x12\x18\n" +
+	"\acircuit\x18\x0e \x01(\tR\acircuitB\a\n" +
 	"\x05_mark\"o\n" +
 	"\vConfigEntry\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
@@ -1536,7 +1623,7 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(Encoding)(0),          // 0: millrace.policy.v1.Encoding
 	(*CheckRequest)(nil),   // 1: millrace.policy.v1.CheckRequest
@@ -1544,44 +1631,46 @@ var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*Problem)(nil),        // 3: millrace.policy.v1.Problem
 	(*PlanRequest)(nil),    // 4: millrace.policy.v1.PlanRequest
 	(*PlanResponse)(nil),   // 5: millrace.policy.v1.PlanResponse
-	(*SkippedPair)(nil),    // 6: millrace.policy.v1.SkippedPair
-	(*RouterPlan)(nil),     // 7: millrace.policy.v1.RouterPlan
-	(*Scheduling)(nil),     // 8: millrace.policy.v1.Scheduling
-	(*Filter)(nil),         // 9: millrace.policy.v1.Filter
-	(*Policer)(nil),        // 10: millrace.policy.v1.Policer
-	(*Action)(nil),         // 11: millrace.policy.v1.Action
-	(*Queue)(nil),          // 12: millrace.policy.v1.Queue
-	(*DropProfile)(nil),    // 13: millrace.policy.v1.DropProfile
-	(*PortScheduling)(nil), // 14: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),            // 15: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),   // 16: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),    // 17: millrace.policy.v1.ConfigEntry
+	(*RefusedCircuit)(nil), // 6: millrace.policy.v1.RefusedCircuit
+	(*SkippedPair)(nil),    // 7: millrace.policy.v1.SkippedPair
+	(*RouterPlan)(nil),     // 8: millrace.policy.v1.RouterPlan
+	(*Scheduling)(nil),     // 9: millrace.policy.v1.Scheduling
+	(*Filter)(nil),         // 10: millrace.policy.v1.Filter
+	(*Policer)(nil),        // 11: millrace.policy.v1.Policer
+	(*Action)(nil),         // 12: millrace.policy.v1.Action
+	(*Queue)(nil),          // 13: millrace.policy.v1.Queue
+	(*DropProfile)(nil),    // 14: millrace.policy.v1.DropProfile
+	(*PortScheduling)(nil), // 15: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),            // 16: millrace.policy.v1.Lsp
+	(*RedirectRule)(nil),   // 17: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),    // 18: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
-	7,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
-	6,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
-	12, // 3: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	14, // 4: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	15, // 5: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	16, // 6: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	17, // 7: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
-	8,  // 8: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	9,  // 9: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	10, // 10: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
-	11, // 11: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	11, // 12: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	13, // 13: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
-	0,  // 14: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
-	1,  // 15: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	4,  // 16: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	2,  // 17: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	5,  // 18: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	17, // [17:19] is the sub-list for method output_type
-	15, // [15:17] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	8,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
+	7,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
+	6,  // 3: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
+	13, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	15, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	16, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	17, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	18, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	9,  // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	10, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	11, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	12, // 12: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	12, // 13: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	14, // 14: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	0,  // 15: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 16: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 17: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	2,  // 18: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	5,  // 19: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	18, // [18:20] is the sub-list for method output_type
+	16, // [16:18] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -1589,15 +1678,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
-	file_millrace_policy_v1_policy_proto_msgTypes[10].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

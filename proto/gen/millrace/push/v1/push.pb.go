@@ -200,6 +200,11 @@ type ChangeSet struct {
 	Size *Size `protobuf:"bytes,17,opt,name=size,proto3" json:"size,omitempty"`
 	// The router that has its part first while it is watched; empty where none is.
 	Canary string `protobuf:"bytes,18,opt,name=canary,proto3" json:"canary,omitempty"`
+	// Ids of the circuits that routers carry once it is verified, or hold already where it is STATE_EMPTY: all of its plan,
+	// those of earlier change sets too.
+	Circuits []string `protobuf:"bytes,19,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	// The other circuits that were in force when it was planned: no router gets them.
+	RefusedCircuits []*v11.RefusedCircuit `protobuf:"bytes,20,rep,name=refused_circuits,json=refusedCircuits,proto3" json:"refused_circuits,omitempty"`
 	// Routers to which this change set restores what earlier ones left there. It is planned from those, not from the policy.
 	Repairs []string `protobuf:"bytes,30,rep,name=repairs,proto3" json:"repairs,omitempty"`
 	// When its plans and diffs were deleted because nothing needs them; its history stays.
@@ -362,6 +367,20 @@ func (x *ChangeSet) GetCanary() string {
 		return x.Canary
 	}
 	return ""
+}
+
+func (x *ChangeSet) GetCircuits() []string {
+	if x != nil {
+		return x.Circuits
+	}
+	return nil
+}
+
+func (x *ChangeSet) GetRefusedCircuits() []*v11.RefusedCircuit {
+	if x != nil {
+		return x.RefusedCircuits
+	}
+	return nil
 }
 
 func (x *ChangeSet) GetRepairs() []string {
@@ -1408,7 +1427,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\x8a\x06\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xf5\x06\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1430,7 +1449,9 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\tapprovals\x18\x0f \x03(\v2\x1a.millrace.push.v1.ApprovalR\tapprovals\x12\x18\n" +
 	"\anightly\x18\x10 \x01(\bR\anightly\x12*\n" +
 	"\x04size\x18\x11 \x01(\v2\x16.millrace.push.v1.SizeR\x04size\x12\x16\n" +
-	"\x06canary\x18\x12 \x01(\tR\x06canary\x12\x18\n" +
+	"\x06canary\x18\x12 \x01(\tR\x06canary\x12\x1a\n" +
+	"\bcircuits\x18\x13 \x03(\tR\bcircuits\x12M\n" +
+	"\x10refused_circuits\x18\x14 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\x12\x18\n" +
 	"\arepairs\x18\x1e \x03(\tR\arepairs\x128\n" +
 	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\"\x8f\x01\n" +
 	"\n" +
@@ -1581,16 +1602,17 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*ApprovalRule)(nil),          // 22: millrace.push.v1.ApprovalRule
 	(*Approval)(nil),              // 23: millrace.push.v1.Approval
 	(*Size)(nil),                  // 24: millrace.push.v1.Size
-	(*v11.RouterPlan)(nil),        // 25: millrace.policy.v1.RouterPlan
-	(v11.Encoding)(0),             // 26: millrace.policy.v1.Encoding
-	(*FreezeRequest)(nil),         // 27: millrace.push.v1.FreezeRequest
-	(*UnfreezeRequest)(nil),       // 28: millrace.push.v1.UnfreezeRequest
-	(*ListFreezesRequest)(nil),    // 29: millrace.push.v1.ListFreezesRequest
-	(*ListDriftRequest)(nil),      // 30: millrace.push.v1.ListDriftRequest
-	(*FreezeResponse)(nil),        // 31: millrace.push.v1.FreezeResponse
-	(*UnfreezeResponse)(nil),      // 32: millrace.push.v1.UnfreezeResponse
-	(*ListFreezesResponse)(nil),   // 33: millrace.push.v1.ListFreezesResponse
-	(*ListDriftResponse)(nil),     // 34: millrace.push.v1.ListDriftResponse
+	(*v11.RefusedCircuit)(nil),    // 25: millrace.policy.v1.RefusedCircuit
+	(*v11.RouterPlan)(nil),        // 26: millrace.policy.v1.RouterPlan
+	(v11.Encoding)(0),             // 27: millrace.policy.v1.Encoding
+	(*FreezeRequest)(nil),         // 28: millrace.push.v1.FreezeRequest
+	(*UnfreezeRequest)(nil),       // 29: millrace.push.v1.UnfreezeRequest
+	(*ListFreezesRequest)(nil),    // 30: millrace.push.v1.ListFreezesRequest
+	(*ListDriftRequest)(nil),      // 31: millrace.push.v1.ListDriftRequest
+	(*FreezeResponse)(nil),        // 32: millrace.push.v1.FreezeResponse
+	(*UnfreezeResponse)(nil),      // 33: millrace.push.v1.UnfreezeResponse
+	(*ListFreezesResponse)(nil),   // 34: millrace.push.v1.ListFreezesResponse
+	(*ListDriftResponse)(nil),     // 35: millrace.push.v1.ListDriftResponse
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
@@ -1601,50 +1623,51 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	22, // 5: millrace.push.v1.ChangeSet.approval_rule:type_name -> millrace.push.v1.ApprovalRule
 	23, // 6: millrace.push.v1.ChangeSet.approvals:type_name -> millrace.push.v1.Approval
 	24, // 7: millrace.push.v1.ChangeSet.size:type_name -> millrace.push.v1.Size
-	20, // 8: millrace.push.v1.ChangeSet.collected:type_name -> google.protobuf.Timestamp
-	0,  // 9: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
-	20, // 10: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	25, // 11: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
-	5,  // 12: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
-	1,  // 13: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
-	20, // 14: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
-	20, // 15: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
-	20, // 16: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
-	26, // 17: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
-	2,  // 18: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 19: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
-	2,  // 20: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 21: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 22: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 23: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
-	2,  // 24: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
-	6,  // 25: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
-	8,  // 26: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
-	10, // 27: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
-	12, // 28: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
-	14, // 29: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
-	16, // 30: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
-	18, // 31: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
-	27, // 32: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
-	28, // 33: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
-	29, // 34: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
-	30, // 35: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
-	7,  // 36: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 37: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 38: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 39: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 40: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 41: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	19, // 42: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
-	31, // 43: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
-	32, // 44: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
-	33, // 45: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
-	34, // 46: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
-	36, // [36:47] is the sub-list for method output_type
-	25, // [25:36] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	25, // 8: millrace.push.v1.ChangeSet.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
+	20, // 9: millrace.push.v1.ChangeSet.collected:type_name -> google.protobuf.Timestamp
+	0,  // 10: millrace.push.v1.Transition.state:type_name -> millrace.push.v1.State
+	20, // 11: millrace.push.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	26, // 12: millrace.push.v1.DeviceChange.plan:type_name -> millrace.policy.v1.RouterPlan
+	5,  // 13: millrace.push.v1.DeviceChange.entries:type_name -> millrace.push.v1.EntryChange
+	1,  // 14: millrace.push.v1.DeviceChange.state:type_name -> millrace.push.v1.DeviceState
+	20, // 15: millrace.push.v1.DeviceChange.applied:type_name -> google.protobuf.Timestamp
+	20, // 16: millrace.push.v1.DeviceChange.confirmed:type_name -> google.protobuf.Timestamp
+	20, // 17: millrace.push.v1.DeviceChange.rollback_at:type_name -> google.protobuf.Timestamp
+	27, // 18: millrace.push.v1.EntryChange.encoding:type_name -> millrace.policy.v1.Encoding
+	2,  // 19: millrace.push.v1.CreateResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 20: millrace.push.v1.ListResponse.changes:type_name -> millrace.push.v1.ChangeSet
+	2,  // 21: millrace.push.v1.GetResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 22: millrace.push.v1.ApproveResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 23: millrace.push.v1.ApplyResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 24: millrace.push.v1.RollbackResponse.change:type_name -> millrace.push.v1.ChangeSet
+	2,  // 25: millrace.push.v1.AbortResponse.change:type_name -> millrace.push.v1.ChangeSet
+	6,  // 26: millrace.push.v1.ChangeService.Create:input_type -> millrace.push.v1.CreateRequest
+	8,  // 27: millrace.push.v1.ChangeService.List:input_type -> millrace.push.v1.ListRequest
+	10, // 28: millrace.push.v1.ChangeService.Get:input_type -> millrace.push.v1.GetRequest
+	12, // 29: millrace.push.v1.ChangeService.Approve:input_type -> millrace.push.v1.ApproveRequest
+	14, // 30: millrace.push.v1.ChangeService.Apply:input_type -> millrace.push.v1.ApplyRequest
+	16, // 31: millrace.push.v1.ChangeService.Rollback:input_type -> millrace.push.v1.RollbackRequest
+	18, // 32: millrace.push.v1.ChangeService.Abort:input_type -> millrace.push.v1.AbortRequest
+	28, // 33: millrace.push.v1.ChangeService.Freeze:input_type -> millrace.push.v1.FreezeRequest
+	29, // 34: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
+	30, // 35: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
+	31, // 36: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
+	7,  // 37: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 38: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 39: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 40: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 41: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 42: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	19, // 43: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
+	32, // 44: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
+	33, // 45: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
+	34, // 46: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
+	35, // 47: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
+	37, // [37:48] is the sub-list for method output_type
+	26, // [26:37] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_millrace_push_v1_push_proto_init() }

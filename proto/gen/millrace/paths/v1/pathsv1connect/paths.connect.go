@@ -41,6 +41,8 @@ const (
 	PathsServiceComputeProcedure = "/millrace.paths.v1.PathsService/Compute"
 	// PathsServiceEcmpProcedure is the fully-qualified name of the PathsService's Ecmp RPC.
 	PathsServiceEcmpProcedure = "/millrace.paths.v1.PathsService/Ecmp"
+	// PathsServiceSegmentsProcedure is the fully-qualified name of the PathsService's Segments RPC.
+	PathsServiceSegmentsProcedure = "/millrace.paths.v1.PathsService/Segments"
 	// PathsServicePrefixOwnersProcedure is the fully-qualified name of the PathsService's PrefixOwners
 	// RPC.
 	PathsServicePrefixOwnersProcedure = "/millrace.paths.v1.PathsService/PrefixOwners"
@@ -53,6 +55,8 @@ type PathsServiceClient interface {
 	Compute(context.Context, *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error)
 	// Ecmp returns the equal-cost shortest paths the IGP uses.
 	Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error)
+	// Segments finds the segments that pin a path. FailedPrecondition: none do, or a link is not in the topology.
+	Segments(context.Context, *connect.Request[v1.SegmentsRequest]) (*connect.Response[v1.SegmentsResponse], error)
 	// PrefixOwners finds the routers that originate a prefix, by longest match.
 	PrefixOwners(context.Context, *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error)
 }
@@ -86,6 +90,12 @@ func NewPathsServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(pathsServiceMethods.ByName("Ecmp")),
 			connect.WithClientOptions(opts...),
 		),
+		segments: connect.NewClient[v1.SegmentsRequest, v1.SegmentsResponse](
+			httpClient,
+			baseURL+PathsServiceSegmentsProcedure,
+			connect.WithSchema(pathsServiceMethods.ByName("Segments")),
+			connect.WithClientOptions(opts...),
+		),
 		prefixOwners: connect.NewClient[v1.PrefixOwnersRequest, v1.PrefixOwnersResponse](
 			httpClient,
 			baseURL+PathsServicePrefixOwnersProcedure,
@@ -100,6 +110,7 @@ type pathsServiceClient struct {
 	topology     *connect.Client[v1.TopologyRequest, v1.TopologyResponse]
 	compute      *connect.Client[v1.ComputeRequest, v1.ComputeResponse]
 	ecmp         *connect.Client[v1.EcmpRequest, v1.EcmpResponse]
+	segments     *connect.Client[v1.SegmentsRequest, v1.SegmentsResponse]
 	prefixOwners *connect.Client[v1.PrefixOwnersRequest, v1.PrefixOwnersResponse]
 }
 
@@ -118,6 +129,11 @@ func (c *pathsServiceClient) Ecmp(ctx context.Context, req *connect.Request[v1.E
 	return c.ecmp.CallUnary(ctx, req)
 }
 
+// Segments calls millrace.paths.v1.PathsService.Segments.
+func (c *pathsServiceClient) Segments(ctx context.Context, req *connect.Request[v1.SegmentsRequest]) (*connect.Response[v1.SegmentsResponse], error) {
+	return c.segments.CallUnary(ctx, req)
+}
+
 // PrefixOwners calls millrace.paths.v1.PathsService.PrefixOwners.
 func (c *pathsServiceClient) PrefixOwners(ctx context.Context, req *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error) {
 	return c.prefixOwners.CallUnary(ctx, req)
@@ -130,6 +146,8 @@ type PathsServiceHandler interface {
 	Compute(context.Context, *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error)
 	// Ecmp returns the equal-cost shortest paths the IGP uses.
 	Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error)
+	// Segments finds the segments that pin a path. FailedPrecondition: none do, or a link is not in the topology.
+	Segments(context.Context, *connect.Request[v1.SegmentsRequest]) (*connect.Response[v1.SegmentsResponse], error)
 	// PrefixOwners finds the routers that originate a prefix, by longest match.
 	PrefixOwners(context.Context, *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error)
 }
@@ -159,6 +177,12 @@ func NewPathsServiceHandler(svc PathsServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(pathsServiceMethods.ByName("Ecmp")),
 		connect.WithHandlerOptions(opts...),
 	)
+	pathsServiceSegmentsHandler := connect.NewUnaryHandler(
+		PathsServiceSegmentsProcedure,
+		svc.Segments,
+		connect.WithSchema(pathsServiceMethods.ByName("Segments")),
+		connect.WithHandlerOptions(opts...),
+	)
 	pathsServicePrefixOwnersHandler := connect.NewUnaryHandler(
 		PathsServicePrefixOwnersProcedure,
 		svc.PrefixOwners,
@@ -173,6 +197,8 @@ func NewPathsServiceHandler(svc PathsServiceHandler, opts ...connect.HandlerOpti
 			pathsServiceComputeHandler.ServeHTTP(w, r)
 		case PathsServiceEcmpProcedure:
 			pathsServiceEcmpHandler.ServeHTTP(w, r)
+		case PathsServiceSegmentsProcedure:
+			pathsServiceSegmentsHandler.ServeHTTP(w, r)
 		case PathsServicePrefixOwnersProcedure:
 			pathsServicePrefixOwnersHandler.ServeHTTP(w, r)
 		default:
@@ -194,6 +220,10 @@ func (UnimplementedPathsServiceHandler) Compute(context.Context, *connect.Reques
 
 func (UnimplementedPathsServiceHandler) Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.paths.v1.PathsService.Ecmp is not implemented"))
+}
+
+func (UnimplementedPathsServiceHandler) Segments(context.Context, *connect.Request[v1.SegmentsRequest]) (*connect.Response[v1.SegmentsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.paths.v1.PathsService.Segments is not implemented"))
 }
 
 func (UnimplementedPathsServiceHandler) PrefixOwners(context.Context, *connect.Request[v1.PrefixOwnersRequest]) (*connect.Response[v1.PrefixOwnersResponse], error) {

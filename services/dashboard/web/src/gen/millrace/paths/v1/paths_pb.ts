@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/paths/v1/paths.proto.
  */
 export const file_millrace_paths_v1_paths: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9wYXRocy92MS9wYXRocy5wcm90bxIRbWlsbHJhY2UucGF0aHMudjEiEQoPVG9wb2xvZ3lSZXF1ZXN0IkwKEFRvcG9sb2d5UmVzcG9uc2USOAoIc25hcHNob3QYASABKAsyJi5taWxscmFjZS50b3BvbG9neS52MS5Ub3BvbG9neVNuYXBzaG90IocBCg5Db21wdXRlUmVxdWVzdBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgASgJEhUKDW1pbl9iYW5kd2lkdGgYAyABKAQSFgoOYXZvaWRfc2hvcnRlc3QYBCABKAgSFQoNZXhjbHVkZV9ub2RlcxgFIAMoCRIVCg1leGNsdWRlX2xpbmtzGAYgAygJIjgKD0NvbXB1dGVSZXNwb25zZRIlCgRwYXRoGAEgASgLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCJsCgRQYXRoEg0KBW5vZGVzGAEgAygJEg0KBWxpbmtzGAIgAygJEhAKCGlncF9jb3N0GAMgASgNEhIKCmJvdHRsZW5lY2sYBCABKAQSEAoIc2VnbWVudHMYBSADKAkSDgoGcmVhc29uGAYgASgJIicKC0VjbXBSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkiNgoMRWNtcFJlc3BvbnNlEiYKBXBhdGhzGAEgAygLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCIlChNQcmVmaXhPd25lcnNSZXF1ZXN0Eg4KBnByZWZpeBgBIAEoCSInChRQcmVmaXhPd25lcnNSZXNwb25zZRIPCgdyb3V0ZXJzGAEgAygJMt8CCgxQYXRoc1NlcnZpY2USUwoIVG9wb2xvZ3kSIi5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlcXVlc3QaIy5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlc3BvbnNlElAKB0NvbXB1dGUSIS5taWxscmFjZS5wYXRocy52MS5Db21wdXRlUmVxdWVzdBoiLm1pbGxyYWNlLnBhdGhzLnYxLkNvbXB1dGVSZXNwb25zZRJHCgRFY21wEh4ubWlsbHJhY2UucGF0aHMudjEuRWNtcFJlcXVlc3QaHy5taWxscmFjZS5wYXRocy52MS5FY21wUmVzcG9uc2USXwoMUHJlZml4T3duZXJzEiYubWlsbHJhY2UucGF0aHMudjEuUHJlZml4T3duZXJzUmVxdWVzdBonLm1pbGxyYWNlLnBhdGhzLnYxLlByZWZpeE93bmVyc1Jlc3BvbnNlQssBChVjb20ubWlsbHJhY2UucGF0aHMudjFCClBhdGhzUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcGF0aHMvdjE7cGF0aHN2MaICA01QWKoCEU1pbGxyYWNlLlBhdGhzLlYxygIRTWlsbHJhY2VcUGF0aHNcVjHiAh1NaWxscmFjZVxQYXRoc1xWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpQYXRoczo6VjFiBnByb3RvMw", [file_millrace_topology_v1_topology]);
+  fileDesc("Ch1taWxscmFjZS9wYXRocy92MS9wYXRocy5wcm90bxIRbWlsbHJhY2UucGF0aHMudjEiEQoPVG9wb2xvZ3lSZXF1ZXN0IkwKEFRvcG9sb2d5UmVzcG9uc2USOAoIc25hcHNob3QYASABKAsyJi5taWxscmFjZS50b3BvbG9neS52MS5Ub3BvbG9neVNuYXBzaG90IocBCg5Db21wdXRlUmVxdWVzdBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgASgJEhUKDW1pbl9iYW5kd2lkdGgYAyABKAQSFgoOYXZvaWRfc2hvcnRlc3QYBCABKAgSFQoNZXhjbHVkZV9ub2RlcxgFIAMoCRIVCg1leGNsdWRlX2xpbmtzGAYgAygJIjgKD0NvbXB1dGVSZXNwb25zZRIlCgRwYXRoGAEgASgLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCJsCgRQYXRoEg0KBW5vZGVzGAEgAygJEg0KBWxpbmtzGAIgAygJEhAKCGlncF9jb3N0GAMgASgNEhIKCmJvdHRsZW5lY2sYBCABKAQSEAoIc2VnbWVudHMYBSADKAkSDgoGcmVhc29uGAYgASgJIicKC0VjbXBSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkiNgoMRWNtcFJlc3BvbnNlEiYKBXBhdGhzGAEgAygLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCIgCg9TZWdtZW50c1JlcXVlc3QSDQoFbGlua3MYASADKAkiOQoQU2VnbWVudHNSZXNwb25zZRIlCgRwYXRoGAEgASgLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCIlChNQcmVmaXhPd25lcnNSZXF1ZXN0Eg4KBnByZWZpeBgBIAEoCSInChRQcmVmaXhPd25lcnNSZXNwb25zZRIPCgdyb3V0ZXJzGAEgAygJMrQDCgxQYXRoc1NlcnZpY2USUwoIVG9wb2xvZ3kSIi5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlcXVlc3QaIy5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlc3BvbnNlElAKB0NvbXB1dGUSIS5taWxscmFjZS5wYXRocy52MS5Db21wdXRlUmVxdWVzdBoiLm1pbGxyYWNlLnBhdGhzLnYxLkNvbXB1dGVSZXNwb25zZRJHCgRFY21wEh4ubWlsbHJhY2UucGF0aHMudjEuRWNtcFJlcXVlc3QaHy5taWxscmFjZS5wYXRocy52MS5FY21wUmVzcG9uc2USUwoIU2VnbWVudHMSIi5taWxscmFjZS5wYXRocy52MS5TZWdtZW50c1JlcXVlc3QaIy5taWxscmFjZS5wYXRocy52MS5TZWdtZW50c1Jlc3BvbnNlEl8KDFByZWZpeE93bmVycxImLm1pbGxyYWNlLnBhdGhzLnYxLlByZWZpeE93bmVyc1JlcXVlc3QaJy5taWxscmFjZS5wYXRocy52MS5QcmVmaXhPd25lcnNSZXNwb25zZULLAQoVY29tLm1pbGxyYWNlLnBhdGhzLnYxQgpQYXRoc1Byb3RvUAFaQGdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL3BhdGhzL3YxO3BhdGhzdjGiAgNNUFiqAhFNaWxscmFjZS5QYXRocy5WMcoCEU1pbGxyYWNlXFBhdGhzXFYx4gIdTWlsbHJhY2VcUGF0aHNcVjFcR1BCTWV0YWRhdGHqAhNNaWxscmFjZTo6UGF0aHM6OlYxYgZwcm90bzM", [file_millrace_topology_v1_topology]);
 
 /**
  * @generated from message millrace.paths.v1.TopologyRequest
@@ -203,6 +203,42 @@ export const EcmpResponseSchema: GenMessage<EcmpResponse> = /*@__PURE__*/
   messageDesc(file_millrace_paths_v1_paths, 6);
 
 /**
+ * @generated from message millrace.paths.v1.SegmentsRequest
+ */
+export type SegmentsRequest = Message<"millrace.paths.v1.SegmentsRequest"> & {
+  /**
+   * Link ids in order, each beginning where the one before ends.
+   *
+   * @generated from field: repeated string links = 1;
+   */
+  links: string[];
+};
+
+/**
+ * Describes the message millrace.paths.v1.SegmentsRequest.
+ * Use `create(SegmentsRequestSchema)` to create a new message.
+ */
+export const SegmentsRequestSchema: GenMessage<SegmentsRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_paths_v1_paths, 7);
+
+/**
+ * @generated from message millrace.paths.v1.SegmentsResponse
+ */
+export type SegmentsResponse = Message<"millrace.paths.v1.SegmentsResponse"> & {
+  /**
+   * @generated from field: millrace.paths.v1.Path path = 1;
+   */
+  path?: Path | undefined;
+};
+
+/**
+ * Describes the message millrace.paths.v1.SegmentsResponse.
+ * Use `create(SegmentsResponseSchema)` to create a new message.
+ */
+export const SegmentsResponseSchema: GenMessage<SegmentsResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_paths_v1_paths, 8);
+
+/**
  * @generated from message millrace.paths.v1.PrefixOwnersRequest
  */
 export type PrefixOwnersRequest = Message<"millrace.paths.v1.PrefixOwnersRequest"> & {
@@ -217,7 +253,7 @@ export type PrefixOwnersRequest = Message<"millrace.paths.v1.PrefixOwnersRequest
  * Use `create(PrefixOwnersRequestSchema)` to create a new message.
  */
 export const PrefixOwnersRequestSchema: GenMessage<PrefixOwnersRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 7);
+  messageDesc(file_millrace_paths_v1_paths, 9);
 
 /**
  * @generated from message millrace.paths.v1.PrefixOwnersResponse
@@ -234,7 +270,7 @@ export type PrefixOwnersResponse = Message<"millrace.paths.v1.PrefixOwnersRespon
  * Use `create(PrefixOwnersResponseSchema)` to create a new message.
  */
 export const PrefixOwnersResponseSchema: GenMessage<PrefixOwnersResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 8);
+  messageDesc(file_millrace_paths_v1_paths, 10);
 
 /**
  * PathsService is served by services/paths.
@@ -269,6 +305,16 @@ export const PathsService: GenService<{
     methodKind: "unary";
     input: typeof EcmpRequestSchema;
     output: typeof EcmpResponseSchema;
+  },
+  /**
+   * Segments finds the segments that pin a path. FailedPrecondition: none do, or a link is not in the topology.
+   *
+   * @generated from rpc millrace.paths.v1.PathsService.Segments
+   */
+  segments: {
+    methodKind: "unary";
+    input: typeof SegmentsRequestSchema;
+    output: typeof SegmentsResponseSchema;
   },
   /**
    * PrefixOwners finds the routers that originate a prefix, by longest match.

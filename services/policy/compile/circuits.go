@@ -1,0 +1,166 @@
+package compile
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// CircuitsRedirect is the index of the rule for the circuits, -1 if there is none.
+func CircuitsRedirect(p document.Policy) int {
+	return slices.IndexFunc(p.Redirect, func(d document.Redirect) bool { return d.Pairs == document.SourceCircuits })
+}
+
+// placeCircuits plans each circuit in force on every router of its booked path, those that began first first: one that
+// came later never takes anything from them.
+func (c *compiler) placeCircuits() {
+	list := slices.Clone(c.in.Circuits)
+	slices.SortFunc(list, func(a, b Circuit) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.ID, b.ID)) })
+	p := &placement{compiler: c, booked: map[string]units.Rate{}, matches: map[string]map[matchKey]string{}}
+	for _, circuit := range list {
+		if why := p.place(circuit); why != "" {
+			c.out.Refused = append(c.out.Refused, Refused{circuit.ID, why})
+			continue
+		}
+		c.out.Circuits = append(c.out.Circuits, circuit.ID)
+	}
+}
+
+// placement is what the circuits before have.
+type placement struct {
+	*compiler
+	// booked is the sum of the rates on each link.
+	booked map[string]units.Rate
+	// matches are the circuits whose packets are told by a match, by ingress router.
+	matches map[string]map[matchKey]string
+}
+
+// place plans one circuit; it returns why it cannot.
+func (p *placement) place(circuit Circuit) string {
+	rule := CircuitsRedirect(p.in.Policy)
+	switch {
+	case rule < 0:
+		return fmt.Sprintf("policy %s has no rule for circuits; add one with pairs: circuits under redirect:", p.in.Policy.Name)
+	case circuit.Unplaced != "":
+		return circuit.Unplaced
+	case len(circuit.Path.Segments) == 0:
+		return "its path has no segments"
+	}
+	hops, why := p.booking(circuit)
+	if why == "" {
+		why = p.claim(circuit)
+	}
+	queue, _ := p.in.Policy.QueueByName(p.in.Policy.Redirect[rule].Queue)
+	if why == "" {
+		why = p.room(circuit, hops, queue)
+	}
+	if why != "" {
+		return why
+	}
+	p.plan(circuit, hops, queue.Name)
+	return ""
+}
+
+// booking resolves the path, which must be whole, and managed all the way: elsewhere nothing keeps its rate.
+func (p *placement) booking(circuit Circuit) ([]Link, string) {
+	hops, why := p.hops(circuit.Path)
+	if why != "" {
+		return nil, why
+	}
+	if len(circuit.Path.Nodes) != len(hops)+1 {
+		return nil, fmt.Sprintf("its path has %d routers and %d links", len(circuit.Path.Nodes), len(hops))
+	}
+	for i, l := range hops {
+		if l.From != circuit.Path.Nodes[i] || l.To != circuit.Path.Nodes[i+1] {
+			return nil, fmt.Sprintf("link %s of its path goes from %s to %s, and the path from %s to %s", l.ID, l.From, l.To, circuit.Path.Nodes[i], circuit.Path.Nodes[i+1])
+		}
+	}
+	for _, name := range circuit.Path.Nodes {
+		if !p.routers[name].Managed {
+			return nil, fmt.Sprintf("router %s of its path is not managed, so nothing keeps its rate there", name)
+		}
+	}
+	return hops, ""
+}
+
+// claim looks whether the circuit's packets can be told, and from those of others.
+func (p *placement) claim(circuit Circuit) string {
+	if len(circuit.Matches) == 0 {
+		return "it names no traffic"
+	}
+	taken := p.matches[circuit.Path.Nodes[0]]
+	for _, m := range circuit.Matches {
+		switch {
+		case !m.Src.IsValid() || !m.Dst.IsValid():
+			return "its prefixes are not valid"
+		case !m.Src.Addr().Is4() || !m.Dst.Addr().Is4():
+			return fmt.Sprintf("its traffic from %s to %s is IPv6, and LSPs carry IPv4 in this version", m.Src, m.Dst)
+		case taken[keyOf(m)] != "" && taken[keyOf(m)] != circuit.ID:
+			return fmt.Sprintf("its traffic from %s to %s is that of circuit %s, which was first", m.Src, m.Dst, taken[keyOf(m)])
+		}
+	}
+	return ""
+}
+
+// room is the guard rail against more circuits on a link than their queue guarantees, whatever was booked.
+func (p *placement) room(circuit Circuit, hops []Link, queue document.Queue) string {
+	for _, l := range hops {
+		guaranteed := l.Bandwidth * units.Rate(queue.Weight) / 100
+		if taken := p.booked[l.ID]; l.Bandwidth > 0 && (taken > guaranteed || circuit.Rate > guaranteed-taken) {
+			return fmt.Sprintf("queue %s guarantees %s of the %s from %s to %s, circuits before it have %s of that, and it needs %s; raise the queue's weight, or let services/circuits book less",
+				queue.Name, guaranteed, l.Bandwidth, l.From, l.To, taken, circuit.Rate)
+		}
+	}
+	return ""
+}
+
+// plan records what the circuit has, and gives it to the routers.
+func (p *placement) plan(circuit Circuit, hops []Link, queue string) {
+	ingress, egress := circuit.Path.Nodes[0], circuit.Path.Nodes[len(hops)]
+	for _, l := range hops {
+		p.booked[l.ID] += circuit.Rate
+	}
+	if p.matches[ingress] == nil {
+		p.matches[ingress] = map[matchKey]string{}
+	}
+	lsp := p.planCircuitLSP(circuit)
+	for _, m := range circuit.Matches {
+		p.matches[ingress][keyOf(m)] = circuit.ID
+		f := flow{Rule{Circuit: circuit.ID, Match: m, Queue: queue}, ingress, egress}
+		p.planIngress(f, lsp)
+		p.planBehind(f, hops, "circuit "+circuit.ID+" from "+ingress)
+	}
+}
+
+// planCircuitLSP starts the circuit's own LSP at its ingress: its counters are the circuit's, and it goes when the
+// circuit goes.
+func (p *placement) planCircuitLSP(circuit Circuit) string {
+	path := circuit.Path
+	dr := p.draft(path.Nodes[0])
+	name := CircuitLSPName(circuit)
+	why := fmt.Sprintf("circuit %s, %s%s", circuit.ID, circuit.Rate, untilText(circuit.Until))
+	dr.lsps[name] = LSP{Name: name, Destination: path.Segments[len(path.Segments)-1], Hops: path.Segments, Reason: why}
+	dr.reason(fmt.Sprintf("ingress of LSP %s (%s): %s", name, strings.Join(path.Nodes, "–"), why))
+	return name
+}
+
+func untilText(t time.Time) string {
+	if t.IsZero() {
+		return ", until it is released"
+	}
+	return " until " + t.UTC().Format(time.RFC3339)
+}
+
+// CircuitLSPName tells a circuit's paths apart: another path is another LSP, so that the new one is up before the rules
+// leave the old one.
+func CircuitLSPName(circuit Circuit) string {
+	sum := sha256.Sum256(fmt.Append(nil, circuit.ID, circuit.Path.Segments))
+	return fmt.Sprintf("te-circuit-%s-%s", unfit.ReplaceAllString(strings.ToLower(circuit.ID), "-"), hex.EncodeToString(sum[:3]))
+}
