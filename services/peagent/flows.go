@@ -49,6 +49,9 @@ type registry struct {
 	wanted  []map[netip.Prefix]netip.Addr // per VPN what there was last time
 	// incomplete: something of the VPN's routes could not be written.
 	incomplete []bool
+	// free indices were another flow's; released: they were looked for in this change of routes.
+	free     []uint32
+	released bool
 	// addresses are those of the far PEs, shared by their flows.
 	addresses map[[4]byte]*net.UDPAddr
 }
@@ -73,7 +76,8 @@ func newRegistry(vpns, flows int) registry {
 	return r
 }
 
-// flowIndex finds or makes the flow of a VPN to a PE. An index is never given to another flow while the agent runs.
+// flowIndex finds or makes the flow of a VPN to a PE. An index is given to another flow only
+// where there is none left and no prefix leads to its own.
 func (a *Agent) flowIndex(vpn int, egress netip.Addr) (uint32, error) {
 	key := flowKey{uint32(vpn), egress.As4()}
 	if i, ok := a.reg.indices[key]; ok {
@@ -117,11 +121,10 @@ func (a *Agent) allocateIndex(vpn int, egress netip.Addr) (uint32, error) {
 	if i, ok := a.pinned[bpf.PePeer{Vpn: id, Pe: datapath.Word(egress)}]; ok {
 		return i, nil
 	}
-	if a.nextIndex >= uint32(a.cfg.Flows) {
-		return 0, fmt.Errorf("more than %d VPN flows: raise `flows` and start again after millrace pe --remove", a.cfg.Flows)
+	i, err := a.freeIndex()
+	if err != nil {
+		return 0, err
 	}
-	i := a.nextIndex
-	a.nextIndex++
 	return i, a.dp.SetPeer(id, egress, i)
 }
 
@@ -141,6 +144,7 @@ func (a *Agent) readPinned() error {
 // setRoutes writes those of a VPN's routes that fit its share to the datapath: new ones first, and withdrawn ones are
 // removed last. The registry keeps what the datapath has, so that what failed is tried again.
 func (a *Agent) setRoutes(vpn int, wanted map[netip.Prefix]netip.Addr) error {
+	a.reg.released = false
 	v := a.cfg.VPNs[vpn]
 	had := a.reg.routes[vpn]
 	fits, left := prefixes.Fit(v.candidates(wanted, had), a.shares[vpn])

@@ -35,7 +35,7 @@ func (s installer) Install(_ context.Context, r *connect.Request[vpnv1.InstallRe
 	if !proto.Equal(a.installedVersion(), r.Msg.GetVersion()) {
 		// Without mu: a disk that is slow for longer than FailOpen would keep the control loop from renewing the rates,
 		// and every VPN would be unshaped.
-		if err := a.saveInstalled(r.Msg); err != nil {
+		if err := a.save(r.Msg); err != nil {
 			return nil, connect.NewError(connect.CodeInternal, err)
 		}
 		a.install(p, r.Msg.GetVersion())

@@ -63,6 +63,8 @@ type Agent struct {
 	credentials *mtls.Credentials
 	numbers     *sequence.Numbers // of updates to other PEs
 	installing  sync.Mutex        // over the state file; before mu
+	// save is saveInstalled, or a test's slow disk.
+	save func(*vpnv1.InstallRequest) error
 
 	// mu guards all fields below, and reads of the datapath's memory against Stop.
 	mu          sync.Mutex
@@ -107,6 +109,7 @@ func newAgent(cfg Configuration, d Dependencies) *Agent {
 		peerUpdates: map[netip.Addr]peerUpdate{}, lastWarning: map[[4]byte]uint64{},
 		policy: vpnshare.Policy{Criterion: vpnshare.Equal, Weights: map[string]float64{}},
 	}
+	a.save = a.saveInstalled
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
