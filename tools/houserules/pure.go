@@ -25,6 +25,7 @@ var pureFolders = []string{
 	"services/paths/disjoint",
 	"services/paths/graph",
 	"services/paths/kshortest",
+	"services/paths/segments",
 	"services/paths/spf",
 	"services/peagent/law",
 	"services/policy/compile",

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/segments"
 )
 
 // square is a–b–d (fast, 1 Gbit/s, group 1) and a–c–d (10 Gbit/s, group 2), one direction.
@@ -65,7 +66,7 @@ func TestUsableLinksMeetAllThatIsSaidOfOneLink(t *testing.T) {
 		for l := range int32(g.Links()) {
 			// A path of this link alone; the ends of a request are not its own.
 			alone := *r
-			alone.From, alone.MaxDelay, alone.MaxHops, alone.Via = g.From(l), min(r.MaxDelay, 1)<<40, 0, nil
+			alone.From, alone.MaxDelay, alone.MaxHops, alone.MaxSegments, alone.Via = g.From(l), min(r.MaxDelay, 1)<<40, 0, 0, nil
 			f := factsOf(g, &alone, []int32{l})
 			if want := f.breaks(&alone) == 0; usable[l] != want {
 				t.Fatalf("seed %d: link %d is usable: %v; it breaks %q of %+v", seed, l, usable[l], f.breaks(&alone), r)
@@ -123,17 +124,19 @@ func TestTheWidestPathIsThatOfAllPaths(t *testing.T) {
 func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
 	g := square(t)
 	for want, r := range map[string]Request{
-		"a path from node -1 to node 1 was asked for; there are 5 nodes":                          {From: -1, To: 1},
-		"a path from node 0 to node 5 was asked for; there are 5 nodes":                           {To: 5},
-		"both ends are b; name two different routers":                                             {From: 1, To: 1},
-		"there is no metric number 4":                                                             {To: 1, Metric: 4},
-		"rate -1 bit/s, at most 0 µs, 0 hops and 0 labels: none may be negative":                  {To: 1, Rate: -1},
-		"loose hop 5 does not exist; there are 5 nodes":                                           {To: 1, Via: []int32{5}},
-		"loose hop b is an end or comes twice; a path without a loop passes it once":              {To: 1, Via: []int32{1}},
-		"loose hop c is an end or comes twice; a path without a loop passes it once":              {To: 1, Via: []int32{2, 3, 2}},
-		"excluded node 9 does not exist; there are 5 nodes":                                       {To: 1, WithoutNodes: []int32{9}},
-		"excluded link 4 does not exist; there are 4 links":                                       {To: 1, WithoutLinks: []int32{4}},
-		fmt.Sprintf("%d loose hops; with 5 nodes at most %d", graph.MaxNodes, graph.MaxNodes/5-1): {To: 1, Via: make([]int32, graph.MaxNodes)},
+		"a path from node -1 to node 1 was asked for; there are 5 nodes":                              {From: -1, To: 1},
+		"a path from node 0 to node 5 was asked for; there are 5 nodes":                               {To: 5},
+		"both ends are b; name two different routers":                                                 {From: 1, To: 1},
+		"there is no metric number 4":                                                                 {To: 1, Metric: 4},
+		"rate -1 bit/s, at most 0 µs, 0 hops, 0 segments, 0 labels and 0 lists: none may be negative": {To: 1, Rate: -1},
+		"SIDs of 2 nodes and 0 links; there are 5 and 4":                                              {To: 1, SIDs: segments.SIDs{Node: make([]bool, 2)}},
+		"SIDs of 0 nodes and 3 links; there are 5 and 4":                                              {To: 1, SIDs: segments.SIDs{Adjacency: make([]bool, 3)}},
+		"loose hop 5 does not exist; there are 5 nodes":                                               {To: 1, Via: []int32{5}},
+		"loose hop b is an end or comes twice; a path without a loop passes it once":                  {To: 1, Via: []int32{1}},
+		"loose hop c is an end or comes twice; a path without a loop passes it once":                  {To: 1, Via: []int32{2, 3, 2}},
+		"excluded node 9 does not exist; there are 5 nodes":                                           {To: 1, WithoutNodes: []int32{9}},
+		"excluded link 4 does not exist; there are 4 links":                                           {To: 1, WithoutLinks: []int32{4}},
+		fmt.Sprintf("%d loose hops; with 5 nodes at most %d", graph.MaxNodes, graph.MaxNodes/5-1):     {To: 1, Via: make([]int32, graph.MaxNodes)},
 	} {
 		var w Workspace
 		var why *Explanation
@@ -177,6 +180,39 @@ func ladder(t testing.TB, steps int) *graph.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// TestSegmentsAreBounded: b–c runs twice at one cost, so that a list over it needs an adjacency.
+func TestSegmentsAreBounded(t *testing.T) {
+	nodes := []graph.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}}
+	links := []graph.Link{{ID: "ab", From: 0, To: 1, IGP: 1}, {ID: "ac", From: 0, To: 2, IGP: 9}}
+	for i := range 300 {
+		links = append(links, graph.Link{ID: fmt.Sprint("bc", i), From: 1, To: 2, IGP: 1})
+	}
+	g, err := graph.New(nodes, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w Workspace
+	direct, _ := g.LinkIndex("ac")
+	for want, r := range map[string]Request{
+		"path of cost 2":     {To: 2, MaxSegments: 2},
+		"path of cost 9":     {To: 2, MaxSegments: 1, MaxLists: 301},
+		ErrUndecided.Error(): {To: 2, MaxSegments: 1},
+		"no path from a to c; there would be one over link ac, or with 1 more in the segment list": {
+			To: 2, MaxSegments: 1, MaxLists: 301, WithoutLinks: []int32{direct}},
+		"no path from a to b; there would be one if its routers had SIDs that pin it": {
+			To: 1, MaxSegments: 1, SIDs: segments.SIDs{Node: make([]bool, 3), Adjacency: make([]bool, len(links))}},
+	} {
+		p, err := w.Find(g, &r)
+		got := fmt.Sprintf("path of cost %d", p.Cost)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
 }
 
 func TestAWorkspaceServesOneGraphAfterAnother(t *testing.T) {

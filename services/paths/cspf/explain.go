@@ -17,6 +17,7 @@ const (
 	LooseHops
 	Links
 	Nodes
+	Segments
 	behind
 )
 
@@ -30,7 +31,8 @@ type Explanation struct {
 	// Together is a set of kinds that make a path if all of them give way and that has none too many. It is looked for
 	// only where no single relaxation is enough.
 	Together Constraint
-	// Undecided: some search reached the bound on labels, so that relaxations may be missing.
+	// Undecided: some search reached its bound on labels or lists, so that relaxations may be missing, or be greater
+	// than the least.
 	Undecided bool
 
 	graph   *graph.Graph
@@ -40,8 +42,8 @@ type Explanation struct {
 // Relaxation is the least change of one kind of constraint that makes a path.
 type Relaxation struct {
 	Kind Constraint
-	// By is how much less rate (bit/s), or more delay (µs) or hops. For delay it is 0 where the way is barred by Links
-	// of unknown delay.
+	// By is how much less rate (bit/s), or more delay (µs), hops or segments. For delay it is 0 where the way is barred
+	// by Links of unknown delay; for segments, where no list pins a path.
 	By int64
 	// Short are the links that have less free than was asked for.
 	Short []Shortfall
@@ -66,7 +68,7 @@ func (w *Workspace) given() Constraint {
 	for kind, is := range map[Constraint]bool{
 		Rate: w.r.Rate > 0, Delay: w.timed(), Hops: w.r.MaxHops > 0, SRLGs: len(w.r.WithoutSRLGs) > 0,
 		Affinity: w.r.IncludeAny|w.r.IncludeAll|w.r.Exclude != 0, LooseHops: len(w.r.Via) > 0,
-		Links: len(w.r.WithoutLinks) > 0, Nodes: len(w.r.WithoutNodes) > 0,
+		Links: len(w.r.WithoutLinks) > 0, Nodes: len(w.r.WithoutNodes) > 0, Segments: w.r.MaxSegments > 0,
 	} {
 		if is {
 			c |= kind
@@ -125,6 +127,8 @@ func (w *Workspace) relax(e *Explanation, kind Constraint) (Relaxation, bool) {
 		return w.relaxGroups(e)
 	case LooseHops:
 		return w.relaxStops(e)
+	case Segments:
+		return w.relaxSegments(e)
 	}
 	return w.relaxMarks(e, kind)
 }

@@ -1,7 +1,7 @@
 package cspf
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/millrace/millrace/services/paths/graph"
@@ -18,8 +18,8 @@ const (
 	undecided
 )
 
-// ErrUndecided says that a search reached Request.MaxLabels: there may be a path.
-var ErrUndecided = fmt.Errorf("the search reached its bound on labels and found neither a path nor that there is none")
+// ErrUndecided says that a search reached Request.MaxLabels or MaxLists: there may be a path.
+var ErrUndecided = errors.New("the search reached its bound on labels or lists and found neither a path nor that there is none")
 
 // Find returns the best path. Where the network has none the error is an *Explanation, where the search gave up it is
 // ErrUndecided, and anything else says what is wrong with the request.
@@ -47,6 +47,14 @@ func (w *Workspace) path() Path {
 // search leaves the best path by weights in w.links and w.nodes.
 func (w *Workspace) search(weights []uint32) outcome {
 	w.weights = weights
+	if got := w.best(); got != found || !w.boundsSegments() || w.fits() {
+		return got
+	}
+	return w.listed()
+}
+
+// best is the search but for the number of segments.
+func (w *Workspace) best() outcome {
 	if !w.boundsDelay() && !w.boundsHops() && len(w.stops()) == 0 {
 		return w.plain()
 	}

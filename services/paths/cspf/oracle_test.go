@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/segments"
 )
 
 // The oracle: everything by enumeration of all paths without a loop.
@@ -40,6 +41,7 @@ type facts struct {
 	unknown, affinity, links, nodes int // how many links, or nodes, break it
 	groups                          []uint32
 	missed                          bool // a loose hop, or their order
+	segments                        int  // -1: no list pins it
 }
 
 func factsOf(g *graph.Graph, r *Request, path []int32) facts {
@@ -76,6 +78,7 @@ func factsOf(g *graph.Graph, r *Request, path []int32) facts {
 		}
 	}
 	f.missed = at < len(r.Via)
+	f.segments = new(segments.Finder).Count(g, path, &r.SIDs)
 	return f
 }
 
@@ -85,6 +88,7 @@ func (f *facts) breaks(r *Request) Constraint {
 	for kind, is := range map[Constraint]bool{
 		Rate: f.rate < r.Rate, Delay: f.unknown > 0 || r.MaxDelay > 0 && f.delay > r.MaxDelay, Hops: r.MaxHops > 0 && f.hops > r.MaxHops,
 		SRLGs: len(f.groups) > 0, Affinity: f.affinity > 0, LooseHops: f.missed, Links: f.links > 0, Nodes: f.nodes > 0,
+		Segments: r.MaxSegments > 0 && (f.segments < 0 || f.segments > r.MaxSegments),
 	} {
 		if is {
 			c |= kind
@@ -136,6 +140,12 @@ func randomRequest(rnd *rand.Rand, g *graph.Graph) *Request {
 	sometimes(func() { r.Rate = 1 + rnd.Int64N(320) })
 	sometimes(func() { r.MaxDelay = 1 + rnd.Int64N(8) })
 	sometimes(func() { r.MaxHops = 1 + rnd.IntN(4) })
+	sometimes(func() { r.MaxSegments = 1 + rnd.IntN(2) })
+	sometimes(func() {
+		for range g.Links() {
+			r.SIDs.Adjacency = append(r.SIDs.Adjacency, rnd.IntN(2) > 0)
+		}
+	})
 	sometimes(func() { r.IncludeAny = rnd.Uint64N(8) })
 	sometimes(func() { r.IncludeAll = 1 << rnd.IntN(3) })
 	sometimes(func() { r.Exclude = 1 << rnd.IntN(3) })

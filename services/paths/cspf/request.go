@@ -1,12 +1,13 @@
 // Package cspf finds the best path under constraints: bandwidth, delay, hops, affinities, shared risk link groups,
-// loose hops, excluded routers and links; and where there is none, it says which constraint binds and what the least
-// relaxation is.
+// loose hops, excluded routers and links, length of the segment list; and where there is none, it says which constraint
+// binds and what the least relaxation is.
 //
 // In: a graph.Graph and a Request, with what is free on each link. Out: a Path, or an Explanation. Next: whoever
 // books or routes what was asked for.
 //
 // Without bounds on delay or hops this is Dijkstra's algorithm. With them it is a resource-constrained shortest path,
-// found by label setting with dominance, exact within a stated number of labels (Request.MaxLabels).
+// found by label setting with dominance, exact within a stated number of labels (Request.MaxLabels). If the best path
+// needs more segments than allowed, paths are listed from the best on up to a stated number (Request.MaxLists).
 //
 // Nothing here has a clock, a network or a goroutine, and equal input gives equal output.
 package cspf
@@ -16,10 +17,14 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/segments"
 )
 
 // DefaultLabels bounds the labels of one search: 2^18 of them take 15 MB, and a fraction of a second.
 const DefaultLabels = 1 << 18
+
+// DefaultLists bounds the paths that are looked at for a list of few segments.
+const DefaultLists = 256
 
 // Request asks for the best path: the least sum of the metric, then the fewest hops. A zero field asks nothing.
 type Request struct {
@@ -41,6 +46,12 @@ type Request struct {
 	// WithoutNodes, WithoutLinks and WithoutSRLGs are not used.
 	WithoutNodes, WithoutLinks []int32
 	WithoutSRLGs               []uint32
+	// MaxSegments is the most segments that may be needed to pin the path (maximum SID depth), of what SIDs offers.
+	MaxSegments int
+	SIDs        segments.SIDs
+	// MaxLists bounds the paths looked at for MaxSegments, from the best on; 0 is DefaultLists. A search that reaches
+	// it has no answer.
+	MaxLists int
 	// MaxLabels bounds a search with delay, hops or loose hops; 0 is DefaultLabels. A search that reaches it has no
 	// answer.
 	MaxLabels int
@@ -82,9 +93,19 @@ func (r *Request) check(g *graph.Graph) error {
 	if r.Metric > graph.Hops {
 		return fmt.Errorf("there is no metric number %d", r.Metric)
 	}
-	if r.Rate < 0 || r.MaxDelay < 0 || r.MaxHops < 0 || r.MaxLabels < 0 {
-		return fmt.Errorf("rate %d bit/s, at most %d µs, %d hops and %d labels: none may be negative", r.Rate, r.MaxDelay, r.MaxHops, r.MaxLabels)
+	if min(r.Rate, r.MaxDelay, int64(r.MaxHops), int64(r.MaxSegments), int64(r.MaxLabels), int64(r.MaxLists)) < 0 {
+		return fmt.Errorf("rate %d bit/s, at most %d µs, %d hops, %d segments, %d labels and %d lists: none may be negative",
+			r.Rate, r.MaxDelay, r.MaxHops, r.MaxSegments, r.MaxLabels, r.MaxLists)
 	}
+	if s := r.SIDs; s.Node != nil && len(s.Node) != g.Nodes() || s.Adjacency != nil && len(s.Adjacency) != g.Links() {
+		return fmt.Errorf("SIDs of %d nodes and %d links; there are %d and %d", len(s.Node), len(s.Adjacency), g.Nodes(), g.Links())
+	}
+	return r.checkNames(g)
+}
+
+// checkNames refuses loose hops and exclusions of what does not exist.
+func (r *Request) checkNames(g *graph.Graph) error {
+	n := int32(g.Nodes())
 	if most := graph.MaxNodes/g.Nodes() - 1; len(r.Via) > most {
 		return fmt.Errorf("%d loose hops; with %d nodes at most %d", len(r.Via), g.Nodes(), most)
 	}

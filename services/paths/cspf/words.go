@@ -10,7 +10,7 @@ import (
 // String names the kinds of a set.
 func (c Constraint) String() string {
 	names := []string{"the rate", "the delay", "the hops", "the excluded risk groups", "the affinities", "the loose hops",
-		"the excluded links", "the excluded routers"}
+		"the excluded links", "the excluded routers", "the number of segments"}
 	var out []string
 	for i, name := range names {
 		if c>>i&1 == 1 {
@@ -35,7 +35,7 @@ func (e *Explanation) Error() string {
 	case e.Together != 0:
 		return ends + "; no single constraint is to blame, but there would be one without " + e.Together.String()
 	}
-	return ends + "; the search for a reason reached its bound on labels"
+	return ends + "; the search for a reason reached its bound"
 }
 
 func (e *Explanation) name(n int32) string { return e.graph.Node(n).Name }
@@ -55,6 +55,11 @@ func (e *Explanation) offer(r Relaxation) string {
 			return "with 1 hop more"
 		}
 		return fmt.Sprintf("with %d hops more", r.By)
+	case Segments:
+		if r.By == 0 {
+			return "if its routers had SIDs that pin it"
+		}
+		return fmt.Sprintf("with %d more in the segment list", r.By)
 	case SRLGs:
 		return "over links of risk group " + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Groups)), ", "), "[]")
 	case Affinity:

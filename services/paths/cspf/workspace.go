@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/kshortest"
+	"github.com/millrace/millrace/services/paths/segments"
 	"github.com/millrace/millrace/services/paths/spf"
 )
 
@@ -34,6 +36,10 @@ type Workspace struct {
 
 	labels []label
 	heads  []int32 // latest settled label, per stage and node
+
+	finder segments.Finder
+	paths  kshortest.Search
+	mask   []bool
 
 	weights []uint32 // what the present search adds up
 	nodes   []int32

@@ -94,7 +94,7 @@ func random(t testing.TB, rnd *rand.Rand) *graph.Graph {
 func TestTheBestPairIsThatOfAllPairs(t *testing.T) {
 	var s Search
 	pairs, none, trapped := map[Kind]int{}, map[Kind]int{}, 0
-	for seed := range uint64(20000) {
+	for seed := range uint64(10000) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
 		g := random(t, rnd)
 		n := int32(g.Nodes())

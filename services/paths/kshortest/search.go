@@ -73,7 +73,12 @@ type candidate struct {
 
 // Towards makes the tree of shortest paths to a router over the usable links (nil: all).
 func (s *Search) Towards(g *graph.Graph, m graph.Metric, usable []bool, to int32) {
-	s.g, s.raw, s.weights, s.usable, s.to = g, g.Raw(), g.Weights(m), usable, to
+	s.Weighted(g, g.Weights(m), usable, to)
+}
+
+// Weighted is Towards with a weight per link of the caller's.
+func (s *Search) Weighted(g *graph.Graph, weights []uint32, usable []bool, to int32) {
+	s.g, s.raw, s.weights, s.usable, s.to = g, g.Raw(), weights, usable, to
 	n := g.Nodes()
 	if len(s.least) != n || len(s.taken) < g.Links() {
 		s.least, s.next = make([]uint64, n), make([]int32, n)
