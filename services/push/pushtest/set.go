@@ -188,14 +188,20 @@ func (r *Router) write(req *gnmi.SetRequest, id string, d time.Duration) error {
 		if err != nil {
 			return err
 		}
-		delete(next, path)
+		if err := edit(next, path, ""); err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
 	}
 	for _, u := range req.GetReplace() {
 		path, err := formatPath(u.GetPath())
 		if err != nil {
 			return err
 		}
-		if next[path], err = configentry.Canonical(u.GetVal().GetJsonIetfVal()); err != nil {
+		body, err := configentry.Canonical(u.GetVal().GetJsonIetfVal())
+		if err == nil {
+			err = edit(next, path, body)
+		}
+		if err != nil {
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
 	}
