@@ -36,18 +36,21 @@ type result struct {
 	Seconds          float64 `json:"seconds"`
 	SecondsPerRouter float64 `json:"seconds_per_router"`
 	StoreReads       int     `json:"store_reads"`
+	StoreWrites      int     `json:"store_writes"`
+	BytesWritten     int     `json:"bytes_written"`
 	RecordBytes      int     `json:"record_bytes"`
 }
 
 func main() {
 	routers := flag.String("routers", "10,100,500", "how many routers a change set has, one change set each")
 	ports := flag.Int("ports", 48, "ports per router, each an entry and a check")
+	spread := flag.Duration("spread", 0, "routers answer to commits and confirmations at different times up to this one")
 	asJSON := flag.Bool("json", false, "one JSON object per line")
 	flag.Parse()
 	for _, word := range strings.Split(*routers, ",") {
 		n, err := strconv.Atoi(word)
 		if err == nil {
-			err = bench(context.Background(), os.Stdout, n, *ports, *asJSON)
+			err = bench(context.Background(), os.Stdout, newNetwork(n, *ports, *spread), *asJSON)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -56,7 +59,7 @@ func main() {
 	}
 }
 
-func bench(ctx context.Context, w io.Writer, n, ports int, asJSON bool) error {
+func bench(ctx context.Context, w io.Writer, network *network, asJSON bool) error {
 	dir, err := os.MkdirTemp("", "millrace-push-bench-")
 	if err != nil {
 		return err
@@ -67,20 +70,19 @@ func bench(ctx context.Context, w io.Writer, n, ports int, asJSON bool) error {
 		return err
 	}
 	defer etcd.Stop(ctx) //nolint:errcheck // the process ends
-	r, err := measure(ctx, etcd.Store(), n, ports)
+	r, err := measure(ctx, etcd.Store(), network)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err = fmt.Fprintf(w, "%d routers: %s after %.1f s (%.4f s per router), %d reads of the store, record of %d octets\n",
-		r.Routers, r.State, r.Seconds, r.SecondsPerRouter, r.StoreReads, r.RecordBytes)
+	_, err = fmt.Fprintf(w, "%d routers: %s after %.1f s (%.4f s per router), %d reads and %d writes of the store, %d octets written, record of %d octets\n",
+		r.Routers, r.State, r.Seconds, r.SecondsPerRouter, r.StoreReads, r.StoreWrites, r.BytesWritten, r.RecordBytes)
 	return err
 }
 
-func measure(ctx context.Context, store *state.Store, n, ports int) (result, error) {
-	network := newNetwork(n, ports)
+func measure(ctx context.Context, store *state.Store, network *network) (result, error) {
 	mux := http.NewServeMux()
 	mux.Handle(policyv1connect.NewPolicyServiceHandler(network))
 	local := rpc.NewLocal(mux)
@@ -100,7 +102,7 @@ func measure(ctx context.Context, store *state.Store, n, ports int) (result, err
 		return result{}, err
 	}
 	defer service.Stop(ctx) //nolint:errcheck // the process ends
-	return apply(ctx, service, store, n)
+	return apply(ctx, service, store, len(network.routers))
 }
 
 // apply is the life of one change set; the time is that from the approval to the end.
@@ -112,7 +114,7 @@ func apply(ctx context.Context, service *push.Component, store *state.Store, n i
 		return result{}, err
 	}
 	id := created.Msg.GetChange().GetId()
-	reads, began := rangeRequests(), time.Now()
+	before, began := storeCosts(), time.Now()
 	if _, err := client.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "bench", Apply: true})); err != nil {
 		return result{}, err
 	}
@@ -128,7 +130,9 @@ func apply(ctx context.Context, service *push.Component, store *state.Store, n i
 		switch cs.GetState() {
 		case pushv1.State_STATE_VERIFIED, pushv1.State_STATE_FAILED, pushv1.State_STATE_ROLLED_BACK:
 			took := time.Since(began).Seconds()
-			return result{n, cs.GetState().String(), took, took / float64(n), rangeRequests() - reads - looks, len(entries[0].Value)}, nil
+			after := storeCosts()
+			return result{n, cs.GetState().String(), took, took / float64(n), after.reads - before.reads - looks,
+				after.writes - before.writes, after.octets - before.octets, len(entries[0].Value)}, nil
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

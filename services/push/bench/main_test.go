@@ -12,8 +12,8 @@ func TestTheBenchAppliesItsChangeSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer etcd.Stop(t.Context()) //nolint:errcheck // the test ends
-	r, err := measure(t.Context(), etcd.Store(), 3, 2)
-	if err != nil || r.State != "STATE_VERIFIED" || r.StoreReads <= 0 {
+	r, err := measure(t.Context(), etcd.Store(), newNetwork(3, 2, 0))
+	if err != nil || r.State != "STATE_VERIFIED" || r.StoreReads <= 0 || r.StoreWrites <= 0 || r.BytesWritten < r.RecordBytes {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

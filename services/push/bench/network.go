@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"sync"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,12 +32,12 @@ type network struct {
 	ports     int
 }
 
-func newNetwork(n, ports int) *network {
+func newNetwork(n, ports int, spread time.Duration) *network {
 	out := &network{inventory: &device.Inventory{}, routers: map[string]*router{}, ports: ports}
 	for i := range n {
 		name := fmt.Sprintf("r%04d", i)
 		out.inventory.Devices = append(out.inventory.Devices, device.Device{Name: name})
-		out.routers[name] = &router{entries: map[string]string{}, ports: ports}
+		out.routers[name] = &router{entries: map[string]string{}, ports: ports, late: spread * time.Duration(i*7%10) / 10}
 	}
 	return out
 }
@@ -62,9 +63,10 @@ func (n *network) Open(_ context.Context, d device.Device) (driver.Driver, error
 	return n.routers[d.Name], nil
 }
 
-// router answers at once and does what it is told.
+// router does what it is told, and answers to that after a time of its own.
 type router struct {
 	ports int
+	late  time.Duration
 
 	mu      sync.Mutex
 	entries map[string]string
@@ -89,6 +91,7 @@ func (r *router) Probe(context.Context) error { return nil }
 
 // Commit implements driver.Driver.
 func (r *router) Commit(_ context.Context, _ driver.Master, c driver.Commit) error {
+	defer time.Sleep(r.late)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending, r.before = c.ID, maps.Clone(r.entries)
@@ -102,6 +105,7 @@ func (r *router) Commit(_ context.Context, _ driver.Master, c driver.Commit) err
 
 // Confirm implements driver.Driver.
 func (r *router) Confirm(context.Context, driver.Master, string) error {
+	defer time.Sleep(r.late)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = ""
@@ -149,16 +153,23 @@ func recordOf(entries []state.Entry) (*pushv1.ChangeSet, error) {
 	return cs, proto.Unmarshal(entries[0].Value, cs)
 }
 
-// rangeRequests is how many reads the embedded etcd has counted.
-func rangeRequests() int {
+// costs are what the embedded etcd has counted: reads, writes, and octets of keys and values written.
+type costs struct{ reads, writes, octets int }
+
+func storeCosts() (c costs) {
 	families, err := prometheus.DefaultGatherer.Gather()
 	if err != nil {
-		return 0
+		return c
 	}
 	for _, f := range families {
-		if f.GetName() == "etcd_mvcc_range_total" {
-			return int(f.GetMetric()[0].GetCounter().GetValue())
+		switch m := f.GetMetric()[0]; f.GetName() {
+		case "etcd_mvcc_range_total":
+			c.reads = int(m.GetCounter().GetValue())
+		case "etcd_mvcc_put_total":
+			c.writes = int(m.GetCounter().GetValue())
+		case "etcd_debugging_mvcc_total_put_size_in_bytes":
+			c.octets = int(m.GetGauge().GetValue())
 		}
 	}
-	return 0
+	return c
 }
