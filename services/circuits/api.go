@@ -3,7 +3,6 @@ package circuits
 import (
 	"context"
 	"errors"
-	"unicode/utf8"
 
 	"connectrpc.com/connect"
 
@@ -176,7 +175,7 @@ func (a *api) Release(ctx context.Context, r *connect.Request[circuitsv1.Release
 
 // asked is what somebody asks of a circuit, who must act for its project.
 func (c *Component) asked(ctx context.Context, id string, e life.Event) (*circuitsv1.Record, error) {
-	if utf8.RuneCountInString(e.Text) > maxDescription {
+	if len(e.Text) > maxDescription {
 		return nil, wrong("note", "at most %d characters", maxDescription)
 	}
 	record, err := c.ledger.Get(id)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
@@ -43,7 +42,7 @@ func (o *objects) put(slot int, rules []Rule) error {
 	if err := o.putPairs(slot, set); err != nil {
 		return err
 	}
-	return bpfmap.Put(o.Policies, uint32(slot), &set.policy)
+	return o.Policies.Put(uint32(slot), &set.policy)
 }
 
 func (o *objects) putPairs(slot int, set *ruleset) error {
@@ -53,7 +52,7 @@ func (o *objects) putPairs(slot int, set *ruleset) error {
 			return err
 		}
 		defer m.Close() // the slot keeps it
-		if err := bpfmap.Put(o.Pairs, uint32(slot), m); err != nil {
+		if err := o.Pairs.Put(uint32(slot), m); err != nil {
 			return err
 		}
 	}
@@ -63,7 +62,7 @@ func (o *objects) putPairs(slot int, set *ruleset) error {
 			return err
 		}
 		defer m.Close()
-		return bpfmap.Put(o.Pairs6, uint32(slot), m)
+		return o.Pairs6.Put(uint32(slot), m)
 	}
 	return nil
 }
@@ -100,7 +99,7 @@ func (c *classifier) pruneSets(s Spec) error {
 			}
 		}
 		// Deleting from a map of maps waits until no packet is in the programs that could still look here.
-		if err := bpfmap.Put(c.obj.Policies, uint32(slot), &bpf.ClassifierPolicy{}); err != nil {
+		if err := c.obj.Policies.Put(uint32(slot), &bpf.ClassifierPolicy{}); err != nil {
 			return fmt.Errorf("unload rules: %w", err)
 		}
 		delete(c.sets, slot)

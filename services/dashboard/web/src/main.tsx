@@ -10,6 +10,7 @@ import "./styles/change.css";
 import "./styles/diff.css";
 import "./styles/dialog.css";
 import "./styles/vpn.css";
+import "./styles/circuits.css";
 import "./styles/papers.css";
 import { App } from "./view/App";
 

@@ -2,6 +2,7 @@
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { AlphaService } from "../gen/millrace/alpha/v1/alpha_pb";
+import { CircuitsService } from "../gen/millrace/circuits/v1/circuits_pb";
 import { EventService } from "../gen/millrace/event/v1/event_pb";
 import { FlowCollectorService, FlowStoreService } from "../gen/millrace/flow/v1/flow_pb";
 import { PathsService } from "../gen/millrace/paths/v1/paths_pb";
@@ -16,6 +17,7 @@ export function createApi(baseUrl: string) {
   return {
     alpha: createClient(AlphaService, transport),
     changes: createClient(ChangeService, transport),
+    circuits: createClient(CircuitsService, transport),
     collector: createClient(FlowCollectorService, transport),
     events: createClient(EventService, transport),
     paths: createClient(PathsService, transport),

@@ -3,7 +3,9 @@
 export type MapView = "map" | "table";
 
 /** Pages beside the network's own. */
-export type Page = "vpns" | "papers";
+export type Page = "circuits" | "vpns" | "papers";
+
+const pages: readonly string[] = ["circuits", "vpns", "papers"] satisfies Page[];
 
 export interface UrlState {
   /** Undefined is the network. */
@@ -14,6 +16,9 @@ export interface UrlState {
   pair?: string;
   /** Selected VPN. */
   vpn?: string | undefined;
+  /** Selected circuit, and the link whose circuits are listed. */
+  circuit?: string | undefined;
+  link?: string | undefined;
   /** Filters of the scoreboard. */
   paper?: string | undefined;
   outcome?: string | undefined;
@@ -23,7 +28,7 @@ export interface UrlState {
 /** Raised when a parameter changes its meaning; links of another version open the page as it starts. */
 const version = "1";
 
-const texts = ["change", "pair", "vpn", "paper", "outcome"] as const;
+const texts = ["change", "pair", "vpn", "circuit", "link", "paper", "outcome"] as const;
 
 export const initialUrlState: UrlState = { view: "map" };
 
@@ -32,7 +37,7 @@ export function parseUrlState(search: string): UrlState {
   if (q.get("v") !== version) return initialUrlState;
   const state: UrlState = { view: q.get("view") === "table" ? "table" : "map" };
   const page = q.get("page");
-  if (page === "vpns" || page === "papers") state.page = page;
+  if (page && pages.includes(page)) state.page = page as Page;
   for (const name of texts) {
     const value = q.get(name);
     if (value) state[name] = value;

@@ -1,5 +1,6 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import { buildGraph, type Graph } from "../model/topology";
+import { type LinkNames, linkNames } from "../model/circuits";
+import { buildGraph, type Graph, nameOfAddress } from "../model/topology";
 import { type Millis, millis } from "../model/units";
 import { formatUrlState, parseUrlState, type UrlState } from "../model/urlState";
 import type { Stream } from "./eventStream";
@@ -74,4 +75,24 @@ export function useUrlState(): [UrlState, (part: Partial<UrlState>) => void] {
     window.dispatchEvent(new PopStateEvent("popstate"));
   }, []);
   return [state, update];
+}
+
+/** The value once it has not changed for a while. */
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, settle] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}
+
+/** Names of routers by their ids, and of links. */
+export function useNames(): { routerName: (id: string) => string; linkName: LinkNames } {
+  const { topology } = useStore().network;
+  const snapshot = useResource(topology).data;
+  return useMemo(
+    () => ({ routerName: (id) => nameOfAddress(snapshot, id), linkName: linkNames(snapshot) }),
+    [snapshot],
+  );
 }

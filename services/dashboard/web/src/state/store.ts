@@ -4,6 +4,7 @@ import type { Api } from "../api/clients";
 import type { Event } from "../gen/millrace/event/v1/event_pb";
 import { readScoreboard, type Scoreboard } from "../model/papers";
 import { type ChangeStore, createChanges } from "./changes";
+import { type CircuitStore, createCircuits } from "./circuits";
 import { Clock } from "./clock";
 import { EventStream } from "./eventStream";
 import { createNetwork, type NetworkStore } from "./network";
@@ -14,6 +15,7 @@ export interface Store {
   clock: Clock;
   network: NetworkStore;
   changes: ChangeStore;
+  circuits: CircuitStore;
   events: EventStream;
   vpn: VpnStore;
   /** The scoreboard, polled only while its page is open. */
@@ -27,8 +29,9 @@ export function createStore(api: Api): Store {
   const network = createNetwork(api);
   const changes = createChanges(api);
   const vpn = createVpn(api);
+  const circuits = createCircuits(api);
   const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
-  const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn }));
+  const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn, circuits }));
   const polled: Polled[] = [...Object.values(network), changes.list, changes.freezes, changes.drift];
   const start = () => {
     const stops = [clock, events, ...polled].map((part) => part.start());
@@ -38,13 +41,17 @@ export function createStore(api: Api): Store {
       for (const stop of stops) stop();
     };
   };
-  return { clock, network, changes, events, vpn, papers, start };
+  return { clock, network, changes, circuits, events, vpn, papers, start };
 }
 
 /** An event tells that some resources have changed before their next poll. */
-function refreshAfter(e: Event, { network, changes, vpn }: Pick<Store, "network" | "changes" | "vpn">) {
+function refreshAfter(
+  e: Event,
+  { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "papers" | "start">,
+) {
   refresh([changes.list, changes.freezes, network.pairs]);
   if (e.code.startsWith("config-drift")) refresh([changes.drift]);
+  if (e.code.startsWith("circuit-")) refresh(circuits.changed());
   if (e.code.startsWith("vpn-")) refresh([vpn.flows, vpn.weights, vpn.history]);
 }
 

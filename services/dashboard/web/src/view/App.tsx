@@ -1,4 +1,5 @@
 import { useUrlState } from "../state/hooks";
+import { CircuitsPage } from "./CircuitsPage";
 import { Header } from "./Header";
 import { NetworkPage } from "./NetworkPage";
 import { PapersPage } from "./PapersPage";
@@ -14,6 +15,7 @@ export function App() {
         onPage={(page) => setUrl({ page })}
         onChange={(change) => setUrl({ change, page: undefined })}
       />
+      {url.page === "circuits" && <CircuitsPage circuit={url.circuit} link={url.link} onSelect={setUrl} />}
       {url.page === "vpns" && <VpnPage selected={url.vpn} onSelect={(vpn) => setUrl({ vpn })} />}
       {url.page === "papers" && <PapersPage paper={url.paper} outcome={url.outcome} onFilter={setUrl} />}
       {!url.page && <NetworkPage url={url} onUrl={setUrl} />}

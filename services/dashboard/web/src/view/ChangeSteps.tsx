@@ -1,9 +1,15 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ChangeSet } from "../gen/millrace/push/v1/push_pb";
 import { stateLabel } from "../model/changes";
-import type { Step } from "../model/steps";
 import { TimeOfDay } from "./time";
 
-/** The way from planned to verified. */
+interface Step {
+  name: string;
+  state: "done" | "now" | "todo" | "failed";
+  transition?: { time?: Timestamp };
+}
+
+/** The way from the first state to the last. */
 export function Steps({ steps }: { steps: Step[] }) {
   return (
     <ol className="steps" aria-label="Progress">

@@ -16,6 +16,7 @@ interface Props {
 
 const pages: readonly [Page | undefined, string][] = [
   [undefined, "Network"],
+  ["circuits", "Circuits"],
   ["vpns", "VPNs"],
   ["papers", "Papers"],
 ];

@@ -16,7 +16,7 @@ import { useSize } from "./useSize";
 
 interface Props {
   graph: Graph;
-  overlays: LspOverlay[];
+  overlays: Pick<LspOverlay, "name" | "router" | "status" | "path" | "broken">[];
   drifts: readonly Drift[];
   freezes: readonly Freeze[];
   label: string;

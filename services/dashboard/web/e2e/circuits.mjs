@@ -1,0 +1,158 @@
+// What a researcher and an operator do with circuits. flags are the fixture's.
+import { patience, until, withPage } from "./browser.mjs";
+
+const laptop = { width: 1280, height: 800 };
+
+function check(what, ok) {
+  if (!ok) throw new Error(what);
+}
+
+/** The full hour some hours from now, as a field of a form has it. */
+function fieldTime(hours) {
+  const at = new Date(Date.now() + hours * 3_600_000);
+  const pad = (n) => String(n).padStart(2, "0");
+  return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}T${pad(at.getHours())}:00`;
+}
+
+async function open(page, url, query = "") {
+  page.setDefaultTimeout(patience);
+  await page.goto(`${url}/?v=1&page=circuits${query}`);
+  await until("the list", page.getByTestId("circuits").waitFor());
+}
+
+async function fill(page, rate) {
+  const form = page.getByTestId("circuit-request");
+  await form.getByLabel("Your name").fill("m.chen");
+  await form.getByLabel("Project").fill("lhc");
+  await form.getByLabel("From", { exact: true }).selectOption("wr");
+  await form.getByLabel("To", { exact: true }).selectOption("er");
+  await form.getByLabel("Rate").fill(rate);
+  await form.getByLabel("Start").fill(fieldTime(2));
+  await form.getByLabel("End").fill(fieldTime(8));
+  return form;
+}
+
+const answer = (page, fits) => page.locator(`[data-testid="answer"][data-fits="${fits}"]`);
+
+export const circuitScenarios = [
+  {
+    name: "circuits are listed, found, and one is shown with its path, window and timeline",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const rows = page.getByTestId("circuit");
+        await until("four circuits", rows.nth(3).waitFor());
+        await page.getByLabel("Search circuits").fill("climate active");
+        await until("one of them", rows.nth(1).waitFor({ state: "detached" }));
+        await rows.first().getByRole("button").click();
+        check(page.url(), page.url().includes("&circuit=01a7c3f0-"));
+        const detail = page.getByTestId("circuit-detail");
+        for (const text of ["wr → er", "20.0 Mbit/s from wr to er", "192.0.2.0/24 → 198.51.100.0/24"])
+          await until(text, detail.getByText(text).first().waitFor());
+        await until("a reason", page.getByTestId("timeline").getByText("every router was read to have it").waitFor());
+        await until(
+          "the path",
+          page.locator('[data-testid="circuit-map"] path.lsp.active').waitFor({ state: "attached" }),
+        );
+        await detail.getByRole("button", { name: "Release" }).click();
+        await page.getByLabel("Your name").fill("a.rossi");
+        await page.getByLabel("Note").fill("no longer needed");
+        await page.getByRole("button", { name: "Yes, release" }).click();
+        await until("the end", page.locator('[data-circuit][data-state="CANCELLED"]').waitFor());
+        await until("why", page.getByTestId("timeline").getByText("by a.rossi: no longer needed").waitFor());
+        await detail.getByRole("button", { name: "Close circuit" }).click();
+        await until("the form", page.getByTestId("circuit-request").waitFor());
+        await page.getByLabel("Search circuits").fill("");
+        await page.getByRole("button", { name: "Over" }).click();
+        await until(
+          "it among those that are over",
+          page.locator('[data-testid="circuit"][data-state="CANCELLED"]').waitFor(),
+        );
+      });
+    },
+  },
+  {
+    name: "a request that does not fit says what is in the way, and an offer that is taken is booked",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const form = await fill(page, "10");
+        await until("that it fits", answer(page, true).getByText("10.0 Mbit/s").waitFor());
+        await form.getByLabel("Rate").fill("45");
+        const refused = answer(page, false);
+        await until("that it does not", refused.getByText("Does not fit: links lack room.").waitFor());
+        await until(
+          "a blocker",
+          refused.getByTestId("blocker").filter({ hasText: "wr → er lacks 40.0 Mbit/s" }).waitFor(),
+        );
+        check("it can be booked", await form.getByRole("button", { name: "Book" }).isDisabled());
+        await refused.locator('[data-kind="LESS_RATE"]').getByRole("button", { name: "Take" }).click();
+        await until("that the offer fits", answer(page, true).getByText("35.0 Mbit/s").waitFor());
+        check("the form has another rate", (await form.getByLabel("Rate").inputValue()) === "35");
+        await form.getByRole("button", { name: "Book" }).click();
+        await until("the circuit", page.locator('[data-circuit][data-state="COMMITTED"]').first().waitFor());
+        await until("who asked", page.getByTestId("timeline").getByText("by m.chen").first().waitFor());
+      });
+    },
+  },
+  {
+    name: "what is held is committed, and a project that is not one's own is refused",
+    flags: [],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        const form = await fill(page, "1");
+        await form.getByLabel("Project").fill("chess");
+        await until("the refusal", answer(page, false).getByText("m.chen is no member of a project chess").waitFor());
+        await form.getByLabel("Project").fill("climate");
+        await until("that it fits", answer(page, true).waitFor());
+        await form.getByRole("button", { name: "Hold" }).click();
+        await until(
+          "the hold",
+          page
+            .locator('article[data-state="HELD"]')
+            .getByText(/expires in/)
+            .waitFor(),
+        );
+        await page.getByTestId("circuit-detail").getByRole("button", { name: "Commit" }).click();
+        check("the name is not kept", (await page.getByLabel("Your name").inputValue()) === "m.chen");
+        await page.getByRole("button", { name: "Yes, commit" }).click();
+        await until("the booking", page.locator('article[data-state="COMMITTED"]').waitFor());
+      });
+    },
+  },
+  {
+    name: "the calendar has a strip for each link with something booked, and lists a link's circuits",
+    flags: [],
+    play: async ({ url }) => {
+      for (const size of [laptop, { width: 480, height: 900 }]) {
+        await withPage(size, async (page) => {
+          await open(page, url);
+          const strips = page.getByTestId("strip");
+          await until("the strips", strips.nth(3).waitFor());
+          await until("what is booked", strips.first().locator(".bar").first().waitFor({ state: "attached" }));
+          await strips.first().getByRole("button").click();
+          await until("the filter", page.getByText(/only those over wr → er/).waitFor());
+          await until("its circuits alone", page.getByTestId("circuit").nth(2).waitFor({ state: "detached" }));
+          await page.getByRole("button", { name: "7 d" }).click();
+          await until("the week", page.getByRole("button", { name: "7 d", pressed: true }).waitFor());
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+          check(`${size.width}: the page scrolls sideways`, !wide);
+        });
+      }
+    },
+  },
+  {
+    name: "without circuits the page says what to do next",
+    flags: ["--empty"],
+    play: async ({ url }) => {
+      await withPage(laptop, async (page) => {
+        await open(page, url);
+        for (const text of ["No circuits.", "No link is known.", "Who asks?"])
+          await until(text, page.getByText(text).waitFor());
+      });
+    },
+  },
+];

@@ -1,0 +1,158 @@
+// The form that asks for a circuit: texts on the page, terms of the API.
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Protection, type Terms, type TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+
+export interface CircuitForm {
+  project: string;
+  from: string;
+  to: string;
+  /** A rate over the window, or a volume by its end. */
+  kind: "rate" | "volume";
+  rate: string;
+  rateUnit: RateUnit;
+  volume: string;
+  volumeUnit: VolumeUnit;
+  /** Local times as a browser's field has them; empty: now, and open-ended. */
+  start: string;
+  end: string;
+  protection: Protection;
+  /** Milliseconds. */
+  delay: string;
+  /** A line for each pair of prefixes. */
+  pairs: string;
+  description: string;
+}
+
+export type Field = keyof CircuitForm;
+export type Problems = Partial<Record<Field, string>>;
+export type TermsInit = MessageInitShape<typeof TermsSchema>;
+
+export const rateUnits = ["kbit/s", "Mbit/s", "Gbit/s"] as const;
+export type RateUnit = (typeof rateUnits)[number];
+export const volumeUnits = ["MB", "GB", "TB"] as const;
+export type VolumeUnit = (typeof volumeUnits)[number];
+
+const decimals: Record<RateUnit | VolumeUnit, number> = {
+  "kbit/s": 3,
+  "Mbit/s": 6,
+  "Gbit/s": 9,
+  MB: 6,
+  GB: 9,
+  TB: 12,
+};
+
+export const emptyForm: CircuitForm = {
+  project: "",
+  from: "",
+  to: "",
+  kind: "rate",
+  rate: "",
+  rateUnit: "Mbit/s",
+  volume: "",
+  volumeUnit: "GB",
+  start: "",
+  end: "",
+  protection: Protection.UNSPECIFIED,
+  delay: "",
+  pairs: "",
+  description: "",
+};
+
+/** A decimal number times a power of ten, exactly; undefined where it is no such number or no whole one. */
+export function scaledUp(text: string, power: number): bigint | undefined {
+  const [, whole, fraction = ""] = /^(\d+)(?:[.,](\d*))?$/.exec(text.trim()) ?? [];
+  if (whole === undefined) return undefined;
+  const digits = fraction.replace(/0+$/, "");
+  if (digits.length > power) return undefined;
+  return BigInt(whole + digits.padEnd(power, "0"));
+}
+
+/** The reverse of scaledUp. */
+export function scaledDown(n: bigint, power: number): string {
+  const digits = n.toString().padStart(power + 1, "0");
+  const fraction = digits.slice(digits.length - power).replace(/0+$/, "");
+  const whole = digits.slice(0, digits.length - power);
+  return fraction ? `${whole}.${fraction}` : whole;
+}
+
+/** Local time to a timestamp; the caller has the time zone. */
+export type ReadTime = (text: string) => number;
+
+/** What the form asks for, and what is wrong or missing in it. */
+export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsInit; problems: Problems } {
+  const problems: Problems = {};
+  const terms: TermsInit = {
+    project: form.project.trim(),
+    from: form.from,
+    to: form.to,
+    description: form.description.trim(),
+    protection: form.kind === "rate" ? form.protection : Protection.UNSPECIFIED,
+  };
+  const missing = (field: Field, empty: boolean, what: string) => {
+    if (empty) problems[field] = what;
+  };
+  missing("project", form.project.trim() === "", "Which project?");
+  missing("from", form.from === "", "From which router?");
+  missing("to", form.to === "", "To which router?");
+  if (form.from !== "" && form.from === form.to) problems.to = "Both ends are the same router.";
+  const number = (field: "rate" | "volume" | "delay", power: number, needed: boolean): bigint => {
+    const text = form[field];
+    const value = text.trim() === "" ? undefined : scaledUp(text, power);
+    if (text.trim() !== "" && value === undefined) problems[field] = "Write a number such as 2.5.";
+    else if (needed && (value ?? 0n) === 0n) problems[field] = `How much? Write a ${field} above 0.`;
+    return value ?? 0n;
+  };
+  terms.rateBitsPerSecond = number("rate", decimals[form.rateUnit], form.kind === "rate");
+  if (form.kind === "volume") terms.volumeBytes = number("volume", decimals[form.volumeUnit], true);
+  terms.maxDelayMicroseconds = number("delay", 3, false);
+  const moment = (field: "start" | "end"): Timestamp | undefined => {
+    if (form[field] === "") return undefined;
+    const ms = readTime(form[field]);
+    if (Number.isNaN(ms)) problems[field] = "This is no time.";
+    return Number.isNaN(ms) ? undefined : timestampFromMs(ms);
+  };
+  const start = moment("start");
+  const end = moment("end");
+  if (start) terms.start = start;
+  if (end) terms.end = end;
+  if (start && end && end.seconds <= start.seconds) problems.end = "The end must be after the start.";
+  missing("end", form.kind === "volume" && form.end === "", "By when must it be there?");
+  terms.pairs = pairsOf(form.pairs, problems);
+  return { terms, problems };
+}
+
+function pairsOf(text: string, problems: Problems): { source: string; destination: string }[] {
+  const lines = text.split("\n").filter((l) => l.trim() !== "");
+  const pairs = lines.map((l) => l.trim().split(/\s*(?:→|->|,|\s)\s*/));
+  const bad = pairs.findIndex((p) => p.length !== 2);
+  if (bad >= 0) problems.pairs = `Line ${bad + 1}: write two prefixes, such as 192.0.2.0/24 198.51.100.0/24.`;
+  return pairs.map(([source = "", destination = ""]) => ({ source, destination }));
+}
+
+/** A timestamp as the field of the form has it; the caller has the time zone. */
+export type WriteTime = (ms: number) => string;
+
+/** The form that asks for these terms; what only another client can ask for stays as the form has it. */
+export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): CircuitForm {
+  const time = (t: Timestamp | undefined) => (t ? writeTime(Number(t.seconds) * 1000) : "");
+  const rateUnit = largest(rateUnits, terms.rateBitsPerSecond) ?? form.rateUnit;
+  const volumeUnit = largest(volumeUnits, terms.volumeBytes) ?? form.volumeUnit;
+  const number = (n: bigint, power: number) => (n > 0n ? scaledDown(n, power) : "");
+  return {
+    ...form,
+    kind: terms.volumeBytes > 0n ? "volume" : "rate",
+    rate: number(terms.rateBitsPerSecond, decimals[rateUnit]),
+    rateUnit,
+    volume: number(terms.volumeBytes, decimals[volumeUnit]),
+    volumeUnit,
+    start: time(terms.start),
+    end: time(terms.end),
+    protection: terms.protection,
+    delay: number(terms.maxDelayMicroseconds, 3),
+  };
+}
+
+/** The largest unit of which there is at least one; undefined for nothing. */
+const largest = <U extends RateUnit | VolumeUnit>(units: readonly U[], n: bigint): U | undefined =>
+  n === 0n ? undefined : (units.findLast((u) => n >= 10n ** BigInt(decimals[u])) ?? units[0]);

@@ -1,0 +1,177 @@
+import { create } from "@bufbuild/protobuf";
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test } from "vitest";
+import {
+  BlockerSchema,
+  type Circuit,
+  CircuitSchema,
+  OfferSchema,
+  RefusalSchema,
+  State,
+  TermsSchema,
+  TransitionSchema,
+} from "../gen/millrace/circuits/v1/circuits_pb";
+import {
+  askedText,
+  blockerText,
+  bookedStates,
+  canCommit,
+  canRelease,
+  circuitLabel,
+  circuitMeaning,
+  circuitSteps,
+  circuitTitle,
+  endedStates,
+  foundCircuits,
+  givenUpText,
+  linkNames,
+  offerText,
+  pathText,
+  refusalTitle,
+  shortId,
+  usesLink,
+  windowText,
+} from "./circuits";
+import { network } from "./testing";
+
+const states = Object.values(State).filter((s): s is State => typeof s === "number");
+const at = (minutes: number) => timestampFromMs(minutes * 60_000);
+/** Minutes since the epoch, and those of the end with a plus. */
+const clock = {
+  at: (t: Timestamp) => String(Number(t.seconds) / 60),
+  until: (end: Timestamp, start: Timestamp | undefined) =>
+    start ? `+${Number(end.seconds - start.seconds) / 60}` : `${Number(end.seconds) / 60}`,
+};
+
+function circuit(state: State, ...history: State[]): Circuit {
+  return create(CircuitSchema, {
+    id: "01a7c3f0-0b1c-7d00-8000-00000000c7be",
+    state,
+    holder: "a.rossi",
+    terms: { project: "climate", from: "WR", to: "ER", rateBitsPerSecond: 20_000_000n, description: "Archive" },
+    path: [
+      { link: "l1", from: "10.255.0.1", to: "10.255.0.3" },
+      { link: "l2", from: "10.255.0.3", to: "10.255.0.2" },
+    ],
+    history: history.map((s, i) => create(TransitionSchema, { state: s, time: at(i) })),
+  });
+}
+
+const names: Record<string, string> = { "10.255.0.1": "WR", "10.255.0.2": "ER", "10.255.0.3": "CR" };
+const nameOf = (id: string) => names[id] ?? id;
+
+test("every state has a name and a meaning of its own, and is booked or over", () => {
+  expect(new Set(states.map((s) => circuitLabel(s).text)).size).toBe(states.length);
+  expect(new Set(states.map(circuitMeaning)).size).toBe(states.length);
+  expect([...bookedStates, ...endedStates].sort((a, b) => a - b)).toEqual(states.filter((s) => s !== 0));
+  expect(circuitLabel(99 as State).text).toBe("unknown");
+});
+
+test("only held circuits are committed, and those that have capacity given up", () => {
+  expect(states.filter((s) => canCommit(circuit(s)))).toEqual([State.HELD]);
+  expect(states.filter((s) => canRelease(circuit(s)))).toEqual(bookedStates.filter((s) => s !== State.RELEASING));
+});
+
+test("a circuit is called by its description, else by its ends, and its id is cut", () => {
+  expect(circuitTitle(circuit(State.ACTIVE))).toBe("Archive");
+  const plain = circuit(State.ACTIVE);
+  if (plain.terms) plain.terms.description = "";
+  expect(circuitTitle(plain)).toBe("WR → ER");
+  expect(shortId(plain.id)).toBe("…0000c7be");
+  expect(shortId("c1")).toBe("c1");
+});
+
+test("what is asked for is a rate, or a volume with a highest rate", () => {
+  const terms = (rate: bigint, volume: bigint) => create(TermsSchema, { rateBitsPerSecond: rate, volumeBytes: volume });
+  expect(askedText(terms(20_000_000n, 0n))).toBe("20.0 Mbit/s");
+  expect(askedText(terms(0n, 20_000_000_000_000n))).toBe("20.0 TB");
+  expect(askedText(terms(5_000_000_000n, 1_000_000n))).toBe("1.00 MB, at most 5.00 Gbit/s");
+});
+
+test("a path names its routers, and a window may be open", () => {
+  expect(pathText(circuit(State.ACTIVE).path, nameOf)).toBe("WR → CR → ER");
+  expect(pathText([], nameOf)).toBe("–");
+  expect(windowText(at(5), at(9), clock)).toBe("5 to +4");
+  expect(windowText(undefined, undefined, clock)).toBe("now, open-ended");
+});
+
+test("links are named by their ends, parallel ones with their port", () => {
+  const snapshot = network("WR-ER WR-CR CR-WR");
+  const name = linkNames(snapshot);
+  const [first, , second, , parallel] = snapshot.links;
+  expect(name(first?.id ?? "")).toBe("WR → ER");
+  expect(name(second?.id ?? "")).toBe("WR → CR (to-CR-1)");
+  expect(name(parallel?.id ?? "")).toBe("CR → WR (to-WR-2)");
+  expect(name("gone")).toBe("gone");
+});
+
+test("a blocker says which link lacks how much and when", () => {
+  const b = create(BlockerSchema, { link: "l1", start: at(1), end: at(3), shortfallBitsPerSecond: 20_000_000n });
+  expect(blockerText(b, () => "WR → ER", clock)).toBe("WR → ER lacks 20.0 Mbit/s, 1 to +2");
+});
+
+test("every code of a refusal is said in words, and a new one as it is", () => {
+  const title = (code: string) => refusalTitle(create(RefusalSchema, { code }));
+  const codes = ["CAPACITY", "NO_PATH", "NO_BACKUP", "LATENCY", "SEARCH_BOUND", "QUOTA", "POLICY", "BAD_REQUEST"];
+  expect(codes.filter((c) => title(c) === c)).toEqual([]);
+  expect(title("NEW")).toBe("NEW");
+});
+
+describe("an offer", () => {
+  const asked = create(TermsSchema, { rateBitsPerSecond: 45_000_000n, start: at(0), end: at(60) });
+  const offer = (kind: string, terms: object, changePerMille = 0n) =>
+    offerText(create(OfferSchema, { kind, terms: { ...asked, ...terms }, changePerMille }), asked, clock);
+  test.each([
+    ["LATER", { start: at(90), end: at(150) }, 0n, "The same, 1 h 30 min later: 90 to +60"],
+    ["LESS_RATE", { rateBitsPerSecond: 35_000_000n }, 223n, "35.0 Mbit/s in the same window (22.3 % less)"],
+    ["SLOWER", { maxDelayMicroseconds: 12_500n }, 0n, "Allow 12.5 ms of delay"],
+    ["WITHOUT_BACKUP", {}, 0n, "The same without a backup"],
+    ["AS_VOLUME", { volumeBytes: 2_000_000n, end: at(99) }, 0n, "The same 2.00 MB as a volume, there by 99"],
+    ["LATER_DEADLINE", { end: at(99) }, 0n, "The same volume, there by 99"],
+    ["LESS_VOLUME", { volumeBytes: 1_000_000n }, 500n, "1.00 MB by the same deadline (50 % less)"],
+    ["NEW", {}, 0n, "NEW: 45.0 Mbit/s, 0 to +60"],
+  ])("%s", (kind, terms, less, want) => {
+    expect(offer(kind, terms, less)).toBe(want);
+  });
+
+  test("whose search was given up is named", () => {
+    expect(givenUpText(["LATER", "NEW"])).toBe("Not searched to the end, so there may be more: a later window, NEW.");
+  });
+});
+
+test("a search finds circuits by words of any of their texts, the newest first", () => {
+  const [a, b] = [circuit(State.ACTIVE), circuit(State.HELD)];
+  expect(foundCircuits([a, b], "", nameOf)).toEqual([b, a]);
+  expect(foundCircuits([a, b], "climate ACTIVE cr", nameOf)).toEqual([a]);
+  expect(foundCircuits([a, b], "rossi c7be", nameOf)).toHaveLength(2);
+  expect(foundCircuits([a, b], "lhc", nameOf)).toEqual([]);
+  expect(usesLink(a, "l2")).toBe(true);
+  expect(usesLink(a, "l3")).toBe(false);
+});
+
+describe("the steps", () => {
+  const walked = (...history: State[]) =>
+    circuitSteps(circuit(history.at(-1) ?? State.HELD, ...history)).map((s) => `${s.name} ${s.state}`);
+  const { HELD, COMMITTED, SCHEDULED, PROVISIONING, ACTIVE, INTERRUPTED, RELEASED, EXPIRED } = State;
+  test.each([
+    ["of a hold", [HELD], ["held done", "committed now", "scheduled todo", "active todo", "released todo"]],
+    [
+      "of one on its way to routers",
+      [HELD, COMMITTED, SCHEDULED, PROVISIONING],
+      ["held done", "committed done", "scheduled done", "active now", "released todo"],
+    ],
+    [
+      "of one that is over",
+      [HELD, COMMITTED, SCHEDULED, ACTIVE, RELEASED],
+      ["held done", "committed done", "scheduled done", "active done", "released done"],
+    ],
+    ["of a hold that ran out", [HELD, EXPIRED], ["held done", "expired failed"]],
+    [
+      "of one whose path is gone",
+      [HELD, COMMITTED, SCHEDULED, ACTIVE, INTERRUPTED],
+      ["held done", "committed done", "scheduled done", "active done", "interrupted failed"],
+    ],
+  ])("%s", (_name, history, want) => {
+    expect(walked(...history)).toEqual(want);
+  });
+});

@@ -1,0 +1,61 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { LinkCalendarSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+import { barsOf, bookedLinks, coverOf, hourTicks } from "./strip";
+import { millis } from "./units";
+
+const hour = 3_600_000;
+const window = { from: millis(0), to: millis(10 * hour) };
+const at = (h: number) => timestampFromMs(h * hour);
+
+function link(id: string, room: number, least: number, ...pieces: [number, number, number][]) {
+  return create(LinkCalendarSchema, {
+    link: { link: id },
+    reservableBitsPerSecond: BigInt(room),
+    leastFreeBitsPerSecond: BigInt(least),
+    pieces: pieces.map(([start, end, free]) => ({ start: at(start), end: at(end), freeBitsPerSecond: BigInt(free) })),
+  });
+}
+
+test("pieces are bars as high as what is booked, cut at the window", () => {
+  const bars = barsOf(link("a", 100, 25, [-5, 2, 25], [2, 5, 100], [5, 20, 50], [11, 12, 1]), window);
+  expect(bars.map((b) => [b.from, b.width, b.booked, b.over])).toEqual([
+    [0, 0.2, 0.75, false],
+    [0.2, 0.3, 0, false],
+    [0.5, 0.5, 0.5, false],
+  ]);
+});
+
+test("a link with more booked than there is now is full and over", () => {
+  expect(barsOf(link("a", 100, -50, [0, 10, -50]), window)[0]).toMatchObject({ booked: 1, over: true });
+});
+
+test("a link without room for circuits is full, not over", () => {
+  expect(barsOf(link("a", 0, 0, [0, 10, 0]), window)[0]).toMatchObject({ booked: 1, over: false });
+});
+
+test("links with something booked come first, those with the least room first", () => {
+  const links = [link("a", 100, 100), link("b", 100, 50), link("c", 1000, -1), link("d", 10, 5)];
+  expect(bookedLinks(links).map((l) => l.link?.link)).toEqual(["c", "b", "d"]);
+});
+
+test("what covers a part of the window is cut at its ends, and open ends reach them", () => {
+  expect(coverOf(at(2), at(4), window)).toEqual([0.2, 0.2]);
+  expect(coverOf(at(-2), undefined, window)).toEqual([0, 1]);
+  expect(coverOf(undefined, at(5), window)).toEqual([0, 0.5]);
+  expect(coverOf(at(11), at(12), window)).toBeUndefined();
+  expect(coverOf(at(-3), at(0), window)).toBeUndefined();
+});
+
+test("the axis has full hours of the local clock, at most eight", () => {
+  expect(hourTicks({ from: millis(hour / 2), to: millis(6 * hour) }, 0)).toEqual(
+    [1, 2, 3, 4, 5, 6].map((h) => h * hour),
+  );
+  const half = hourTicks({ from: millis(0), to: millis(24 * hour) }, 5.5 * hour);
+  expect(half[0]).toBe(2.5 * hour);
+  for (const hours of [1, 10, 24, 168, 2000])
+    expect(hourTicks({ from: millis(0), to: millis(hours * hour) }, 0).length).toBeLessThanOrEqual(
+      hours > 1000 ? 13 : 8,
+    );
+});

@@ -1,0 +1,170 @@
+// Circuits: those that are booked, what is free, and what somebody asks for; polled only while their page is open.
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { ConnectError } from "@connectrpc/connect";
+import type { Api } from "../api/clients";
+import { errorText } from "../api/errors";
+import {
+  type Circuit,
+  type Hop,
+  type LinkCalendar,
+  type Refusal,
+  RefusalSchema,
+  type Slot,
+  type State,
+  type Terms,
+  TermsSchema,
+} from "../gen/millrace/circuits/v1/circuits_pb";
+import type { TermsInit } from "../model/circuitForm";
+import { bookedStates, endedStates } from "../model/circuits";
+import { bookedLinks, type TimeWindow } from "../model/strip";
+import { millis } from "../model/units";
+import type { Decision } from "./changes";
+import { always, type Polled, Resource } from "./resource";
+
+/** What of a list the page shows at most; the service has the rest. */
+const mostCircuits = 2000;
+/** How many links have a strip at most. */
+export const mostStrips = 12;
+
+export interface CircuitList {
+  /** Those asked for first first. */
+  circuits: Circuit[];
+  /** The service has more. */
+  more: boolean;
+}
+
+export interface LinkStrips {
+  window: TimeWindow;
+  /** With the pieces of the window; those with the least room first. */
+  links: LinkCalendar[];
+  /** Links that have something booked and no strip, and links that have nothing. */
+  left: number;
+  free: number;
+}
+
+/** What would be booked, why not, or why that is not known. */
+export interface Answer {
+  terms: Terms;
+  slots: Slot[];
+  path: Hop[];
+  backup: Hop[];
+  refusal?: Refusal | undefined;
+  error?: string | undefined;
+}
+
+/** Stands where nothing is asked. */
+export const noAnswer = new Resource<Answer | undefined>(async () => undefined, always(3_600_000));
+export const noCircuit = new Resource<Circuit | undefined>(async () => undefined, always(3_600_000));
+
+export interface CircuitStore {
+  booked: Resource<CircuitList>;
+  ended: Resource<CircuitList>;
+  strips: (hours: number) => Resource<LinkStrips>;
+  /** One circuit, whatever its state. */
+  one: (id: string) => Resource<Circuit | undefined>;
+  /** Asks whether it would fit, now and again. */
+  quote: (terms: TermsInit, by: string) => Resource<Answer | undefined>;
+  /** Holds or books it; returns its id, or why not. The same requestId never makes two. */
+  request: (terms: TermsInit, by: string, requestId: string, commit: boolean) => Promise<{ id: string } | Answer>;
+  commit: (id: string, decision: Decision) => Promise<string | undefined>;
+  release: (id: string, decision: Decision) => Promise<string | undefined>;
+  /** What an event about circuits makes old. */
+  changed: () => readonly Polled[];
+}
+
+export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
+  const list = (states: State[]) => new Resource((signal) => load(api, states, signal), always(5000));
+  const booked = list(bookedStates);
+  const ended = list(endedStates);
+  // What a component made for itself is told of events, too, while it is shown.
+  const made = new Set<Polled>();
+  const follow = <T>(resource: Resource<T>): Resource<T> => {
+    for (const old of made) if (!old.polling) made.delete(old);
+    made.add(resource);
+    return resource;
+  };
+  const changed = () => [booked, ended, ...made];
+  const act = async (call: () => Promise<unknown>): Promise<string | undefined> => {
+    try {
+      await call();
+      return undefined;
+    } catch (reason) {
+      return errorText(reason);
+    } finally {
+      for (const resource of changed()) if (resource.polling) void resource.refresh();
+    }
+  };
+  return {
+    booked,
+    ended,
+    changed,
+    strips: (hours) => follow(new Resource((signal) => loadStrips(api, hours, signal), always(15_000))),
+    one: (id) =>
+      follow(new Resource(async (signal) => (await api.circuits.get({ id }, { signal })).circuit, always(3000))),
+    quote: (terms, by) =>
+      follow(new Resource<Answer | undefined>((signal) => quote(api, terms, by, signal), always(10_000))),
+    request: async (terms, by, requestId, commit) => {
+      let id = "";
+      let refused: Answer | undefined;
+      await act(async () => {
+        try {
+          id = (await api.circuits.request({ terms, by, requestId, commit })).circuit?.id ?? "";
+        } catch (reason) {
+          refused = answerOf(terms, reason);
+        }
+      });
+      return refused ?? { id };
+    },
+    commit: (id, { by, note }) => act(() => api.circuits.commit({ id, by, note })),
+    release: (id, { by, note }) => act(() => api.circuits.release({ id, by, note })),
+  };
+}
+
+async function load(api: Pick<Api, "circuits">, states: State[], signal: AbortSignal): Promise<CircuitList> {
+  const circuits: Circuit[] = [];
+  let pageToken = "";
+  do {
+    const page = await api.circuits.list({ states, pageSize: 1000, pageToken }, { signal });
+    circuits.push(...page.circuits);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "" && circuits.length < mostCircuits);
+  return { circuits, more: pageToken !== "" };
+}
+
+async function loadStrips(api: Pick<Api, "circuits">, hours: number, signal: AbortSignal): Promise<LinkStrips> {
+  const from = Math.floor(Date.now() / 60_000) * 60_000;
+  const window = { from: millis(from), to: millis(from + hours * 3_600_000) };
+  const [start, end] = [timestampFromMs(window.from), timestampFromMs(window.to)];
+  const { links } = await api.circuits.calendar({ start, end }, { signal });
+  const used = bookedLinks(links);
+  const shown = await Promise.all(
+    used
+      .slice(0, mostStrips)
+      .map(async (l) => (await api.circuits.calendar({ link: l.link?.link ?? "", start, end }, { signal })).links),
+  );
+  return {
+    window,
+    links: shown.flat(),
+    left: Math.max(used.length - mostStrips, 0),
+    free: links.length - used.length,
+  };
+}
+
+async function quote(api: Pick<Api, "circuits">, terms: TermsInit, by: string, signal: AbortSignal): Promise<Answer> {
+  try {
+    const { slots, path, backup, refusal } = await api.circuits.quote({ terms, by }, { signal });
+    return { terms: create(TermsSchema, terms), slots, path, backup, refusal };
+  } catch (reason) {
+    const answer = answerOf(terms, reason);
+    if (!answer.refusal) throw reason;
+    return answer;
+  }
+}
+
+/** An error of the service; a refusal goes with it where it is one. */
+function answerOf(terms: TermsInit, reason: unknown): Answer {
+  const [refusal] = ConnectError.from(reason).findDetails(RefusalSchema);
+  const error = refusal ? undefined : errorText(reason);
+  return { terms: create(TermsSchema, terms), slots: [], path: [], backup: [], refusal, error };
+}

@@ -1,0 +1,84 @@
+import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
+import { blockerText, givenUpText, offerText, pathText, rateOf, refusalTitle, windowText } from "../model/circuits";
+import type { Answer } from "../state/circuits";
+import { useNames } from "../state/hooks";
+import { Badge } from "./Panel";
+import { windowClock } from "./time";
+
+interface Props {
+  answer: Answer;
+  onTake: (offer: Offer) => void;
+}
+
+/** Whether what the form asks for would fit: what would be booked, or what is in the way and what would fit instead. */
+export function CircuitAnswer({ answer, onTake }: Props) {
+  if (answer.refusal) return <Refused answer={answer} onTake={onTake} />;
+  return <Fits answer={answer} />;
+}
+
+const shownSlots = 4;
+
+function Fits({ answer }: { answer: Answer }) {
+  const { routerName } = useNames();
+  const slots = answer.slots.slice(0, shownSlots);
+  return (
+    <div className="answer" data-testid="answer" data-fits="true">
+      <p>
+        <Badge tone="good">fits</Badge> over {pathText(answer.path, routerName)}
+        {answer.backup.length > 0 && `, backup ${pathText(answer.backup, routerName)}`}
+      </p>
+      <ul>
+        {slots.map((s) => (
+          <li key={`${s.start?.seconds}`}>
+            {rateOf(s.rateBitsPerSecond)}, {windowText(s.start, s.end, windowClock)}
+          </li>
+        ))}
+        {answer.slots.length > shownSlots && (
+          <li className="dim">and {answer.slots.length - shownSlots} more windows</li>
+        )}
+      </ul>
+    </div>
+  );
+}
+
+const shownBlockers = 5;
+
+function Refused({ answer, onTake }: Props) {
+  const { linkName } = useNames();
+  const r = answer.refusal;
+  if (!r) return null;
+  const hidden = Math.max(r.blockers.length - shownBlockers, 0) + r.blockersOmitted;
+  return (
+    <div className="answer" data-testid="answer" data-fits="false" data-code={r.code}>
+      <p>
+        <Badge tone="bad">no</Badge> <strong>{refusalTitle(r)}.</strong> <span className="dim">{r.reason}</span>
+      </p>
+      {r.blockers.length > 0 && (
+        <ul aria-label="What is in the way">
+          {r.blockers.slice(0, shownBlockers).map((b) => (
+            <li key={`${b.link} ${b.start?.seconds}`} data-testid="blocker">
+              {blockerText(b, linkName, windowClock)}
+            </li>
+          ))}
+          {hidden > 0 && <li className="dim">and {hidden} more</li>}
+        </ul>
+      )}
+      {r.offers.length > 0 && (
+        <>
+          <p className="dim">What would fit now:</p>
+          <ul className="offers" aria-label="Offers">
+            {r.offers.map((o) => (
+              <li key={o.kind} data-testid="offer" data-kind={o.kind}>
+                <span>{offerText(o, answer.terms, windowClock)}</span>
+                <button type="button" className="button small" onClick={() => onTake(o)}>
+                  Take
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {r.givenUp.length > 0 && <p className="dim">{givenUpText(r.givenUp)}</p>}
+    </div>
+  );
+}

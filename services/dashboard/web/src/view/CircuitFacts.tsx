@@ -1,0 +1,72 @@
+import { type Circuit, type Hop, Protection, type Slot } from "../gen/millrace/circuits/v1/circuits_pb";
+import { askedText, delayText, pathText, protectionText, rateOf, windowText } from "../model/circuits";
+import { useNames } from "../state/hooks";
+import { Fact } from "./Fact";
+import { TimeOfDay, windowClock } from "./time";
+
+/** What was asked for, and what is booked for it. */
+export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
+  const { linkName } = useNames();
+  const t = c.terms;
+  if (!t) return null;
+  const without = [...t.withoutLinks.map(linkName), ...t.withoutRouters];
+  return (
+    <dl className="facts" data-testid="circuit-facts">
+      <Fact name="Asked">
+        {askedText(t)} from {t.from} to {t.to}, {windowText(t.start, t.end, windowClock)}
+        <span className="dim">
+          {" "}
+          · by {c.holder || "unknown"} for {t.project}, <TimeOfDay at={c.created} />
+        </span>
+      </Fact>
+      <Fact name="Booked">
+        <Slots slots={c.slots} />
+      </Fact>
+      <Fact name="Path">
+        <Path path={c.path} />
+      </Fact>
+      {t.protection !== Protection.UNSPECIFIED && (
+        <Fact name="Backup">
+          {c.backup.length > 0 ? <Path path={c.backup} /> : "none booked"}
+          <span className="dim"> · {protectionText[t.protection]}</span>
+        </Fact>
+      )}
+      {t.maxDelayMicroseconds > 0n && <Fact name="Delay">at most {delayText(t.maxDelayMicroseconds)}</Fact>}
+      {t.pairs.length > 0 && (
+        <Fact name="Traffic">
+          {t.pairs.map((p) => (
+            <p key={`${p.source} ${p.destination}`}>
+              {p.source} → {p.destination}
+            </p>
+          ))}
+        </Fact>
+      )}
+      {without.length > 0 && <Fact name="Without">{without.join(", ")}</Fact>}
+      {t.apartFrom.length > 0 && <Fact name="Apart from">{t.apartFrom.join(", ")}</Fact>}
+      <Fact name="Id">
+        <code>{c.id}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+function Path({ path }: { path: readonly Hop[] }) {
+  const { routerName } = useNames();
+  return <span title={path.map((h) => h.link).join("\n")}>{pathText(path, routerName)}</span>;
+}
+
+const shownSlots = 6;
+
+function Slots({ slots }: { slots: readonly Slot[] }) {
+  if (slots.length === 0) return <>nothing</>;
+  return (
+    <>
+      {slots.slice(0, shownSlots).map((s) => (
+        <p key={`${s.start?.seconds}`}>
+          {rateOf(s.rateBitsPerSecond)}, {windowText(s.start, s.end, windowClock)}
+        </p>
+      ))}
+      {slots.length > shownSlots && <p className="dim">and {slots.length - shownSlots} more windows</p>}
+    </>
+  );
+}

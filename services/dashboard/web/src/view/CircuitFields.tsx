@@ -1,0 +1,157 @@
+import { type ReactNode, useId } from "react";
+import { Protection } from "../gen/millrace/circuits/v1/circuits_pb";
+import { type CircuitForm, type Field, type Problems, rateUnits, volumeUnits } from "../model/circuitForm";
+import { useGraph } from "../state/hooks";
+
+interface Props {
+  form: CircuitForm;
+  by: string;
+  problems: Problems;
+  onChange: (part: Partial<CircuitForm>) => void;
+  onBy: (by: string) => void;
+}
+
+/** The fields of a request. */
+export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
+  const text = (field: Exclude<Field, "protection">) => ({
+    value: form[field],
+    onChange: (e: { target: { value: string } }) => onChange({ [field]: e.target.value }),
+  });
+  const volume = form.kind === "volume";
+  return (
+    <div className="fields">
+      <Labelled name="Your name">
+        {(id) => (
+          <input id={id} autoComplete="username" maxLength={60} value={by} onChange={(e) => onBy(e.target.value)} />
+        )}
+      </Labelled>
+      <Labelled name="Project" problem={problems.project}>
+        {(id) => <input id={id} maxLength={64} {...text("project")} />}
+      </Labelled>
+      <Labelled name="From" problem={problems.from}>
+        {(id) => <RouterSelect id={id} {...text("from")} />}
+      </Labelled>
+      <Labelled name="To" problem={problems.to}>
+        {(id) => <RouterSelect id={id} {...text("to")} />}
+      </Labelled>
+      <Labelled name="What">
+        {(id) => (
+          <select id={id} {...text("kind")}>
+            <option value="rate">Rate over the window</option>
+            <option value="volume">Volume by a deadline</option>
+          </select>
+        )}
+      </Labelled>
+      {volume && (
+        <Labelled name="Volume" problem={problems.volume}>
+          {(id) => <Quantity id={id} number={text("volume")} unit={text("volumeUnit")} units={volumeUnits} />}
+        </Labelled>
+      )}
+      <Labelled name={volume ? "At most" : "Rate"} hint={volume ? "empty: any rate" : ""} problem={problems.rate}>
+        {(id) => <Quantity id={id} number={text("rate")} unit={text("rateUnit")} units={rateUnits} />}
+      </Labelled>
+      <Labelled name="Start" hint="empty: now" problem={problems.start}>
+        {(id) => <input id={id} type="datetime-local" {...text("start")} />}
+      </Labelled>
+      <Labelled name={volume ? "There by" : "End"} hint={volume ? "" : "empty: open"} problem={problems.end}>
+        {(id) => <input id={id} type="datetime-local" {...text("end")} />}
+      </Labelled>
+      <details className="wide">
+        <summary>Protection, delay, traffic</summary>
+        <div className="fields">
+          {!volume && (
+            <Labelled name="Backup">
+              {(id) => (
+                <select
+                  id={id}
+                  value={form.protection}
+                  onChange={(e) => onChange({ protection: Number(e.target.value) as Protection })}
+                >
+                  <option value={Protection.UNSPECIFIED}>none</option>
+                  <option value={Protection.LINK_DISJOINT}>shares no link</option>
+                  <option value={Protection.NODE_DISJOINT}>shares no router</option>
+                </select>
+              )}
+            </Labelled>
+          )}
+          <Labelled name="Delay" hint="ms at most" problem={problems.delay}>
+            {(id) => <input id={id} inputMode="decimal" {...text("delay")} />}
+          </Labelled>
+          <Labelled name="Description" wide>
+            {(id) => <input id={id} maxLength={500} {...text("description")} />}
+          </Labelled>
+          <Labelled name="Traffic" hint="source and destination prefix, one pair a line" problem={problems.pairs} wide>
+            {(id) => <textarea id={id} rows={2} {...text("pairs")} />}
+          </Labelled>
+        </div>
+      </details>
+    </div>
+  );
+}
+
+interface LabelledProps {
+  name: string;
+  hint?: string;
+  problem?: string | undefined;
+  wide?: boolean;
+  children: (id: string) => ReactNode;
+}
+
+function Labelled({ name, hint, problem, wide, children }: LabelledProps) {
+  const id = useId();
+  return (
+    <div className={wide ? "field wide" : "field"}>
+      <label htmlFor={id}>
+        {name}
+        {hint && <span className="dim"> ({hint})</span>}
+      </label>
+      {children(id)}
+      {problem && (
+        <span className="bad-text" role="status">
+          {problem}
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface Input {
+  value: string;
+  onChange: (e: { target: { value: string } }) => void;
+}
+
+function RouterSelect(input: Input & { id: string }) {
+  const { routers } = useGraph();
+  return (
+    <select {...input}>
+      <option value="" />
+      {routers
+        .filter((r) => r.loopback !== "")
+        .map((r) => (
+          <option key={r.id} value={r.name}>
+            {r.name}
+          </option>
+        ))}
+    </select>
+  );
+}
+
+interface QuantityProps {
+  id: string;
+  number: Input;
+  unit: Input;
+  units: readonly string[];
+}
+
+function Quantity({ id, number, unit, units }: QuantityProps) {
+  return (
+    <span className="quantity">
+      <input id={id} inputMode="decimal" {...number} />
+      <select aria-label="Unit" {...unit}>
+        {units.map((u) => (
+          <option key={u}>{u}</option>
+        ))}
+      </select>
+    </span>
+  );
+}

@@ -1,0 +1,135 @@
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { useState } from "react";
+import type { Circuit } from "../gen/millrace/circuits/v1/circuits_pb";
+import {
+  askedText,
+  canCommit,
+  canRelease,
+  circuitLabel,
+  circuitMeaning,
+  circuitStateName,
+  circuitSteps,
+  circuitTitle,
+} from "../model/circuits";
+import { formatUntil, millis } from "../model/units";
+import { useStore, useTime } from "../state/hooks";
+import type { Known } from "../state/resource";
+import { Steps } from "./ChangeSteps";
+import { CircuitFacts } from "./CircuitFacts";
+import { OperatorDialog } from "./OperatorDialog";
+import { Badge, Panel } from "./Panel";
+import { TimeOfDay } from "./time";
+
+interface Props {
+  id: string;
+  source: Known<Circuit | undefined>;
+  onClose: () => void;
+}
+
+type Asked = "commit" | "release";
+
+/** One circuit: how far it is, what was asked for, what is booked, and how it came to that. */
+export function CircuitPanel({ id, source, onClose }: Props) {
+  const [asking, setAsking] = useState<Asked>();
+  const circuit = source.data;
+  return (
+    <Panel
+      title={circuit ? circuitTitle(circuit) : id}
+      className="circuit"
+      testId="circuit-detail"
+      source={source}
+      aside={
+        <div className="actions">
+          {circuit && canCommit(circuit) && (
+            <button type="button" className="button primary" onClick={() => setAsking("commit")}>
+              Commit
+            </button>
+          )}
+          {circuit && canRelease(circuit) && (
+            <button type="button" className="button danger" onClick={() => setAsking("release")}>
+              Release
+            </button>
+          )}
+          <button type="button" className="button quiet" aria-label="Close circuit" onClick={onClose}>
+            ×
+          </button>
+        </div>
+      }
+    >
+      {circuit && (
+        <article data-circuit={circuit.id} data-state={circuitStateName(circuit.state)}>
+          <p className="circuit-state">
+            <Badge tone={circuitLabel(circuit.state).tone}>{circuitLabel(circuit.state).text}</Badge>{" "}
+            {circuitMeaning(circuit.state)}
+            {circuit.expires && canCommit(circuit) && (
+              <>
+                {" "}
+                (<Expiry at={timestampDate(circuit.expires).getTime()} />)
+              </>
+            )}
+          </p>
+          <Steps steps={circuitSteps(circuit)} />
+          <CircuitFacts circuit={circuit} />
+          <Timeline circuit={circuit} />
+        </article>
+      )}
+      {circuit && asking && <Question asked={asking} circuit={circuit} onDone={() => setAsking(undefined)} />}
+    </Panel>
+  );
+}
+
+function Expiry({ at }: { at: number }) {
+  return <>{useTime((now) => (at > now ? `expires ${formatUntil(millis(at), now)}` : "expired"))}</>;
+}
+
+/** Every transition, newest first: when, to which state, by whom and why. */
+function Timeline({ circuit }: { circuit: Circuit }) {
+  return (
+    <section className="history timeline" data-testid="timeline">
+      <h3>Timeline</h3>
+      <ol>
+        {circuit.history.toReversed().map((t) => (
+          <li key={`${t.time?.seconds}.${t.time?.nanos} ${t.state}`}>
+            <TimeOfDay at={t.time} />
+            <span>{circuitLabel(t.state).text}</span>
+            <span className="dim">
+              {t.by && `by ${t.by}`}
+              {t.note && `: ${t.note}`}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+const questions: Record<Asked, { title: string; effect: string }> = {
+  commit: {
+    title: "Commit",
+    effect: "What is held is booked. It stays booked until its end, or until somebody releases it.",
+  },
+  release: {
+    title: "Release",
+    effect: "The circuit is given up for good: its capacity is free for others as soon as no router has it.",
+  },
+};
+
+function Question({ asked, circuit, onDone }: { asked: Asked; circuit: Circuit; onDone: () => void }) {
+  const { circuits } = useStore();
+  const { title, effect } = questions[asked];
+  return (
+    <OperatorDialog
+      title={`${title}: ${circuitTitle(circuit)}?`}
+      confirm={`Yes, ${title.toLowerCase()}`}
+      danger={asked === "release"}
+      note={{ label: "Note", hint: "optional, kept in the timeline", required: false }}
+      submit={(decision) => circuits[asked](circuit.id, decision)}
+      onDone={onDone}
+    >
+      <p>
+        {circuit.terms?.from} → {circuit.terms?.to}, {askedText(circuit.terms)}, project {circuit.terms?.project}.
+      </p>
+      <p className="dim">{effect}</p>
+    </OperatorDialog>
+  );
+}

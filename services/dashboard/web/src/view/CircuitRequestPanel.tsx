@@ -1,0 +1,103 @@
+import { type FormEvent, useRef, useState } from "react";
+import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
+import { type CircuitForm, formOf, type Problems, termsOf } from "../model/circuitForm";
+import type { Answer } from "../state/circuits";
+import { useStore } from "../state/hooks";
+import { rememberOperator } from "../state/operator";
+import type { Known } from "../state/resource";
+import { CircuitAnswer } from "./CircuitAnswer";
+import { CircuitFields } from "./CircuitFields";
+import { Panel } from "./Panel";
+import { fieldTime, timeOfField, zoneName } from "./time";
+
+interface Props {
+  form: CircuitForm;
+  onForm: (form: CircuitForm) => void;
+  by: string;
+  onBy: (by: string) => void;
+  /** Whether it would fit, as far as that is known. */
+  answer: Known<Answer | undefined>;
+  onBooked: (id: string) => void;
+}
+
+/** The form that asks for a circuit; it says at once whether it would fit. */
+export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }: Props) {
+  const { circuits } = useStore();
+  const [busy, setBusy] = useState(false);
+  const [failed, setFailed] = useState<string>();
+  // One id for each form, so that a request whose answer is lost books nothing twice when it is sent again.
+  const sent = useRef<{ form: CircuitForm; id: string }>(undefined);
+  const { terms, problems } = termsOf(form, timeOfField);
+  const missing = by.trim() === "" ? "Who asks?" : Object.values(problems)[0];
+  const possible = missing === undefined && !busy && !answer.data?.refusal;
+  const change = (part: Partial<CircuitForm>) => {
+    setFailed(undefined);
+    onForm({ ...form, ...part });
+  };
+  const take = (offer: Offer) => {
+    if (offer.terms) change(formOf(offer.terms, form, fieldTime));
+  };
+  const submit = async (e: FormEvent<HTMLFormElement>) => {
+    e.preventDefault();
+    const button = (e.nativeEvent as SubmitEvent).submitter as HTMLButtonElement | null;
+    const commit = button?.value !== "hold";
+    const known = sent.current?.form === form ? sent.current.id : newRequestId();
+    sent.current = { form, id: known };
+    setBusy(true);
+    rememberOperator(by);
+    const result = await circuits.request(terms, by.trim(), `${known}-${commit ? "b" : "h"}`, commit);
+    setBusy(false);
+    if ("id" in result) onBooked(result.id);
+    else setFailed(result.error ?? result.refusal?.reason ?? "refused");
+  };
+  return (
+    <Panel
+      title="Request a circuit"
+      className="request"
+      testId="circuit-request"
+      aside={<span className="dim">times are in {zoneName()}</span>}
+    >
+      <form onSubmit={submit} noValidate>
+        <CircuitFields form={form} by={by} problems={touched(problems, form)} onChange={change} onBy={onBy} />
+        <div aria-live="polite">
+          {failed && (
+            <p className="problem" role="alert">
+              Not booked: {failed}
+            </p>
+          )}
+          <Verdict missing={missing} answer={answer} onTake={take} />
+        </div>
+        <div className="actions">
+          <button type="submit" value="hold" className="button" disabled={!possible}>
+            Hold
+          </button>
+          <button type="submit" value="book" className="button primary" disabled={!possible}>
+            {busy ? "Working…" : "Book"}
+          </button>
+        </div>
+      </form>
+    </Panel>
+  );
+}
+
+interface VerdictProps {
+  /** What is not said yet. */
+  missing: string | undefined;
+  answer: Known<Answer | undefined>;
+  onTake: (offer: Offer) => void;
+}
+
+function Verdict({ missing, answer: { data, error }, onTake }: VerdictProps) {
+  if (missing) return <p className="answer dim">{missing}</p>;
+  if (error) return <p className="answer bad-text">Not known whether it fits: {error}.</p>;
+  return data ? <CircuitAnswer answer={data} onTake={onTake} /> : <p className="answer dim">Asking…</p>;
+}
+
+/** What is wrong with a field, but for those that nobody has filled in yet. */
+const touched = (problems: Problems, form: CircuitForm): Problems =>
+  Object.fromEntries(Object.entries(problems).filter(([field]) => form[field as keyof CircuitForm] !== ""));
+
+function newRequestId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return `page-${[...bytes].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
+}
