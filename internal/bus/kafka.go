@@ -64,8 +64,11 @@ type Kafka struct {
 	client *kgo.Client // publishes
 	admin  *kadm.Client
 
+	making sync.Mutex // held while a topic that was gone is made again
+
 	mu      sync.Mutex
 	ready   map[string]bool // topics known to exist
+	made    map[string]int  // how often a topic was made again
 	members map[*kafkaMember]bool
 	wg      sync.WaitGroup
 	ctx     context.Context
@@ -90,7 +93,7 @@ func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Kafka{
 		cfg: cfg, meter: newMeter(), client: client, admin: kadm.NewClient(client),
-		ready: map[string]bool{}, members: map[*kafkaMember]bool{}, ctx: ctx, stop: stop,
+		ready: map[string]bool{}, made: map[string]int{}, members: map[*kafkaMember]bool{}, ctx: ctx, stop: stop,
 	}, nil
 }
 
@@ -146,8 +149,7 @@ func (k *Kafka) Publish(ctx context.Context, topic, key string, value proto.Mess
 	if err := k.ensureTopic(ctx, topic); err != nil {
 		return err
 	}
-	record := &kgo.Record{Topic: k.cfg.Prefix + topic, Key: []byte(key), Value: m.Value}
-	if err := k.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+	if err := k.produce(ctx, topic, key, m.Value); err != nil {
 		switch {
 		case errors.Is(err, kgo.ErrClientClosed):
 			return ErrClosed
@@ -173,8 +175,9 @@ func (k *Kafka) Subscribe(ctx context.Context, topic, group string, handler Hand
 		return ErrClosed
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	m, err := newKafkaMember(ctx, k.cfg, topic, group, handler, k.meter)
-	if err != nil {
+	m := newKafkaMember(ctx, k.cfg, topic, group, handler, k.meter)
+	m.ensure = func(ctx context.Context) error { return k.makeTopicWithin(ctx, topic) }
+	if err := m.connect(); err != nil {
 		cancel()
 		return fmt.Errorf("subscribe %s to %s: %w", group, topic, err)
 	}

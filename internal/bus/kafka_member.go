@@ -46,6 +46,8 @@ type kafkaMember struct {
 	handler      Handler
 	meter        meter
 	tell         func(topic, group string, messages int64) // of lost messages; may be nil
+	ensure       func(context.Context) error               // makes the topic where there is none
+	options      []kgo.Opt
 	client       *kgo.Client
 	ctx          context.Context // of the subscription
 
@@ -57,12 +59,12 @@ type kafkaMember struct {
 	partitions map[int32]*partition
 }
 
-func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group string, handler Handler, meter meter) (*kafkaMember, error) {
+func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group string, handler Handler, meter meter) *kafkaMember {
 	m := &kafkaMember{
 		ctx: ctx, topic: topic, group: group, wireTopic: cfg.Prefix + topic,
 		handler: handler, meter: meter, tell: cfg.Lost, partitions: map[int32]*partition{},
 	}
-	options := append(cfg.options(),
+	m.options = append(cfg.options(),
 		// One Kafka group per pair of group and topic: a member that joins for
 		// one topic must not rebalance the others.
 		kgo.ConsumerGroup(cfg.Prefix+group+"@"+topic),
@@ -80,11 +82,15 @@ func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group st
 		kgo.OnPartitionsLost(m.taken),
 	)
 	if Compacted[topic] {
-		options = append(options, kgo.AdjustFetchOffsetsFn(fromStart))
+		m.options = append(m.options, kgo.AdjustFetchOffsetsFn(fromStart))
 	}
-	client, err := kgo.NewClient(options...)
-	m.client = client
-	return m, err
+	return m
+}
+
+// connect makes the client, which joins the group.
+func (m *kafkaMember) connect() (err error) {
+	m.client, err = kgo.NewClient(m.options...)
+	return err
 }
 
 // fromStart ignores committed offsets: what a subscriber learnt from a
@@ -107,7 +113,15 @@ func (m *kafkaMember) run() {
 			}
 		})
 		fetches.EachPartition(m.fetched)
+		id, suspected := m.suspect(fetches)
+		lost := suspected && m.gone(id)
+		if lost {
+			m.drain() // before partitions can go to others, who cannot read what is here
+		}
 		m.client.AllowRebalance()
+		if lost {
+			m.begin()
+		}
 	}
 	m.leave()
 }

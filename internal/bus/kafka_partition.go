@@ -89,6 +89,13 @@ func (p *partition) taken() {
 	}
 }
 
+// waiting is how many records the handler has not taken.
+func (p *partition) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.backlog)
+}
+
 func recordSize(r *kgo.Record) int { return Message{Key: string(r.Key), Value: r.Value}.size() }
 
 // position is the offset after the last record taken, and how much waits in memory behind it.

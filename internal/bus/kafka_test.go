@@ -41,6 +41,7 @@ func TestKafka(t *testing.T) {
 	t.Run("a poisoned partition holds up only itself, with bounded memory", func(t *testing.T) { poisoned(t, config()) })
 	t.Run("a consumer that takes nothing holds a bounded number of bytes", func(t *testing.T) { boundedBytes(t, config()) })
 	t.Run("messages that the brokers deleted before they were taken are told of", func(t *testing.T) { deletedBefore(t, config()) })
+	t.Run("a topic that is deleted is made again, and publishers and groups go on", func(t *testing.T) { deletedTopic(t, config()) })
 	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
 	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
 	t.Run("processes that start together make a topic together", func(t *testing.T) { madeTogether(t, config) })

@@ -20,15 +20,19 @@ func (k *Kafka) ensureTopic(ctx context.Context, topic string) error {
 	if ready {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
-	defer cancel()
-	if err := k.makeTopic(ctx, k.cfg.Prefix+topic, Compacted[topic]); err != nil {
+	if err := k.makeTopicWithin(ctx, topic); err != nil {
 		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ready[topic] = true
 	return nil
+}
+
+func (k *Kafka) makeTopicWithin(ctx context.Context, topic string) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	return k.makeTopic(ctx, k.cfg.Prefix+topic, Compacted[topic])
 }
 
 func (k *Kafka) makeTopic(ctx context.Context, name string, compacted bool) error {

@@ -1,0 +1,156 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A topic is gone where somebody deleted it, or where brokers came back without their disks. The Kafka client goes on
+// with the topic that it knew, by its id, for ever: publishers and groups of a process that lives on would be silent
+// until it is restarted. So the topic is made again, and both begin with the new one. A fetch or a produce that fails is
+// no proof: leaders move, brokers start, and a topic that was just made is not known everywhere. What the cluster's
+// metadata says is.
+
+// maxRemade bounds how often one message is published again because its topic was gone.
+const maxRemade = 5
+
+// produce publishes a record, and again where its topic is gone.
+func (k *Kafka) produce(ctx context.Context, topic, key string, value []byte) error {
+	for attempt := 1; ; attempt++ {
+		times := k.timesMade(topic)
+		record := &kgo.Record{Topic: k.cfg.Prefix + topic, Key: []byte(key), Value: value}
+		err := k.client.ProduceSync(ctx, record).FirstErr()
+		if err == nil || attempt > maxRemade || ctx.Err() != nil {
+			return err
+		}
+		switch {
+		case k.timesMade(topic) != times: // another publisher found it gone
+		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+			if again := k.makeAgain(ctx, topic, times); again != nil {
+				return fmt.Errorf("%w; the topic is not made again: %w", err, again)
+			}
+		default:
+			return err
+		}
+	}
+}
+
+func (k *Kafka) timesMade(topic string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.made[topic]
+}
+
+// makeAgain makes a topic that is gone, unless another publisher has, and lets go of what the client knows of it.
+func (k *Kafka) makeAgain(ctx context.Context, topic string, times int) error {
+	k.making.Lock()
+	defer k.making.Unlock()
+	if k.timesMade(topic) != times {
+		return nil
+	}
+	k.mu.Lock()
+	delete(k.ready, topic)
+	k.mu.Unlock()
+	if err := k.ensureTopic(ctx, topic); err != nil {
+		return err
+	}
+	slog.WarnContext(ctx, "a Kafka topic was gone; publishing to the one there is now", "topic", topic)
+	k.mu.Lock()
+	k.made[topic]++
+	k.mu.Unlock()
+	k.client.PurgeTopicsFromProducing(k.cfg.Prefix + topic)
+	return nil
+}
+
+// suspect is the id of the topic whose fetches fail as those of a topic that is gone.
+func (m *kafkaMember) suspect(fetches kgo.Fetches) (id kadm.TopicID, suspected bool) {
+	fetches.EachTopic(func(t kgo.FetchTopic) {
+		for _, p := range t.Partitions {
+			if errors.Is(p.Err, kerr.UnknownTopicID) {
+				id, suspected = t.TopicID, true
+			}
+		}
+	})
+	return id, suspected
+}
+
+// gone tells whether the cluster's metadata no longer has the topic under this id.
+func (m *kafkaMember) gone(id kadm.TopicID) bool {
+	ctx, cancel := context.WithTimeout(m.ctx, adminTimeout)
+	defer cancel()
+	details, err := kadm.NewClient(m.client).ListTopics(ctx, m.wireTopic)
+	if err != nil {
+		return false
+	}
+	d := details[m.wireTopic]
+	if d.Err != nil {
+		return errors.Is(d.Err, kerr.UnknownTopicOrPartition)
+	}
+	return d.ID != id
+}
+
+// drain waits until the handler has taken what is in memory: no broker has it any more.
+func (m *kafkaMember) drain() {
+	for m.ctx.Err() == nil && m.held() > 0 {
+		select {
+		case <-m.ctx.Done():
+		case <-time.After(topicPause):
+		}
+	}
+}
+
+// held is how many fetched messages were not taken yet.
+func (m *kafkaMember) held() (messages int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.partitions {
+		messages += p.waiting()
+	}
+	return messages
+}
+
+// begin leaves the topic that is gone, and joins the group for the one there is, or is made, now.
+func (m *kafkaMember) begin() {
+	slog.Error("a Kafka topic is gone, and with it what was not fetched yet; beginning with the one there is now", "topic", m.topic, "group", m.group)
+	m.leave()
+	m.options = append(m.options, kgo.AdjustFetchOffsetsFn(m.firstFromStart()))
+	for m.ctx.Err() == nil {
+		err := m.ensure(m.ctx)
+		if err == nil {
+			err = m.connect()
+		}
+		if err == nil {
+			return
+		}
+		slog.WarnContext(m.ctx, "topic not joined again, will try again", "topic", m.topic, "group", m.group, "error", err)
+		select {
+		case <-m.ctx.Done():
+		case <-time.After(maxRetry):
+		}
+	}
+}
+
+// firstFromStart ignores the committed offset of each partition once: it is of the topic that is gone, and brokers keep
+// it by the topic's name.
+func (m *kafkaMember) firstFromStart() func(context.Context, map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	begun := map[int32]bool{}
+	return func(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+		if Compacted[m.topic] {
+			return fromStart(ctx, offsets)
+		}
+		for p := range offsets[m.wireTopic] {
+			if !begun[p] {
+				offsets[m.wireTopic][p] = kgo.NewOffset().AtStart()
+			}
+			begun[p] = true
+		}
+		return offsets, nil
+	}
+}
