@@ -2,6 +2,7 @@ package alpha
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"connectrpc.com/connect"
@@ -100,6 +101,16 @@ func bounded(all []*alphav1.Asked) (kept, left []*alphav1.Asked) {
 	return all, nil
 }
 
+// named is a request that names no more pairs than fit: they are the evidence for a person, while the change set is
+// planned from all pairs in force.
+func named(r *pushv1.CreateRequest) *pushv1.CreateRequest {
+	if more := len(r.GetPairs()) - maxAskedPairs; more > 0 {
+		r.Pairs = r.Pairs[:maxAskedPairs]
+		r.Reason += fmt.Sprintf(" %d more pairs changed, which are not named here.", more)
+	}
+	return r
+}
+
 // became asks services/push for a request's fate. One without an answer may have arrived all the same, so it is looked
 // for by its key.
 func (c *Component) became(ctx context.Context, a *alphav1.Asked) fate {
@@ -125,7 +136,7 @@ func (c *Component) became(ctx context.Context, a *alphav1.Asked) fate {
 func (c *Component) toAsk(ctx context.Context, o order, before []*alphav1.Asked, fresh *pushv1.CreateRequest) []*alphav1.Asked {
 	kept, again := settle(before, stamp(o.to), func(a *alphav1.Asked) fate { return c.became(ctx, a) })
 	if request := merge(again, fresh); request != nil {
-		kept = append(kept, &alphav1.Asked{Request: request})
+		kept = append(kept, &alphav1.Asked{Request: named(request)})
 	}
 	kept, left := bounded(kept)
 	for _, a := range left {

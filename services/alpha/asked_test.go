@@ -172,3 +172,27 @@ func TestWhatIsFollowedIsBounded(t *testing.T) {
 		t.Errorf("the newest is kept whatever its size: %d, %d", len(kept), len(left))
 	}
 }
+
+// TestAFirstRunOfALargeNetworkFits: etcd takes 1.5 MiB for the generation with all that is asked for.
+func TestAFirstRunOfALargeNetworkFits(t *testing.T) {
+	r := newRig(t, nil)
+	var pairs []string
+	for i := range 200_000 {
+		pairs = append(pairs, fmt.Sprintf("p%012d", i))
+	}
+	o, err := newOrder(r.c.cfg, night(), r.now, r.now.Add(-day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := r.c.toAsk(t.Context(), o, nil, &pushv1.CreateRequest{Pairs: pairs, Reason: "Many.", IdempotencyKey: "k"})
+	before, err := r.c.memory().read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.c.memory().replace(t.Context(), before, nil, ask); err != nil {
+		t.Errorf("not stored: %v", err)
+	}
+	if got := ask[0].GetRequest().GetReason(); got != "Many. 180000 more pairs changed, which are not named here." {
+		t.Errorf("reason %q", got)
+	}
+}
