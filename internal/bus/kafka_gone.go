@@ -14,8 +14,8 @@ import (
 
 // A topic is gone where somebody deleted it, or where brokers came back without their disks. The Kafka client goes on
 // with the topic that it knew, by its id, for ever: publishers and groups of a process that lives on would be silent
-// until it is restarted. So the topic is made again, and both begin with the new one. A fetch or a produce that fails is
-// no proof: leaders move, brokers start, and a topic that was just made is not known everywhere. What the cluster's
+// until it is restarted. So the topic is made again, and both begin with the new one. A fetch or a produce that fails
+// is no proof: leaders move, brokers start, and a topic that was just made is not known everywhere. What the cluster's
 // metadata says is.
 
 // maxRemade bounds how often one message is published again because its topic was gone.
