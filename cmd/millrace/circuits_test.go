@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+)
+
+// circuitsOf answers requests as a service with room for 1 Gbit/s would.
+type circuitsOf struct {
+	circuitsv1connect.UnimplementedCircuitsServiceHandler
+	asked *circuitsv1.RequestRequest
+}
+
+var night = timestamppb.New(time.Date(2026, 11, 23, 22, 0, 0, 0, time.UTC))
+
+// Request implements CircuitsService.
+func (s *circuitsOf) Request(_ context.Context, r *connect.Request[circuitsv1.RequestRequest]) (*connect.Response[circuitsv1.RequestResponse], error) {
+	s.asked = r.Msg
+	t := r.Msg.GetTerms()
+	if t.GetRateBitsPerSecond() <= 1e9 {
+		return connect.NewResponse(&circuitsv1.RequestResponse{Circuit: &circuitsv1.Circuit{
+			Id: "c1", Terms: t, State: circuitsv1.State_STATE_SCHEDULED, Holder: r.Msg.GetBy(),
+			Slots: []*circuitsv1.Slot{{Start: night, RateBitsPerSecond: t.GetRateBitsPerSecond()}},
+			Path:  []*circuitsv1.Hop{{Link: "l", From: "10.0.0.1", To: "10.0.0.2"}},
+		}}), nil
+	}
+	err := connect.NewError(connect.CodeFailedPrecondition, errors.New("no path has room"))
+	detail, broken := connect.NewErrorDetail(&circuitsv1.Refusal{
+		Code: "CAPACITY", Reason: "no path has room",
+		Blockers: []*circuitsv1.Blocker{{Link: "l", Start: night, ShortfallBitsPerSecond: 4e9}},
+		Offers:   []*circuitsv1.Offer{{Kind: "LESS_RATE", Terms: &circuitsv1.Terms{RateBitsPerSecond: 1e9, Start: night}}},
+	})
+	err.AddDetail(detail)
+	return nil, errors.Join(broken, err)
+}
+
+func TestCircuitsRequest(t *testing.T) {
+	s := &circuitsOf{}
+	mux := http.NewServeMux()
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	run := func(args ...string) (string, int) {
+		cmd := root()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SetArgs(append([]string{"circuits", "request", "pe1", "pe2", "--project", "astro", "--by", "ann", "--server", server.URL}, args...))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			return out.String(), exitCode(err)
+		}
+		return out.String(), 0
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{"--rate", "1000", "--start", "2026-11-23T23:00:00+01:00", "--request-id", "r", "--protect", "node"}, 0, []string{"circuit c1 of project astro", "scheduled", "1000 Mbit/s", "open", "path 10.0.0.1 -> 10.0.0.2"}},
+		{[]string{"--rate", "5000"}, exitUnmet, []string{"CAPACITY: no path has room", "link l lacks 4000 Mbit/s", "a lower rate fits: 1000 Mbit/s"}},
+		{[]string{"--start", "tonight"}, exitUsage, nil},
+		{[]string{"--protect", "all"}, exitUsage, nil},
+		{[]string{"--rate", "-1"}, exitUsage, nil},
+		{[]string{"--volume", "9223372036854775807"}, exitUsage, nil},
+	} {
+		out, code := run(c.args...)
+		if code != c.code {
+			t.Errorf("%v: exit code %d, want %d\n%s", c.args, code, c.code, out)
+		}
+		for _, text := range c.says {
+			if !strings.Contains(out, text) {
+				t.Errorf("%v: does not say %q:\n%s", c.args, text, out)
+			}
+		}
+		if c.code == 0 {
+			want := &circuitsv1.RequestRequest{RequestId: "r", By: "ann", Commit: true, Terms: &circuitsv1.Terms{
+				Project: "astro", From: "pe1", To: "pe2", RateBitsPerSecond: 1e9, Start: night, Protection: circuitsv1.Protection_PROTECTION_NODE_DISJOINT,
+			}}
+			if !proto.Equal(s.asked, want) {
+				t.Errorf("asked %v, want %v", s.asked, want)
+			}
+		}
+	}
+}
