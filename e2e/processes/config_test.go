@@ -12,7 +12,7 @@ import (
 
 // ports are where the services listen: the endpoints section of the one file all share.
 var ports = map[string]int{
-	"flowstore": 7001, "flow": 7002, "telemetry": 7003, "topology": 7004, "paths": 7005, "twin": 7011,
+	"flowstore": 7001, "flow": 7002, "telemetry": 7003, "topology": 7004, "paths": 7005, "twin": 7011, "circuits": 7012,
 	"policy": 7006, "push": 7007, "alpha": 7008, "dashboard": 7009, "vpn": 7010,
 }
 
@@ -31,6 +31,8 @@ flow:
   listen: ["{{.Host}}:{{.FlowPort}}"]
 alpha:
   nightly_at: ""
+circuits:
+  projects: {astro: {members: [ann]}}
 endpoints:
 {{- range $name, $port := .Ports}}
   {{$name}}: http://{{$.Host}}:{{$port}}

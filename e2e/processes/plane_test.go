@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
-// plane is a control plane of ten processes. The test knows the dashboard's
+// plane is a control plane of one process for each service. The test knows the dashboard's
 // port only, which is the gateway to all others, and reads their metrics.
 type plane struct {
 	dir, host string

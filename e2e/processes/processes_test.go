@@ -3,8 +3,8 @@
 // Kafka and a real etcd server between them.
 //
 // In: the millrace binary (MILLRACE_BINARY, or built here), Kafka's jars, libchdb.so.
-// Out: one test: a NetFlow datagram becomes a pair, a change set and events, and
-// a store that is killed loses nothing.
+// Out: one test: a NetFlow datagram becomes a pair, a change set and events, a
+// circuit is booked, and a store or a book that is killed loses nothing.
 // Next: deploy/, where the same processes run on hosts of their own.
 package processes
 
@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
-// One transfer goes all the way through ten processes, as far as it can where
+// One transfer goes all the way through the processes, as far as it can where
 // the only router does not answer.
 func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	p := newPlane(t)
@@ -34,6 +34,7 @@ func TestServicesSpeakThroughAPIsAndTheBus(t *testing.T) {
 	seen.check(t, night, change)
 	tworouters.Tell(t, p.kafka, p.url("dashboard"), p.begin)
 	p.checkPlanned(t, night.GetAdded()[0].GetId())
+	p.checkCircuits(t)
 
 	second := transfer{src: "10.3.0.5", dst: "10.4.0.9", bytes: 1_234_567}
 	p.kill(t, "flowstore")

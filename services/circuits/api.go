@@ -3,6 +3,7 @@ package circuits
 import (
 	"context"
 	"errors"
+	"unicode/utf8"
 
 	"connectrpc.com/connect"
 
@@ -175,7 +176,7 @@ func (a *api) Release(ctx context.Context, r *connect.Request[circuitsv1.Release
 
 // asked is what somebody asks of a circuit, who must act for its project.
 func (c *Component) asked(ctx context.Context, id string, e life.Event) (*circuitsv1.Record, error) {
-	if len(e.Text) > maxDescription {
+	if utf8.RuneCountInString(e.Text) > maxDescription {
 		return nil, wrong("note", "at most %d characters", maxDescription)
 	}
 	record, err := c.ledger.Get(id)

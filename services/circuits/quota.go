@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/admit"
@@ -18,7 +19,7 @@ const mega, giga, hour = 1_000_000, 1_000_000_000, 3600
 func (c Configuration) may(by, project string) error {
 	p, known := c.Projects[project]
 	switch {
-	case strings.TrimSpace(by) == "" || len(by) > maxName:
+	case strings.TrimSpace(by) == "" || utf8.RuneCountInString(by) > maxName:
 		return wrong("by", "say who asks, in 1 to %d characters", maxName)
 	case !known && !slices.Contains(c.Operators, by):
 		return refuse(codePolicy, "project", "there is no project %q; an operator adds it to circuits.projects", project)

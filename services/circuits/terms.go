@@ -100,7 +100,7 @@ func checkTerms(t *circuitsv1.Terms) error {
 			return wrong(list.field, "%d are more than %d", len(list.names), maxList)
 		}
 		for _, name := range list.names {
-			if name == "" || len(name) > maxName {
+			if name == "" || utf8.RuneCountInString(name) > maxName {
 				return wrong(list.field, "1 to %d characters", maxName)
 			}
 		}

@@ -38,6 +38,11 @@ func Rules() []Rule {
 			pure,
 		},
 		{
+			"maps of eBPF programs are written by internal/bpfmap",
+			"the kernel answers ENOMEM where it only has no entry ready, and a Set that is refused for that was refused for nothing",
+			mapWrites,
+		},
+		{
 			"files have at most 400 lines",
 			"a file is read as a whole; one that is longer usually holds a second idea that deserves its own name",
 			size,

@@ -61,3 +61,24 @@ func TestASearchThatIsGivenUpSaysSo(t *testing.T) {
 		t.Errorf("with time for the slow link: %+v %+v", g, refusal)
 	}
 }
+
+func TestASearchHasABoundOnItsMemory(t *testing.T) {
+	b := maze(t)
+	r := Request{ID: "c", From: "a", To: "z", Bytes: gbit, Window: calendar.Window{Start: 0, End: 10}}
+	a, refusal := b.look(r)
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	for _, c := range []struct {
+		pieces, labels int
+		found          bool
+	}{{maxPieces, maxLabels, true}, {5, maxLabels, false}, {maxPieces, 2, false}} {
+		s := a.overTime(func() int64 { return 8 * gbit })
+		a.barred[0] = a.graph.To(0) == a.to // without the slow link, there are two links to the end
+		s.mostPieces, s.mostLabels = c.pieces, c.labels
+		path := s.run(a.whole(), func(int32) bool { return true })
+		if (path != nil) != c.found || s.givenUp == c.found {
+			t.Errorf("%d pieces and %d labels: path %v, given up %t", c.pieces, c.labels, path, s.givenUp)
+		}
+	}
+}

@@ -85,7 +85,9 @@ func anyRoom(int32) bool { return true }
 
 // over is a search for paths of links that fit.
 func (a *ask) over(fits func(int32) bool, m graph.Metric) *search {
-	return &search{ask: a, cost: a.graph.Weights(m), extend: func(_ []piece, l int32) ([]piece, bool) { return nil, fits(l) }}
+	s := a.search(a.graph.Weights(m))
+	s.extend = func(_ []piece, l int32) ([]piece, bool) { return nil, fits(l) }
+	return &s
 }
 
 // single is the best path by a metric without the links that are barred besides.
@@ -214,24 +216,27 @@ type timeSearch struct {
 }
 
 func (a *ask) overTime(least func() int64) *timeSearch {
-	s := &timeSearch{search: search{ask: a, cost: a.graph.Weights(graph.IGP)}, least: least, profiles: make([][]piece, a.graph.Links())}
+	s := &timeSearch{search: a.search(a.graph.Weights(graph.IGP)), least: least, profiles: make([][]piece, a.graph.Links())}
 	s.extend = func(free []piece, l int32) ([]piece, bool) {
-		free = lower(free, s.profile(l))
+		free = s.with(free, l)
 		return free, carries(slots(free, a.End)) >= s.least()
 	}
 	return s
 }
 
-// profile of a link; it is made once.
-func (s *timeSearch) profile(l int32) []piece {
+// with is what a partial path has free with one more link. The link's profile is made once.
+func (s *timeSearch) with(free []piece, l int32) []piece {
 	if s.profiles[l] == nil {
-		s.profiles[l] = s.ask.profile(l)
+		s.profiles[l] = s.profile(l)
+		s.pieces += len(s.profiles[l])
 	}
-	return s.profiles[l]
+	free = lower(free, s.profiles[l])
+	s.pieces += len(free)
+	return free
 }
 
-// alone tells whether a link carries enough.
-func (s *timeSearch) alone(l int32) bool { return carries(slots(s.profile(l), s.End)) >= s.least() }
+// alone tells whether a link carries enough by itself.
+func (s *timeSearch) alone(l int32) bool { return s.lacks(l, s.least()) <= 0 }
 
 // mostVolume is the most bits that a path carries within the window, in MaxSlots slots.
 func (a *ask) mostVolume() (most int64, givenUp bool) {

@@ -16,9 +16,22 @@ type piece struct{ at, free int64 }
 func (a *ask) profile(l int32) []piece {
 	var out []piece
 	for w, free := range (calendar.Path{a.links[l]}).Pieces(a.Window, a.Cap) {
-		out = grow(out, piece{w.Start, max(min(free, a.highest()), 0)})
+		out = grow(out, piece{w.Start, a.wanted(free)})
 	}
 	return out
+}
+
+// wanted is what the request takes of what is free.
+func (a *ask) wanted(free int64) int64 { return max(min(free, a.highest()), 0) }
+
+// lacks is how many bits of a volume a link does not carry; it is 0 or less if it carries all of them.
+func (a *ask) lacks(l int32, want int64) int64 {
+	for w, free := range (calendar.Path{a.links[l]}).Pieces(a.Window, a.Cap) {
+		if want -= product(a.wanted(free), w.End-w.Start); want <= 0 {
+			break
+		}
+	}
+	return want
 }
 
 // highest rate of a volume.

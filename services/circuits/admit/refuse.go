@@ -78,7 +78,7 @@ func (a *ask) blockVolume(r *Refusal) {
 	missing := map[int32]int64{}
 	cut, ok := a.connected(s.alone)
 	for _, l := range cut {
-		missing[l] = want - carries(slots(s.profile(l), a.End))
+		missing[l] = a.lacks(l, want)
 	}
 	if ok {
 		missing = a.ends(s)
@@ -98,7 +98,7 @@ func (a *ask) ends(s *timeSearch) map[int32]int64 {
 	}
 	missing := map[int32]int64{}
 	s.extend = func(free []piece, l int32) ([]piece, bool) {
-		free = lower(free, s.profile(l))
+		free = s.with(free, l)
 		lacks := s.least() - carries(slots(free, a.End))
 		if least, seen := missing[l]; lacks > 0 && back.seen[a.graph.To(l)] && (!seen || lacks < least) {
 			missing[l] = lacks

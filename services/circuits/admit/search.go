@@ -1,14 +1,24 @@
 package admit
 
-import "slices"
+import (
+	"slices"
 
-// maxLabels is how many partial paths one search makes before it is given up: some 100 MB and half a second.
-const maxLabels = 200_000
+	"github.com/millrace/millrace/services/paths/spf"
+)
+
+const (
+	// maxLabels is how many partial paths one search makes before it is given up: some 15 MB and half a second.
+	maxLabels = 200_000
+	// maxPieces is how many pieces their profiles and those of links have together: 128 MB.
+	maxPieces = 8 << 20
+)
 
 // label is a partial path from the request's start. It is the label of its last node.
 type label struct {
 	node, link, parent int32
-	cost, delay        int64
+	// cost is of the path and the least that is left from its last node on, so that those that lead to the end come
+	// first.
+	cost, delay int64
 	// free is what is free on it over time; of a volume only.
 	free []piece
 }
@@ -22,19 +32,28 @@ type search struct {
 	every bool
 	// cost of a link.
 	cost []uint32
+	// left is the least cost from a node to the end, by the links that are not barred; -1 where there is no way.
+	left []int64
 	// extend is what a partial path has free with one more link, and whether that is enough.
 	extend func(free []piece, link int32) ([]piece, bool)
 
 	labels  []label
 	heap    []int32
 	settled [][]int32 // labels, by node
-	// givenUp: there were more partial paths than maxLabels.
+	// pieces that were made, and the most that there may be of them and of labels.
+	pieces, mostPieces, mostLabels int
+	// givenUp: there were more.
 	givenUp bool
+}
+
+func (a *ask) search(cost []uint32) search {
+	return search{ask: a, cost: cost, mostPieces: maxPieces, mostLabels: maxLabels}
 }
 
 // run calls accept with the label of each path that is found, until it is content; the path is nil if it never is.
 func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
 	s.settled = make([][]int32, s.graph.Nodes())
+	s.left = s.toEnd(s.cost)
 	s.push(label{node: s.from, link: -1, parent: -1, free: first})
 	for len(s.heap) > 0 {
 		at := s.pop()
@@ -48,7 +67,7 @@ func (s *search) run(first []piece, accept func(last int32) bool) []int32 {
 		} else if accept(at) {
 			return s.path(at)
 		}
-		if len(s.labels) > maxLabels {
+		if len(s.labels) > s.mostLabels || s.pieces > s.mostPieces {
 			s.givenUp = true
 			return nil
 		}
@@ -70,13 +89,13 @@ func (s *search) goOn(at int32) {
 	for link := first; link < end; link++ {
 		delay, ok := s.delay(link)
 		to := s.graph.To(link)
-		if s.barred[link] || !ok || from.delay+delay > s.maxDelay || s.every && s.visits(at, to) {
+		if s.barred[link] || !ok || s.left[to] < 0 || from.delay+delay > s.maxDelay || s.every && s.visits(at, to) {
 			continue
 		}
 		if free, ok := s.extend(from.free, link); ok {
 			s.push(label{
 				node: to, link: link, parent: at, free: free,
-				cost: from.cost + int64(s.cost[link]), delay: from.delay + delay,
+				cost: from.cost - s.left[from.node] + int64(s.cost[link]) + s.left[to], delay: from.delay + delay,
 			})
 		}
 	}
@@ -132,4 +151,24 @@ func (s *search) pop() int32 {
 		s.heap[i], s.heap[least] = s.heap[least], s.heap[i]
 		i = least
 	}
+}
+
+// toEnd is the least sum of weights from each node to the end by links that are not barred, or -1.
+func (a *ask) toEnd(weights []uint32) []int64 {
+	out := slices.Repeat([]int64{-1}, a.graph.Nodes())
+	var queue spf.Queue
+	queue.Push(spf.Entry{ID: a.to})
+	for len(queue) > 0 {
+		at := queue.Pop()
+		if out[at.ID] >= 0 {
+			continue
+		}
+		out[at.ID] = int64(at.Key)
+		for _, l := range a.graph.In(at.ID) {
+			if !a.barred[l] {
+				queue.Push(spf.Entry{Key: at.Key + uint64(weights[l]), ID: a.graph.From(l)})
+			}
+		}
+	}
+	return out
 }

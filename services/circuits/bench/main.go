@@ -61,6 +61,12 @@ func (r result) print() {
 	}
 	n := r.Network
 	fmt.Printf("network: %d routers, %d links, %d circuits, %d MB; read in %.1f s\n", n.Routers, n.Links, n.Circuits, n.Bytes>>20, n.ReadS)
-	fmt.Printf("granted  %5d: %.0f µs on the average, %.0f at the median, %.0f for 99 of 100\n", n.Granted.Count, n.Granted.MeanUS, n.Granted.MedianUS, n.Granted.P99US)
-	fmt.Printf("refused  %5d: %.0f µs on the average, %.0f at the median, %.0f for 99 of 100, with %d offers\n", n.Refused.Count, n.Refused.MeanUS, n.Refused.MedianUS, n.Refused.P99US, n.Offers)
+	n.Granted.print("granted")
+	n.Refused.print("refused")
+	fmt.Printf("%d offers\n", n.Offers)
+}
+
+func (t times) print(what string) {
+	fmt.Printf("%s %5d: %.0f µs of processor time on the average; by the clock %.0f µs at the median, %.0f for 99 of 100\n",
+		what, t.Count, t.MeanUS, t.MedianWallUS, t.P99WallUS)
 }

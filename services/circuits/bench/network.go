@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/calendar"
@@ -34,25 +35,22 @@ type network struct {
 	Offers  int     `json:"offers"`
 }
 
-// times of decisions. A grant is entered, too.
+// times of decisions. A grant is entered, too. The mean is of processor time, whose clock may tick in milliseconds; the
+// others are by the clock on the wall, which others on the machine disturb.
 type times struct {
-	Count    int     `json:"count"`
-	MeanUS   float64 `json:"mean_us"`
-	MedianUS float64 `json:"median_us"`
-	P99US    float64 `json:"p99_us"`
+	Count        int     `json:"count"`
+	MeanUS       float64 `json:"mean_us"`
+	MedianWallUS float64 `json:"median_wall_us"`
+	P99WallUS    float64 `json:"p99_wall_us"`
+	wall         []float64
 }
 
-func summary(us []float64) times {
-	t := times{Count: len(us)}
-	if len(us) == 0 {
-		return t
-	}
-	slices.Sort(us)
-	for _, v := range us {
-		t.MeanUS += v / float64(len(us))
-	}
-	t.MedianUS, t.P99US = us[len(us)/2], us[len(us)*99/100]
-	return t
+func (t *times) add(processor, wall float64) {
+	t.Count++
+	t.MeanUS += (processor - t.MeanUS) / float64(t.Count)
+	t.wall = append(t.wall, wall)
+	slices.Sort(t.wall)
+	t.MedianWallUS, t.P99WallUS = t.wall[t.Count/2], t.wall[t.Count*99/100]
 }
 
 // load reads a network, or makes one: a ring, and chords at random.
@@ -133,21 +131,21 @@ func measureNetwork(file string, circuits, asked int) (network, error) {
 		return n, err
 	}
 	n.Bytes = memory() - before
-	var granted, refused []float64
 	for range asked {
 		r := ask.toSite()
+		begin := time.Now()
 		us, refusal, err := decide(book, r)
+		wall := float64(time.Since(begin).Nanoseconds()) / 1000
 		switch {
 		case err != nil:
 			return n, err
 		case refusal == nil:
-			granted = append(granted, us)
+			n.Granted.add(us, wall)
 		default:
-			refused = append(refused, us)
+			n.Refused.add(us, wall)
 			n.Offers += len(refusal.Offers)
 		}
 	}
-	n.Granted, n.Refused = summary(granted), summary(refused)
 	runtime.KeepAlive(book)
 	return n, nil
 }

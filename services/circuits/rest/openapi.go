@@ -67,6 +67,9 @@ func (s schemas) operation(r route) object {
 	}
 	if r.method == "POST" {
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.message(in)}}}
+		for name := range inPath { // which is said there only
+			delete(s[string(in.Name())].(object)["properties"].(object), name)
+		}
 	} else {
 		for i := range in.Fields().Len() {
 			if f := in.Fields().Get(i); !inPath[string(f.Name())] {
@@ -88,7 +91,11 @@ func (s schemas) message(d protoreflect.MessageDescriptor) object {
 	}
 	if _, known := s[name]; !known {
 		properties := object{}
-		s[name] = object{"type": "object", "properties": properties, "additionalProperties": false}
+		made := object{"type": "object", "properties": properties, "additionalProperties": false}
+		s[name] = made
+		if names := required[name]; names != nil {
+			made["required"] = names
+		}
 		for i := range d.Fields().Len() {
 			f := d.Fields().Get(i)
 			properties[string(f.Name())] = s.field(f)
@@ -98,11 +105,17 @@ func (s schemas) message(d protoreflect.MessageDescriptor) object {
 }
 
 func (s schemas) field(f protoreflect.FieldDescriptor) object {
-	one := s.single(f)
+	out := s.single(f)
 	if f.IsList() {
-		return object{"type": "array", "items": one}
+		out = object{"type": "array", "items": out}
 	}
-	return one
+	name := string(f.Parent().Name()) + "." + string(f.Name())
+	for _, bound := range []object{bounds[name], amounts[name]} {
+		for k, v := range bound {
+			out[k] = v
+		}
+	}
+	return out
 }
 
 func (s schemas) single(f protoreflect.FieldDescriptor) object {
@@ -112,7 +125,7 @@ func (s schemas) single(f protoreflect.FieldDescriptor) object {
 	case protoreflect.Int32Kind:
 		return object{"type": "integer", "format": "int32"}
 	case protoreflect.Int64Kind: // answers have strings: not every reader of JSON has 64 bits
-		return object{"type": []string{"string", "integer"}, "format": "int64"}
+		return object{"type": []string{"string", "integer"}}
 	case protoreflect.EnumKind:
 		var values []string
 		for i := range f.Enum().Values().Len() {

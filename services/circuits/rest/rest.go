@@ -9,6 +9,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -34,7 +35,7 @@ type route struct {
 }
 
 var routes = []route{
-	unary("POST", "/v1/circuits/quote", "Quote", "What a request would get, without booking", http.StatusOK, Service.Quote),
+	unary("POST", "/v1/quotes", "Quote", "What a request would get, without booking", http.StatusOK, Service.Quote),
 	unary("POST", "/v1/circuits", "Request", "Hold capacity for a circuit", http.StatusCreated, Service.Request),
 	unary("GET", "/v1/circuits", "List", "List circuits, page by page", http.StatusOK, Service.List),
 	unary("GET", "/v1/circuits/{id}", "Get", "One circuit", http.StatusOK, Service.Get),
@@ -77,14 +78,16 @@ func NewHandler(s Service) http.Handler {
 
 // nowhere answers what no route is for.
 func nowhere(w http.ResponseWriter, q *http.Request, mux *http.ServeMux) {
+	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := q.Clone(q.Context())
 		other.Method = method
 		if _, pattern := mux.Handler(other); pattern != Prefix {
-			w.Header().Add("Allow", method)
+			allowed = append(allowed, method)
 		}
 	}
-	if w.Header().Get("Allow") != "" {
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		problem{Status: http.StatusMethodNotAllowed, Code: "METHOD_NOT_ALLOWED", Detail: q.Method + " is not for " + q.URL.Path}.write(w)
 		return
 	}

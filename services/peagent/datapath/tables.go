@@ -9,6 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/peagent/bpf"
 	"github.com/millrace/millrace/services/peagent/management"
 )
@@ -55,7 +56,7 @@ func (d *Datapath) SetPort(index int, vpn uint32, lengths Lengths) error {
 			}
 		}
 	}
-	return d.Ports.Put(uint32(index), p)
+	return bpfmap.Put(d.Ports, uint32(index), p)
 }
 
 // RemovePort removes an interface from its VPN.
@@ -75,9 +76,9 @@ func prefixKey6(vpn uint32, p netip.Prefix) bpf.PePrefix6 {
 // SetPrefix maps the packets to and from a prefix of a VPN to a flow index.
 func (d *Datapath) SetPrefix(vpn uint32, p netip.Prefix, flow uint32) error {
 	if p.Addr().Is6() {
-		return d.Prefixes6.Put(prefixKey6(vpn, p), flow)
+		return bpfmap.Put(d.Prefixes6, prefixKey6(vpn, p), flow)
 	}
-	return d.Prefixes.Put(prefixKey(vpn, p), flow)
+	return bpfmap.Put(d.Prefixes, prefixKey(vpn, p), flow)
 }
 
 // RemovePrefix removes a prefix.
@@ -90,7 +91,7 @@ func (d *Datapath) RemovePrefix(vpn uint32, p netip.Prefix) error {
 
 // SetPeer maps a peer's requests for a VPN to a flow index.
 func (d *Datapath) SetPeer(vpn uint32, pe netip.Addr, flow uint32) error {
-	return d.Peers.Put(bpf.PePeer{Vpn: vpn, Pe: word(pe)}, flow)
+	return bpfmap.Put(d.Peers, bpf.PePeer{Vpn: vpn, Pe: word(pe)}, flow)
 }
 
 // RemovePeer removes a peer.
@@ -105,7 +106,7 @@ func (d *Datapath) SetKeys(r *management.Keyring) error {
 		if k, ok := r.Find(id); ok {
 			v = bpf.PeKey{K: k.Words(), Valid: 1}
 		}
-		if err := d.Keys.Put(uint32(id), v); err != nil {
+		if err := bpfmap.Put(d.Keys, uint32(id), v); err != nil {
 			return fmt.Errorf("install key %d: %w", id, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
@@ -226,7 +227,7 @@ func (c *classifier) point(name string, s Spec) error {
 	if err := c.obj.Ports.Lookup(index, &have); err == nil && have == want {
 		return nil
 	}
-	return c.kernel.step("point classifier of "+name, func() error { return c.obj.Ports.Put(index, want) })
+	return c.kernel.step("point classifier of "+name, func() error { return bpfmap.Put(c.obj.Ports, index, want) })
 }
 
 func (c *classifier) portEntry(name string, s Spec) (bpf.ClassifierPort, uint32, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
@@ -42,7 +43,7 @@ func (o *objects) put(slot int, rules []Rule) error {
 	if err := o.putPairs(slot, set); err != nil {
 		return err
 	}
-	return o.Policies.Put(uint32(slot), &set.policy)
+	return bpfmap.Put(o.Policies, uint32(slot), &set.policy)
 }
 
 func (o *objects) putPairs(slot int, set *ruleset) error {
@@ -52,7 +53,7 @@ func (o *objects) putPairs(slot int, set *ruleset) error {
 			return err
 		}
 		defer m.Close() // the slot keeps it
-		if err := o.Pairs.Put(uint32(slot), m); err != nil {
+		if err := bpfmap.Put(o.Pairs, uint32(slot), m); err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,7 @@ func (o *objects) putPairs(slot int, set *ruleset) error {
 			return err
 		}
 		defer m.Close()
-		return o.Pairs6.Put(uint32(slot), m)
+		return bpfmap.Put(o.Pairs6, uint32(slot), m)
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (c *classifier) pruneSets(s Spec) error {
 			}
 		}
 		// Deleting from a map of maps waits until no packet is in the programs that could still look here.
-		if err := c.obj.Policies.Put(uint32(slot), &bpf.ClassifierPolicy{}); err != nil {
+		if err := bpfmap.Put(c.obj.Policies, uint32(slot), &bpf.ClassifierPolicy{}); err != nil {
 			return fmt.Errorf("unload rules: %w", err)
 		}
 		delete(c.sets, slot)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
@@ -88,11 +89,11 @@ func (c *classifier) ensurePolicers(name string, list []Policer) error {
 		}
 		err := c.kernel.step(fmt.Sprintf("police class %d of %s", p.Class, name), func() error {
 			if !known {
-				if err := c.obj.Meters.Put(meter, bpf.ClassifierMeter{}); err != nil {
+				if err := bpfmap.Put(c.obj.Meters, meter, bpf.ClassifierMeter{}); err != nil {
 					return err
 				}
 			}
-			return c.obj.Policers.Put(k, want)
+			return bpfmap.Put(c.obj.Policers, k, want)
 		})
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
@@ -22,7 +23,7 @@ func (c *classifier) clearNewCounters(rules []Rule) {
 	zero := make([]bpf.ClassifierHit, ebpf.MustPossibleCPU())
 	for _, r := range rules {
 		if len(c.counters) > 0 && !c.counters[r.Counter] {
-			_ = c.obj.Hits.Put(uint32(r.Counter), zero)
+			_ = bpfmap.Put(c.obj.Hits, uint32(r.Counter), zero)
 		}
 	}
 	for _, r := range rules {

@@ -3,15 +3,13 @@ package kernel
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
+	"github.com/millrace/millrace/internal/bpfmap"
 	"github.com/millrace/millrace/services/routeragent/bpf"
 )
 
@@ -164,37 +162,11 @@ func hash[K any](name string, keys []K, rules []bpf.ClassifierRule) (*ebpf.Map, 
 	if err != nil {
 		return nil, fmt.Errorf("make rule map: %w", err)
 	}
-	if err := fillMap(m, keys, rules); err != nil {
+	if err := bpfmap.Fill(m, keys, rules); err != nil {
 		m.Close()
 		return nil, fmt.Errorf("fill rule map: %w", err)
 	}
 	return m, nil
-}
-
-// refills is how often to wait for the kernel without progress, refill how long each time.
-const (
-	refills = 200
-	refill  = 5 * time.Millisecond
-)
-
-// fillMap writes in batches. The kernel takes the entries from a small cache that it
-// refills in the background, in User-Mode Linux only once per tick: an empty cache
-// is not a lack of memory.
-func fillMap[K any](m *ebpf.Map, keys []K, rules []bpf.ClassifierRule) error {
-	for waited := 0; len(keys) > 0; waited++ {
-		n, err := m.BatchUpdate(keys, rules, nil)
-		if err != nil && (!errors.Is(err, unix.ENOMEM) || waited == refills) {
-			return err
-		}
-		keys, rules = keys[n:], rules[n:]
-		if err != nil {
-			time.Sleep(refill)
-		}
-		if n > 0 {
-			waited = 0
-		}
-	}
-	return nil
 }
 
 // digest is equal for equal lists of rules.
