@@ -22,12 +22,12 @@ func (a *api) Topology(context.Context, *connect.Request[pathsv1.TopologyRequest
 }
 
 func (a *api) Compute(_ context.Context, req *connect.Request[pathsv1.ComputeRequest]) (*connect.Response[pathsv1.ComputeResponse], error) {
-	g := a.c.view.Load().graph
-	r, err := requestFromProto(g, req.Msg)
+	v := a.c.view.Load()
+	r, err := requestFromProto(v.graph, req.Msg)
 	if err != nil {
 		return nil, a.count("compute", err)
 	}
-	p, err := compute.CSPF(g, r)
+	p, err := v.path(r)
 	if err := a.count("compute", err); err != nil {
 		return nil, err
 	}
@@ -35,12 +35,12 @@ func (a *api) Compute(_ context.Context, req *connect.Request[pathsv1.ComputeReq
 }
 
 func (a *api) Ecmp(_ context.Context, req *connect.Request[pathsv1.EcmpRequest]) (*connect.Response[pathsv1.EcmpResponse], error) {
-	g := a.c.view.Load().graph
-	from, to, err := ends(g, req.Msg.GetFrom(), req.Msg.GetTo())
+	v := a.c.view.Load()
+	from, to, err := ends(v.graph, req.Msg.GetFrom(), req.Msg.GetTo())
 	if err != nil {
 		return nil, a.count("ecmp", err)
 	}
-	paths, err := compute.ECMP(g, from, to)
+	paths, err := v.equal(from, to)
 	if err := a.count("ecmp", err); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/millrace/millrace/internal/topo"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
+	"github.com/millrace/millrace/services/paths/compute"
 )
 
 // Dependencies of the path service.
@@ -53,6 +54,8 @@ type Component struct {
 type view struct {
 	graph  *topo.Graph
 	merged topo.Snapshot
+	// index is made when the first path is asked for; nil where the topology does not fit into one.
+	index func() *compute.Index
 }
 
 // New checks the configuration and is otherwise inert.
@@ -61,7 +64,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), areas: map[string]topo.Snapshot{}}
-	c.view.Store(&view{graph: topo.NewGraph()})
+	c.view.Store(newView(nil))
 	return c, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/topo"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	"github.com/millrace/millrace/services/paths/compute"
 )
 
 // testbed is paper 002's: wr–er direct, wr–cr–er the way round.
@@ -244,5 +245,30 @@ func TestEcmpOverTheAPI(t *testing.T) {
 	}
 	if len(r.Msg.GetPaths()) != 1 || r.Msg.GetPaths()[0].GetReason() != "the IGP's only shortest path" {
 		t.Errorf("paths %v, want the one direct path", r.Msg.GetPaths())
+	}
+}
+
+func TestATopologyWithoutAnIndexIsAnsweredToo(t *testing.T) {
+	v := newView(map[string]topo.Snapshot{"0.0.0.0": testbed()})
+	bare := &view{graph: v.graph, index: func() *compute.Index { return nil }}
+	from, to := v.graph.Nodes()[0], v.graph.Nodes()[1]
+	r := compute.Request{From: from, To: to, AvoidShortest: true}
+	equal := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+	prefixes := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	want, err := v.path(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := bare.path(r)
+	if diff := cmp.Diff(got, want, equal, prefixes); diff != "" || err != nil {
+		t.Errorf("path, error %v (-without +with):\n%s", err, diff)
+	}
+	wantAll, err := v.equal(from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := bare.equal(from, to)
+	if diff := cmp.Diff(all, wantAll, equal, prefixes); diff != "" || err != nil {
+		t.Errorf("equal paths, error %v (-without +with):\n%s", err, diff)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/millrace/millrace/internal/topo"
+	"github.com/millrace/millrace/services/paths/compute"
 )
 
 // newView joins areas. Paths across areas are computed on the joined graph as
@@ -31,5 +33,27 @@ func newView(areas map[string]topo.Snapshot) *view {
 	for _, l := range g.Links() {
 		merged.Links = append(merged.Links, *l)
 	}
-	return &view{graph: g, merged: merged}
+	return &view{graph: g, merged: merged, index: sync.OnceValue(func() *compute.Index {
+		x, err := compute.NewIndex(g)
+		if err != nil { // a topology that no path engine takes is still one that the functions take
+			return nil
+		}
+		return x
+	})}
+}
+
+// path answers with the index, or, without one, in more time.
+func (v *view) path(r compute.Request) (*compute.Path, error) {
+	if x := v.index(); x != nil {
+		return x.CSPF(r)
+	}
+	return compute.CSPF(v.graph, r)
+}
+
+// equal lists the equal-cost paths.
+func (v *view) equal(from, to *topo.Node) ([]*compute.Path, error) {
+	if x := v.index(); x != nil {
+		return x.ECMP(from, to)
+	}
+	return compute.ECMP(v.graph, from, to)
 }

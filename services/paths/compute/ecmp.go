@@ -15,7 +15,12 @@ func ECMP(g *topo.Graph, from, to *topo.Node) ([]*Path, error) {
 	if from.ID == to.ID {
 		return nil, sameEnds(from)
 	}
-	lists, all := SPF(g, from.ID).Paths(to.ID, MaxECMP)
+	return ecmp(g, SPF(g, from.ID), from, to)
+}
+
+// ecmp lists the paths of a tree.
+func ecmp(g *topo.Graph, tree *Tree, from, to *topo.Node) ([]*Path, error) {
+	lists, all := tree.Paths(to.ID, MaxECMP)
 	if len(lists) == 0 {
 		return nil, unreachable(from, to)
 	}
