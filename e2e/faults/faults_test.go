@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/millrace/millrace/e2e/plane"
@@ -37,14 +38,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// columns are the faults. The first are those of `make test`: each moment with one fault, each of these once.
+var columns = append(slices.Clone(plane.ChangeSetFaults), plane.BusFault, plane.CertificateFault)
+
 // TestChangeSets: after every fault the routers are in the old or the new state, the record says which, nothing waits
 // for ever, and the next change set is verified.
 func TestChangeSets(t *testing.T) {
 	w := newWorld(t)
 	for i, m := range moments {
-		for j, f := range plane.ChangeSetFaults {
+		for j, f := range columns {
 			if !*all && j != i%len(plane.ChangeSetFaults) {
-				continue // each moment with one fault, each fault once
+				continue
 			}
 			t.Run(f.Name+", "+m.name, func(t *testing.T) {
 				r := record(m.name, f.Name)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/millrace/millrace/e2e/plane"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
@@ -54,13 +53,13 @@ func write(file string) error {
 	var b strings.Builder
 	held, cases := count()
 	fmt.Fprintf(&b, "%s%d of %d hold.\n\n| moment |", head, held, cases)
-	for _, f := range plane.ChangeSetFaults {
+	for _, f := range columns {
 		fmt.Fprintf(&b, " %s |", f.Name)
 	}
-	fmt.Fprintf(&b, "\n|---%s|\n", strings.Repeat("|---", len(plane.ChangeSetFaults)))
+	fmt.Fprintf(&b, "\n|---%s|\n", strings.Repeat("|---", len(columns)))
 	for _, m := range moments {
 		fmt.Fprintf(&b, "| %s |", m.name)
-		for _, f := range plane.ChangeSetFaults {
+		for _, f := range columns {
 			fmt.Fprintf(&b, " %s |", cell(m.name, f.Name))
 		}
 		fmt.Fprintln(&b)

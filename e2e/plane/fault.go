@@ -36,6 +36,14 @@ var ChangeSetFaults = []Fault{
 		func(_ *testing.T, p *Plane) { p.Routers["WR"].Clear() }},
 }
 
+// CertificateFault is a router's certificate that expires while change sets go on: connections that are open stay, and
+// none is opened any more. The router's are reset, so that the control plane has to open one.
+var CertificateFault = Fault{"a router's certificate has expired", func(_ *testing.T, p *Plane) {
+	p.Routers["WR"].Certificate.Expire()
+	p.Routers["WR"].Link.Set(faults.Condition{Refuse: true})
+	p.Routers["WR"].Link.Set(faults.Condition{})
+}, Away, func(_ *testing.T, p *Plane) { p.Routers["WR"].Certificate.Renew() }}
+
 // BusFault is that of what carries facts.
 var BusFault = Fault{"Kafka is away", func(_ *testing.T, p *Plane) { p.Kafka.Stop() }, Away, func(t *testing.T, p *Plane) { p.Kafka.Again(t) }}
 

@@ -54,6 +54,8 @@ type Router struct {
 	*pushtest.Router
 	Name string
 	Link *faults.Link
+	// Certificate is what the router shows.
+	Certificate *Certificate
 	// PE is the agent beside it that divides the core among VPNs.
 	PE *PE
 }
@@ -72,10 +74,10 @@ func New(t *testing.T, o Options) *Plane {
 	host := program.OwnHost()
 	p := &Plane{Dir: t.TempDir(), Host: host, PKI: pki.New(t), Routers: map[string]*Router{}, Running: map[string]*program.Process{}, services: o.Services}
 	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, etcd.Compacted("1m"))
-	certs := gnmitest.Certs{Server: p.Server(t, "router")}
 	for _, name := range Names {
-		r := pushtest.Start(t, name, certs)
-		p.Routers[name] = &Router{r, name, p.Link(t, r.Device.Address), p.newPE(t, name)}
+		c := p.certificate(t, name)
+		r := pushtest.Start(t, name, gnmitest.Certs{Server: p.server(t, c)})
+		p.Routers[name] = &Router{r, name, p.Link(t, r.Device.Address), c, p.newPE(t, name)}
 	}
 	p.configure(t, o)
 	p.Changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, p.URL("push"))
