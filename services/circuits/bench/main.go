@@ -42,6 +42,9 @@ func main() {
 
 func measure(file string, circuits, asked int) (result, error) {
 	var r result
+	if asked < 1 {
+		return r, fmt.Errorf("%d requests: at least one", asked)
+	}
 	for _, bookings := range []int{1_000, 10_000, 100_000} {
 		p, err := measurePort(bookings, asked)
 		if err != nil {

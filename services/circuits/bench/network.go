@@ -105,7 +105,7 @@ func (a *asker) request() admit.Request {
 // toSite is a request to one of few routers, in a busy week.
 func (a *asker) toSite() admit.Request {
 	r := a.request()
-	r.To = a.graph.Node(a.Int32N(sites)).ID
+	r.To = a.graph.Node(a.Int32N(min(sites, int32(a.graph.Nodes())))).ID
 	if r.From == r.To {
 		return a.toSite()
 	}
@@ -118,6 +118,9 @@ func measureNetwork(file string, circuits, asked int) (network, error) {
 	g, err := load(file)
 	if err != nil {
 		return network{}, err
+	}
+	if g.Nodes() < 2 || g.Links() == 0 || circuits < 1 {
+		return network{}, fmt.Errorf("%d routers, %d links, %d circuits: at least two routers, a link and a circuit", g.Nodes(), g.Links(), circuits)
 	}
 	n := network{Routers: g.Nodes(), Links: g.Links(), Circuits: circuits}
 	before := memory()
@@ -159,7 +162,10 @@ func read(book *admit.Book, ask *asker, circuits int) (float64, error) {
 	}
 	const paths = 2000
 	var known [][]string
-	for len(known) < paths {
+	for tries := 0; len(known) < paths; tries++ {
+		if tries == 100*paths {
+			return 0, fmt.Errorf("%d of %d pairs of routers have a path", len(known), tries)
+		}
 		if g, _ := empty.Decide(ask.request()); g != nil {
 			known = append(known, g.Path)
 		}
