@@ -264,3 +264,22 @@ func compareLacks(t *testing.T, seed uint64, c *Calendar, oracle *seconds, w Win
 		t.Fatalf("seed %d: lacks of %d in %v: %v, want %v", seed, rate, w, got, want)
 	}
 }
+
+func TestAWindowMayEndAtForeverAndIsNeverEmpty(t *testing.T) {
+	p := Path{newCalendar(t, 10, 10)}
+	if w, ok := p.NextWindow(5, Forever-5, 1, Soft); !ok || w != (Window{5, Forever}) {
+		t.Errorf("until Forever: %v %t", w, ok)
+	}
+	if w, ok := p.NextWindow(5, Forever-4, 1, Soft); ok {
+		t.Errorf("beyond Forever: %v", w)
+	}
+	if w, ok := p.NextWindow(5, 0, 1, Soft); ok {
+		t.Errorf("next window of no length: %v", w)
+	}
+	if w, _, ok := p.WidestWindow(Window{5, 9}, 0, Soft); ok {
+		t.Errorf("widest window of no length: %v", w)
+	}
+	if w, ok := p.OpenWindow(5, 11, Soft); ok {
+		t.Errorf("more than there is, from %v on", w)
+	}
+}
