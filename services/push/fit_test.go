@@ -43,13 +43,13 @@ func TestEveryRecordFits(t *testing.T) {
 	const etcdTakes = 3 << 19
 	for _, routers := range []int{0, 1, 500, 1000} {
 		for _, c := range [][2]int{{1, 3 << 20}, {20_000, 100}, {200, 5000}} {
-			was := wordy(routers, min(c[0], 2_000_000/max(routers, 1)), min(c[1], 30_000_000/max(routers, 1)))
+			was := wordy(routers, min(c[0], 100_000/max(routers, 1)), min(c[1], 4_000_000/max(routers, 1)))
 			got := fit(was)
 			if n := proto.Size(got); n > etcdTakes*9/10 {
 				t.Errorf("%d routers, %v texts: %d octets", routers, c, n)
 			}
-			if d := cmp.Diff(fit(got), got, protocmp.Transform()); d != "" {
-				t.Errorf("%d routers, %v texts: what was cut is cut again (-again +once):\n%.2000s", routers, c, d)
+			if !proto.Equal(fit(got), got) {
+				t.Errorf("%d routers, %v texts: what was cut is cut again", routers, c)
 			}
 		}
 	}
