@@ -143,6 +143,14 @@ faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
 	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 60m -all -page ../../docs/reference/faults.md
 
+FOR  ?= 2h
+SEED ?= 11
+
+.PHONY: soak
+soak: build $(STAMPS)/kafka ## Let things break one after another, FOR=2h SEED=11; writes docs/reference/soak.md
+	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/soak.test ./e2e/soak
+	@cd e2e/soak && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/soak.test -test.timeout 0 -test.run TestSoak -for $(FOR) -seed $(SEED) -page ../../docs/reference/soak.md
+
 # What is not met stands in the page it writes; the machine should do nothing else meanwhile.
 .PHONY: vpn
 vpn: build ## Run paper 001's VPN scenarios on virtual routers; writes docs/reference/vpn-results.md

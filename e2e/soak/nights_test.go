@@ -1,0 +1,119 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// night brings a new alpha flow, runs the night, and approves what it asks for. One that fails is the next one's to
+// repair.
+func (w *world) night(ctx context.Context, n int) {
+	w.nights.Add(1)
+	w.sendAlpha(ctx, n)
+	w.diary.try(ctx, aNight, func(ctx context.Context) error {
+		_, err := w.nightly(ctx)
+		return err
+	})
+	w.settle(ctx)
+}
+
+func (w *world) nightly(ctx context.Context) (*alphav1.NightlyResponse, error) {
+	r, err := w.alpha.Nightly(ctx, connect.NewRequest(&alphav1.NightlyRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	if refused := r.Msg.GetRefused(); len(refused) > 0 {
+		return nil, fmt.Errorf("exporter %s: %s", refused[0].GetExporter(), refused[0].GetReason())
+	}
+	return r.Msg, nil
+}
+
+// few is how many of the newest change sets are looked at: those that can move.
+const few = 20
+
+func (w *world) list(ctx context.Context, limit uint32) ([]*pushv1.ChangeSet, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := w.changes.List(ctx, connect.NewRequest(&pushv1.ListRequest{Limit: limit}))
+	if err != nil {
+		return nil, err
+	}
+	return r.Msg.GetChanges(), nil
+}
+
+// settle approves what waits for a person, until nothing moves any more, and then looks whether the records are true.
+func (w *world) settle(ctx context.Context) {
+	var all []*pushv1.ChangeSet
+	ended := until(ctx, func() bool {
+		var err error
+		if all, err = w.list(ctx, few); err != nil {
+			return false
+		}
+		moving := false
+		for _, cs := range all {
+			if cs.GetState() == pushv1.State_STATE_PLANNED {
+				_ = w.approve(ctx, cs.GetId()) // the next list shows whether it was
+			}
+			moving = moving || !ended(cs)
+		}
+		return !moving
+	})
+	if ended {
+		w.look(ctx, all)
+	}
+}
+
+// ended tells whether a change set stays as it is unless somebody asks for something.
+func ended(cs *pushv1.ChangeSet) bool {
+	return slices.Contains([]pushv1.State{
+		pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED, pushv1.State_STATE_EMPTY,
+	}, cs.GetState())
+}
+
+func (w *world) approve(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := w.changes.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "operator", Apply: true}))
+	return err
+}
+
+// look writes newly ended change sets into the book and holds the routers against it.
+func (w *world) look(ctx context.Context, all []*pushv1.ChangeSet) {
+	for _, cs := range w.book.enter(all) {
+		if cs.GetNightly() {
+			h := cs.GetHistory()
+			w.diary.note(aChangeSet, cs.GetCreated().AsTime(), h[len(h)-1].GetTime().AsTime(), failure(cs))
+		}
+	}
+	for name, r := range w.Routers {
+		if until(ctx, func() bool { return !r.Pending() }) {
+			w.book.hold(name, r.Entries())
+		}
+	}
+}
+
+// failure is why a change set did not do what it was made for.
+func failure(cs *pushv1.ChangeSet) error {
+	if cs.GetState() == pushv1.State_STATE_VERIFIED || cs.GetState() == pushv1.State_STATE_EMPTY {
+		return nil
+	}
+	var notes []string
+	for _, h := range cs.GetHistory() {
+		if h.GetNote() != "" {
+			notes = append(notes, h.GetNote())
+		}
+	}
+	return errors.New(word(cs.GetState()) + ": " + strings.Join(notes[max(0, len(notes)-2):], "; "))
+}
+
+func word(s pushv1.State) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(s.String(), "STATE_"), "_", "-"))
+}

@@ -1,0 +1,116 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+)
+
+// round is an operator's: what was verified last is rolled back and asked for again, and while WR is frozen nobody can
+// apply it. Whatever fails, WR is not frozen at its end, and nothing moves.
+func (w *world) round(ctx context.Context, n int) {
+	w.diary.try(ctx, aRound, func(ctx context.Context) error { return w.oneRound(ctx, n) })
+	until(ctx, func() bool { return w.unfreeze(ctx) == nil })
+	w.settle(ctx)
+}
+
+// titleOf the change set of a round. No two may have the same.
+func titleOf(n int) string { return fmt.Sprint("round ", n) }
+
+func (w *world) oneRound(ctx context.Context, n int) error {
+	if err := w.undo(ctx); err != nil {
+		return fmt.Errorf("roll back: %w", err)
+	}
+	_, err := w.changes.Freeze(ctx, connect.NewRequest(&pushv1.FreezeRequest{Router: "WR", By: "operator", Reason: titleOf(n)}))
+	if err != nil {
+		return fmt.Errorf("freeze: %w", err)
+	}
+	cs, err := w.ask(ctx, n)
+	if err != nil {
+		return fmt.Errorf("ask for a change set: %w", err)
+	}
+	if cs.GetState() == pushv1.State_STATE_PLANNED {
+		if err := w.approve(ctx, cs.GetId()); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+			return fmt.Errorf("applying %s while WR is frozen is answered with %w", cs.GetId(), err)
+		}
+	}
+	if err := w.unfreeze(ctx); err != nil {
+		return fmt.Errorf("unfreeze: %w", err)
+	}
+	if cs.GetState() == pushv1.State_STATE_PLANNED {
+		if err := w.approve(ctx, cs.GetId()); err != nil {
+			return fmt.Errorf("approve: %w", err)
+		}
+	}
+	return w.wants(ctx, cs.GetId(), pushv1.State_STATE_VERIFIED, pushv1.State_STATE_EMPTY)
+}
+
+// ask asks with a key of its own until there is an answer: however often, there is one change set.
+func (w *world) ask(ctx context.Context, n int) (cs *pushv1.ChangeSet, err error) {
+	until(ctx, func() bool {
+		var r *connect.Response[pushv1.CreateResponse]
+		r, err = w.changes.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{
+			Policy: "hntes-two-queue", Author: "operator", Title: titleOf(n), IdempotencyKey: titleOf(n),
+		}))
+		if err == nil {
+			cs = r.Msg.GetChange()
+		}
+		return err == nil
+	})
+	return cs, err
+}
+
+// unfreeze is done when WR is not frozen.
+func (w *world) unfreeze(ctx context.Context) error {
+	_, err := w.changes.Unfreeze(ctx, connect.NewRequest(&pushv1.UnfreezeRequest{Router: "WR", By: "operator"}))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition {
+		return err
+	}
+	frozen, err := w.changes.ListFreezes(ctx, connect.NewRequest(&pushv1.ListFreezesRequest{}))
+	if err == nil && len(frozen.Msg.GetFreezes()) > 0 {
+		err = errors.New("WR is still frozen")
+	}
+	return err
+}
+
+// undo rolls back the change set that was verified last.
+func (w *world) undo(ctx context.Context) error {
+	all, err := w.list(ctx, few)
+	if err != nil {
+		return err
+	}
+	verified := slices.DeleteFunc(all, func(cs *pushv1.ChangeSet) bool { return cs.GetState() != pushv1.State_STATE_VERIFIED })
+	if len(verified) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(verified, func(a, b *pushv1.ChangeSet) int { return applied(a).Compare(applied(b)) })
+	if _, err := w.changes.Rollback(ctx, connect.NewRequest(&pushv1.RollbackRequest{Id: last.GetId(), By: "operator"})); err != nil {
+		return err
+	}
+	return w.wants(ctx, last.GetId(), pushv1.State_STATE_ROLLED_BACK)
+}
+
+// wants waits until a change set has ended, as one of these.
+func (w *world) wants(ctx context.Context, id string, ends ...pushv1.State) error {
+	var last error
+	var cs *pushv1.ChangeSet
+	done := until(ctx, func() bool {
+		r, err := w.changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
+		if last = err; err == nil {
+			cs = r.Msg.GetChange()
+		}
+		return err == nil && ended(cs)
+	})
+	switch {
+	case !done:
+		return fmt.Errorf("%s is %s and does not end: %w", id, word(cs.GetState()), errors.Join(last, ctx.Err()))
+	case !slices.Contains(ends, cs.GetState()):
+		return fmt.Errorf("%s is %w", id, errors.Join(failure(cs), errors.New(word(cs.GetState()))))
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// Package soak lets a control plane work for as long as it is told while things break one after another, and holds what
+// is left against what was promised.
+//
+// In: the millrace binary, Kafka's jars, libchdb.so; how long, and a seed that says what breaks in which order.
+// Out: a verdict, and figures of the run: `make soak` writes docs/reference/soak.md; `make test` runs three faults.
+// Next: an operator who asks whether it can be left alone.
+package soak
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/testkit/program"
+)
+
+var (
+	length = flag.Duration("for", 0, "how long things break one after another; 0: three times")
+	seed   = flag.Uint64("seed", 11, "what breaks in which order")
+	page   = flag.String("page", "", "write the figures to this file")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(program.Main(m))
+}
+
+// pace is how often things are done, and how long services/push waits for them.
+type pace struct {
+	night, traffic, importing, weights, sample time.Duration
+	// push are settings of services/push.
+	push string
+}
+
+// paceOf a run: nights every minute, or as fast as they come. Batches of one exporter come no faster than from a
+// collector: the store takes them one after the other.
+func paceOf(length time.Duration) pace {
+	if length == 0 {
+		return pace{night: time.Second, traffic: time.Second, importing: 2 * time.Second, weights: 2 * time.Second, sample: time.Second, push: patient}
+	}
+	return pace{night: time.Minute, traffic: time.Second, importing: 10 * time.Second, weights: 20 * time.Second, sample: 10 * time.Second, push: impatient}
+}
+
+// TestSoak: whatever breaks, no committed fact is lost or doubled, each record is true, everything goes on by
+// itself, and nothing grows.
+func TestSoak(t *testing.T) {
+	w := newWorld(t, paceOf(*length))
+	work := w.work(t)
+	w.breakThings(t, *length, *seed)
+	work.stop()
+	w.judge(t)
+	if *page != "" {
+		if err := os.WriteFile(*page, []byte(w.report(*length, *seed)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
