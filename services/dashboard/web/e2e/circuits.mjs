@@ -107,6 +107,10 @@ export const circuitScenarios = [
         await form.getByLabel("Project").fill("chess");
         await until("the refusal", answer(page, false).getByText("m.chen is no member of a project chess").waitFor());
         await form.getByLabel("Project").fill("climate");
+        await form.getByLabel("Start").fill("");
+        await form.getByLabel("End").fill(fieldTime(-5));
+        await until("what is wrong", answer(page, false).getByText("The request is not right.").waitFor());
+        await form.getByLabel("End").fill(fieldTime(8));
         await until("that it fits", answer(page, true).waitFor());
         await form.getByRole("button", { name: "Hold" }).click();
         await until(
