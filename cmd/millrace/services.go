@@ -63,7 +63,7 @@ func services() []service {
 			settings: defaults(paths.DefaultConfiguration), build: with(buildPaths)},
 		{name: "topology", api: topologyv1connect.TopologyCollectorServiceName,
 			settings: defaults(topology.DefaultConfiguration), build: with(buildTopology)},
-		{name: "policy", needs: []string{"alpha", "paths"}, api: policyv1connect.PolicyServiceName,
+		{name: "policy", needs: []string{"alpha", "paths"}, uses: []string{"circuits"}, api: policyv1connect.PolicyServiceName,
 			settings: defaults(policy.DefaultConfiguration), build: with(buildPolicy)},
 		{name: "twin", uses: []string{"flowstore"}, api: twinv1connect.TwinServiceName,
 			settings: defaults(twin.DefaultConfiguration), build: with(buildTwin)},

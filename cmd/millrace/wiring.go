@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/docs/reference/papers"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
@@ -88,8 +89,9 @@ func buildPolicy(p *process, cfg policy.Configuration) (lifecycle.Component, err
 	pathsClient, pathsURL := p.to("paths")
 	return policy.New(cfg, policy.Dependencies{
 		Inventory: p.devices, Renderers: renderers(), Log: p.log, Registerer: p.metrics,
-		Alpha: alphav1connect.NewAlphaServiceClient(alphaClient, alphaURL),
-		Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
+		Alpha:    alphav1connect.NewAlphaServiceClient(alphaClient, alphaURL),
+		Paths:    pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
+		Circuits: optional(p, "circuits", circuitsv1connect.NewCircuitsServiceClient),
 	})
 }
 

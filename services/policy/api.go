@@ -62,6 +62,19 @@ func (a *api) plan(ctx context.Context, req *policyv1.PlanRequest) (*policyv1.Pl
 	return out, nil
 }
 
+// Circuits implements PolicyService.
+func (a *api) Circuits(ctx context.Context, _ *connect.Request[policyv1.CircuitsRequest]) (*connect.Response[policyv1.CircuitsResponse], error) {
+	list, err := a.c.inForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &policyv1.CircuitsResponse{}
+	for _, m := range list {
+		out.Circuits = append(out.Circuits, m.GetId())
+	}
+	return connect.NewResponse(out), nil
+}
+
 // absent lists the routers of the inventory that the topology does not know.
 func absent(inv *device.Inventory, known []compile.Router) (out []string) {
 	for _, d := range inv.Devices {

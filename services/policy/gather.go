@@ -33,7 +33,10 @@ func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Inp
 	if err := c.ecmp(ctx, &in); err != nil {
 		return in, err
 	}
-	return in, c.paths(ctx, &in)
+	if err := c.paths(ctx, &in); err != nil {
+		return in, err
+	}
+	return in, c.circuits(ctx, &in)
 }
 
 func (c *Component) alphaPairs(ctx context.Context, graph *topo.Graph, in *compile.Input) error {

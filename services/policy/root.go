@@ -1,6 +1,6 @@
 // Package policy compiles policies into the intended config of each router.
 //
-// In: policy files, pairs from services/alpha, topology and paths from
+// In: policy files, pairs from services/alpha, circuits from services/circuits, topology and paths from
 // services/paths. Out: one plan per router with its managed config entries.
 // Next: services/push, which makes change sets of them.
 //
@@ -14,11 +14,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 )
@@ -27,9 +29,11 @@ import (
 type Dependencies struct {
 	Inventory *device.Inventory
 	// Renderers are those of the inventory's operating systems.
-	Renderers  Renderers
-	Alpha      alphav1connect.AlphaServiceClient
-	Paths      pathsv1connect.PathsServiceClient
+	Renderers Renderers
+	Alpha     alphav1connect.AlphaServiceClient
+	Paths     pathsv1connect.PathsServiceClient
+	// Circuits is nil where there is no such service: then no circuit is in force.
+	Circuits   circuitsv1connect.CircuitsServiceClient
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -40,6 +44,7 @@ type Component struct {
 	deps    Dependencies
 	metrics *metrics
 	library *library
+	now     func() time.Time
 }
 
 // New is inert.
@@ -52,7 +57,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
 	}
-	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), library: newLibrary(cfg.Dir)}, nil
+	return &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), library: newLibrary(cfg.Dir), now: time.Now}, nil
 }
 
 // Start reads every policy once, so that a broken file fails the start and not the nightly run.

@@ -160,6 +160,11 @@ func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (
 // start runs what a person asked for. The run is this process's before it is recorded, so that nobody here takes it for
 // one that was left behind.
 func (c *Component) start(ctx context.Context, id string, e rollout.Event) (*pushv1.ChangeSet, error) {
+	if e.Kind == rollout.Apply || e.Kind == rollout.Begin {
+		if err := c.current(ctx, id); err != nil {
+			return nil, err
+		}
+	}
 	done, claimed := func() {}, false
 	cs, d, err := c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) (err error) {
 		if err = errors.Join(c.permitted(ctx, m), c.forgetAbort(ctx, id)); err != nil {

@@ -161,7 +161,10 @@ func (r *run) mayStop(ctx context.Context, actions []rollout.Action) (why string
 		return "", nil
 	}
 	for {
-		if why, err = r.c.mustStop(ctx, r.id, r.routers); err == nil {
+		if why, err = r.c.mustStop(ctx, r.id, r.routers); err == nil && why == "" {
+			why, err = r.outdated(ctx)
+		}
+		if err == nil {
 			return why, nil
 		}
 		r.c.deps.Log.Warn("nothing is sent; will try again", "change", r.id, "error", err)

@@ -77,6 +77,10 @@ type plans struct {
 	// circuits are in the plans, refused are not.
 	circuits []string
 	refused  []*policyv1.RefusedCircuit
+	// away: nobody knows which circuits are in force.
+	away bool
+	// left is how often Circuits answers before all of them end; nil: always.
+	left *int
 }
 
 func (p *plans) set(mode string) {
@@ -110,6 +114,22 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 		out.Skipped = []*policyv1.SkippedPair{{Pair: "p-lost", Reason: "no router originates 203.0.113.0/24"}}
 	}
 	return connect.NewResponse(out), nil
+}
+
+// Circuits lists those that were planned last as in force, as if they were.
+func (p *plans) Circuits(context.Context, *connect.Request[policyv1.CircuitsRequest]) (*connect.Response[policyv1.CircuitsResponse], error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.away {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("nobody knows which circuits are in force"))
+	}
+	if p.left != nil {
+		if *p.left == 0 {
+			p.circuits = nil
+		}
+		*p.left--
+	}
+	return connect.NewResponse(&policyv1.CircuitsResponse{Circuits: p.circuits}), nil
 }
 
 // huge is what some thousand pairs make of a router.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ func (c *compiler) placeCircuits() {
 	}
 }
 
+// fitID is what names on routers are made of: an LSP's name has at most 64 characters there.
+var fitID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
 // placement is what the circuits before have.
 type placement struct {
 	*compiler
@@ -48,6 +52,8 @@ func (p *placement) place(circuit Circuit) string {
 	switch {
 	case rule < 0:
 		return fmt.Sprintf("policy %s has no rule for circuits; add one with pairs: circuits under redirect:", p.in.Policy.Name)
+	case !fitID.MatchString(circuit.ID):
+		return fmt.Sprintf("its id %.60q is no part of a name on routers", circuit.ID)
 	case circuit.Unplaced != "":
 		return circuit.Unplaced
 	case len(circuit.Path.Segments) == 0:
@@ -145,7 +151,11 @@ func (p *placement) planCircuitLSP(circuit Circuit) string {
 	path := circuit.Path
 	dr := p.draft(path.Nodes[0])
 	name := CircuitLSPName(circuit)
-	why := fmt.Sprintf("circuit %s, %s%s", circuit.ID, circuit.Rate, untilText(circuit.Until))
+	why := "circuit " + circuit.ID
+	if circuit.Rate > 0 {
+		why += ", " + circuit.Rate.String()
+	}
+	why += untilText(circuit.Until)
 	dr.lsps[name] = LSP{Name: name, Destination: path.Segments[len(path.Segments)-1], Hops: path.Segments, Reason: why}
 	dr.reason(fmt.Sprintf("ingress of LSP %s (%s): %s", name, strings.Join(path.Nodes, "–"), why))
 	return name
@@ -162,5 +172,5 @@ func untilText(t time.Time) string {
 // leave the old one.
 func CircuitLSPName(circuit Circuit) string {
 	sum := sha256.Sum256(fmt.Append(nil, circuit.ID, circuit.Path.Segments))
-	return fmt.Sprintf("te-circuit-%s-%s", unfit.ReplaceAllString(strings.ToLower(circuit.ID), "-"), hex.EncodeToString(sum[:3]))
+	return fmt.Sprintf("te-circuit-%s-%s", circuit.ID, hex.EncodeToString(sum[:3]))
 }

@@ -45,6 +45,7 @@ func TestACircuitThatCannotBePlacedIsRefusedAlone(t *testing.T) {
 		change func(*compile.Input, *compile.Circuit)
 	}{
 		{"adjacency SIDs are missing", func(_ *compile.Input, c *compile.Circuit) { c.Unplaced = "adjacency SIDs are missing" }},
+		{`its id "Té" is no part of a name on routers`, func(_ *compile.Input, c *compile.Circuit) { c.ID = "Té" }},
 		{"its path has no segments", func(_ *compile.Input, c *compile.Circuit) { c.Path.Segments = nil }},
 		{"the path has no links", func(_ *compile.Input, c *compile.Circuit) { c.Path.Links = nil }},
 		{"link gone of the path is no longer in the topology", func(_ *compile.Input, c *compile.Circuit) {
@@ -88,7 +89,7 @@ func TestACircuitThatCannotBePlacedIsRefusedAlone(t *testing.T) {
 			want := compiled(t, in)
 			in.Circuits = append(in.Circuits, odd)
 			got := compiled(t, in)
-			if diff := cmp.Diff(got.Refused, []compile.Refused{{Circuit: "odd", Why: c.why}}); diff != "" {
+			if diff := cmp.Diff(got.Refused, []compile.Refused{{Circuit: odd.ID, Why: c.why}}); diff != "" {
 				t.Errorf("refused (-got +want):\n%s", diff)
 			}
 			got.Refused = nil

@@ -38,6 +38,8 @@ const (
 	Abort    Kind = "abort"
 	// Begin: what an Apply had to wait for is over.
 	Begin Kind = "begin"
+	// Outdated: what was planned is not what is wanted any more, for the reason in Text.
+	Outdated Kind = "outdated"
 	// TakeUp: a process found the change set in motion and nobody running it.
 	TakeUp Kind = "take-up"
 	// Unreadable: a change set in motion whose plan is lost.

@@ -19,7 +19,7 @@ func Next(cs ChangeSet, e Event) (ChangeSet, []Action) {
 	switch e.Kind {
 	case Plan, NoPlan:
 		m.plan(e)
-	case Approve, Apply, Begin, Abort, Rollback:
+	case Approve, Apply, Begin, Abort, Rollback, Outdated:
 		m.asked(e)
 	case Answer:
 		m.answer(e)
@@ -36,6 +36,7 @@ var refusals = map[Kind]string{
 	Approve:  "only a planned one can be approved",
 	Apply:    "approve it first, or ask for a new one",
 	Begin:    "it waits for nothing",
+	Outdated: "it is not about to be applied",
 	Abort:    "it is neither waiting nor being applied",
 	Rollback: "only a verified one can be rolled back",
 }
@@ -49,6 +50,9 @@ func (m *machine) asked(e Event) {
 	switch {
 	case e.Kind == Approve:
 		m.approve(e)
+		return
+	case e.Kind == Outdated:
+		m.becomeFailed("nothing was sent: " + e.Text)
 		return
 	case e.Kind == Apply && e.Text != "":
 		m.becomeScheduled(e.Text)

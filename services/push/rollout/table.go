@@ -22,6 +22,8 @@ var Table = []Transition{
 	{Approved, Applying, Apply, "a person asks for it"},
 	{Approved, Canary, Apply, "a person asks for it, and one router is to go first"},
 	{Approved, Scheduled, Apply, "a person asks for it outside of the maintenance window"},
+	{Approved, Failed, Outdated, "it is about to be applied, and a newer plan of its policy is in force, or a circuit of its plan is over"},
+	{Scheduled, Failed, Outdated, "the same, when the maintenance window is open"},
 	{Scheduled, Applying, Begin, "the maintenance window is open, and no router is frozen"},
 	{Scheduled, Canary, Begin, "the same, and one router is to go first"},
 	{Scheduled, Approved, Abort, "a person aborts it"},

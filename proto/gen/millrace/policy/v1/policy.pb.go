@@ -391,6 +391,87 @@ func (x *PlanResponse) GetRefusedCircuits() []*RefusedCircuit {
 	return nil
 }
 
+type CircuitsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CircuitsRequest) Reset() {
+	*x = CircuitsRequest{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CircuitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CircuitsRequest) ProtoMessage() {}
+
+func (x *CircuitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CircuitsRequest.ProtoReflect.Descriptor instead.
+func (*CircuitsRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+type CircuitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ids, those asked for first first.
+	Circuits      []string `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CircuitsResponse) Reset() {
+	*x = CircuitsResponse{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CircuitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CircuitsResponse) ProtoMessage() {}
+
+func (x *CircuitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CircuitsResponse.ProtoReflect.Descriptor instead.
+func (*CircuitsResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CircuitsResponse) GetCircuits() []string {
+	if x != nil {
+		return x.Circuits
+	}
+	return nil
+}
+
 // RefusedCircuit is a circuit in force that no router gets.
 type RefusedCircuit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -403,7 +484,7 @@ type RefusedCircuit struct {
 
 func (x *RefusedCircuit) Reset() {
 	*x = RefusedCircuit{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +496,7 @@ func (x *RefusedCircuit) String() string {
 func (*RefusedCircuit) ProtoMessage() {}
 
 func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[5]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +509,7 @@ func (x *RefusedCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefusedCircuit.ProtoReflect.Descriptor instead.
 func (*RefusedCircuit) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RefusedCircuit) GetCircuit() string {
@@ -457,7 +538,7 @@ type SkippedPair struct {
 
 func (x *SkippedPair) Reset() {
 	*x = SkippedPair{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +550,7 @@ func (x *SkippedPair) String() string {
 func (*SkippedPair) ProtoMessage() {}
 
 func (x *SkippedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[6]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +563,7 @@ func (x *SkippedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedPair.ProtoReflect.Descriptor instead.
 func (*SkippedPair) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SkippedPair) GetPair() string {
@@ -531,7 +612,7 @@ type RouterPlan struct {
 
 func (x *RouterPlan) Reset() {
 	*x = RouterPlan{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +624,7 @@ func (x *RouterPlan) String() string {
 func (*RouterPlan) ProtoMessage() {}
 
 func (x *RouterPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[7]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +637,7 @@ func (x *RouterPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RouterPlan.ProtoReflect.Descriptor instead.
 func (*RouterPlan) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RouterPlan) GetRouter() string {
@@ -670,7 +751,7 @@ type Scheduling struct {
 
 func (x *Scheduling) Reset() {
 	*x = Scheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +763,7 @@ func (x *Scheduling) String() string {
 func (*Scheduling) ProtoMessage() {}
 
 func (x *Scheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[8]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +776,7 @@ func (x *Scheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
 func (*Scheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Scheduling) GetExcess() string {
@@ -724,7 +805,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +817,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[9]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +830,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Filter) GetName() string {
@@ -787,7 +868,7 @@ type Policer struct {
 
 func (x *Policer) Reset() {
 	*x = Policer{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +880,7 @@ func (x *Policer) String() string {
 func (*Policer) ProtoMessage() {}
 
 func (x *Policer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +893,7 @@ func (x *Policer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policer.ProtoReflect.Descriptor instead.
 func (*Policer) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Policer) GetName() string {
@@ -893,7 +974,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +986,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +999,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Action) GetDrop() bool {
@@ -972,7 +1053,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1065,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1078,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Queue) GetName() string {
@@ -1070,7 +1151,7 @@ type DropProfile struct {
 
 func (x *DropProfile) Reset() {
 	*x = DropProfile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1163,7 @@ func (x *DropProfile) String() string {
 func (*DropProfile) ProtoMessage() {}
 
 func (x *DropProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1176,7 @@ func (x *DropProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
 func (*DropProfile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DropProfile) GetLossPriority() string {
@@ -1145,7 +1226,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1238,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1251,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -1200,7 +1281,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1293,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1306,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Lsp) GetName() string {
@@ -1287,7 +1368,7 @@ type RedirectRule struct {
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1380,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1393,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -1428,7 +1509,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1521,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1534,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -1502,7 +1583,10 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\askipped\x18\x02 \x03(\v2\x1f.millrace.policy.v1.SkippedPairR\askipped\x12\x16\n" +
 	"\x06absent\x18\x03 \x03(\tR\x06absent\x12\x1a\n" +
 	"\bcircuits\x18\x04 \x03(\tR\bcircuits\x12M\n" +
-	"\x10refused_circuits\x18\x05 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\"B\n" +
+	"\x10refused_circuits\x18\x05 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\"\x11\n" +
+	"\x0fCircuitsRequest\".\n" +
+	"\x10CircuitsResponse\x12\x1a\n" +
+	"\bcircuits\x18\x01 \x03(\tR\bcircuits\"B\n" +
 	"\x0eRefusedCircuit\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"9\n" +
@@ -1604,10 +1688,11 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\bEncoding\x12\x18\n" +
 	"\x14ENCODING_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENCODING_JSON_IETF\x10\x01\x12\x17\n" +
-	"\x13ENCODING_JUNOS_TEXT\x10\x022\xa8\x01\n" +
+	"\x13ENCODING_JUNOS_TEXT\x10\x022\xff\x01\n" +
 	"\rPolicyService\x12L\n" +
 	"\x05Check\x12 .millrace.policy.v1.CheckRequest\x1a!.millrace.policy.v1.CheckResponse\x12I\n" +
-	"\x04Plan\x12\x1f.millrace.policy.v1.PlanRequest\x1a .millrace.policy.v1.PlanResponseB\xd3\x01\n" +
+	"\x04Plan\x12\x1f.millrace.policy.v1.PlanRequest\x1a .millrace.policy.v1.PlanResponse\x12U\n" +
+	"\bCircuits\x12#.millrace.policy.v1.CircuitsRequest\x1a$.millrace.policy.v1.CircuitsResponseB\xd3\x01\n" +
 	"\x16com.millrace.policy.v1B\vPolicyProtoP\x01ZBgithub.com/millrace/millrace/proto/gen/millrace/policy/v1;policyv1\xa2\x02\x03MPX\xaa\x02\x12Millrace.Policy.V1\xca\x02\x12Millrace\\Policy\\V1\xe2\x02\x1eMillrace\\Policy\\V1\\GPBMetadata\xea\x02\x14Millrace::Policy::V1b\x06proto3"
 
 var (
@@ -1623,51 +1708,55 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
-	(Encoding)(0),          // 0: millrace.policy.v1.Encoding
-	(*CheckRequest)(nil),   // 1: millrace.policy.v1.CheckRequest
-	(*CheckResponse)(nil),  // 2: millrace.policy.v1.CheckResponse
-	(*Problem)(nil),        // 3: millrace.policy.v1.Problem
-	(*PlanRequest)(nil),    // 4: millrace.policy.v1.PlanRequest
-	(*PlanResponse)(nil),   // 5: millrace.policy.v1.PlanResponse
-	(*RefusedCircuit)(nil), // 6: millrace.policy.v1.RefusedCircuit
-	(*SkippedPair)(nil),    // 7: millrace.policy.v1.SkippedPair
-	(*RouterPlan)(nil),     // 8: millrace.policy.v1.RouterPlan
-	(*Scheduling)(nil),     // 9: millrace.policy.v1.Scheduling
-	(*Filter)(nil),         // 10: millrace.policy.v1.Filter
-	(*Policer)(nil),        // 11: millrace.policy.v1.Policer
-	(*Action)(nil),         // 12: millrace.policy.v1.Action
-	(*Queue)(nil),          // 13: millrace.policy.v1.Queue
-	(*DropProfile)(nil),    // 14: millrace.policy.v1.DropProfile
-	(*PortScheduling)(nil), // 15: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),            // 16: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),   // 17: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),    // 18: millrace.policy.v1.ConfigEntry
+	(Encoding)(0),            // 0: millrace.policy.v1.Encoding
+	(*CheckRequest)(nil),     // 1: millrace.policy.v1.CheckRequest
+	(*CheckResponse)(nil),    // 2: millrace.policy.v1.CheckResponse
+	(*Problem)(nil),          // 3: millrace.policy.v1.Problem
+	(*PlanRequest)(nil),      // 4: millrace.policy.v1.PlanRequest
+	(*PlanResponse)(nil),     // 5: millrace.policy.v1.PlanResponse
+	(*CircuitsRequest)(nil),  // 6: millrace.policy.v1.CircuitsRequest
+	(*CircuitsResponse)(nil), // 7: millrace.policy.v1.CircuitsResponse
+	(*RefusedCircuit)(nil),   // 8: millrace.policy.v1.RefusedCircuit
+	(*SkippedPair)(nil),      // 9: millrace.policy.v1.SkippedPair
+	(*RouterPlan)(nil),       // 10: millrace.policy.v1.RouterPlan
+	(*Scheduling)(nil),       // 11: millrace.policy.v1.Scheduling
+	(*Filter)(nil),           // 12: millrace.policy.v1.Filter
+	(*Policer)(nil),          // 13: millrace.policy.v1.Policer
+	(*Action)(nil),           // 14: millrace.policy.v1.Action
+	(*Queue)(nil),            // 15: millrace.policy.v1.Queue
+	(*DropProfile)(nil),      // 16: millrace.policy.v1.DropProfile
+	(*PortScheduling)(nil),   // 17: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),              // 18: millrace.policy.v1.Lsp
+	(*RedirectRule)(nil),     // 19: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),      // 20: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
-	8,  // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
-	7,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
-	6,  // 3: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
-	13, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	15, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	16, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	17, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	18, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
-	9,  // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	10, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	11, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
-	12, // 12: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	12, // 13: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	14, // 14: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	10, // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
+	9,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
+	8,  // 3: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
+	15, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	17, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	18, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	19, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	20, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	11, // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	12, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	13, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	14, // 12: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	14, // 13: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	16, // 14: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
 	0,  // 15: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
 	1,  // 16: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
 	4,  // 17: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	2,  // 18: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	5,  // 19: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	18, // [18:20] is the sub-list for method output_type
-	16, // [16:18] is the sub-list for method input_type
+	6,  // 18: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
+	2,  // 19: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	5,  // 20: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	7,  // 21: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
+	19, // [19:22] is the sub-list for method output_type
+	16, // [16:19] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name
@@ -1678,15 +1767,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
-	file_millrace_policy_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[16].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -39,6 +39,8 @@ const (
 	PolicyServiceCheckProcedure = "/millrace.policy.v1.PolicyService/Check"
 	// PolicyServicePlanProcedure is the fully-qualified name of the PolicyService's Plan RPC.
 	PolicyServicePlanProcedure = "/millrace.policy.v1.PolicyService/Plan"
+	// PolicyServiceCircuitsProcedure is the fully-qualified name of the PolicyService's Circuits RPC.
+	PolicyServiceCircuitsProcedure = "/millrace.policy.v1.PolicyService/Circuits"
 )
 
 // PolicyServiceClient is a client for the millrace.policy.v1.PolicyService service.
@@ -47,6 +49,8 @@ type PolicyServiceClient interface {
 	Check(context.Context, *connect.Request[v1.CheckRequest]) (*connect.Response[v1.CheckResponse], error)
 	// Plan joins the policy with alpha pairs, topology and paths into one plan per router.
 	Plan(context.Context, *connect.Request[v1.PlanRequest]) (*connect.Response[v1.PlanResponse], error)
+	// Circuits lists the circuits in force now. Unavailable where services/circuits is away.
+	Circuits(context.Context, *connect.Request[v1.CircuitsRequest]) (*connect.Response[v1.CircuitsResponse], error)
 }
 
 // NewPolicyServiceClient constructs a client for the millrace.policy.v1.PolicyService service. By
@@ -72,13 +76,20 @@ func NewPolicyServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(policyServiceMethods.ByName("Plan")),
 			connect.WithClientOptions(opts...),
 		),
+		circuits: connect.NewClient[v1.CircuitsRequest, v1.CircuitsResponse](
+			httpClient,
+			baseURL+PolicyServiceCircuitsProcedure,
+			connect.WithSchema(policyServiceMethods.ByName("Circuits")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // policyServiceClient implements PolicyServiceClient.
 type policyServiceClient struct {
-	check *connect.Client[v1.CheckRequest, v1.CheckResponse]
-	plan  *connect.Client[v1.PlanRequest, v1.PlanResponse]
+	check    *connect.Client[v1.CheckRequest, v1.CheckResponse]
+	plan     *connect.Client[v1.PlanRequest, v1.PlanResponse]
+	circuits *connect.Client[v1.CircuitsRequest, v1.CircuitsResponse]
 }
 
 // Check calls millrace.policy.v1.PolicyService.Check.
@@ -91,12 +102,19 @@ func (c *policyServiceClient) Plan(ctx context.Context, req *connect.Request[v1.
 	return c.plan.CallUnary(ctx, req)
 }
 
+// Circuits calls millrace.policy.v1.PolicyService.Circuits.
+func (c *policyServiceClient) Circuits(ctx context.Context, req *connect.Request[v1.CircuitsRequest]) (*connect.Response[v1.CircuitsResponse], error) {
+	return c.circuits.CallUnary(ctx, req)
+}
+
 // PolicyServiceHandler is an implementation of the millrace.policy.v1.PolicyService service.
 type PolicyServiceHandler interface {
 	// Check compiles nothing and reports every error of a policy document with its place.
 	Check(context.Context, *connect.Request[v1.CheckRequest]) (*connect.Response[v1.CheckResponse], error)
 	// Plan joins the policy with alpha pairs, topology and paths into one plan per router.
 	Plan(context.Context, *connect.Request[v1.PlanRequest]) (*connect.Response[v1.PlanResponse], error)
+	// Circuits lists the circuits in force now. Unavailable where services/circuits is away.
+	Circuits(context.Context, *connect.Request[v1.CircuitsRequest]) (*connect.Response[v1.CircuitsResponse], error)
 }
 
 // NewPolicyServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -118,12 +136,20 @@ func NewPolicyServiceHandler(svc PolicyServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(policyServiceMethods.ByName("Plan")),
 		connect.WithHandlerOptions(opts...),
 	)
+	policyServiceCircuitsHandler := connect.NewUnaryHandler(
+		PolicyServiceCircuitsProcedure,
+		svc.Circuits,
+		connect.WithSchema(policyServiceMethods.ByName("Circuits")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.policy.v1.PolicyService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PolicyServiceCheckProcedure:
 			policyServiceCheckHandler.ServeHTTP(w, r)
 		case PolicyServicePlanProcedure:
 			policyServicePlanHandler.ServeHTTP(w, r)
+		case PolicyServiceCircuitsProcedure:
+			policyServiceCircuitsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -139,4 +165,8 @@ func (UnimplementedPolicyServiceHandler) Check(context.Context, *connect.Request
 
 func (UnimplementedPolicyServiceHandler) Plan(context.Context, *connect.Request[v1.PlanRequest]) (*connect.Response[v1.PlanResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.policy.v1.PolicyService.Plan is not implemented"))
+}
+
+func (UnimplementedPolicyServiceHandler) Circuits(context.Context, *connect.Request[v1.CircuitsRequest]) (*connect.Response[v1.CircuitsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.policy.v1.PolicyService.Circuits is not implemented"))
 }

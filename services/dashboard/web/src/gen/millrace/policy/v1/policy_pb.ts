@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAki9QMKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIIjIKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBCJGCgNMc3ASDAoEbmFtZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgRob3BzGAMgAygJEg4KBnJlYXNvbhgEIAEoCSKCAgoMUmVkaXJlY3RSdWxlEhAKCHNlcXVlbmNlGAEgASgNEgwKBHBhaXIYAiABKAkSCwoDc3JjGAMgASgJEgsKA2RzdBgEIAEoCRINCgVxdWV1ZRgFIAEoCRILCgNsc3AYBiABKAkSDgoGZmlsdGVyGAcgASgJEg0KBWNsYXNzGAggASgJEg0KBWRzY3BzGAkgAygNEhAKCHByb3RvY29sGAogASgNEhQKDHNvdXJjZV9wb3J0cxgLIAEoCRIZChFkZXN0aW5hdGlvbl9wb3J0cxgMIAEoCRIRCgRtYXJrGA0gASgNSACIAQESDwoHY2lyY3VpdBgOIAEoCUIHCgVfbWFyayJZCgtDb25maWdFbnRyeRIMCgRwYXRoGAEgASgJEi4KCGVuY29kaW5nGAIgASgOMhwubWlsbHJhY2UucG9saWN5LnYxLkVuY29kaW5nEgwKBGJvZHkYAyABKAkqVQoIRW5jb2RpbmcSGAoURU5DT0RJTkdfVU5TUEVDSUZJRUQQABIWChJFTkNPRElOR19KU09OX0lFVEYQARIXChNFTkNPRElOR19KVU5PU19URVhUEAIyqAEKDVBvbGljeVNlcnZpY2USTAoFQ2hlY2sSIC5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXF1ZXN0GiEubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVzcG9uc2USSQoEUGxhbhIfLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVxdWVzdBogLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVzcG9uc2VC0wEKFmNvbS5taWxscmFjZS5wb2xpY3kudjFCC1BvbGljeVByb3RvUAFaQmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL3BvbGljeS92MTtwb2xpY3l2MaICA01QWKoCEk1pbGxyYWNlLlBvbGljeS5WMcoCEk1pbGxyYWNlXFBvbGljeVxWMeICHk1pbGxyYWNlXFBvbGljeVxWMVxHUEJNZXRhZGF0YeoCFE1pbGxyYWNlOjpQb2xpY3k6OlYxYgZwcm90bzM");
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAki9QMKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIIjIKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBCJGCgNMc3ASDAoEbmFtZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgRob3BzGAMgAygJEg4KBnJlYXNvbhgEIAEoCSKCAgoMUmVkaXJlY3RSdWxlEhAKCHNlcXVlbmNlGAEgASgNEgwKBHBhaXIYAiABKAkSCwoDc3JjGAMgASgJEgsKA2RzdBgEIAEoCRINCgVxdWV1ZRgFIAEoCRILCgNsc3AYBiABKAkSDgoGZmlsdGVyGAcgASgJEg0KBWNsYXNzGAggASgJEg0KBWRzY3BzGAkgAygNEhAKCHByb3RvY29sGAogASgNEhQKDHNvdXJjZV9wb3J0cxgLIAEoCRIZChFkZXN0aW5hdGlvbl9wb3J0cxgMIAEoCRIRCgRtYXJrGA0gASgNSACIAQESDwoHY2lyY3VpdBgOIAEoCUIHCgVfbWFyayJZCgtDb25maWdFbnRyeRIMCgRwYXRoGAEgASgJEi4KCGVuY29kaW5nGAIgASgOMhwubWlsbHJhY2UucG9saWN5LnYxLkVuY29kaW5nEgwKBGJvZHkYAyABKAkqVQoIRW5jb2RpbmcSGAoURU5DT0RJTkdfVU5TUEVDSUZJRUQQABIWChJFTkNPRElOR19KU09OX0lFVEYQARIXChNFTkNPRElOR19KVU5PU19URVhUEAIy/wEKDVBvbGljeVNlcnZpY2USTAoFQ2hlY2sSIC5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXF1ZXN0GiEubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVzcG9uc2USSQoEUGxhbhIfLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVxdWVzdBogLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVzcG9uc2USVQoIQ2lyY3VpdHMSIy5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXF1ZXN0GiQubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVzcG9uc2VC0wEKFmNvbS5taWxscmFjZS5wb2xpY3kudjFCC1BvbGljeVByb3RvUAFaQmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL3BvbGljeS92MTtwb2xpY3l2MaICA01QWKoCEk1pbGxyYWNlLlBvbGljeS5WMcoCEk1pbGxyYWNlXFBvbGljeVxWMeICHk1pbGxyYWNlXFBvbGljeVxWMVxHUEJNZXRhZGF0YeoCFE1pbGxyYWNlOjpQb2xpY3k6OlYxYgZwcm90bzM");
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -170,6 +170,38 @@ export const PlanResponseSchema: GenMessage<PlanResponse> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 4);
 
 /**
+ * @generated from message millrace.policy.v1.CircuitsRequest
+ */
+export type CircuitsRequest = Message<"millrace.policy.v1.CircuitsRequest"> & {
+};
+
+/**
+ * Describes the message millrace.policy.v1.CircuitsRequest.
+ * Use `create(CircuitsRequestSchema)` to create a new message.
+ */
+export const CircuitsRequestSchema: GenMessage<CircuitsRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 5);
+
+/**
+ * @generated from message millrace.policy.v1.CircuitsResponse
+ */
+export type CircuitsResponse = Message<"millrace.policy.v1.CircuitsResponse"> & {
+  /**
+   * Ids, those asked for first first.
+   *
+   * @generated from field: repeated string circuits = 1;
+   */
+  circuits: string[];
+};
+
+/**
+ * Describes the message millrace.policy.v1.CircuitsResponse.
+ * Use `create(CircuitsResponseSchema)` to create a new message.
+ */
+export const CircuitsResponseSchema: GenMessage<CircuitsResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 6);
+
+/**
  * RefusedCircuit is a circuit in force that no router gets.
  *
  * @generated from message millrace.policy.v1.RefusedCircuit
@@ -193,7 +225,7 @@ export type RefusedCircuit = Message<"millrace.policy.v1.RefusedCircuit"> & {
  * Use `create(RefusedCircuitSchema)` to create a new message.
  */
 export const RefusedCircuitSchema: GenMessage<RefusedCircuit> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 5);
+  messageDesc(file_millrace_policy_v1_policy, 7);
 
 /**
  * SkippedPair is a pair no rule was made for.
@@ -219,7 +251,7 @@ export type SkippedPair = Message<"millrace.policy.v1.SkippedPair"> & {
  * Use `create(SkippedPairSchema)` to create a new message.
  */
 export const SkippedPairSchema: GenMessage<SkippedPair> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 6);
+  messageDesc(file_millrace_policy_v1_policy, 8);
 
 /**
  * RouterPlan is the whole intended config of one router as far as Millrace manages it: what is not in it is removed.
@@ -321,7 +353,7 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
  * Use `create(RouterPlanSchema)` to create a new message.
  */
 export const RouterPlanSchema: GenMessage<RouterPlan> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 7);
+  messageDesc(file_millrace_policy_v1_policy, 9);
 
 /**
  * Scheduling is the part of weighted round robin that queues have in common.
@@ -349,7 +381,7 @@ export type Scheduling = Message<"millrace.policy.v1.Scheduling"> & {
  * Use `create(SchedulingSchema)` to create a new message.
  */
 export const SchedulingSchema: GenMessage<Scheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 8);
+  messageDesc(file_millrace_policy_v1_policy, 10);
 
 /**
  * Filter is a list of rules on the ingress of some interfaces.
@@ -375,7 +407,7 @@ export type Filter = Message<"millrace.policy.v1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 9);
+  messageDesc(file_millrace_policy_v1_policy, 11);
 
 /**
  * Policer limits what arrives for a queue, on each interface by itself.
@@ -440,7 +472,7 @@ export type Policer = Message<"millrace.policy.v1.Policer"> & {
  * Use `create(PolicerSchema)` to create a new message.
  */
 export const PolicerSchema: GenMessage<Policer> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 10);
+  messageDesc(file_millrace_policy_v1_policy, 12);
 
 /**
  * Action is what happens to packets out of profile.
@@ -478,7 +510,7 @@ export type Action = Message<"millrace.policy.v1.Action"> & {
  * Use `create(ActionSchema)` to create a new message.
  */
 export const ActionSchema: GenMessage<Action> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 11);
+  messageDesc(file_millrace_policy_v1_policy, 13);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -544,7 +576,7 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 12);
+  messageDesc(file_millrace_policy_v1_policy, 14);
 
 /**
  * DropProfile is the drop probability by fill of the queue's buffer, percent.
@@ -583,7 +615,7 @@ export type DropProfile = Message<"millrace.policy.v1.DropProfile"> & {
  * Use `create(DropProfileSchema)` to create a new message.
  */
 export const DropProfileSchema: GenMessage<DropProfile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 13);
+  messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -609,7 +641,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 14);
+  messageDesc(file_millrace_policy_v1_policy, 16);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -643,7 +675,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 15);
+  messageDesc(file_millrace_policy_v1_policy, 17);
 
 /**
  * RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
@@ -743,7 +775,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 16);
+  messageDesc(file_millrace_policy_v1_policy, 18);
 
 /**
  * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
@@ -776,7 +808,7 @@ export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
  * Use `create(ConfigEntrySchema)` to create a new message.
  */
 export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 17);
+  messageDesc(file_millrace_policy_v1_policy, 19);
 
 /**
  * Encoding is the syntax of a config entry's body.
@@ -835,6 +867,16 @@ export const PolicyService: GenService<{
     methodKind: "unary";
     input: typeof PlanRequestSchema;
     output: typeof PlanResponseSchema;
+  },
+  /**
+   * Circuits lists the circuits in force now. Unavailable where services/circuits is away.
+   *
+   * @generated from rpc millrace.policy.v1.PolicyService.Circuits
+   */
+  circuits: {
+    methodKind: "unary";
+    input: typeof CircuitsRequestSchema;
+    output: typeof CircuitsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_millrace_policy_v1_policy, 0);

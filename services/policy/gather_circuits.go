@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/units"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	"github.com/millrace/millrace/services/policy/compile"
+)
+
+// onRouters are the states of circuits that routers have to carry.
+var onRouters = []circuitsv1.State{
+	circuitsv1.State_STATE_PROVISIONING, circuitsv1.State_STATE_ACTIVE, circuitsv1.State_STATE_INTERRUPTED,
+}
+
+// circuitsPage is the most that services/circuits lists at once.
+const circuitsPage = 1000
+
+// inForce asks for the circuits in force: those of the states above whose end has not come. Without services/circuits
+// there are none; where it is configured and away nobody knows, and a plan without them would take them off routers.
+func (c *Component) inForce(ctx context.Context) (out []*circuitsv1.Circuit, err error) {
+	if c.deps.Circuits == nil {
+		return nil, nil
+	}
+	now := c.now()
+	for ask := (&circuitsv1.ListRequest{States: onRouters, PageSize: circuitsPage}); ; {
+		r, err := c.deps.Circuits.List(ctx, connect.NewRequest(ask))
+		if err != nil {
+			return nil, connect.NewError(connect.CodeUnavailable,
+				fmt.Errorf("nothing is planned, for nobody knows which circuits are in force, and a plan without them would take them off routers: %w", err))
+		}
+		for _, m := range r.Msg.GetCircuits() {
+			if until := endOf(m); until.IsZero() || now.Before(until) {
+				out = append(out, m)
+			}
+		}
+		if ask.PageToken = r.Msg.GetNextPageToken(); ask.PageToken == "" {
+			return out, nil
+		}
+	}
+}
+
+// circuits adds the circuits in force, each with the segments of its path.
+func (c *Component) circuits(ctx context.Context, in *compile.Input) error {
+	list, err := c.inForce(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]pinned{}
+	for _, m := range list {
+		circuit := circuitFromProto(m, c.now())
+		var links []string
+		for _, hop := range m.GetPath() {
+			links = append(links, hop.GetLink())
+		}
+		if circuit.Unplaced == "" {
+			if err := c.pin(ctx, links, known, &circuit); err != nil {
+				return err
+			}
+		}
+		in.Circuits = append(in.Circuits, circuit)
+	}
+	return nil
+}
+
+// pinned is what services/paths says of a path.
+type pinned struct {
+	path compile.Path
+	why  string
+}
+
+// pin asks for the segments of a path once: circuits between the same ends often share it.
+func (c *Component) pin(ctx context.Context, links []string, known map[string]pinned, circuit *compile.Circuit) error {
+	key := strings.Join(links, " ")
+	if _, asked := known[key]; !asked {
+		r, err := c.deps.Paths.Segments(ctx, connect.NewRequest(&pathsv1.SegmentsRequest{Links: links}))
+		why, refused := refusal(err)
+		switch {
+		case refused:
+			known[key] = pinned{why: why}
+		case connect.CodeOf(err) == connect.CodeInvalidArgument:
+			known[key] = pinned{why: "its path cannot be read: " + err.Error()}
+		case err != nil:
+			return fmt.Errorf("find the segments of circuit %s: %w", circuit.ID, err)
+		default:
+			path, err := pathFromProto(r.Msg.GetPath())
+			if err != nil {
+				return fmt.Errorf("segments of circuit %s: %w", circuit.ID, err)
+			}
+			known[key] = pinned{path: path}
+		}
+	}
+	circuit.Path, circuit.Unplaced = known[key].path, known[key].why
+	return nil
+}
+
+// circuitFromProto is a circuit but for its path. What nobody can read is refused, not the plan.
+func circuitFromProto(m *circuitsv1.Circuit, now time.Time) compile.Circuit {
+	out := compile.Circuit{ID: m.GetId(), Until: endOf(m), Rate: rateAt(m, now)}
+	if len(m.GetSlots()) > 0 {
+		out.From = timeOf(m.GetSlots()[0].GetStart())
+	}
+	for _, p := range m.GetTerms().GetPairs() {
+		src, err := netip.ParsePrefix(p.GetSource())
+		dst, err2 := netip.ParsePrefix(p.GetDestination())
+		if err != nil || err2 != nil {
+			out.Unplaced = fmt.Sprintf("its traffic from %q to %q is no pair of prefixes", p.GetSource(), p.GetDestination())
+		}
+		out.Matches = append(out.Matches, compile.Match{Src: src, Dst: dst})
+	}
+	return out
+}
+
+// rateAt is what is booked at a moment; a volume may have pauses.
+func rateAt(m *circuitsv1.Circuit, now time.Time) units.Rate {
+	i := slices.IndexFunc(m.GetSlots(), func(s *circuitsv1.Slot) bool {
+		until := timeOf(s.GetEnd())
+		return !now.Before(timeOf(s.GetStart())) && (until.IsZero() || now.Before(until))
+	})
+	if i < 0 {
+		return 0
+	}
+	return units.Rate(m.GetSlots()[i].GetRateBitsPerSecond())
+}
+
+// endOf is the end of the last slot, zero for a circuit that is open-ended.
+func endOf(m *circuitsv1.Circuit) time.Time {
+	if n := len(m.GetSlots()); n > 0 {
+		return timeOf(m.GetSlots()[n-1].GetEnd())
+	}
+	return timeOf(m.GetTerms().GetEnd())
+}
+
+// timeOf is zero where there is no time.
+func timeOf(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}

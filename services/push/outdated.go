@@ -1,0 +1,101 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
+)
+
+// current refuses to begin a change set whose plan is outdated, and ends it: nobody would ever be allowed to apply it.
+// While nobody knows it stays as it is.
+func (c *Component) current(ctx context.Context, id string) error {
+	m, _, err := c.load(ctx, id)
+	if err != nil || !rollout.Allows(states[m.GetState()], rollout.Outdated) {
+		return err // what may not begin the machine refuses
+	}
+	why, err := c.superseded(ctx, m)
+	if err == nil && why == "" {
+		why, err = c.circuitsOver(ctx, m)
+	}
+	if err != nil || why == "" {
+		return err
+	}
+	if _, _, err := c.decide(ctx, id, rollout.Event{Kind: rollout.Outdated, Text: why}, alone); err != nil {
+		return err
+	}
+	return fmt.Errorf("change set %s: %w: %s; ask for a new one", id, errWrongState, why)
+}
+
+// superseded says which newer change set of the same policy is in force, or found every router as it wanted it: a plan
+// is all that routers should hold, so an older one undoes what was decided since.
+func (c *Component) superseded(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
+	all, err := c.list(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, other := range slices.Backward(all) {
+		if supersedes(other, m) {
+			return fmt.Sprintf("it was planned before change set %s, which is in force", other.GetId()), nil
+		}
+	}
+	return "", nil
+}
+
+// supersedes compares when two plans were asked for. A repair restores what was in force when it was planned, so for it
+// counts what was applied since on one of its routers.
+func supersedes(other, m *pushv1.ChangeSet) bool {
+	s := states[other.GetState()]
+	if other.GetId() == m.GetId() || other.GetPolicy() != m.GetPolicy() || len(other.GetRepairs()) > 0 || s != rollout.Verified && s != rollout.Empty {
+		return false
+	}
+	if len(m.GetRepairs()) == 0 {
+		return other.GetCreated().AsTime().After(m.GetCreated().AsTime())
+	}
+	drafted := m.GetHistory()[0].GetTime().AsTime()
+	return len(sharedRouters(m, other)) > 0 && appliedAt(other) > drafted.UnixNano()
+}
+
+// circuitsOver says which circuits of a plan are no longer in force: their capacity may be somebody else's by now.
+func (c *Component) circuitsOver(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
+	if len(m.GetCircuits()) == 0 {
+		return "", nil
+	}
+	r, err := c.deps.Policy.Circuits(ctx, connect.NewRequest(&policyv1.CircuitsRequest{}))
+	if err != nil {
+		return "", connect.NewError(connect.CodeUnavailable, fmt.Errorf("change set %s: nobody knows whether its circuits are in force: %w", m.GetId(), err))
+	}
+	over := slices.DeleteFunc(slices.Clone(m.GetCircuits()), func(id string) bool { return slices.Contains(r.Msg.GetCircuits(), id) })
+	switch len(over) {
+	case 0:
+		return "", nil
+	case 1:
+		return "circuit " + over[0] + " of its plan is no longer in force", nil
+	}
+	return fmt.Sprintf("circuit %s and %d more of its plan are no longer in force", over[0], len(over)-1), nil
+}
+
+// outdated is looked for again under the locks, before the first commit: what was in force when the run began may have
+// changed since. Whatever is not known stops the run here, for nothing was sent yet.
+func (r *run) outdated(ctx context.Context) (string, error) {
+	m := r.record
+	if states[m.GetState()] == rollout.RollingBack || slices.ContainsFunc(m.GetDevices(), func(d *pushv1.DeviceChange) bool { return d.GetCommitId() != "" }) {
+		return "", nil
+	}
+	why, err := r.c.superseded(ctx, m)
+	if err != nil || why != "" {
+		return why, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.CallTimeout)
+	defer cancel()
+	why, err = r.c.circuitsOver(ctx, m)
+	if err != nil {
+		why = err.Error()
+	}
+	return why, nil
+}
