@@ -126,6 +126,9 @@ func circuitsRequestCommand() *cobra.Command {
 			}
 			r, err := circuitsClient(cmd).Request(cmd.Context(), connect.NewRequest(req))
 			if err != nil {
+				if mayBeBooked(err) {
+					fmt.Fprintf(cmd.ErrOrStderr(), "nobody knows whether it was booked: ask again with --request-id %s\n", req.GetRequestId())
+				}
 				return circuitRefused(cmd, err)
 			}
 			if wantJSON(cmd) {
@@ -139,6 +142,15 @@ func circuitsRequestCommand() *cobra.Command {
 	cmd.Flags().StringVar(&req.RequestId, "request-id", "", "name of this request; none: a new one")
 	cmd.Flags().BoolVar(&hold, "hold", false, "only hold the capacity; commit it with `millrace circuits commit`")
 	return cmd
+}
+
+// mayBeBooked tells whether a request may have been carried out although it failed.
+func mayBeBooked(err error) bool {
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeUnknown, connect.CodeCanceled, connect.CodeDeadlineExceeded, connect.CodeAborted, connect.CodeInternal:
+		return true
+	}
+	return false
 }
 
 // circuitRefused prints why, and what would fit.

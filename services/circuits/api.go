@@ -114,38 +114,36 @@ func (c *Component) request(ctx context.Context, ask *circuitsv1.RequestRequest)
 	}
 	now := c.deps.Now()
 	asked := ledger.Request{Project: ask.GetTerms().GetProject(), ID: ask.GetRequestId(), Digest: sum, Expires: now.Add(c.cfg.RequestIDs)}
-	record, err := c.ledger.Enter(ctx, asked, func() (*circuitsv1.Record, error) { return c.book.hold(id, ask, now) })
-	if err != nil {
-		return nil, err
+	var moves []life.Move
+	record, err := c.ledger.Enter(ctx, asked, func() (is *circuitsv1.Record, err error) {
+		is, moves, err = c.book.booked(id, ask, now)
+		return is, err
+	})
+	if err != nil || record.GetCircuit().GetId() != id {
+		return record, err
 	}
-	if record.GetCircuit().GetId() == id {
-		c.publish(ctx, record, []life.Move{{To: life.Held, By: ask.GetBy()}})
-	}
-	if ask.GetCommit() && record.GetCircuit().GetState() == circuitsv1.State_STATE_HELD {
-		return c.committed(ctx, record.GetCircuit().GetId(), ask.GetBy(), "")
-	}
-	return record, nil
+	c.publish(ctx, record, moves)
+	return c.scheduled(ctx, record), nil
 }
 
 // Commit implements CircuitsService.
 func (a *api) Commit(ctx context.Context, r *connect.Request[circuitsv1.CommitRequest]) (*connect.Response[circuitsv1.CommitResponse], error) {
-	record, err := a.c.committed(ctx, r.Msg.GetId(), r.Msg.GetBy(), r.Msg.GetNote())
+	record, err := a.c.asked(ctx, r.Msg.GetId(), life.Event{Kind: life.Commit, By: r.Msg.GetBy(), Text: r.Msg.GetNote(), Now: a.c.deps.Now().Unix()})
 	if err != nil {
 		return nil, answer(err)
 	}
-	return connect.NewResponse(&circuitsv1.CommitResponse{Circuit: record.GetCircuit()}), nil
+	return connect.NewResponse(&circuitsv1.CommitResponse{Circuit: a.c.scheduled(ctx, record).GetCircuit()}), nil
 }
 
-// committed commits a circuit, and says at once whether its path is there.
-func (c *Component) committed(ctx context.Context, id, by, note string) (*circuitsv1.Record, error) {
-	record, err := c.asked(ctx, id, life.Event{Kind: life.Commit, By: by, Text: note, Now: c.deps.Now().Unix()})
-	if err != nil {
-		return nil, err
+// scheduled is a committed circuit after it was looked whether its path is there.
+func (c *Component) scheduled(ctx context.Context, record *circuitsv1.Record) *circuitsv1.Record {
+	if record.GetCircuit().GetState() != circuitsv1.State_STATE_COMMITTED {
+		return record
 	}
-	if scheduled, err := c.tell(ctx, id, c.pathEvent(record)); err == nil {
-		return scheduled, nil
+	if looked, err := c.tell(ctx, record.GetCircuit().GetId(), c.pathEvent(record)); err == nil {
+		return looked
 	}
-	return record, nil // it is committed, and its path is looked at again in a second
+	return record // it is committed, and its path is looked at again in a second
 }
 
 // Extend implements CircuitsService.

@@ -191,7 +191,11 @@ func withAbsent(g *graph.Graph, all func(yield func(*circuitsv1.Record) bool)) (
 // hops are those of the path and of the backup.
 func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop { return slices.Concat(c.GetPath(), c.GetBackup()) }
 
-// there tells whether the topology has every link of a circuit's path.
+// there tells whether the topology has every link of a circuit's path, between the routers that it was booked between:
+// a link keeps its id where its port is connected to another router.
 func (b *book) there(c *circuitsv1.Circuit) bool {
-	return !slices.ContainsFunc(c.GetPath(), func(h *circuitsv1.Hop) bool { return b.topo.Link(h.GetLink()) == nil })
+	return !slices.ContainsFunc(c.GetPath(), func(h *circuitsv1.Hop) bool {
+		l := b.topo.Link(h.GetLink())
+		return l == nil || l.From.String() != h.GetFrom() || l.To.String() != h.GetTo()
+	})
 }

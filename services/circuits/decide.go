@@ -38,11 +38,12 @@ func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (*admit
 	return g, r, b.within(t.GetProject(), g)
 }
 
-// hold is the record of a circuit that is granted and not committed.
-func (b *book) hold(id string, ask *circuitsv1.RequestRequest, now time.Time) (*circuitsv1.Record, error) {
+// booked is the record of a circuit that is granted: held, or committed at once where that was asked for, so that no
+// answer in between can be lost. The transitions are in it.
+func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) (*circuitsv1.Record, []life.Move, error) {
 	g, r, err := b.decide(id, ask.GetBy(), ask.GetTerms(), now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	terms := proto.CloneOf(ask.GetTerms())
 	terms.Start, terms.End = moment(r.Start), moment(r.End)
@@ -51,10 +52,14 @@ func (b *book) hold(id string, ask *circuitsv1.RequestRequest, now time.Time) (*
 		Id: id, Terms: terms, Slots: slotsOf(g), Path: b.hopsOf(g.Path), Backup: b.hopsOf(g.Backup),
 		Holder: ask.GetBy(), RequestId: ask.GetRequestId(), Created: timestamppb.New(now),
 	}}
-	return ledger.With(record, life.Circuit{
-		State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end),
-		Moves: []life.Move{{To: life.Held, By: ask.GetBy()}},
-	}, now), nil
+	moves := []life.Move{{To: life.Held, By: ask.GetBy()}}
+	c := life.Circuit{State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end)}
+	if ask.GetCommit() {
+		c, _ = life.Next(c, life.Event{Kind: life.Commit, By: ask.GetBy(), Now: now.Unix()})
+		moves = append(moves, c.Moves...)
+	}
+	c.Moves = moves
+	return ledger.With(record, c, now), moves, nil
 }
 
 // newID sorts after those that were made before.

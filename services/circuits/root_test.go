@@ -372,8 +372,9 @@ func TestWatch(t *testing.T) {
 	if got := next(); got != first.GetId()+" STATE_SCHEDULED" {
 		t.Errorf("at first %s", got)
 	}
+	// It is committed in one transaction: there is no moment at which a lost answer leaves it held, to expire.
 	second := w.booked(other, "2", w.terms("a", "b", 1))
-	for _, want := range []string{"STATE_HELD", "STATE_COMMITTED", "STATE_SCHEDULED"} {
+	for _, want := range []string{"STATE_COMMITTED", "STATE_SCHEDULED"} {
 		if got := next(); got != second.GetId()+" "+want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -386,7 +387,7 @@ func TestAStormOverbooksNothing(t *testing.T) {
 	replicas := []*Component{w.start(), w.start()}
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	granted, answers := map[string]bool{}, 0
+	granted, answers := map[string]*Component{}, 0
 	for client := range 50 {
 		all.Go(func() {
 			for n := range 4 {
@@ -396,7 +397,7 @@ func TestAStormOverbooksNothing(t *testing.T) {
 				mu.Lock()
 				answers++
 				if err == nil {
-					granted[got.GetId()] = true
+					granted[got.GetId()] = replicas[client%2]
 				} else if refusalIn(err).GetCode() != "CAPACITY" {
 					t.Errorf("client %d: %v", client, err)
 				}
@@ -405,9 +406,9 @@ func TestAStormOverbooksNothing(t *testing.T) {
 		})
 	}
 	all.Wait()
-	used := map[string]int64{} // all of them overlap in the last hour
-	for id := range granted {
-		for _, h := range w.get(replicas[0], id).GetPath() {
+	used := map[string]int64{}    // all of them overlap in the last hour
+	for id, by := range granted { // the other replica may hear of it later
+		for _, h := range w.get(by, id).GetPath() {
 			used[h.GetLink()] += giga
 		}
 	}

@@ -118,7 +118,7 @@ func (l *Ledger) reset(snapshot []state.Entry, revision int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	there := map[string]bool{}
-	l.version = 0
+	l.version, l.read = 0, false // until all of it is
 	for _, e := range snapshot {
 		there[e.Key] = true
 		if err := l.put(e); err != nil {
@@ -143,6 +143,7 @@ func (l *Ledger) apply(b state.Batch) error {
 			l.drop(id)
 		} else if !c.Deleted {
 			if err := l.put(c.Entry); err != nil {
+				l.read = false // the version may be newer than the records now
 				return err
 			}
 		}

@@ -1,5 +1,7 @@
 package rest
 
+import "github.com/millrace/millrace/services/circuits/admit"
+
 // required are the fields without which a request is refused, by message.
 var required = map[string][]string{
 	"QuoteRequest": {"terms", "by"}, "RequestRequest": {"terms", "by"}, "CommitRequest": {"by"}, "ExtendRequest": {"by", "until"}, "ReleaseRequest": {"by"},
@@ -35,7 +37,7 @@ var bounds = map[string]object{
 // whole numbers of 64 bits are not below 0 where people give them.
 var amounts = map[string]object{
 	"Terms.rate_bits_per_second":   amount(1 << 60),
-	"Terms.volume_bytes":           amount(1 << 59),
+	"Terms.volume_bytes":           amount(admit.MaxBytes),
 	"Terms.max_delay_microseconds": amount(3_600_000_000),
 }
 

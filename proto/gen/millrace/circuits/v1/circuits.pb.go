@@ -164,7 +164,7 @@ type Terms struct {
 	To   string `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
 	// The rate over the whole window; of a volume the highest one, 0 for any. At most 2^60.
 	RateBitsPerSecond int64 `protobuf:"varint,4,opt,name=rate_bits_per_second,json=rateBitsPerSecond,proto3" json:"rate_bits_per_second,omitempty"`
-	// So many bytes from start at the earliest, there by end; 0 for a rate over the whole window. At most 2^59.
+	// So many bytes from start at the earliest, there by end; 0 for a rate over the whole window. At most 2^58.
 	VolumeBytes int64 `protobuf:"varint,5,opt,name=volume_bytes,json=volumeBytes,proto3" json:"volume_bytes,omitempty"`
 	// Whole seconds, start included and end not. No start: now. No end: until it is released.
 	Start *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`

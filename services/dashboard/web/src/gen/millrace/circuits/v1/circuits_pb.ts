@@ -49,7 +49,7 @@ export type Terms = Message<"millrace.circuits.v1.Terms"> & {
   rateBitsPerSecond: bigint;
 
   /**
-   * So many bytes from start at the earliest, there by end; 0 for a rate over the whole window. At most 2^59.
+   * So many bytes from start at the earliest, there by end; 0 for a rate over the whole window. At most 2^58.
    *
    * @generated from field: int64 volume_bytes = 5;
    */
