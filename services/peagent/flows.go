@@ -128,15 +128,22 @@ func (a *Agent) allocateIndex(vpn int, egress netip.Addr) (uint32, error) {
 	return i, a.dp.SetPeer(id, egress, i)
 }
 
-// readPinned reads the flow indices of an earlier agent from the pinned maps.
+// readPinned reads the flow indices of an earlier agent from the pinned maps. Indices in between that no flow has were
+// freed by an earlier agent, and are free again.
 func (a *Agent) readPinned() error {
 	a.pinned = map[bpf.PePeer]uint32{}
+	used := map[uint32]bool{}
 	var k bpf.PePeer
 	var i uint32
 	it := a.dp.Peers.Iterate()
 	for it.Next(&k, &i) {
-		a.pinned[k] = i
+		a.pinned[k], used[i] = i, true
 		a.nextIndex = max(a.nextIndex, i+1)
+	}
+	for i := range a.nextIndex {
+		if !used[i] {
+			a.reg.free = append(a.reg.free, i)
+		}
 	}
 	return it.Err()
 }
