@@ -251,6 +251,14 @@ func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 			e.write(e.files.CA, string(raw)+string(raw[:len(raw)/2]))
 		}, "ends in the middle"},
 		{"a CRL of another CA", func(e *end) { pki.New(e.t).Revoke(e.t, e.files.CRL, time.Now().Add(time.Hour)) }, "no trusted CA has signed"},
+		{"two CRLs of which one is damaged", func(e *end) {
+			e.ca.Revoke(e.t, e.files.CRL, time.Now().Add(time.Hour))
+			raw, err := os.ReadFile(e.files.CRL)
+			if err != nil {
+				e.t.Fatal(err)
+			}
+			e.write(e.files.CRL, strings.Replace(string(raw), "CRL-----\n", "CRL-----\n!", 1)+string(raw))
+		}, "1 of 2 PEM blocks"},
 		{"an empty CRL", func(e *end) { e.write(e.files.CRL, "") }, "there is no list in it"},
 		{"a CA without the CRL's", func(e *end) { e.copy(pki.New(e.t).CA, e.files.CA) }, "no trusted CA has signed"},
 		{"a certificate of tomorrow", func(e *end) { e.between(24*time.Hour, 48*time.Hour) }, "is not valid before"},

@@ -120,7 +120,10 @@ func parseCRL(der []byte, cas []*x509.Certificate) (out crl, err error) {
 // errCut is of a file that is being written.
 var errCut = errors.New("it ends in the middle of a PEM block")
 
+// blocks are all of a kind. One that cannot be decoded is an error: without a list of revoked certificates those on it
+// would be let in again.
 func blocks(raw []byte, kind string) (out [][]byte, err error) {
+	want := bytes.Count(raw, []byte("-----BEGIN "+kind+"-----"))
 	for {
 		block, rest := pem.Decode(raw)
 		if block == nil {
@@ -133,6 +136,9 @@ func blocks(raw []byte, kind string) (out [][]byte, err error) {
 	}
 	if bytes.Contains(raw, []byte("-----BEGIN")) {
 		return nil, errCut
+	}
+	if len(out) != want {
+		return nil, fmt.Errorf("%d of %d PEM blocks %q can be decoded", len(out), want, kind)
 	}
 	return out, nil
 }
