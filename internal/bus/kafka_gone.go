@@ -31,7 +31,7 @@ func (k *Kafka) produce(ctx context.Context, topic, key string, value []byte) er
 			return err
 		}
 		switch {
-		case k.timesMade(topic) != times: // another publisher found it gone
+		case k.madeSince(topic, times): // another publisher found it gone
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
 			if again := k.makeAgain(ctx, topic, times); again != nil {
 				return fmt.Errorf("%w; the topic is not made again: %w", err, again)
@@ -48,6 +48,13 @@ func (k *Kafka) timesMade(topic string) int {
 	return k.made[topic]
 }
 
+// madeSince tells whether the topic was made again, after whoever is at it.
+func (k *Kafka) madeSince(topic string, times int) bool {
+	k.making.Lock()
+	defer k.making.Unlock()
+	return k.timesMade(topic) != times
+}
+
 // makeAgain makes a topic that is gone, unless another publisher has, and lets go of what the client knows of it.
 func (k *Kafka) makeAgain(ctx context.Context, topic string, times int) error {
 	k.making.Lock()
@@ -62,10 +69,10 @@ func (k *Kafka) makeAgain(ctx context.Context, topic string, times int) error {
 		return err
 	}
 	slog.WarnContext(ctx, "a Kafka topic was gone; publishing to the one there is now", "topic", topic)
-	k.mu.Lock()
-	k.made[topic]++
-	k.mu.Unlock()
 	k.client.PurgeTopicsFromProducing(k.cfg.Prefix + topic)
+	k.mu.Lock()
+	k.made[topic]++ // whoever reads it publishes to the new topic
+	k.mu.Unlock()
 	return nil
 }
 
@@ -137,16 +144,19 @@ func (m *kafkaMember) begin() {
 	}
 }
 
+// settled is how long after a topic was made again all members of a group have joined and committed in it.
+const settled = 10 * time.Minute
+
 // firstFromStart ignores the committed offset of each partition once: it is of the topic that is gone, and brokers keep
-// it by the topic's name.
+// it by the topic's name. A partition that another member hands over later has an offset of the new topic.
 func (m *kafkaMember) firstFromStart() func(context.Context, map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	begun := map[int32]bool{}
+	begun, until := map[int32]bool{}, time.Now().Add(settled)
 	return func(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 		if Compacted[m.topic] {
 			return fromStart(ctx, offsets)
 		}
 		for p := range offsets[m.wireTopic] {
-			if !begun[p] {
+			if !begun[p] && time.Now().Before(until) {
 				offsets[m.wireTopic][p] = kgo.NewOffset().AtStart()
 			}
 			begun[p] = true
