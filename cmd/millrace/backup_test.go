@@ -47,7 +47,7 @@ func newMachine(t *testing.T, settings string) *machine {
 	t.Helper()
 	dir := t.TempDir()
 	m := &machine{t: t, file: filepath.Join(dir, "millrace.yaml")}
-	m.write(m.file, fmt.Sprintf("data_dir: %s/data\n%s", dir, settings))
+	m.write(m.file, fmt.Sprintf("data_dir: %s/data\nalpha: {nightly_at: \"\"}\n%s", dir, settings))
 	m.write(filepath.Join(dir, "inventory.yaml"), "devices: []\n")
 	var err error
 	if m.cfg, err = loadConfig(m.file); err != nil {

@@ -74,10 +74,14 @@ func (w *world) goesOn(t *testing.T, when string, since time.Time) {
 	w.await(t, when+": weights are spread", func() bool { return w.spread(t.Context()) })
 }
 
-// await waits for a fact for longer than a test does elsewhere: what failed is done again in the next night.
+// allowed is longer than a test waits elsewhere: a round that a fault meets has two calls of its patience and a
+// rollback before what failed is done again in the next night.
+const allowed = 5 * time.Minute
+
+// await waits for a fact.
 func (w *world) await(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2*time.Minute + 4*w.pace.night); !fact(); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(allowed + 4*w.pace.night); !fact(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
 			for _, k := range kinds {
 				_, failed := w.diary.count(k)

@@ -59,8 +59,11 @@ func (w *world) settle(ctx context.Context) {
 		}
 		moving := false
 		for _, cs := range all {
-			if cs.GetState() == pushv1.State_STATE_PLANNED {
-				_ = w.approve(ctx, cs.GetId()) // the next list shows whether it was
+			switch cs.GetState() { // the next list shows whether it was
+			case pushv1.State_STATE_PLANNED:
+				_ = w.approve(ctx, cs.GetId())
+			case pushv1.State_STATE_APPROVED:
+				_ = w.apply(ctx, cs.GetId())
 			}
 			moving = moving || !ended(cs)
 		}
@@ -82,6 +85,14 @@ func (w *world) approve(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, err := w.changes.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "operator", Apply: true}))
+	return err
+}
+
+// apply is for what was approved while something that it takes was away.
+func (w *world) apply(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := w.changes.Apply(ctx, connect.NewRequest(&pushv1.ApplyRequest{Id: id, By: "operator"}))
 	return err
 }
 

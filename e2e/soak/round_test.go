@@ -104,6 +104,9 @@ func (w *world) wants(ctx context.Context, id string, ends ...pushv1.State) erro
 		if last = err; err == nil {
 			cs = r.Msg.GetChange()
 		}
+		if cs.GetState() == pushv1.State_STATE_APPROVED {
+			last = w.apply(ctx, id)
+		}
 		return err == nil && ended(cs)
 	})
 	switch {

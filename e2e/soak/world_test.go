@@ -35,7 +35,7 @@ push: {%s, keep: {changes: 20, for: 10m}}`
 // nothing but a fault may take as long.
 const (
 	impatient = "rollback_after: 20s, verify_for: 5s, call_timeout: 3s, commit_timeout: 4s, lock_ttl: 3s"
-	patient   = "lock_ttl: 10s"
+	patient   = "rollback_after: 20s, verify_for: 5s, lock_ttl: 10s"
 )
 
 // services are all that the work of the run needs.

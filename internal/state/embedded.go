@@ -190,7 +190,11 @@ func (e *Embedded) socket() (string, error) {
 
 // Dial connects to an etcd cluster elsewhere (production, or `serve` beside `up`).
 func Dial(endpoints []string) (*Store, error) {
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: startTimeout})
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: endpoints, DialTimeout: startTimeout,
+		// A connection that died without a word would keep a watch silent, and its reader behind, as long as TCP takes.
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
 	}

@@ -1,12 +1,15 @@
 package uml
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/await"
 )
 
 // TestAGuestComesToItsFirstProgram: without the library it does not where the processor has AMX.
@@ -21,7 +24,9 @@ func TestAGuestComesToItsFirstProgram(t *testing.T) {
 	if err := os.WriteFile(first, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	guest := exec.CommandContext(t.Context(), "linux.uml", "mem=256M", "rootfstype=hostfs", "rootflags=/", "rw", "init="+first, "con=null", "con0=fd:0,fd:1", "quiet")
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
+	defer cancel()
+	guest := exec.CommandContext(ctx, "linux.uml", "mem=256M", "rootfstype=hostfs", "rootflags=/", "rw", "init="+first, "con=null", "con0=fd:0,fd:1", "quiet")
 	guest.Env = append(os.Environ(), preload)
 	console, err := guest.CombinedOutput()
 	release, readErr := os.ReadFile(said)
