@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/graph/graphtest"
 )
 
 // TestTheBestPathIsThatOfAllPaths also checks each part of an explanation against all paths.
@@ -17,7 +18,7 @@ func TestTheBestPathIsThatOfAllPaths(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		g := randomGraph(rnd)
 		r := randomRequest(rnd, g)
-		all := simplePaths(g, r.From, r.To)
+		all := graphtest.SimplePaths(g, nil, r.From, r.To)
 		got, err := w.Find(g, r)
 		best, ok := bestOf(g, r, all, 0)
 		if !ok {

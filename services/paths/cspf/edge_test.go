@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/graph/graphtest"
 	"github.com/millrace/millrace/services/paths/segments"
 )
 
@@ -85,7 +86,7 @@ func TestTheWidestPathIsThatOfAllPaths(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 6))
 		g := randomGraph(rnd)
 		r := randomRequest(rnd, g)
-		all := simplePaths(g, r.From, r.To)
+		all := graphtest.SimplePaths(g, nil, r.From, r.To)
 		var rate int64
 		for _, p := range all {
 			if f := factsOf(g, r, p); f.breaks(r)&^Rate == 0 {

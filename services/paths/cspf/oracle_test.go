@@ -11,27 +11,6 @@ import (
 
 // The oracle: everything by enumeration of all paths without a loop.
 
-func simplePaths(g *graph.Graph, from, to int32) [][]int32 {
-	var out [][]int32
-	seen := make([]bool, g.Nodes())
-	var walk func(at int32, path []int32)
-	walk = func(at int32, path []int32) {
-		if at == to {
-			out = append(out, slices.Clone(path))
-			return
-		}
-		seen[at] = true
-		for l, end := g.Out(at); l < end; l++ {
-			if !seen[g.To(l)] {
-				walk(g.To(l), append(path, l))
-			}
-		}
-		seen[at] = false
-	}
-	walk(from, nil)
-	return out
-}
-
 // facts are what a path is judged by.
 type facts struct {
 	cost                            int64

@@ -8,29 +8,8 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/graph/graphtest"
 )
-
-// simplePaths is the oracle: all paths without a loop.
-func simplePaths(g *graph.Graph, usable []bool, from, to int32) [][]int32 {
-	var out [][]int32
-	seen := make([]bool, g.Nodes())
-	var walk func(at int32, path []int32)
-	walk = func(at int32, path []int32) {
-		if at == to {
-			out = append(out, slices.Clone(path))
-			return
-		}
-		seen[at] = true
-		for l, end := g.Out(at); l < end; l++ {
-			if !seen[g.To(l)] && (usable == nil || usable[l]) {
-				walk(g.To(l), append(path, l))
-			}
-		}
-		seen[at] = false
-	}
-	walk(from, nil)
-	return out
-}
 
 // parts are what a path may not share, as the names of things.
 func parts(g *graph.Graph, kind Kind, path []int32) []string {
@@ -105,7 +84,7 @@ func TestTheBestPairIsThatOfAllPairs(t *testing.T) {
 				r.Usable = append(r.Usable, rnd.IntN(8) > 0)
 			}
 		}
-		all := simplePaths(g, r.Usable, r.From, r.To)
+		all := graphtest.SimplePaths(g, r.Usable, r.From, r.To)
 		best, ok := bestPair(g, r, all)
 		got, err := s.Find(g, r)
 		if !ok {

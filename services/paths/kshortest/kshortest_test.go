@@ -8,29 +8,8 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/services/paths/graph"
+	"github.com/millrace/millrace/services/paths/graph/graphtest"
 )
-
-// simplePaths is the oracle: all paths without a loop.
-func simplePaths(g *graph.Graph, usable []bool, from, to int32) [][]int32 {
-	var out [][]int32
-	seen := make([]bool, g.Nodes())
-	var walk func(at int32, path []int32)
-	walk = func(at int32, path []int32) {
-		if at == to {
-			out = append(out, slices.Clone(path))
-			return
-		}
-		seen[at] = true
-		for l, end := g.Out(at); l < end; l++ {
-			if !seen[g.To(l)] && (usable == nil || usable[l]) {
-				walk(g.To(l), append(path, l))
-			}
-		}
-		seen[at] = false
-	}
-	walk(from, nil)
-	return out
-}
 
 // rank orders paths: cost, then links.
 func rank(g *graph.Graph, m graph.Metric, path []int32) [2]int64 {
@@ -82,7 +61,7 @@ func TestEveryPathComesOnceAndInOrder(t *testing.T) {
 			s.block = math.MaxUint32 - 3
 		}
 		for from := range int32(g.Nodes()) {
-			want := simplePaths(g, usable, from, to)
+			want := graphtest.SimplePaths(g, usable, from, to)
 			if from == to {
 				want = nil
 			}
