@@ -56,11 +56,6 @@ $(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/requi
 	@PATH="$(GO_DIR):$$PATH" tools/clients/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/gremlins: tools/mutants/gremlins/go.mod tools/mutants/gremlins/go.sum | packages
-	@echo "setup: gremlins, for mutants"
-	@cd tools/mutants/gremlins && PATH="$(GO_DIR):$$PATH" go build -trimpath -o $(CURDIR)/.cache/gremlins/ tool
-	@mkdir -p $(STAMPS) && touch $@
-
 $(STAMPS)/web: $(STAMPS)/web-modules $(shell git ls-files $(WEB))
 	@echo "build: web"
 	@cd $(WEB) && PATH="$(NODE_DIR):$$PATH" npm run --silent build
@@ -135,7 +130,7 @@ test: build $(STAMPS)/kafka $(STAMPS)/clients check ## Run every test
 
 # Not part of CI: it takes as long as all of it (docs/reference/mutants.md).
 .PHONY: mutants
-mutants: $(STAMPS)/go $(STAMPS)/gremlins ## Mutation testing of the pure packages; fails where one kills less than 90 %
+mutants: $(STAMPS)/go ## Mutation testing of the pure packages; fails where one kills less than 90 %
 	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants
 
 .PHONY: faults

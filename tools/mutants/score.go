@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +14,17 @@ type Mutant struct {
 	// Line is the source line with the changed operator marked: if a «<» b {
 	Line string
 }
+
+func (m Mutant) String() string {
+	return fmt.Sprintf("%s %s:%d %s\n\t%s", m.Status, m.File, m.Row, m.Mutator, m.Line)
+}
+
+// What becomes of a mutant.
+const (
+	killed    = "KILLED"
+	lived     = "LIVED"
+	notViable = "NOT VIABLE" // it does not compile
+)
 
 // Score of a package. Equivalent mutants are in none of its numbers.
 type Score struct {
@@ -37,17 +47,17 @@ func count(mutants []Mutant, entries []Equivalent, folder string) (Score, error)
 	used := make([]bool, len(entries))
 	for _, m := range mutants {
 		switch m.Status {
-		case "KILLED", "TIMED OUT":
+		case killed:
 			s.Killed, s.Total = s.Killed+1, s.Total+1
-		case "LIVED", "NOT COVERED":
+		case lived:
 			if i := slices.IndexFunc(entries, m.is); i >= 0 {
 				used[i] = true
 				continue
 			}
 			s.Living, s.Total = append(s.Living, m), s.Total+1
-		case "NOT VIABLE": // it does not compile
+		case notViable:
 		default:
-			return Score{}, fmt.Errorf("%s:%d: gremlins says %q of a mutant", m.File, m.Row, m.Status)
+			return Score{}, fmt.Errorf("%s:%d: nothing is known of a mutant", m.File, m.Row)
 		}
 	}
 	for i, e := range entries {
@@ -59,38 +69,6 @@ func count(mutants []Mutant, entries []Equivalent, folder string) (Score, error)
 		}
 	}
 	return s, nil
-}
-
-// parse reads gremlins' report; file names in it are below the folder.
-func parse(report []byte, folder string, source func(file string) ([]byte, error)) ([]Mutant, error) {
-	var r struct {
-		Files []struct {
-			Name      string `json:"file_name"`
-			Mutations []struct {
-				Type, Status string
-				Line, Column int
-			}
-		}
-	}
-	if err := json.Unmarshal(report, &r); err != nil {
-		return nil, err
-	}
-	var out []Mutant
-	for _, f := range r.Files {
-		name := folder + "/" + f.Name
-		text, err := source(name)
-		if err != nil {
-			return nil, err
-		}
-		lines := strings.Split(string(text), "\n")
-		for _, m := range f.Mutations {
-			if m.Line < 1 || m.Line > len(lines) || m.Column < 1 || m.Column > len(lines[m.Line-1]) {
-				return nil, fmt.Errorf("%s has no line %d with a column %d", name, m.Line, m.Column)
-			}
-			out = append(out, Mutant{File: name, Mutator: m.Type, Status: m.Status, Row: m.Line, Line: mark(lines[m.Line-1], m.Column-1)})
-		}
-	}
-	return out, nil
 }
 
 var operator = regexp.MustCompile(`^(break|continue|[-+*/%&|^<>=!]+)`)

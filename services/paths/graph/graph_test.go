@@ -72,12 +72,22 @@ func TestWhatNoNetworkHasIsRefused(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if _, err := New(make([]Node, MaxNodes+1), nil); err == nil || !strings.HasPrefix(err.Error(), "32769 nodes and 0 links: at most 32768") {
+	if _, err := New(numbered(MaxNodes+1), nil); err == nil || err.Error() != "32769 nodes and 0 links: at most 32768 and 2147483646" {
 		t.Errorf("error %v, want one about too many nodes", err)
+	}
+	if _, err := New(numbered(MaxNodes), nil); err != nil {
+		t.Errorf("error %v: as many nodes as there may be are refused", err)
 	}
 	if _, err := New([]Node{{ID: "a"}, {ID: "a"}}, nil); err == nil || err.Error() != `two nodes are called "a"` {
 		t.Errorf("error %v, want one about the node's id", err)
 	}
+}
+
+func numbered(n int) (out []Node) {
+	for i := range n {
+		out = append(out, Node{ID: fmt.Sprint(i)})
+	}
+	return out
 }
 
 func TestEveryViewTellsTheSame(t *testing.T) {
@@ -141,9 +151,7 @@ func groups(t *testing.T, g *Graph) {
 }
 
 func random(r *rand.Rand) (nodes []Node, links []Link) {
-	for n := range 1 + r.IntN(8) {
-		nodes = append(nodes, Node{ID: fmt.Sprint(n)})
-	}
+	nodes = numbered(1 + r.IntN(8))
 	for l := range r.IntN(30) {
 		from, to := r.IntN(len(nodes)), r.IntN(len(nodes))
 		if from == to {

@@ -53,6 +53,7 @@ func TestABrokenRepetitaFileNamesTheLine(t *testing.T) {
 		"10 9953280":     {"10 -1", `line 9: bw "-1" is not a number from 0 to 4.611686018427388e+15`},
 		" 9953280 1913":  {" NaN 1913", `line 9: bw "NaN" is not a number from 0 to 4.611686018427388e+15`},
 		" 9953280 191":   {" 1e300 191", `line 9: bw "1e300" is not a number from 0 to 4.611686018427388e+15`},
+		" 9953280 19":    {" 4611686018427389 19", `line 9: bw "4611686018427389" is not a number from 0 to 4.611686018427388e+15`},
 		" 9953280 1913\n": {" 1 4294967295\n",
 			`line 9: delay "4294967295" is not a number from 0 to 4.294967294e+09`},
 		small[strings.Index(small, "EDGES"):]: {"", "no table of edges: a line EDGES n, a heading, then lines label src dest weight bw delay"},
@@ -60,6 +61,16 @@ func TestABrokenRepetitaFileNamesTheLine(t *testing.T) {
 		if _, err := ParseRepetita(strings.Replace(small, old, tc.with, 1)); err == nil || err.Error() != tc.want {
 			t.Errorf("error %v, want %s", err, tc.want)
 		}
+	}
+}
+
+func TestTheLongestDelayIsBelowTheUnknownOne(t *testing.T) {
+	g, err := ParseRepetita(strings.Replace(small, " 1913\n", " 4294967294\n", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, _ := g.LinkIndex("up"); g.Link(l).Delay != DelayUnknown-1 {
+		t.Errorf("delay %d, want %d", g.Link(l).Delay, uint32(DelayUnknown-1))
 	}
 }
 

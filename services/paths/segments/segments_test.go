@@ -226,6 +226,16 @@ func TestNodeSIDsComeFirst(t *testing.T) {
 	}
 }
 
+func TestWhoIsThereNeedsNoSegment(t *testing.T) {
+	g, err := graph.New([]graph.Node{{ID: "a"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, ok := new(Finder).List(g, nil, &SIDs{}); !ok || len(list) != 0 {
+		t.Errorf("%v, %t; want no segment, and that this is a list", list, ok)
+	}
+}
+
 func TestCountingAllocatesNothing(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 13))
 	g, sids := random(t, rnd)

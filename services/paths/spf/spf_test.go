@@ -1,6 +1,7 @@
 package spf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -73,12 +74,7 @@ func TestTheQueueSorts(t *testing.T) {
 			want = append(want, e)
 			q.Push(e)
 		}
-		slices.SortFunc(want, func(a, b Entry) int {
-			if a.before(b) {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(want, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID)) })
 		for i := range want {
 			if got := q.Pop(); got != want[i] {
 				t.Fatalf("seed %d: entry %d is %v, want %v", seed, i, got, want[i])
@@ -86,6 +82,26 @@ func TestTheQueueSorts(t *testing.T) {
 		}
 		if len(q) != 0 {
 			t.Fatalf("seed %d: %d entries are left", seed, len(q))
+		}
+	}
+}
+
+// Costs would be the least with a queue in disorder, too, only later.
+func TestWordsLeaveTheQueueInOrder(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		var q, want []uint64
+		for range rnd.IntN(100) {
+			w := rnd.Uint64N(50)
+			want = append(want, w)
+			q = push(q, w)
+		}
+		slices.Sort(want)
+		for i := range want {
+			var got uint64
+			if got, q = pop(q); got != want[i] {
+				t.Fatalf("seed %d: word %d is %d, want %d", seed, i, got, want[i])
+			}
 		}
 	}
 }

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// slow is from where on a test runs only for the mutants that the fast ones do not kill, in seconds.
+const slow = 0.3
+
+// stage is some of a package's tests.
+type stage struct {
+	args []string
+	// limit of processor time, in seconds.
+	limit int
+}
+
+// runner runs test binaries of a package.
+type runner struct {
+	folder string
+	stages []stage
+}
+
+// newRunner sees how long the tests take without a mutant. Tests that match skip are left out.
+func newRunner(folder, binary, skip string) (*runner, error) {
+	r := &runner{folder: folder}
+	var not []string
+	if skip != "" {
+		not = []string{skip}
+	}
+	all := stage{args: skipping(not), limit: 600}
+	out, _, err := r.run(binary, 0, all)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the tests fail without a mutant: %w\n%s", folder, err, out)
+	}
+	fast, late := split(string(out))
+	if len(late) == 0 || len(fast) == 0 {
+		r.stages = []stage{all}
+	} else {
+		names := "^(" + strings.Join(late, "|") + ")$"
+		r.stages = []stage{{args: skipping(append(not, names))}, {args: append(skipping(not), "-test.run="+names)}}
+	}
+	for i := range r.stages {
+		s := &r.stages[i]
+		s.limit = all.limit
+		_, used, err := r.run(binary, 0, *s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the tests fail without a mutant, in parts: %w", folder, err)
+		}
+		// Processor time differs from run to run, far less than by three.
+		s.limit = 1 + int(math.Ceil(3*used.Seconds()))
+	}
+	return r, nil
+}
+
+func skipping(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{"-test.skip=" + strings.Join(names, "|")}
+}
+
+var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([0-9.]+)s\)$`)
+
+// split reads the names of tests that take little time, and of those that do not.
+func split(out string) (fast, late []string) {
+	for _, m := range passed.FindAllStringSubmatch(out, -1) {
+		if s, _ := strconv.ParseFloat(m[2], 64); s < slow {
+			fast = append(fast, m[1])
+		} else {
+			late = append(late, m[1])
+		}
+	}
+	return fast, late
+}
+
+// limits is a shell's program: 4 GB of address space and some seconds of processor time for what follows. What never
+// ends is ended by them, and what is only slow is not, whatever else the machine does.
+const limits = `ulimit -v 4000000 && ulimit -t "$1" && shift && exec "$@"`
+
+// run runs some tests on a mutant. It fails if they do.
+func (r *runner) run(binary string, mutant int, s stage) (out []byte, used time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	args := append([]string{"-c", limits, "sh", strconv.Itoa(s.limit), binary, "-test.v", "-test.failfast"}, s.args...)
+	cmd := exec.CommandContext(ctx, "sh", args...)
+	cmd.Dir = r.folder
+	// With one thread, processor time is the same on any number of processors.
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", fmt.Sprint("MUTANT=", mutant))
+	out, err = cmd.CombinedOutput()
+	if cmd.ProcessState == nil || ctx.Err() != nil {
+		return out, 0, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	return out, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
+}
+
+// errNoAnswer says that the tests could not be run, so that nothing is known of the mutant.
+var errNoAnswer = errors.New("the tests did not run")
+
+// judge finds out what becomes of a mutant that compiles, fast tests first.
+func (r *runner) judge(binary string, m *copied) error {
+	if m.Status == notViable {
+		return nil
+	}
+	for _, s := range r.stages {
+		_, _, err := r.run(binary, m.number, s)
+		if errors.Is(err, errNoAnswer) {
+			return err
+		}
+		if err != nil {
+			m.Status = killed
+			return nil
+		}
+	}
+	m.Status = lived
+	return nil
+}
+
+// judgeAlone judges a mutant that has a test binary of its own.
+func (r *runner) judgeAlone(s *subject, file string, m *copied) error {
+	binary, err := s.buildOne(file, m)
+	if err != nil {
+		m.Status = notViable
+		return nil
+	}
+	defer os.Remove(binary)
+	return r.judge(binary, m)
+}
+
+// try finds out of each mutant of a package what becomes of it, and tells so as soon as it is known.
+func try(root string, t target, workers int, seen func(Mutant)) ([]Mutant, error) {
+	tmp, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	s, err := readSubject(root, t.folder, tmp)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := s.buildSchema()
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRunner(filepath.Join(root, t.folder), schema, t.skip)
+	if err != nil {
+		return nil, err
+	}
+	alone := map[*copied]string{}
+	for name, f := range s.files {
+		for _, m := range f.outside() {
+			alone[m] = name
+		}
+	}
+	if err := each(workers, s.all, func(m *copied) error {
+		defer func() { seen(m.Mutant) }()
+		if file, ok := alone[m]; ok {
+			return r.judgeAlone(s, file, m)
+		}
+		return r.judge(schema, m)
+	}); err != nil {
+		return nil, err
+	}
+	var out []Mutant
+	for _, m := range s.all {
+		out = append(out, m.Mutant)
+	}
+	return out, nil
+}
+
+// each does something with all mutants, some at a time.
+func each(workers int, all []*copied, do func(*copied) error) error {
+	work := make(chan *copied)
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			for m := range work {
+				errs[i] = errors.Join(errs[i], do(m))
+			}
+		})
+	}
+	for _, m := range all {
+		work <- m
+	}
+	close(work)
+	wg.Wait()
+	return errors.Join(slices.Compact(errs)...)
+}
