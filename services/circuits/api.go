@@ -177,7 +177,7 @@ func (c *Component) asked(ctx context.Context, id string, e life.Event) (*circui
 	if utf8.RuneCountInString(e.Text) > maxDescription {
 		return nil, wrong("note", "at most %d characters", maxDescription)
 	}
-	record, err := c.ledger.Get(id)
+	record, err := c.ledger.Find(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package circuits
 import (
 	"math/big"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/internal/topo"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
@@ -20,6 +21,8 @@ type book struct {
 	graph  *graph.Graph
 	topo   *topo.Graph
 	missed chan struct{}
+	// read is when the topology was asked for that is known, by a clock that nobody sets.
+	read time.Time
 	// usage is per project.
 	usage map[string]*usage
 	// states counts circuits by state.

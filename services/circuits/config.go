@@ -19,6 +19,9 @@ type Configuration struct {
 	Keep time.Duration `yaml:"keep"`
 	// Topology is the period in which links are read from services/paths. Default 5s.
 	Topology time.Duration `yaml:"topology"`
+	// TopologyAge is how long the links that were read last are trusted. After it nothing is booked until they are read
+	// again. Default 1m.
+	TopologyAge time.Duration `yaml:"topology_age"`
 	// Operators may commit, extend and release circuits of every project.
 	Operators []string `yaml:"operators"`
 	// Projects may book, by their names. Default none: nobody may.
@@ -53,7 +56,7 @@ const defaultHolds = 10
 
 // DefaultConfiguration lets nobody book.
 func DefaultConfiguration() Configuration {
-	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second}
+	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second, TopologyAge: time.Minute}
 }
 
 // Validate returns an error that names a valid value.
@@ -67,6 +70,8 @@ func (c Configuration) Validate() error {
 		return fmt.Errorf("circuits request_ids %s, keep %s: at least 1m, and keep not below request_ids", c.RequestIDs, c.Keep)
 	case c.Topology < 100*time.Millisecond:
 		return fmt.Errorf("circuits topology %s: at least 100ms", c.Topology)
+	case c.TopologyAge < 2*c.Topology:
+		return fmt.Errorf("circuits topology_age %s: at least twice topology, %s, so that one lost answer stops nothing", c.TopologyAge, c.Topology)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		if err := c.Projects[name].validate(); err != nil {

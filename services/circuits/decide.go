@@ -16,13 +16,27 @@ import (
 	"github.com/millrace/millrace/services/circuits/life"
 )
 
-// errNoTopology: a decision without one would be a guess.
-var errNoTopology = errors.New("the topology is not known yet; ask again in some seconds")
+// A decision without a topology, or on one that may not be so any more, would be a guess.
+var (
+	errNoTopology  = errors.New("the topology is not known yet; ask again in some seconds")
+	errOldTopology = errors.New("the topology was not read for too long (circuits.topology_age); see whether services/paths runs, and ask again")
+)
+
+// known is nil where the topology is.
+func (b *book) known() error {
+	switch {
+	case b.admit == nil:
+		return errNoTopology
+	case time.Since(b.read) > b.cfg.TopologyAge:
+		return errOldTopology
+	}
+	return nil
+}
 
 // decide grants terms or refuses them. It is called while the book does not change.
 func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (*admit.Grant, admit.Request, error) {
-	if b.admit == nil {
-		return nil, admit.Request{}, errNoTopology
+	if err := b.known(); err != nil {
+		return nil, admit.Request{}, err
 	}
 	r, err := b.request(id, t, now)
 	if err != nil {

@@ -97,10 +97,10 @@ func changes(was life.Circuit, e life.Event) bool {
 	return moved || is.Gone != was.Gone
 }
 
-// path is what to tell a circuit of its path; nothing while there is no topology.
+// path is what to tell a circuit of its path; nothing while the topology is not known.
 func (b *book) path(r *circuitsv1.Record) life.Event {
 	switch {
-	case b.admit == nil:
+	case b.known() != nil:
 		return life.Event{}
 	case b.there(r.GetCircuit()):
 		return life.Event{Kind: life.PathSeen}
@@ -140,7 +140,10 @@ func (c *Component) followTopology(ctx context.Context) {
 
 // readTopology makes the book anew if the links have changed.
 func (c *Component) readTopology(ctx context.Context, last *topologyv1.TopologySnapshot) (*topologyv1.TopologySnapshot, error) {
-	r, err := c.deps.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
+	asked := time.Now()
+	limited, cancel := context.WithTimeout(ctx, c.cfg.TopologyAge)
+	defer cancel()
+	r, err := c.deps.Paths.Topology(limited, connect.NewRequest(&pathsv1.TopologyRequest{}))
 	if err != nil {
 		return nil, fmt.Errorf("ask for the topology: %w", err)
 	}
@@ -150,14 +153,18 @@ func (c *Component) readTopology(ctx context.Context, last *topologyv1.TopologyS
 		return nil, errors.New("it has no router yet")
 	}
 	if last != nil && proto.Equal(last, now) {
-		return last, nil
+		return last, c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) { c.book.read = asked })
 	}
 	snapshot, err := topo.FromProto(now)
 	if err != nil {
 		return nil, err
 	}
 	graph := topo.NewGraph(snapshot)
-	looked := c.ledger.Look("", func(all func(func(*circuitsv1.Record) bool)) { err = c.book.rebuild(graph, all) })
+	looked := c.ledger.Look("", func(all func(func(*circuitsv1.Record) bool)) {
+		if err = c.book.rebuild(graph, all); err == nil {
+			c.book.read = asked
+		}
+	})
 	if err := errors.Join(looked, err); err != nil {
 		return nil, err
 	}

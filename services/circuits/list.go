@@ -21,8 +21,8 @@ const (
 )
 
 // Get implements CircuitsService.
-func (a *api) Get(_ context.Context, r *connect.Request[circuitsv1.GetRequest]) (*connect.Response[circuitsv1.GetResponse], error) {
-	record, err := a.c.ledger.Get(r.Msg.GetId())
+func (a *api) Get(ctx context.Context, r *connect.Request[circuitsv1.GetRequest]) (*connect.Response[circuitsv1.GetResponse], error) {
+	record, err := a.c.ledger.Find(ctx, r.Msg.GetId())
 	if err != nil {
 		return nil, answer(err)
 	}
@@ -47,7 +47,11 @@ func (a *api) List(_ context.Context, r *connect.Request[circuitsv1.ListRequest]
 		return nil, answer(err)
 	}
 	out := &circuitsv1.ListResponse{}
-	err = a.c.ledger.Look(ask.GetPageToken(), func(all func(func(*circuitsv1.Record) bool)) {
+	look := a.c.ledger.Look
+	if ask.GetNewestFirst() {
+		look = a.c.ledger.LookBack
+	}
+	err = look(ask.GetPageToken(), func(all func(func(*circuitsv1.Record) bool)) {
 		for record := range all {
 			c := record.GetCircuit()
 			if !listed(ask, w, c) {
@@ -115,8 +119,8 @@ func (a *api) Calendar(_ context.Context, r *connect.Request[circuitsv1.Calendar
 
 // calendars are those of one link with all that is in it, or of all links.
 func (b *book) calendars(link string, w calendar.Window) ([]*circuitsv1.LinkCalendar, error) {
-	if b.admit == nil {
-		return nil, errNoTopology
+	if err := b.known(); err != nil {
+		return nil, err
 	}
 	if link == "" {
 		var out []*circuitsv1.LinkCalendar

@@ -52,6 +52,8 @@ type Component struct {
 	// book is the ledger's mirror: it is read and changed within the ledger's calls only.
 	book  *book
 	loops lifecycle.Loops
+	// grace is the constant, but for tests.
+	grace time.Duration
 }
 
 // New checks the configuration and is otherwise inert.
@@ -62,7 +64,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	c := &Component{cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log), book: newBook(cfg)}
+	c := &Component{cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log), book: newBook(cfg), grace: grace}
 	c.ledger = ledger.New(deps.State, c.book, deps.Log)
 	c.metrics = newMetrics(deps.Registerer, c)
 	return c, nil
@@ -96,7 +98,8 @@ const maxRequest = 1 << 20
 
 // Handler returns path and handler of the API.
 func (c *Component) Handler() (string, http.Handler) {
-	return circuitsv1connect.NewCircuitsServiceHandler(&api{c}, connect.WithReadMaxBytes(maxRequest))
+	path, handler := circuitsv1connect.NewCircuitsServiceHandler(&api{c}, connect.WithReadMaxBytes(maxRequest))
+	return path, withWriter(handler)
 }
 
 // REST returns path and handler of the same API as JSON over plain HTTP.

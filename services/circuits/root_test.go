@@ -306,6 +306,19 @@ func TestListsHavePages(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("pages of %v, want %v", got, want)
 	}
+	got = nil
+	for token := ""; ; {
+		page := list(&circuitsv1.ListRequest{PageSize: 2, PageToken: token, NewestFirst: true})
+		for _, one := range page.GetCircuits() {
+			got = append(got, one.GetId())
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	if slices.Reverse(got); !slices.Equal(got, want) {
+		t.Errorf("pages from the newest on, turned round, %v, want %v", got, want)
+	}
 	for name, r := range map[string]*circuitsv1.ListRequest{
 		"another project": {Project: "bio"}, "another state": {States: []circuitsv1.State{held}}, "another link": {Link: linkID("b", "a")},
 		"earlier": {End: timestamppb.New(noon.Add(10 * time.Hour))}, "later": {Start: timestamppb.New(noon.Add(18 * time.Hour))},
@@ -429,6 +442,7 @@ func TestConfiguration(t *testing.T) {
 		"hold 0s":          func(c *Configuration) { c.Hold = 0 },
 		"request_ids":      func(c *Configuration) { c.Keep = time.Hour },
 		"topology 0s":      func(c *Configuration) { c.Topology = 0 },
+		"topology_age 5s":  func(c *Configuration) { c.TopologyAge = 5 * time.Second },
 		"name its members": func(c *Configuration) { c.Projects = map[string]Project{"x": {}} },
 		"limits are":       func(c *Configuration) { c.Projects = map[string]Project{"x": {Members: []string{"m"}, GbitHours: -1}} },
 		"name both routers": func(c *Configuration) {

@@ -3,6 +3,8 @@ package circuits
 import (
 	"context"
 	"errors"
+	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -11,6 +13,9 @@ import (
 
 // behind is how many changes wait for a watcher that does not take them before it is told to begin again.
 const behind = 1000
+
+// grace is how long one that is told to begin again may take to read that.
+const grace = 10 * time.Second
 
 // watcher is told of circuits.
 type watcher struct {
@@ -51,6 +56,9 @@ func (a *api) Watch(ctx context.Context, r *connect.Request[circuitsv1.WatchRequ
 		return answer(err)
 	}
 	defer a.c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) { delete(a.c.book.watchers, w) }) //nolint:errcheck // it is read
+	sent := make(chan struct{})
+	defer close(sent)
+	go a.c.drop(ctx, w, sent)
 	for _, c := range now {
 		if err := out.Send(&circuitsv1.WatchResponse{Circuit: c}); err != nil {
 			return err
@@ -58,16 +66,49 @@ func (a *api) Watch(ctx context.Context, r *connect.Request[circuitsv1.WatchRequ
 	}
 	for {
 		select {
+		case <-w.lost:
+			return errLost
+		default:
+		}
+		select {
 		case c := <-w.changes:
 			if err := out.Send(&circuitsv1.WatchResponse{Circuit: c}); err != nil {
 				return err
 			}
 		case <-w.lost:
-			return connect.NewError(connect.CodeResourceExhausted, errors.New("too many changes were not read in time; watch again"))
+			return errLost
 		case <-ctx.Done():
 			return nil
 		case <-a.c.loops.Context().Done():
 			return connect.NewError(connect.CodeUnavailable, errors.New("the service stops; watch again"))
 		}
 	}
+}
+
+var errLost = connect.NewError(connect.CodeResourceExhausted, errors.New("too many changes were not read in time; watch again"))
+
+// drop ends the writing to a watcher that is too far behind, or when the service stops: whoever does not read at all
+// would keep it waiting for ever.
+func (c *Component) drop(ctx context.Context, w *watcher, sent <-chan struct{}) {
+	select {
+	case <-sent:
+		return
+	case <-w.lost:
+	case <-c.loops.Context().Done():
+	}
+	if out, ok := ctx.Value(writer{}).(*http.ResponseController); ok {
+		if err := out.SetWriteDeadline(time.Now().Add(c.grace)); err != nil {
+			c.deps.Log.WarnContext(ctx, "a watcher that does not read is not dropped", "error", err)
+		}
+	}
+}
+
+// writer is the key of a request's writer in its context.
+type writer struct{}
+
+// withWriter lets a handler get at the writer of its answer.
+func withWriter(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), writer{}, http.NewResponseController(w))))
+	})
 }

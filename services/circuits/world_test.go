@@ -2,6 +2,7 @@ package circuits
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -41,6 +42,7 @@ type world struct {
 	mu    sync.Mutex
 	now   time.Time
 	links map[string]bool // by "a-b"
+	away  bool            // services/paths does not answer
 	codes []string        // of events
 }
 
@@ -87,6 +89,9 @@ func linkID(from, to string) string {
 func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyRequest]) (*connect.Response[pathsv1.TopologyResponse], error) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
+	if p.w.away {
+		return nil, connect.NewError(connect.CodeUnavailable, errors.New("away"))
+	}
 	s := &topologyv1.TopologySnapshot{Area: "0.0.0.0", Time: timestamppb.Now()}
 	for _, name := range []string{"a", "b", "c"} {
 		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Name: name})
@@ -105,8 +110,18 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 	return connect.NewResponse(&pathsv1.TopologyResponse{Snapshot: s}), nil
 }
 
+// pathsAway says whether services/paths answers.
+func (w *world) pathsAway(away bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.away = away
+}
+
 // start is one replica of the service, which knows the topology.
-func (w *world) start() *Component {
+func (w *world) start() *Component { return w.startOn(w.store) }
+
+// startOn is one that has its own way to etcd.
+func (w *world) startOn(store *state.Store) *Component {
 	t := w.t
 	t.Helper()
 	memory := bus.NewMemory()
@@ -122,7 +137,7 @@ func (w *world) start() *Component {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(w.cfg, Dependencies{State: w.store, Bus: memory, Paths: paths{w: w}, Log: slog.New(slog.DiscardHandler), Now: w.clock})
+	c, err := New(w.cfg, Dependencies{State: store, Bus: memory, Paths: paths{w: w}, Log: slog.New(slog.DiscardHandler), Now: w.clock})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,10 @@ func (l *Ledger) Change(ctx context.Context, id string, next func(*circuitsv1.Re
 		case !read:
 			return nil, ErrNotRead
 		case was.record == nil:
-			return nil, fmt.Errorf("circuit %q: %w", id, ErrNoCircuit)
+			if _, err := l.Find(ctx, id); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		is, err := next(was.record)
 		if is == nil || err != nil {

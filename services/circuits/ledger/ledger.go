@@ -223,7 +223,7 @@ func (l *Ledger) Read() (read bool, next <-chan struct{}) {
 	return l.read, l.moved
 }
 
-// Get is a circuit's record.
+// Get is a circuit's record, as far as this replica knows.
 func (l *Ledger) Get(id string) (*circuitsv1.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,9 +232,32 @@ func (l *Ledger) Get(id string) (*circuitsv1.Record, error) {
 	}
 	e, known := l.entries[id]
 	if !known {
-		return nil, fmt.Errorf("circuit %q: %w", id, ErrNoCircuit)
+		return nil, fmt.Errorf("circuit %.100q: %w", id, ErrNoCircuit)
 	}
 	return e.record, nil
+}
+
+// maxID is more than any id that this service makes.
+const maxID = 100
+
+// Find is a circuit's record; that in etcd where this replica does not know it yet, as another one may just have booked
+// it.
+func (l *Ledger) Find(ctx context.Context, id string) (*circuitsv1.Record, error) {
+	record, err := l.Get(id)
+	if !errors.Is(err, ErrNoCircuit) || len(id) > maxID {
+		return record, err
+	}
+	revision, missing := l.store.Get(ctx, recordsPrefix+id, &circuitsv1.Record{})
+	switch {
+	case errors.Is(missing, state.ErrNotFound):
+		return nil, err
+	case missing != nil:
+		return nil, missing
+	}
+	if err := l.wait(ctx, revision); err != nil {
+		return nil, err
+	}
+	return l.Get(id)
 }
 
 // Look calls see while neither the book nor the mirror changes, with all records after an id, in order.
@@ -250,6 +273,27 @@ func (l *Ledger) Look(after string, see func(all func(yield func(*circuitsv1.Rec
 	}
 	see(func(yield func(*circuitsv1.Record) bool) {
 		for _, id := range l.ids[at:] {
+			if !yield(l.entries[id].record) {
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// LookBack is Look with all records before an id, the last first; with those from the end where there is no id.
+func (l *Ledger) LookBack(before string, see func(all func(yield func(*circuitsv1.Record) bool))) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.read {
+		return ErrNotRead
+	}
+	at, _ := slices.BinarySearch(l.ids, before)
+	if before == "" {
+		at = len(l.ids)
+	}
+	see(func(yield func(*circuitsv1.Record) bool) {
+		for _, id := range slices.Backward(l.ids[:at]) {
 			if !yield(l.entries[id].record) {
 				return
 			}

@@ -60,6 +60,11 @@ func problemOf(err error) problem {
 	return p
 }
 
+// Unavailable answers for a service that does not answer itself.
+func Unavailable(w http.ResponseWriter, err error) {
+	problem{Status: http.StatusServiceUnavailable, Code: names[connect.CodeUnavailable], Detail: err.Error()}.write(w)
+}
+
 func (p problem) write(w http.ResponseWriter) {
 	p.Type, p.Title = "urn:millrace:circuits:"+p.Code, http.StatusText(p.Status)
 	raw, err := json.Marshal(p)

@@ -106,6 +106,11 @@ func scalar(f protoreflect.FieldDescriptor, text string) (protoreflect.Value, er
 			return protoreflect.Value{}, fmt.Errorf("%q is no number", text)
 		}
 		return protoreflect.ValueOfInt32(int32(n)), nil
+	case protoreflect.BoolKind:
+		if text != "true" && text != "false" {
+			return protoreflect.Value{}, fmt.Errorf("%q is neither true nor false", text)
+		}
+		return protoreflect.ValueOfBool(text == "true"), nil
 	case protoreflect.EnumKind:
 		v := f.Enum().Values().ByName(protoreflect.Name(text))
 		if v == nil {

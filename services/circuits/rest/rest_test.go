@@ -112,6 +112,7 @@ func TestWhatIsNoCall(t *testing.T) {
 		"an unknown query":    {"GET", "/v1/circuits?colour=red", "", "", 400, "BAD_REQUEST", "colour"},
 		"a query for a POST":  {"POST", "/v1/circuits?by=ann", "{}", "", 400, "BAD_REQUEST", "by"},
 		"a query twice":       {"GET", "/v1/circuits?project=a&project=b", "", "", 400, "BAD_REQUEST", "project"},
+		"an order of words":   {"GET", "/v1/circuits?newest_first=yes", "", "", 400, "BAD_REQUEST", "newest_first"},
 		"a size of words":     {"GET", "/v1/circuits?page_size=all", "", "", 400, "BAD_REQUEST", "page_size"},
 		"a state there isn't": {"GET", "/v1/circuits?states=STATE_HAPPY", "", "", 400, "BAD_REQUEST", "states"},
 		"a start of words":    {"GET", "/v1/circuits?start=tonight", "", "", 400, "BAD_REQUEST", "start"},

@@ -1572,7 +1572,9 @@ type ListRequest struct {
 	// At most 1000; 0 is 100.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before.
-	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Those asked for last first.
+	NewestFirst   bool `protobuf:"varint,8,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1654,6 +1656,13 @@ func (x *ListRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListRequest) GetNewestFirst() bool {
+	if x != nil {
+		return x.NewestFirst
+	}
+	return false
 }
 
 type ListResponse struct {
@@ -2157,7 +2166,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"GetRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"F\n" +
 	"\vGetResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\x8c\x02\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\xaf\x02\n" +
 	"\vListRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x123\n" +
 	"\x06states\x18\x02 \x03(\x0e2\x1b.millrace.circuits.v1.StateR\x06states\x12\x12\n" +
@@ -2166,7 +2175,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x03end\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageToken\"q\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\x12!\n" +
+	"\fnewest_first\x18\b \x01(\bR\vnewestFirst\"q\n" +
 	"\fListResponse\x129\n" +
 	"\bcircuits\x18\x01 \x03(\v2\x1d.millrace.circuits.v1.CircuitR\bcircuits\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x85\x01\n" +

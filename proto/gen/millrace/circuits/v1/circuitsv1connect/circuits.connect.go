@@ -69,7 +69,7 @@ type CircuitsServiceClient interface {
 	// Release gives a circuit up, whatever its state.
 	Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
-	// List lists circuits, those asked for first first.
+	// List lists circuits, those asked for first first unless it is asked for otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
@@ -216,7 +216,7 @@ type CircuitsServiceHandler interface {
 	// Release gives a circuit up, whatever its state.
 	Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
-	// List lists circuits, those asked for first first.
+	// List lists circuits, those asked for first first unless it is asked for otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
