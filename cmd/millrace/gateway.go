@@ -14,6 +14,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 )
 
@@ -28,20 +29,19 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 		if err != nil {
 			return nil, fmt.Errorf("endpoints.%s: %w", s.name, err)
 		}
-		out = append(out, dashboard.Mount{Path: "/" + s.api + "/", Handler: p.proxy(s.name, target)})
+		out = append(out, dashboard.Mount{Path: "/" + s.api + "/", Handler: p.proxy(s.name, target, connectAway)})
 		if s.rest != "" {
-			out = append(out, dashboard.Mount{Path: s.rest, Handler: p.proxy(s.name, target)})
+			out = append(out, dashboard.Mount{Path: s.rest, Handler: p.proxy(s.name, target, restAway)})
 		}
 	}
 	return out, nil
 }
 
-// proxy proxies requests to a service in another process. It speaks HTTP/2 to it, without which gRPC
-// clients of the gateway would get no answer.
-func (p *process) proxy(name string, target *url.URL) http.Handler {
+// proxy proxies requests to a service in another process. It speaks HTTP/2 to it, without which gRPC clients of the
+// gateway would get no answer. away answers where the service does not.
+func (p *process) proxy(name string, target *url.URL, away func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	broken := connect.NewErrorWriter()
 	return &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     &http.Transport{Protocols: protocols},
@@ -51,15 +51,23 @@ func (p *process) proxy(name string, target *url.URL) http.Handler {
 				return // the client left
 			}
 			p.log.Warn("request not proxied", "service", name, "path", r.URL.Path, "error", err)
-			err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("%s does not answer at %s; see whether it runs: %w", name, target, err))
-			if !broken.IsSupported(r) {
-				http.Error(w, err.Error(), http.StatusBadGateway)
-				return
-			}
-			_ = broken.Write(w, r, err) // whoever asked may have left
+			away(w, r, fmt.Errorf("%s does not answer at %s; see whether it runs: %w", name, target, err))
 		},
 	}
 }
+
+// connectAway answers a call of Connect or gRPC.
+func connectAway(w http.ResponseWriter, r *http.Request, err error) {
+	broken := connect.NewErrorWriter()
+	if !broken.IsSupported(r) {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	_ = broken.Write(w, r, connect.NewError(connect.CodeUnavailable, err)) // whoever asked may have left
+}
+
+// restAway answers a request of JSON over plain HTTP.
+func restAway(w http.ResponseWriter, _ *http.Request, err error) { rest.Unavailable(w, err) }
 
 // apiServer serves the API of one service that runs in a process of its own.
 type apiServer struct {
