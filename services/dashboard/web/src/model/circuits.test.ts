@@ -26,6 +26,7 @@ import {
   givenUpText,
   linkNames,
   offerText,
+  pathMissing,
   pathText,
   refusalTitle,
   shortId,
@@ -70,6 +71,10 @@ test("every state has a name and a meaning of its own, and is booked or over", (
 test("only held circuits are committed, and those that have capacity given up", () => {
   expect(states.filter((s) => canCommit(circuit(s)))).toEqual([State.HELD]);
   expect(states.filter((s) => canRelease(circuit(s)))).toEqual(bookedStates.filter((s) => s !== State.RELEASING));
+});
+
+test("the path of a circuit that waits for it, or has lost it, is missing", () => {
+  expect(states.filter((s) => pathMissing(circuit(s)))).toEqual([State.COMMITTED, State.INTERRUPTED]);
 });
 
 test("a circuit is called by its description, else by its ends, and its id is cut", () => {

@@ -65,6 +65,9 @@ export const bookedStates = [
 ];
 export const endedStates = [State.RELEASED, State.EXPIRED, State.CANCELLED, State.LAPSED, State.FAILED];
 
+/** Whether a link of its path is not known to be in the topology. */
+export const pathMissing = (c: Circuit): boolean => c.state === State.COMMITTED || c.state === State.INTERRUPTED;
+
 export const canCommit = (c: Circuit): boolean => c.state === State.HELD;
 export const canRelease = (c: Circuit): boolean => bookedStates.includes(c.state) && c.state !== State.RELEASING;
 

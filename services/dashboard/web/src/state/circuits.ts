@@ -1,7 +1,7 @@
 // Circuits: those that are booked, what is free, and what somebody asks for; polled only while their page is open.
-import { create } from "@bufbuild/protobuf";
+import { create, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { Api } from "../api/clients";
 import { errorText } from "../api/errors";
 import {
@@ -30,7 +30,7 @@ export const mostStrips = 12;
 export interface CircuitList {
   /** Those asked for first first. */
   circuits: Circuit[];
-  /** The service has more. */
+  /** The service has more, which are older. */
   more: boolean;
 }
 
@@ -51,6 +51,8 @@ export interface Answer {
   backup: Hop[];
   refusal?: Refusal | undefined;
   error?: string | undefined;
+  /** Nobody knows whether it was booked. */
+  unknown?: boolean;
 }
 
 /** Stands where nothing is asked. */
@@ -65,8 +67,8 @@ export interface CircuitStore {
   one: (id: string) => Resource<Circuit | undefined>;
   /** Asks whether it would fit, now and again. */
   quote: (terms: TermsInit, by: string) => Resource<Answer | undefined>;
-  /** Holds or books it; returns its id, or why not. The same requestId never makes two. */
-  request: (terms: TermsInit, by: string, requestId: string, commit: boolean) => Promise<{ id: string } | Answer>;
+  /** Holds or books it; returns its id, or why not. Asked again after an answer that was lost, it makes no second one. */
+  request: (terms: TermsInit, by: string, commit: boolean) => Promise<{ id: string } | Answer>;
   commit: (id: string, decision: Decision) => Promise<string | undefined>;
   release: (id: string, decision: Decision) => Promise<string | undefined>;
   /** What an event about circuits makes old. */
@@ -85,6 +87,8 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     return resource;
   };
   const changed = () => [booked, ended, ...made];
+  // Ids of requests of which nobody knows what became of them. They outlive the form, which may be closed meanwhile.
+  const unknown = new Map<string, string>();
   const act = async (call: () => Promise<unknown>): Promise<string | undefined> => {
     try {
       await call();
@@ -104,7 +108,10 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
       follow(new Resource(async (signal) => (await api.circuits.get({ id }, { signal })).circuit, always(3000))),
     quote: (terms, by) =>
       follow(new Resource<Answer | undefined>((signal) => quote(api, terms, by, signal), always(10_000))),
-    request: async (terms, by, requestId, commit) => {
+    request: async (terms, by, commit) => {
+      const what = `${by} ${commit} ${toJsonString(TermsSchema, create(TermsSchema, terms))}`;
+      const requestId = unknown.get(what) ?? newRequestId();
+      unknown.set(what, requestId);
       let id = "";
       let refused: Answer | undefined;
       await act(async () => {
@@ -114,6 +121,7 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
           refused = answerOf(terms, reason);
         }
       });
+      if (!refused?.unknown) unknown.delete(what);
       return refused ?? { id };
     },
     commit: (id, { by, note }) => act(() => api.circuits.commit({ id, by, note })),
@@ -125,11 +133,11 @@ async function load(api: Pick<Api, "circuits">, states: State[], signal: AbortSi
   const circuits: Circuit[] = [];
   let pageToken = "";
   do {
-    const page = await api.circuits.list({ states, pageSize: 1000, pageToken }, { signal });
+    const page = await api.circuits.list({ states, pageSize: 1000, pageToken, newestFirst: true }, { signal });
     circuits.push(...page.circuits);
     pageToken = page.nextPageToken;
   } while (pageToken !== "" && circuits.length < mostCircuits);
-  return { circuits, more: pageToken !== "" };
+  return { circuits: circuits.reverse(), more: pageToken !== "" };
 }
 
 async function loadStrips(api: Pick<Api, "circuits">, hours: number, signal: AbortSignal): Promise<LinkStrips> {
@@ -166,5 +174,21 @@ async function quote(api: Pick<Api, "circuits">, terms: TermsInit, by: string, s
 function answerOf(terms: TermsInit, reason: unknown): Answer {
   const [refusal] = ConnectError.from(reason).findDetails(RefusalSchema);
   const error = refusal ? undefined : errorText(reason);
-  return { terms: create(TermsSchema, terms), slots: [], path: [], backup: [], refusal, error };
+  const unknown = !refusal && mayBeDone.has(ConnectError.from(reason).code);
+  return { terms: create(TermsSchema, terms), slots: [], path: [], backup: [], refusal, error, unknown };
+}
+
+/** Errors after which nobody knows whether a request was carried out. */
+const mayBeDone = new Set([
+  Code.Unavailable,
+  Code.Unknown,
+  Code.Canceled,
+  Code.DeadlineExceeded,
+  Code.Aborted,
+  Code.Internal,
+]);
+
+function newRequestId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return `page-${[...bytes].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
 }

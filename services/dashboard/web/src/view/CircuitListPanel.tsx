@@ -40,7 +40,7 @@ export function CircuitListPanel({ selected, link, onSelect }: Props) {
       aside={
         <>
           <span className="dim">
-            {source.data?.more ? `first ${formatCount(all.length)}` : formatCount(rows.length)}
+            {source.data?.more ? `newest ${formatCount(all.length)}` : formatCount(rows.length)}
           </span>
           <fieldset className="switch">
             <legend className="hidden">Show circuits</legend>

@@ -1,5 +1,5 @@
 import { type Circuit, type Hop, State } from "../gen/millrace/circuits/v1/circuits_pb";
-import { endedStates, pathText, routersAlong } from "../model/circuits";
+import { endedStates, pathMissing, pathText, routersAlong } from "../model/circuits";
 import { describeGraph } from "../model/topology";
 import { useGraph, useNames, useResource, useStore } from "../state/hooks";
 import { Empty, Panel } from "./Panel";
@@ -53,7 +53,7 @@ const over = (c: Circuit) => endedStates.includes(c.state);
 function overlaysOf(path: readonly Hop[], backup: readonly Hop[], circuit: Circuit | undefined): Overlays {
   const out: Overlays = [];
   const status = circuit?.state === State.ACTIVE ? "active" : "planned";
-  const lost = circuit !== undefined && (circuit.state === State.INTERRUPTED || over(circuit));
+  const lost = circuit !== undefined && (pathMissing(circuit) || over(circuit));
   if (path.length > 0) out.push({ name: "path", router: "", status, path: routersAlong(path), broken: lost });
   if (backup.length > 0)
     out.push({ name: "backup", router: "", status: "planned", path: routersAlong(backup), broken: true });

@@ -1,4 +1,4 @@
-import { type FormEvent, useRef, useState } from "react";
+import { type FormEvent, useState } from "react";
 import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
 import { type CircuitForm, formOf, type Problems, termsOf } from "../model/circuitForm";
 import type { Answer } from "../state/circuits";
@@ -25,8 +25,6 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
   const { circuits } = useStore();
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<string>();
-  // One id for each form, so that a request whose answer is lost books nothing twice when it is sent again.
-  const sent = useRef<{ form: CircuitForm; id: string }>(undefined);
   const { terms, problems } = termsOf(form, timeOfField);
   const missing = by.trim() === "" ? "Who asks?" : Object.values(problems)[0];
   const possible = missing === undefined && !busy && !answer.data?.refusal;
@@ -41,14 +39,12 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
     e.preventDefault();
     const button = (e.nativeEvent as SubmitEvent).submitter as HTMLButtonElement | null;
     const commit = button?.value !== "hold";
-    const known = sent.current?.form === form ? sent.current.id : newRequestId();
-    sent.current = { form, id: known };
     setBusy(true);
     rememberOperator(by);
-    const result = await circuits.request(terms, by.trim(), `${known}-${commit ? "b" : "h"}`, commit);
+    const result = await circuits.request(terms, by.trim(), commit);
     setBusy(false);
     if ("id" in result) onBooked(result.id);
-    else setFailed(result.error ?? result.refusal?.reason ?? "refused");
+    else setFailed(failure(result));
   };
   return (
     <Panel
@@ -62,7 +58,7 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
         <div aria-live="polite">
           {failed && (
             <p className="problem" role="alert">
-              Not booked: {failed}
+              {failed}
             </p>
           )}
           <Verdict missing={missing} answer={answer} onTake={take} />
@@ -78,6 +74,14 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
       </form>
     </Panel>
   );
+}
+
+/** Why there is no circuit, or that nobody knows whether there is one. */
+function failure({ unknown, error, refusal }: Answer): string {
+  const why = error ?? refusal?.reason ?? "refused";
+  return unknown
+    ? `Not known whether it is booked: ${why}. Send it again as it is: that never makes a second one.`
+    : `Not booked: ${why}`;
 }
 
 interface VerdictProps {
@@ -96,8 +100,3 @@ function Verdict({ missing, answer: { data, error }, onTake }: VerdictProps) {
 /** What is wrong with a field, but for those that nobody has filled in yet. */
 const touched = (problems: Problems, form: CircuitForm): Problems =>
   Object.fromEntries(Object.entries(problems).filter(([field]) => form[field as keyof CircuitForm] !== ""));
-
-function newRequestId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(12));
-  return `page-${[...bytes].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
-}

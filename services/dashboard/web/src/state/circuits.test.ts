@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { beforeEach, expect, test, vi } from "vitest";
+import type { Api } from "../api/clients";
+import { CircuitSchema } from "../gen/millrace/circuits/v1/circuits_pb";
+import { createCircuits } from "./circuits";
+
+beforeEach(() => void vi.useRealTimers());
+
+/** A service that lists so many circuits, newest first, and answers requests as it is told. */
+function service(count: number, answers: (ConnectError | string)[] = []) {
+  const asked: string[] = [];
+  const all = Array.from({ length: count }, (_, i) =>
+    create(CircuitSchema, { id: String(count - i).padStart(5, "0") }),
+  );
+  const circuits = {
+    list: async (ask: { pageToken: string; pageSize: number; newestFirst?: boolean }) => {
+      const order = ask.newestFirst ? all : all.toReversed();
+      const from = ask.pageToken === "" ? 0 : Number(ask.pageToken);
+      const to = from + ask.pageSize;
+      return { circuits: order.slice(from, to), nextPageToken: to < count ? String(to) : "" };
+    },
+    request: async (ask: { requestId: string }) => {
+      asked.push(ask.requestId);
+      const answer = answers.shift() ?? "c1";
+      if (answer instanceof ConnectError) throw answer;
+      return { circuit: create(CircuitSchema, { id: answer }) };
+    },
+  };
+  return { asked, store: createCircuits({ circuits } as unknown as Pick<Api, "circuits">) };
+}
+
+const terms = { project: "lhc", from: "wr", to: "er", rateBitsPerSecond: 5n };
+
+test("of many circuits the newest are shown", async () => {
+  const { store } = service(5000);
+  const stop = store.booked.start();
+  await vi.waitFor(() => expect(store.booked.get().data).toBeDefined());
+  stop();
+  const { circuits, more } = store.booked.get().data ?? { circuits: [] };
+  expect([circuits.length, circuits[0]?.id, circuits.at(-1)?.id, more]).toEqual([2000, "03001", "05000", true]);
+});
+
+test("a request whose answer is lost is sent again under its id, whatever became of the form", async () => {
+  const { store, asked } = service(0, [new ConnectError("away", Code.Unavailable), "c1"]);
+  expect(await store.request(terms, "m.chen", true)).toMatchObject({
+    unknown: true,
+    error: expect.stringContaining("away"),
+  });
+  expect(await store.request({ ...terms }, "m.chen", true)).toEqual({ id: "c1" });
+  expect(asked[1]).toBe(asked[0]);
+  await store.request(terms, "m.chen", true);
+  expect(asked[2]).not.toBe(asked[0]);
+});
+
+test("another request, and one that was refused, has an id of its own", async () => {
+  const { store, asked } = service(0, [
+    new ConnectError("away", Code.Unavailable),
+    new ConnectError("full", Code.FailedPrecondition),
+  ]);
+  await store.request(terms, "m.chen", true);
+  expect(await store.request({ ...terms, to: "cr" }, "m.chen", true)).toMatchObject({ unknown: false });
+  await store.request({ ...terms, to: "cr" }, "m.chen", true);
+  await store.request(terms, "a.rossi", true);
+  await store.request(terms, "m.chen", false);
+  expect(new Set(asked).size).toBe(asked.length);
+});
