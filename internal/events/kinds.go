@@ -128,6 +128,9 @@ var (
 var (
 	StateFull = define("internal/state", failure, "state-full", "etcd is nearly at its quota, and takes no more writes then: no change set, no night, no weights.",
 		"Lower `push.keep`, or raise `etcd.quota` (of a cluster: `--quota-backend-bytes` of every member, and defragment them). `millrace_internal_state_etcd_bytes` shows the size.")
+	StateRewound = define("internal/state", failure, "state-rewound", "etcd came back with older data than it had while services run, or another etcd answers.",
+		"Unless a backup was put back on purpose, look at who did. Change sets, pairs and weights that were recorded since the backup are unknown, and routers may hold "+
+			"what they left: ask for a change set of every policy that is in use, and look at `millrace change drift` and `millrace vpn weights`.")
 	StateRoom = define("internal/state", info, "state-room", "etcd has room again.", nothing)
 )
 

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
 )
 
 // ErrLocked means another process has the data directory.
@@ -190,13 +191,17 @@ func (e *Embedded) socket() (string, error) {
 
 // Dial connects to an etcd cluster elsewhere (production, or `serve` beside `up`).
 func Dial(endpoints []string) (*Store, error) {
+	back := newRewind()
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: startTimeout,
 		// A connection that died without a word would keep a watch silent, and its reader behind, as long as TCP takes.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(back.intercept)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
 	}
-	return newStore(client), nil
+	s := newStore(client)
+	s.rewind = back
+	return s, nil
 }

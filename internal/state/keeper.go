@@ -39,9 +39,10 @@ func NewKeeper(store *Store, defragment func() error, p *events.Publisher, log *
 // lookEvery is how often the size is looked at: change sets fill it in days, not in seconds.
 const lookEvery = time.Minute
 
-// Start looks now and then every minute.
+// Start looks now and then every minute, and tells when etcd comes back with older data.
 func (k *Keeper) Start(ctx context.Context) error {
 	k.loops.Start(ctx)
+	k.loops.Go(k.watchRewinds)
 	k.loops.Every(lookEvery, func(ctx context.Context) {
 		if err := k.look(ctx); err != nil && ctx.Err() == nil {
 			k.log.Warn("size of etcd not known", "error", err)
@@ -52,6 +53,22 @@ func (k *Keeper) Start(ctx context.Context) error {
 
 // Stop implements lifecycle.Component.
 func (k *Keeper) Stop(ctx context.Context) error { return k.loops.Stop(ctx) }
+
+// watchRewinds tells each time that etcd came back with older data.
+func (k *Keeper) watchRewinds(ctx context.Context) {
+	for told, next := k.store.Rewound(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next:
+		}
+		var times uint64
+		if times, next = k.store.Rewound(); times > told {
+			told = times
+			k.events.Publish(ctx, events.StateRewound, "etcd", "etcd answers with older data than it had, or with another cluster's; what was recorded since is unknown.")
+		}
+	}
+}
 
 func (k *Keeper) look(ctx context.Context) error {
 	size, err := k.store.Size(ctx)

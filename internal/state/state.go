@@ -31,12 +31,16 @@ const root = "/millrace/"
 type Store struct {
 	client *clientv3.Client
 	root   string
+	// rewind is nil where etcd is embedded.
+	rewind *rewind
 }
 
 func newStore(client *clientv3.Client) *Store { return &Store{client: client, root: root} }
 
 // Within is a store whose keys all lie below prefix, so that the tests of a package can share one etcd.
-func (s *Store) Within(prefix string) *Store { return &Store{client: s.client, root: s.root + prefix} }
+func (s *Store) Within(prefix string) *Store {
+	return &Store{client: s.client, root: s.root + prefix, rewind: s.rewind}
+}
 
 // Close disconnects a store that Dial connected.
 func (s *Store) Close() error { return s.client.Close() }

@@ -66,6 +66,8 @@ type Component struct {
 	// process tells this process's locks from those of another one that runs the same change set.
 	process string
 	active  active
+	// identity is how routers know this control plane.
+	identity identity
 
 	// now is the clock of routers' auto-rollback; tests have their own.
 	now func() time.Time

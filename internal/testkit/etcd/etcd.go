@@ -5,13 +5,21 @@
 package etcd
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 
 	"github.com/millrace/millrace/internal/testkit/await"
 )
@@ -22,6 +30,9 @@ type Server struct {
 	URL string
 
 	cfg *embed.Config
+
+	// kept is what Keep copied last.
+	kept string
 
 	mu      sync.Mutex
 	running *embed.Etcd
@@ -79,6 +90,70 @@ func (s *Server) Stop() {
 	if s.running != nil {
 		s.running.Close()
 		s.running = nil
+	}
+}
+
+// Keep copies the data as they are now, as a backup of the files does; the server is away for a moment.
+func (s *Server) Keep(t testing.TB) {
+	t.Helper()
+	s.Stop()
+	s.kept = filepath.Join(t.TempDir(), "etcd")
+	if err := os.CopyFS(s.kept, os.DirFS(s.cfg.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	s.Again(t)
+}
+
+// PutBack replaces the data by what Keep copied, in the server's absence.
+func (s *Server) PutBack(t testing.TB) {
+	t.Helper()
+	s.Stop()
+	if err := errors.Join(os.RemoveAll(s.cfg.Dir), os.CopyFS(s.cfg.Dir, os.DirFS(s.kept))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Quota is the size at which it takes no more writes, in octets.
+func Quota(octets int64) func(*embed.Config) {
+	return func(cfg *embed.Config) { cfg.QuotaBackendBytes = octets }
+}
+
+// junk is what fills it.
+const junk = "/junk/"
+
+// Fill writes until it takes no more, as it is at its quota.
+func (s *Server) Fill(t testing.TB) {
+	t.Helper()
+	client := v3client.New(s.running.Server)
+	defer client.Close()
+	for n := 0; ; n++ {
+		_, err := client.Put(t.Context(), fmt.Sprint(junk, n), strings.Repeat("x", 1<<20))
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Empty removes what Fill wrote, and does what an operator does then: compacts, defragments, and ends the alarm.
+func (s *Server) Empty(t testing.TB) {
+	t.Helper()
+	client := v3client.New(s.running.Server)
+	defer client.Close()
+	deleted, err := client.Delete(t.Context(), junk, clientv3.WithPrefix())
+	if err == nil {
+		_, err = client.Compact(t.Context(), deleted.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err == nil {
+		err = s.running.Server.Defragment()
+	}
+	if err == nil {
+		_, err = client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{})
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

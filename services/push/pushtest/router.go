@@ -73,10 +73,10 @@ type Router struct {
 	commits int
 	// refused counts the confirmations and cancellations that failed.
 	refused int
-	// election is the highest election id that a Set had, of any role.
-	election [2]uint64
-	grpc     *grpc.Server
-	down     bool
+	// elections are the highest election ids that Sets had, by role.
+	elections map[string][2]uint64
+	grpc      *grpc.Server
+	down      bool
 	// hanging counts the calls that get no answer; timeouts ends one of them.
 	hanging  int
 	timeouts chan struct{}
@@ -94,7 +94,7 @@ func Start(t testing.TB, name string, certs gnmitest.Certs) *Router {
 	t.Helper()
 	r := &Router{
 		Device: device.Device{Name: name, Address: ports.Loopback(t)},
-		certs:  certs, entries: map[string]string{}, faults: map[Fault]bool{}, holds: map[Moment]*Hold{}, timeouts: make(chan struct{}),
+		certs:  certs, entries: map[string]string{}, faults: map[Fault]bool{}, holds: map[Moment]*Hold{}, elections: map[string][2]uint64{}, timeouts: make(chan struct{}),
 	}
 	r.Up(t)
 	t.Cleanup(r.Down)
@@ -224,11 +224,14 @@ func (r *Router) Refused() int {
 	return r.refused
 }
 
-// Election is the high half of the highest election id that a Set had.
+// Election is the high half of the highest election id that a Set had, of any role.
 func (r *Router) Election() (term uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.election[0]
+	for _, id := range r.elections {
+		term = max(term, id[0])
+	}
+	return term
 }
 
 // Commits counts the transactions that changed the router.

@@ -57,10 +57,12 @@ func (r *Router) arbitrate(req *gnmi.SetRequest) error {
 			continue
 		}
 		id := [2]uint64{m.GetElectionId().GetHigh(), m.GetElectionId().GetLow()}
-		if slices.Compare(id[:], r.election[:]) < 0 {
-			return status.Errorf(codes.PermissionDenied, "another client holds the election id %d", r.election)
+		role := m.GetRole().GetId()
+		stored := r.elections[role]
+		if slices.Compare(id[:], stored[:]) < 0 {
+			return status.Errorf(codes.PermissionDenied, "another client of role %s holds the election id %d", role, stored)
 		}
-		r.election = id
+		r.elections[role] = id
 	}
 	return nil
 }

@@ -1,0 +1,83 @@
+package state_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/etcd"
+	"github.com/millrace/millrace/internal/testkit/program"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+)
+
+// An etcd that only restarts is nothing to tell; one that comes back with a backup is, once.
+func TestOlderDataIsTold(t *testing.T) {
+	server := etcd.Start(t, program.OwnHost())
+	store, err := state.Dial([]string{server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	codes := told(t, store)
+	put := func(key string) {
+		t.Helper()
+		await.True(t, key+" is written", func() bool {
+			_, err := store.Put(t.Context(), key, 0, wrapperspb.String(key))
+			return err == nil
+		})
+	}
+	put("a")
+	server.Keep(t)
+	put("b")
+	server.Stop()
+	server.Again(t)
+	put("c")
+	if times, _ := store.Rewound(); times != 0 {
+		t.Fatalf("a restart is taken for older data, %d times", times)
+	}
+	_, next := store.Rewound()
+	for n := range uint64(2) {
+		server.PutBack(t)
+		server.Again(t)
+		put("b") // was forgotten
+		<-next
+		var times uint64
+		if times, next = store.Rewound(); times != n+1 {
+			t.Errorf("etcd came back with older data %d times, counted %d", n+1, times)
+		}
+		if code := <-codes; code != events.StateRewound.Code() {
+			t.Errorf("told %s", code)
+		}
+		put("c")
+	}
+}
+
+// told are the codes of the events of a store's keeper.
+func told(t *testing.T, store *state.Store) <-chan string {
+	b := bus.NewMemory()
+	t.Cleanup(func() { _ = b.Close() })
+	codes := make(chan string, 10)
+	err := b.Subscribe(t.Context(), bus.TopicEvents, "test", func(_ context.Context, m bus.Message) error {
+		e := &eventv1.Event{}
+		defer func() { codes <- e.GetCode() }()
+		return proto.Unmarshal(m.Value, e)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	keeper := state.NewKeeper(store, nil, events.NewPublisher(b, log), log, prometheus.NewRegistry())
+	if err := keeper.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = keeper.Stop(context.Background()) })
+	return codes
+}
