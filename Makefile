@@ -51,7 +51,7 @@ $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
 	@tools/kafka/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/requirements.txt tools/clients/fetch.sh | packages
+$(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/gnmic_check/main.go tools/clients/requirements.txt tools/clients/fetch.sh | packages
 	@echo "setup: gNMI clients of other people, for tests"
 	@PATH="$(GO_DIR):$$PATH" tools/clients/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
@@ -134,7 +134,7 @@ mutants: $(STAMPS)/go ## Mutation testing of the pure packages; fails where one 
 	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants
 
 .PHONY: faults
-faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set; writes docs/reference/faults.md
+faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set, a night, an import, a change of weights; writes docs/reference/faults.md
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
 	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 60m -all -page ../../docs/reference/faults.md
 

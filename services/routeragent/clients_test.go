@@ -174,6 +174,32 @@ func TestGNXITools(t *testing.T) {
 	}
 }
 
+// TestGNMICLibrary: gnmic's own requests, and its reading of the answers. Its commit asks for a rollback after 0 s, which
+// is the default; one is cancelled (the queue keeps 7), one confirmed.
+func TestGNMICLibrary(t *testing.T) {
+	x := newOutside(t)
+	out, ok := run(t, thirdparty.Tool(t, "bin/gnmic_check"), x.addr, x.pki.CA, x.cert, x.key)
+	var got map[string]any
+	if !ok || json.Unmarshal([]byte(out), &got) != nil {
+		t.Fatalf("gnmic_check:\n%s", out)
+	}
+	if models, _ := got["models"].(float64); models < 3 {
+		t.Errorf("models: %v", got["models"])
+	}
+	delete(got, "models")
+	want := map[string]any{
+		"version": "0.10.0", "set": []any{"REPLACE", "UPDATE"}, "get": 7.0, "oper-status": "UP", "cancelled": 7.0, "confirmed": 9.0,
+		"once": 2.0, "samples": 3.0, "delete": []any{"DELETE"},
+		"absent": "NotFound", "unknown": "InvalidArgument", "unimplemented": "Unimplemented", "range": "InvalidArgument",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what gnmic's library got (-want +got):\n%s", diff)
+	}
+	if got, err := x.get(gnmi.GetRequest_CONFIG, "/qos/queues/queue[name=te-alpha]/config/queue-id"); err != nil || got != "1" {
+		t.Errorf("what it did not touch is %s, %v", got, err)
+	}
+}
+
 func TestPyGNMI(t *testing.T) {
 	python := thirdparty.Tool(t, "python/bin/python")
 	x := newOutside(t)

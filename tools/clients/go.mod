@@ -1,25 +1,36 @@
 module github.com/millrace/millrace/tools/clients
 
-go 1.26
+go 1.26.0
 
 tool (
 	github.com/google/gnxi/gnmi_capabilities
 	github.com/google/gnxi/gnmi_get
 	github.com/google/gnxi/gnmi_set
 	github.com/google/gnxi/gnmi_target
+	github.com/millrace/millrace/tools/clients/gnmic_check
 	github.com/openconfig/gnmi/cmd/gnmi_cli
 	github.com/openconfig/gnmi/testing/fake/gnmi/cmd/fake_server
 )
 
 require (
+	github.com/openconfig/gnmi v0.14.1
+	github.com/openconfig/gnmic/pkg/api v0.1.9
+	google.golang.org/grpc v1.69.2
+	google.golang.org/protobuf v1.36.2
+)
+
+require (
+	cloud.google.com/go/compute/metadata v0.10.0 // indirect
+	github.com/AlekSi/pointer v1.2.0 // indirect
+	github.com/bufbuild/protocompile v0.13.0 // indirect
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/golang/glog v1.2.4 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/gnxi v0.0.0-20221016143401-2aeceb5a2901 // indirect
-	github.com/google/go-cmp v0.6.0 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/jhump/protoreflect v1.16.0 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/mitchellh/go-wordwrap v1.0.1 // indirect
-	github.com/openconfig/gnmi v0.14.1 // indirect
 	github.com/openconfig/goyang v1.6.0 // indirect
 	github.com/openconfig/grpctunnel v0.1.0 // indirect
 	github.com/openconfig/ygot v0.29.20 // indirect
@@ -27,10 +38,9 @@ require (
 	golang.org/x/crypto v0.32.0 // indirect
 	golang.org/x/exp v0.0.0-20241009180824-f66d83c29e7c // indirect
 	golang.org/x/net v0.34.0 // indirect
-	golang.org/x/sys v0.29.0 // indirect
+	golang.org/x/oauth2 v0.25.0 // indirect
+	golang.org/x/sys v0.46.0 // indirect
 	golang.org/x/term v0.28.0 // indirect
 	golang.org/x/text v0.21.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20250106144421-5f5ef82da422 // indirect
-	google.golang.org/grpc v1.69.2 // indirect
-	google.golang.org/protobuf v1.36.2 // indirect
 )
