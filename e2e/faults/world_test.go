@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/millrace/millrace/e2e/plane"
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/etcd"
 	"github.com/millrace/millrace/internal/testkit/program"
 	"github.com/millrace/millrace/internal/testkit/tworouters"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -27,9 +29,12 @@ type world struct {
 const settings = `alpha: {nightly_at: ""}
 push: {rollback_after: 20s, verify_for: 5s, call_timeout: 3s, commit_timeout: 4s, lock_ttl: 3s}`
 
+// quota of etcd is small, so that it can be filled; what change sets leave there is far less.
+const quota = 64 << 20
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{Plane: plane.New(t, plane.Options{Services: []string{"paths", "policy", "push", "alpha"}, Settings: settings})}
+	w := &world{Plane: plane.New(t, plane.Options{Services: []string{"paths", "policy", "push", "alpha"}, Settings: settings, Etcd: []func(*embed.Config){etcd.Quota(quota)}})}
 	tworouters.Tell(t, w.Kafka.Addr, w.URL("paths"), time.Now())
 	w.learn(t)
 	return w

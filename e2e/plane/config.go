@@ -9,14 +9,14 @@ import (
 )
 
 var files = map[string]*template.Template{
-	"millrace.yaml": template.Must(template.New("").Parse(`
+	direct: template.Must(template.New("").Parse(`
 data_dir: {{.Plane.Dir}}/data
 inventory: inventory.yaml
 kafka: {brokers: ["{{.Plane.Kafka.Addr}}"]}
-etcd: {endpoints: ["{{.Plane.Etcd.URL}}"]}
+etcd: {endpoints: ["http://{{.Plane.EtcdLink.Address}}"]}
 endpoints:
-{{- range $name, $port := .Ports}}
-  {{$name}}: {{$.Plane.URL $name}}
+{{- range $name, $url := .Endpoints}}
+  {{$name}}: {{$url}}
 {{- end}}
 {{.Settings}}
 `)),
@@ -28,17 +28,44 @@ devices:
 `)),
 }
 
-// configure writes the file that all services share, and the inventory.
+// The configuration of services that others reach through a link has their own addresses, where they listen; that of the
+// rest has the links.
+const (
+	direct  = "millrace.yaml"
+	through = "through.yaml"
+)
+
+// config is a service's file.
+func (p *Plane) config(service string) string {
+	if p.Ways[service] != nil {
+		return direct
+	}
+	return through
+}
+
+// configure writes the files that services share, and the inventory.
 func (p *Plane) configure(t *testing.T, o Options) {
 	t.Helper()
 	cert, key := p.PKI.Issue(t, "millrace")
-	values := map[string]any{"Plane": p, "Ports": Ports, "Cert": cert, "Key": key, "Settings": o.Settings}
-	for name, text := range files {
+	endpoints, links := map[string]string{}, map[string]string{}
+	for name := range Ports {
+		endpoints[name], links[name] = p.URL(name), p.URL(name)
+		if l := p.Ways[name]; l != nil {
+			links[name] = "http://" + l.Address()
+		}
+	}
+	values := map[string]any{"Plane": p, "Cert": cert, "Key": key, "Settings": o.Settings}
+	for file, of := range map[string]map[string]string{direct: endpoints, through: links, "inventory.yaml": nil} {
+		values["Endpoints"] = of
+		text := files[file]
+		if text == nil {
+			text = files[direct]
+		}
 		var out bytes.Buffer
 		if err := text.Execute(&out, values); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(p.Dir, name), out.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(p.Dir, file), out.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,8 +13,11 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
+
+	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/millrace/millrace/internal/gnmiclient/gnmitest"
 	"github.com/millrace/millrace/internal/testkit/etcd"
@@ -32,14 +35,24 @@ type Options struct {
 	Services []string
 	// Settings are sections of the configuration file, beside etcd, Kafka, the inventory and the addresses of services.
 	Settings string
+	// Through are the names of services that the rest reach through a link; they reach each other without.
+	Through []string
+	// Before is called with the plane's folder before anything runs.
+	Before func(folder string)
+	// Etcd changes how etcd runs.
+	Etcd []func(*embed.Config)
 }
 
 // Plane is a control plane of several processes.
 type Plane struct {
 	Dir, Host string
 	Etcd      *etcd.Server
-	Kafka     *kafka.Broker
-	PKI       *pki.Authority
+	// EtcdLink is the way of services to it.
+	EtcdLink *faults.Link
+	Kafka    *kafka.Broker
+	PKI      *pki.Authority
+	// Ways are the links to services.
+	Ways map[string]*faults.Link
 	// Routers are WR, where transfers enter, and ER, where they leave.
 	Routers map[string]*Router
 	// Running are the processes by the name of the service.
@@ -72,8 +85,15 @@ var Ports = map[string]int{
 func New(t *testing.T, o Options) *Plane {
 	t.Helper()
 	host := program.OwnHost()
-	p := &Plane{Dir: t.TempDir(), Host: host, PKI: pki.New(t), Routers: map[string]*Router{}, Running: map[string]*program.Process{}, services: o.Services}
-	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, etcd.Compacted("1m"))
+	p := &Plane{Dir: t.TempDir(), Host: host, PKI: pki.New(t), Routers: map[string]*Router{}, Running: map[string]*program.Process{}, Ways: map[string]*faults.Link{}, services: o.Services}
+	if o.Before != nil {
+		o.Before(p.Dir)
+	}
+	p.Kafka, p.Etcd = kafka.StartOn(t, host), etcd.Start(t, host, append(o.Etcd, etcd.Compacted("1m"))...)
+	p.EtcdLink = p.Link(t, strings.TrimPrefix(p.Etcd.URL, "http://"))
+	for _, name := range o.Through {
+		p.Ways[name] = p.Link(t, strings.TrimPrefix(p.URL(name), "http://"))
+	}
 	for _, name := range Names {
 		c := p.certificate(t, name)
 		r := pushtest.Start(t, name, gnmitest.Certs{Server: p.server(t, c)})
@@ -116,7 +136,7 @@ func (p *Plane) URL(service string) string {
 }
 
 func (p *Plane) launch(t *testing.T, name string) {
-	p.Running[name] = program.Start(t, p.Dir, name, program.Path, "serve", name, "--config", filepath.Join(p.Dir, "millrace.yaml"))
+	p.Running[name] = program.Start(t, p.Dir, name, program.Path, "serve", name, "--config", filepath.Join(p.Dir, p.config(name)))
 }
 
 // Start starts a service again and waits until it answers.

@@ -21,6 +21,8 @@ type Link struct {
 	condition Condition
 	changed   chan struct{} // closed when the condition changes
 	open      map[net.Conn]bool
+	// held counts octets for the address while they are stalled.
+	held int
 }
 
 // Condition is what a link does; its zero value is a link that works.
@@ -56,7 +58,7 @@ func (l *Link) Address() string { return l.listener.Addr().String() }
 func (l *Link) Set(c Condition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.condition = c
+	l.condition, l.held = c, 0
 	close(l.changed)
 	l.changed = make(chan struct{})
 	if c.Refuse {
@@ -135,6 +137,7 @@ func (l *Link) copy(to, from net.Conn, stalled func(Condition) bool, ended chan<
 		for {
 			n, err := from.Read(buffer)
 			if n > 0 {
+				l.count(n, stalled)
 				way <- piece{time.Now().Add(l.now().Delay), append([]byte(nil), buffer[:n]...)}
 			}
 			if err != nil {
@@ -156,6 +159,22 @@ func (l *Link) copy(to, from net.Conn, stalled func(Condition) bool, ended chan<
 	}
 	l.await(stalled) // the end of a connection is held as its octets are
 	ended <- struct{}{}
+}
+
+// count counts what is held on its way to the address.
+func (l *Link) count(n int, stalled func(Condition) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.condition.StallForth && stalled(Condition{StallForth: true}) {
+		l.held += n
+	}
+}
+
+// Held is how many octets have come for the address since the link was told to hold them.
+func (l *Link) Held() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held
 }
 
 func (l *Link) now() Condition {

@@ -43,6 +43,9 @@ func Start(t *testing.T, folder, name string, command ...string) *Process {
 	return p
 }
 
+// Pid is the process's number.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
 // Ended tells whether the process is gone.
 func (p *Process) Ended() bool {
 	select {

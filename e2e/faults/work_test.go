@@ -1,0 +1,147 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/millrace/millrace/e2e/plane"
+	"github.com/millrace/millrace/internal/testkit/etcd"
+	"github.com/millrace/millrace/internal/testkit/faults"
+	"github.com/millrace/millrace/internal/testkit/program"
+	"github.com/millrace/millrace/internal/testkit/tworouters"
+	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
+)
+
+// works are the other things that a control plane does, with the faults that each can meet: those of the services, the
+// stores and the bus that take part.
+var works = []struct {
+	work
+	faults []plane.Fault
+}{
+	{work{"a night reads flows", "alpha", nightReads}, slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets })},
+	{work{"a night asks for a change set", "alpha", nightAsks}, nightFaults},
+	{work{"an import has sent half", "alpha", importing}, slices.Concat(
+		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault}, clocks)},
+	{work{"weights have reached one of two PEs", "vpn", weighing}, slices.Concat(both("vpn"), stateFaults, []plane.Fault{plane.BusFault}, clocks)},
+}
+
+var (
+	clocks = []plane.Fault{
+		plane.ClockFault("the clock steps 2 h forth, and back", 2*time.Hour), plane.ClockFault("the clock steps 2 h back, and forth", -2*time.Hour),
+	}
+	stateFaults = []plane.Fault{plane.StateFault, plane.OlderDataFault, plane.FullStateFault, plane.SlowStateFault}
+	nightFaults = slices.Concat(both("alpha"), both("flowstore"), both("push"), stateFaults, []plane.Fault{plane.BusFault, plane.RepeatFault}, clocks)
+)
+
+// both are the faults of a service's process. ClickHouse is in that of the flow store.
+func both(service string) []plane.Fault {
+	return []plane.Fault{plane.Killed(service), plane.Stopped(service)}
+}
+
+// fullDisk is that under ClickHouse.
+var fullDisk = plane.Fault{
+	Name: "the flow store's disk is full", Lasts: plane.Away,
+	Strike: func(t *testing.T, p *plane.Plane) { disk.Fill(t) },
+	Heal:   func(t *testing.T, p *plane.Plane) { disk.Empty(t) },
+}
+
+// disk is that under ClickHouse.
+var disk *faults.Disk
+
+// work is something a control plane does, up to a moment.
+type work struct {
+	name string
+	// keeper is the service that keeps what it records in etcd.
+	keeper string
+	// begin brings it to the moment. release lets it go on, done waits until it has succeeded, by itself or asked for
+	// again as an operator would, and judges what is left.
+	begin func(t *testing.T, w *workWorld, n int) (release func(), done func(t *testing.T, forgot bool))
+}
+
+// workWorld is all services that take part in nights, imports and weights.
+type workWorld struct {
+	*world
+	store flowv1connect.FlowStoreServiceClient
+	files flowv1connect.FlowCollectorServiceClient
+	alpha alphav1connect.AlphaServiceClient
+	vpn   vpnv1connect.VpnServiceClient
+	// taken are the flows whose import was answered.
+	taken []octets
+}
+
+const workSettings = `alpha: {nightly_at: "", rule: {ipv4_length: 32}, window: 10m, overlap: 10m}
+flow: {listen: ["%s"]}
+push: {rollback_after: 20s, verify_for: 5s, call_timeout: 3s, commit_timeout: 4s, lock_ttl: 3s}`
+
+func newWorkWorld(t *testing.T) *workWorld {
+	t.Helper()
+	program.NeedLibrary(t)
+	listen := net.JoinHostPort(program.OwnHost(), "2055")
+	w := &workWorld{world: &world{Plane: plane.New(t, plane.Options{
+		Services: []string{"flowstore", "flow", "paths", "policy", "push", "alpha", "vpn"}, Through: []string{"flowstore", "push"},
+		Settings: fmt.Sprintf(workSettings, listen), Etcd: []func(*embed.Config){etcd.Quota(quota)},
+		Before: func(dir string) { disk = faults.NewDisk(t, filepath.Join(dir, "data", "clickhouse"), 512<<20) },
+	})}}
+	tworouters.Tell(t, w.Kafka.Addr, w.URL("paths"), time.Now())
+	w.store = flowv1connect.NewFlowStoreServiceClient(http.DefaultClient, w.URL("flowstore"))
+	w.files = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, w.URL("flow"))
+	w.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, w.URL("alpha"))
+	w.vpn = vpnv1connect.NewVpnServiceClient(http.DefaultClient, w.URL("vpn"))
+	w.send(t, "first", small)
+	w.allStored(t)
+	return w
+}
+
+// TestWork: after every fault the night has found its pair once, imports are counted once, and weights are the same on
+// every router. In `make test` e2e/soak does the same work while things break.
+func TestWork(t *testing.T) {
+	if !*all {
+		return
+	}
+	w := newWorkWorld(t)
+	n := 0
+	for _, work := range works {
+		for _, f := range work.faults {
+			n++
+			t.Run(f.Name+", "+work.name, func(t *testing.T) {
+				r := record(work.name, f.Name)
+				if f.Prepare != nil {
+					f.Prepare(t, w.Plane)
+				}
+				told := w.tellings(t, work.keeper)
+				release, done := work.begin(t, w, n)
+				f.Strike(t, w.Plane)
+				release()
+				time.Sleep(f.Lasts)
+				f.Heal(t, w.Plane)
+				done(t, f.Forgets)
+				if f.Forgets {
+					w.toldAgain(t, work.keeper, told)
+				}
+				w.allStored(t)
+				r.holds, r.end = !t.Failed(), "holds"
+			})
+		}
+	}
+}
+
+// asking asks again until it is answered without an error.
+func asking(t *testing.T, what string, ask func(ctx context.Context) error) {
+	t.Helper()
+	program.Until(t, what, func() (bool, any) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		err := ask(ctx)
+		return err == nil, err
+	})
+}
