@@ -49,7 +49,8 @@ func (w *world) forgotten(t *testing.T, id string) {
 	})
 }
 
-// judgeForgotten is judge where no record is left: every router is in the old or the new state, and a change set makes what the policy says the configuration again, whatever they hold.
+// judgeForgotten is judge where no record is left: every router is in the old or the new state, and a change set makes
+// what the policy says the configuration again, whatever they hold.
 func (w *world) judgeForgotten(t *testing.T) {
 	t.Helper()
 	for _, r := range w.Routers {

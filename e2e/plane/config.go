@@ -28,8 +28,8 @@ devices:
 `)),
 }
 
-// The configuration of services that others reach through a link has their own addresses, where they listen; that of the
-// rest has the links.
+// The configuration of services that others reach through a link has their own addresses, where they listen; that of
+// the rest has the links.
 const (
 	direct  = "millrace.yaml"
 	through = "through.yaml"

@@ -10,8 +10,8 @@ import (
 )
 
 // rewind notices that etcd answers with older data than it has had, or with another cluster's: somebody has put a
-// backup back while this process runs. Etcd says at which revision it answers, and a read or a write that was sent after
-// an answer is never at a lower one (the store makes linearizable reads only).
+// backup back while this process runs. Etcd says at which revision it answers, and a read or a write that was sent
+// after an answer is never at a lower one (the store makes linearizable reads only).
 type rewind struct {
 	mu      sync.Mutex
 	cluster uint64
@@ -49,7 +49,8 @@ func (r *rewind) answered(m mark, cluster uint64, revision int64) {
 	}
 }
 
-// kv are the requests whose answers come from a quorum; the revision of others is that of one member, which may be behind.
+// kv are the requests whose answers come from a quorum; the revision of others is that of one member, which may be
+// behind.
 const kv = "/etcdserverpb.KV/"
 
 // intercept is a grpc.UnaryClientInterceptor.

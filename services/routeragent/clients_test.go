@@ -174,8 +174,8 @@ func TestGNXITools(t *testing.T) {
 	}
 }
 
-// TestGNMICLibrary: gnmic's own requests, and its reading of the answers. Its commit asks for a rollback after 0 s, which
-// is the default; one is cancelled (the queue keeps 7), one confirmed.
+// TestGNMICLibrary: gnmic's own requests, and its reading of the answers. Its commit asks for a rollback after 0 s,
+// which is the default; one is cancelled (the queue keeps 7), one confirmed.
 func TestGNMICLibrary(t *testing.T) {
 	x := newOutside(t)
 	out, ok := run(t, thirdparty.Tool(t, "bin/gnmic_check"), x.addr, x.pki.CA, x.cert, x.key)

@@ -11,15 +11,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 
 	"github.com/millrace/millrace/internal/testkit/await"
 )
@@ -124,11 +123,10 @@ const junk = "/junk/"
 // Fill writes until it takes no more, as it is at its quota.
 func (s *Server) Fill(t testing.TB) {
 	t.Helper()
-	client := v3client.New(s.running.Server)
-	defer client.Close()
+	kv := v3rpc.NewQuotaKVServer(s.running.Server)
 	for n := 0; ; n++ {
-		_, err := client.Put(t.Context(), fmt.Sprint(junk, n), strings.Repeat("x", 1<<20))
-		if errors.Is(err, rpctypes.ErrNoSpace) {
+		_, err := kv.Put(t.Context(), &pb.PutRequest{Key: fmt.Append(nil, junk, n), Value: make([]byte, 1<<20)})
+		if errors.Is(err, rpctypes.ErrGRPCNoSpace) {
 			return
 		}
 		if err != nil {
@@ -140,17 +138,17 @@ func (s *Server) Fill(t testing.TB) {
 // Empty removes what Fill wrote, and does what an operator does then: compacts, defragments, and ends the alarm.
 func (s *Server) Empty(t testing.TB) {
 	t.Helper()
-	client := v3client.New(s.running.Server)
-	defer client.Close()
-	deleted, err := client.Delete(t.Context(), junk, clientv3.WithPrefix())
+	server := s.running.Server
+	kv := v3rpc.NewQuotaKVServer(server)
+	deleted, err := kv.DeleteRange(t.Context(), &pb.DeleteRangeRequest{Key: []byte(junk), RangeEnd: []byte(junk + "\xff")})
 	if err == nil {
-		_, err = client.Compact(t.Context(), deleted.Header.Revision, clientv3.WithCompactPhysical())
+		_, err = kv.Compact(t.Context(), &pb.CompactionRequest{Revision: deleted.GetHeader().GetRevision(), Physical: true})
 	}
 	if err == nil {
-		err = s.running.Server.Defragment()
+		err = server.Defragment()
 	}
 	if err == nil {
-		_, err = client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{})
+		_, err = server.Alarm(t.Context(), &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE})
 	}
 	if err != nil {
 		t.Fatal(err)

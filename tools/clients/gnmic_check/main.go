@@ -3,7 +3,7 @@
 //
 // In: address, CA, certificate, key.
 // Out: on standard output, the answers and, for what is refused, the gRPC code.
-// Next: services/routeragent/clients_test.go compares them.
+// Next: services/routeragent, whose tests compare them.
 package main
 
 import (
