@@ -1,7 +1,7 @@
 package push
 
 import (
-	"google.golang.org/protobuf/types/known/timestamppb"
+	"time"
 
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/rollout"
@@ -57,9 +57,9 @@ func moveOn(m *pushv1.ChangeSet, cs rollout.ChangeSet, moves []*pushv1.Transitio
 }
 
 // transitions are moves made now.
-func transitions(moves []rollout.Move) (out []*pushv1.Transition) {
+func (c *Component) transitions(moves []rollout.Move) (out []*pushv1.Transition) {
 	for _, move := range moves {
-		out = append(out, &pushv1.Transition{State: numberOf(states, move.To), Time: timestamppb.Now(), By: move.By, Note: move.Note})
+		out = append(out, &pushv1.Transition{State: numberOf(states, move.To), Time: c.stamps.next(time.Now()), By: move.By, Note: move.Note})
 	}
 	return out
 }

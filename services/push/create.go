@@ -13,7 +13,6 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
@@ -45,9 +44,13 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 
 // draft records a change set and plans it, unless it was asked for before.
 func (c *Component) draft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
-	cs.Created, cs.State = timestamppb.New(c.now()), pushv1.State_STATE_DRAFT
-	cs.History = transitions([]rollout.Move{{To: rollout.Draft, By: cs.GetAuthor(), Note: cs.GetReason()}})
-	_, err := c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, fit(cs))
+	at, err := c.created(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cs.Created, cs.State = at, pushv1.State_STATE_DRAFT
+	cs.History = c.transitions([]rollout.Move{{To: rollout.Draft, By: cs.GetAuthor(), Note: cs.GetReason()}})
+	_, err = c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, fit(cs))
 	if errors.Is(err, state.ErrConflict) {
 		existing, _, err := c.load(ctx, cs.GetId())
 		if err != nil || existing.GetState() != pushv1.State_STATE_DRAFT {

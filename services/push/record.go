@@ -26,6 +26,7 @@ func (c *Component) load(ctx context.Context, id string) (*pushv1.ChangeSet, int
 	if err != nil {
 		return nil, 0, fmt.Errorf("change set %s: %w", id, err)
 	}
+	c.stamps.saw(cs)
 	return cs, revision, nil
 }
 
@@ -103,7 +104,7 @@ func (c *Component) decideFrom(ctx context.Context, id string, event func(*pushv
 		if len(d.next.Moves) == 0 {
 			return nil
 		}
-		moveOn(m, d.next, transitions(d.next.Moves))
+		moveOn(m, d.next, c.transitions(d.next.Moves))
 		return also(m, d.next)
 	})
 	return cs, d, err
@@ -148,6 +149,7 @@ func (c *Component) list(ctx context.Context) ([]*pushv1.ChangeSet, error) {
 		if err := proto.Unmarshal(e.Value, cs); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", e.Key, err)
 		}
+		c.stamps.saw(cs)
 		out = append(out, cs)
 	}
 	slices.SortFunc(out, func(a, b *pushv1.ChangeSet) int {

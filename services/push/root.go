@@ -66,6 +66,7 @@ type Component struct {
 	// process tells this process's locks from those of another one that runs the same change set.
 	process string
 	active  active
+	stamps  stamps
 	// identity is how routers know this control plane.
 	identity identity
 

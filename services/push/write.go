@@ -18,7 +18,7 @@ import (
 // the locks are looked at all the same if a router would be changed. It tries again until etcd answers or the locks
 // are lost.
 func (r *run) write(ctx context.Context, next rollout.ChangeSet, actions []rollout.Action) error {
-	r.moves = append(r.moves, transitions(next.Moves[len(r.cs.Moves):])...)
+	r.moves = append(r.moves, r.c.transitions(next.Moves[len(r.cs.Moves):])...)
 	for {
 		err := r.writeOnce(ctx, next, actions)
 		switch {
