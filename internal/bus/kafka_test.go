@@ -43,6 +43,7 @@ func TestKafka(t *testing.T) {
 	t.Run("messages that the brokers deleted before they were taken are told of", func(t *testing.T) { deletedBefore(t, config()) })
 	t.Run("a topic that is deleted is made again, and publishers and groups go on", func(t *testing.T) { deletedTopic(t, config()) })
 	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
+	t.Run("a publisher whose clock is ahead is heard", func(t *testing.T) { aheadOfTime(t, config()) })
 	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
 	t.Run("processes that start together make a topic together", func(t *testing.T) { madeTogether(t, config) })
 	t.Run("a topic that takes only small messages is named", func(t *testing.T) { smallTopic(t, config()) })

@@ -53,11 +53,15 @@ const maxBatch = MaxMessage + 64<<10
 
 func (c KafkaConfiguration) topicConfig(compacted bool) map[string]*string {
 	size := strconv.Itoa(maxBatch)
+	// Messages have the brokers' time: they refuse those of a publisher whose clock is an hour ahead, and would delete
+	// those of one that is behind too early.
+	const stamps = "LogAppendTime"
 	if !compacted {
 		return map[string]*string{
-			"cleanup.policy":    kadm.StringPtr("delete"),
-			"max.message.bytes": &size,
-			"retention.ms":      kadm.StringPtr(strconv.FormatInt(c.Retention.Milliseconds(), 10)),
+			"cleanup.policy":         kadm.StringPtr("delete"),
+			"max.message.bytes":      &size,
+			"message.timestamp.type": kadm.StringPtr(stamps),
+			"retention.ms":           kadm.StringPtr(strconv.FormatInt(c.Retention.Milliseconds(), 10)),
 		}
 	}
 	// The broker compacts closed segments only, and by default a topic as quiet
@@ -66,6 +70,7 @@ func (c KafkaConfiguration) topicConfig(compacted bool) map[string]*string {
 	return map[string]*string{
 		"cleanup.policy":            kadm.StringPtr("compact"),
 		"max.message.bytes":         &size,
+		"message.timestamp.type":    kadm.StringPtr(stamps),
 		"segment.ms":                kadm.StringPtr("3600000"),
 		"min.cleanable.dirty.ratio": kadm.StringPtr("0.1"),
 	}
