@@ -22,7 +22,7 @@ func circuitsCommand() *cobra.Command {
 			"A circuit is booked: nobody else gets its capacity. It is not put on routers by this release, so its state is never `active`.",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsReleaseCommand(), circuitsListCommand(),
+	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsReleaseCommand(), circuitsListCommand(),
 		circuitsShowCommand(), circuitsCalendarCommand())
 	return cmd
 }

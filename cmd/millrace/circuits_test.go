@@ -21,7 +21,25 @@ import (
 // circuitsOf answers requests as a service with room for 1 Gbit/s would.
 type circuitsOf struct {
 	circuitsv1connect.UnimplementedCircuitsServiceHandler
-	asked *circuitsv1.RequestRequest
+	asked    *circuitsv1.RequestRequest
+	modified *circuitsv1.ModifyRequest
+}
+
+// Get implements CircuitsService.
+func (s *circuitsOf) Get(_ context.Context, r *connect.Request[circuitsv1.GetRequest]) (*connect.Response[circuitsv1.GetResponse], error) {
+	return connect.NewResponse(&circuitsv1.GetResponse{Circuit: &circuitsv1.Circuit{Id: r.Msg.GetId(), Version: 7}}), nil
+}
+
+// Modify implements CircuitsService.
+func (s *circuitsOf) Modify(_ context.Context, r *connect.Request[circuitsv1.ModifyRequest]) (*connect.Response[circuitsv1.ModifyResponse], error) {
+	s.modified = r.Msg
+	out := &circuitsv1.ModifyResponse{}
+	if r.Msg.GetRateBitsPerSecond() > 1e9 {
+		out.Refusal = &circuitsv1.Refusal{Code: "CAPACITY", Reason: "no room"}
+	} else {
+		out.Circuit = &circuitsv1.Circuit{Id: r.Msg.GetId(), State: circuitsv1.State_STATE_ACTIVE, Slots: []*circuitsv1.Slot{{Start: night, RateBitsPerSecond: 1e9}}}
+	}
+	return connect.NewResponse(out), nil
 }
 
 var night = timestamppb.New(time.Date(2026, 11, 23, 22, 0, 0, 0, time.UTC))
@@ -92,6 +110,47 @@ func TestCircuitsRequest(t *testing.T) {
 			if !proto.Equal(s.asked, want) {
 				t.Errorf("asked %v, want %v", s.asked, want)
 			}
+		}
+	}
+}
+
+// The version that a circuit had when it was read is the one that is changed.
+func TestCircuitsModify(t *testing.T) {
+	s := &circuitsOf{}
+	mux := http.NewServeMux()
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(s))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	end := timestamppb.New(night.AsTime().Add(time.Hour))
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+		want *circuitsv1.ModifyRequest
+	}{
+		{[]string{"--rate", "1000", "--note", "n"}, 0, "active", &circuitsv1.ModifyRequest{Version: 7, RateBitsPerSecond: 1e9, Note: "n"}},
+		{[]string{"--end", "2026-11-24T00:00:00+01:00", "--if-version", "3"}, 0, "active", &circuitsv1.ModifyRequest{Version: 3, End: end}},
+		{[]string{"--open-ended"}, 0, "active", &circuitsv1.ModifyRequest{Version: 7, OpenEnded: true}},
+		{[]string{"--rate", "5000", "--dry-run"}, exitUnmet, "CAPACITY: no room", &circuitsv1.ModifyRequest{Version: 7, RateBitsPerSecond: 5e9, DryRun: true}},
+		{nil, exitUsage, "", nil},
+		{[]string{"--end", "tonight"}, exitUsage, "", nil},
+		{[]string{"--rate", "-1"}, exitUsage, "", nil},
+	} {
+		s.modified = nil
+		cmd := root()
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SetArgs(append([]string{"circuits", "modify", "c1", "--by", "ann", "--server", server.URL}, c.args...))
+		code := 0
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			code = exitCode(err)
+		}
+		if c.want != nil {
+			c.want.Id, c.want.By = "c1", "ann"
+		}
+		if code != c.code || !strings.Contains(out.String(), c.says) || !proto.Equal(s.modified, c.want) && c.want != nil {
+			t.Errorf("%v: exit code %d, asked %v\n%s", c.args, code, s.modified, &out)
 		}
 	}
 }

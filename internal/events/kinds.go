@@ -169,6 +169,9 @@ var (
 		"Correct the name in the policy, or configure the VPN on its PEs.")
 )
 
+// CircuitModified: somebody changed its rate or its end.
+var CircuitModified = define("services/circuits", info, "circuit-modified", "A circuit has another rate or another end; the text says which.", nothing)
+
 // circuits has a kind for each state to which services/circuits leads a circuit.
 var circuits = map[circuitsv1.State]Kind{
 	circuitsv1.State_STATE_HELD: define("services/circuits", info, "circuit-held", "Capacity is held for a circuit.",

@@ -54,6 +54,7 @@ func answer(err error) error {
 // codes of refusals; what is not here depends on what is booked.
 var codes = map[string]connect.Code{
 	string(admit.BadRequest): connect.CodeInvalidArgument, codePolicy: connect.CodePermissionDenied, codeQuota: connect.CodeResourceExhausted,
+	codeOutdated: connect.CodeAborted,
 }
 
 // Quote implements CircuitsService.
@@ -86,7 +87,7 @@ func (a *api) Quote(_ context.Context, r *connect.Request[circuitsv1.QuoteReques
 // Request implements CircuitsService.
 func (a *api) Request(ctx context.Context, r *connect.Request[circuitsv1.RequestRequest]) (*connect.Response[circuitsv1.RequestResponse], error) {
 	record, err := a.c.request(ctx, r.Msg)
-	a.c.metrics.answered(err)
+	count(a.c.metrics.requests, err)
 	if err != nil {
 		return nil, answer(err)
 	}

@@ -19,12 +19,10 @@ import (
 	"github.com/millrace/millrace/services/circuits/ledger"
 )
 
-// A replica that hears nothing of the book does not deny a circuit that another one has booked: it looks in etcd, and
-// answers once it has caught up.
-func TestAReplicaThatIsBehindDeniesNoCircuit(t *testing.T) {
-	w := newWorld(t)
-	var deaf atomic.Bool
-	looked := make(chan struct{}, 100)
+// oneDeaf are two replicas of which the second hears nothing of the book while deaf is true; looked gets a value when it
+// reads a record.
+func (w *world) oneDeaf() (one, two *Component, deaf *atomic.Bool, looked chan struct{}) {
+	deaf, looked = new(atomic.Bool), make(chan struct{}, 1000)
 	store := w.store.WithFaults(func(key string, _ []byte) state.Fault {
 		if strings.HasPrefix(key, "circuits/book/records/") {
 			looked <- struct{}{}
@@ -34,7 +32,14 @@ func TestAReplicaThatIsBehindDeniesNoCircuit(t *testing.T) {
 		}
 		return state.None
 	})
-	one, two := w.start(), w.startOn(store)
+	return w.start(), w.startOn(store), deaf, looked
+}
+
+// A replica that hears nothing of the book does not deny a circuit that another one has booked: it looks in etcd, and
+// answers once it has caught up.
+func TestAReplicaThatIsBehindDeniesNoCircuit(t *testing.T) {
+	w := newWorld(t)
+	one, two, deaf, looked := w.oneDeaf()
 	deaf.Store(true)
 	got, err := w.request(one, "1", w.terms("a", "b", 1), false)
 	if err != nil {
@@ -69,6 +74,33 @@ func TestAReplicaThatIsBehindDeniesNoCircuit(t *testing.T) {
 		}
 	}
 	w.is(two, got.GetId(), scheduled)
+}
+
+// Nor does it take for outdated what is newer than what it knows.
+func TestAReplicaThatIsBehindModifiesWhatIsNewer(t *testing.T) {
+	w := newWorld(t)
+	one, two, deaf, looked := w.oneDeaf()
+	got := w.booked(one, "1", w.terms("a", "b", 1))
+	w.is(two, got.GetId(), scheduled)
+	deaf.Store(true)
+	newer := w.modified(one, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: got.GetVersion(), RateBitsPerSecond: 2 * giga})
+	for len(looked) > 0 {
+		<-looked
+	}
+	answer := make(chan error, 1)
+	go func() {
+		_, err := w.modify(two, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: newer.GetVersion(), RateBitsPerSecond: 3 * giga})
+		answer <- err
+	}()
+	select {
+	case <-looked:
+	case err := <-answer:
+		t.Fatalf("answered without a look: %v", err)
+	}
+	deaf.Store(false)
+	if err := await.Value(t, "the answer", answer); err != nil {
+		t.Error(err)
+	}
 }
 
 // A topology that is not read any more is not booked on: links may be gone, and nobody says so. What is held already is

@@ -1,6 +1,7 @@
 package circuits
 
 import (
+	"errors"
 	"math/big"
 	"slices"
 	"time"
@@ -65,6 +66,12 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 		if b.admit != nil && b.admit.Restore(grantOf(is)) != nil {
 			b.miss()
 		}
+	case has && !sameBooking(was, is):
+		b.count(was, -1)
+		b.count(is, 1)
+		if b.admit != nil && errors.Join(b.admit.Remove(is.GetCircuit().GetId()), b.admit.Restore(grantOf(is))) != nil {
+			b.miss()
+		}
 	case has:
 		b.countHeld(was, -1)
 		b.countHeld(is, 1)
@@ -72,6 +79,16 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 	if is != nil {
 		b.tell(is)
 	}
+}
+
+// sameBooking tells whether two records of a circuit have the same capacity.
+func sameBooking(was, is *circuitsv1.Record) bool {
+	a, b := grantOf(was), grantOf(is)
+	return slices.Equal(a.Slots, b.Slots) && sameLinks(a, b)
+}
+
+func sameLinks(a, b admit.Grant) bool {
+	return slices.Equal(a.Path, b.Path) && slices.Equal(a.Backup, b.Backup)
 }
 
 // miss: a circuit uses a link that is not known here yet. Nothing is decided until the book is made anew.

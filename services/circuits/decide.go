@@ -49,6 +49,9 @@ func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (*admit
 	if refusal != nil {
 		return nil, r, refused{refusalOf(refusal, t)}
 	}
+	if err := b.mayHold(t.GetProject()); err != nil {
+		return g, r, err
+	}
 	return g, r, b.within(t.GetProject(), g)
 }
 
@@ -86,7 +89,7 @@ func newID() (string, error) {
 }
 
 // digest is the same for the same request only.
-func digest(ask *circuitsv1.RequestRequest) ([]byte, error) {
+func digest(ask proto.Message) ([]byte, error) {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(ask)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)

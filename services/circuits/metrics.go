@@ -16,7 +16,7 @@ import (
 const prefix = "millrace_services_circuits_"
 
 type metrics struct {
-	requests *prometheus.CounterVec
+	requests, modifications *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, c *Component) *metrics {
@@ -27,21 +27,24 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 			overbooked: prometheus.NewDesc(prefix+"overbooked_links", "Link directions of which more is booked within a year than there is now.", nil, nil),
 		})
 	}
-	return &metrics{requests: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
-		Name: prefix + "requests_total", Help: "Requests by answer: granted, the code of a refusal, or error.",
-	}, []string{"answer"})}
+	answers := func(name, what string) *prometheus.CounterVec {
+		return promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + name, Help: what + " by answer: granted, the code of a refusal, or error.",
+		}, []string{"answer"})
+	}
+	return &metrics{requests: answers("requests_total", "Requests"), modifications: answers("modifications_total", "Modifications, with dry runs,")}
 }
 
-// answered counts the answer to a request.
-func (m *metrics) answered(err error) {
+// count counts an answer.
+func count(of *prometheus.CounterVec, err error) {
 	var no refused
 	switch {
 	case err == nil:
-		m.requests.WithLabelValues("granted").Inc()
+		of.WithLabelValues("granted").Inc()
 	case errors.As(err, &no):
-		m.requests.WithLabelValues(no.GetCode()).Inc()
+		of.WithLabelValues(no.GetCode()).Inc()
 	default:
-		m.requests.WithLabelValues("error").Inc()
+		of.WithLabelValues("error").Inc()
 	}
 }
 

@@ -59,12 +59,17 @@ func (b *book) joins(p Project, from, to string) bool {
 	})
 }
 
+// mayHold tells whether a project may hold one more circuit.
+func (b *book) mayHold(project string) error {
+	if held := b.of(project).held; held >= cmp.Or(b.cfg.Projects[project].Holds, defaultHolds) {
+		return refuse(codeQuota, "", "project %s holds %d circuits that are not committed; commit or release one", project, held)
+	}
+	return nil
+}
+
 // within tells whether what is granted keeps the quotas of its project.
 func (b *book) within(project string, g *admit.Grant) error {
 	p, u := b.cfg.Projects[project], b.of(project)
-	if u.held >= cmp.Or(p.Holds, defaultHolds) {
-		return refuse(codeQuota, "", "project %s holds %d circuits that are not committed; commit or release one", project, u.held)
-	}
 	sum := new(big.Int).Set(u.bits)
 	for _, s := range g.Slots {
 		if s.End != calendar.Forever {

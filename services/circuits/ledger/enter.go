@@ -31,31 +31,38 @@ func (r Request) key() string { return claimsPrefix + r.Project + "/" + r.ID }
 // before gets the record that it got then. After any other error the circuit may be booked or not: the same request
 // again tells.
 func (l *Ledger) Enter(ctx context.Context, r Request, decide func() (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
+	all, err := l.EnterAll(ctx, r, func() ([]*circuitsv1.Record, error) {
+		record, err := decide()
+		return []*circuitsv1.Record{record}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// EnterAll is Enter for several circuits, which are booked in one transaction: all of them or none.
+func (l *Ledger) EnterAll(ctx context.Context, r Request, decide func() ([]*circuitsv1.Record, error)) ([]*circuitsv1.Record, error) {
 	for {
-		record, err := l.claimed(ctx, r)
-		if record != nil || err != nil {
-			return record, err
+		records, err := l.claimed(ctx, r)
+		if records != nil || err != nil {
+			return records, err
 		}
-		record, version, err := l.decide(decide)
+		records, version, err := l.decide(decide)
 		if err != nil {
 			return nil, err
 		}
-		id := record.GetCircuit().GetId()
-		revision, err := l.store.Commit(ctx,
-			[]state.Guard{{Key: r.key()}, {Key: versionKey, Revision: version}, {Key: recordsPrefix + id}},
-			state.Op{Key: r.key(), Value: &circuitsv1.Claim{Circuit: id, Digest: r.Digest, Expires: timestamppb.New(r.Expires)}},
-			state.Op{Key: versionKey, Value: &circuitsv1.Version{Circuit: id}},
-			state.Op{Key: recordsPrefix + id, Value: record},
-		)
+		guards, ops := booking(r, version, records)
+		revision, err := l.store.Commit(ctx, guards, ops...)
 		var conflict *state.ConflictError
 		switch {
 		case err == nil:
-			return record, l.wait(ctx, revision)
+			return records, l.wait(ctx, revision)
 		case !errors.As(err, &conflict):
 			return nil, err
 		case conflict.Key == r.key(): // the same request was made twice at once
 		case conflict.Key != versionKey:
-			return nil, fmt.Errorf("circuit %s: %w", id, err)
+			return nil, fmt.Errorf("circuit %s: %w", records[0].GetCircuit().GetId(), err)
 		}
 		if err := l.wait(ctx, conflict.Revision); err != nil {
 			return nil, err
@@ -63,18 +70,34 @@ func (l *Ledger) Enter(ctx context.Context, r Request, decide func() (*circuitsv
 	}
 }
 
-func (l *Ledger) decide(decide func() (*circuitsv1.Record, error)) (*circuitsv1.Record, int64, error) {
+// booking is the transaction that books records, which it gives their first version.
+func booking(r Request, version int64, records []*circuitsv1.Record) ([]state.Guard, []state.Op) {
+	claim := &circuitsv1.Claim{Circuit: records[0].GetCircuit().GetId(), Digest: r.Digest, Expires: timestamppb.New(r.Expires)}
+	guards := []state.Guard{{Key: r.key()}, {Key: versionKey, Revision: version}}
+	ops := []state.Op{{Key: r.key(), Value: claim}, {Key: versionKey, Value: &circuitsv1.Version{Circuit: claim.GetCircuit()}}}
+	for i, record := range records {
+		record.Circuit.Version = 1
+		key := recordsPrefix + record.GetCircuit().GetId()
+		guards, ops = append(guards, state.Guard{Key: key}), append(ops, state.Op{Key: key, Value: record})
+		if i > 0 {
+			claim.Others = append(claim.Others, record.GetCircuit().GetId())
+		}
+	}
+	return guards, ops
+}
+
+func (l *Ledger) decide(decide func() ([]*circuitsv1.Record, error)) ([]*circuitsv1.Record, int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.read {
 		return nil, 0, ErrNotRead
 	}
-	record, err := decide()
-	return record, l.version, err
+	records, err := decide()
+	return records, l.version, err
 }
 
-// claimed is the record of a request that was made before, nil if it was not.
-func (l *Ledger) claimed(ctx context.Context, r Request) (*circuitsv1.Record, error) {
+// claimed are the records of a request that was made before, nil if it was not.
+func (l *Ledger) claimed(ctx context.Context, r Request) (records []*circuitsv1.Record, err error) {
 	claim := &circuitsv1.Claim{}
 	revision, err := l.store.Get(ctx, r.key(), claim)
 	switch {
@@ -88,31 +111,72 @@ func (l *Ledger) claimed(ctx context.Context, r Request) (*circuitsv1.Record, er
 	if err := l.wait(ctx, revision); err != nil {
 		return nil, err
 	}
-	return l.Get(claim.GetCircuit())
+	for _, id := range append([]string{claim.GetCircuit()}, claim.GetOthers()...) {
+		record, err := l.Get(id)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, nil
 }
 
 // Change replaces a circuit's record by what next makes of it, unless somebody else does first: then next is called
-// again. Without an answer of next the record stays. next must leave its argument as it is.
+// again. Without an answer of next the record stays. next must leave its argument as it is. The record's version is
+// counted here.
 func (l *Ledger) Change(ctx context.Context, id string, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
-	for {
+	return l.change(ctx, id, func() (was entry, is *circuitsv1.Record, version int64, err error) {
 		l.mu.Lock()
 		was, version, read := l.entries[id], l.version, l.read
 		l.mu.Unlock()
-		switch {
-		case !read:
-			return nil, ErrNotRead
-		case was.record == nil:
-			if _, err := l.Find(ctx, id); err != nil {
-				return nil, err
-			}
-			continue
+		if is, err = l.changed(id, was, read, next); Books(is) && !Books(was.record) {
+			return was, is, version, err
 		}
-		is, err := next(was.record)
+		return was, is, anyVersion, err
+	})
+}
+
+// Rebook is Change for what may take more capacity than before: next is called while neither the book nor the mirror
+// changes, and again if another replica booked meanwhile.
+func (l *Ledger) Rebook(ctx context.Context, id string, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
+	return l.change(ctx, id, func() (was entry, is *circuitsv1.Record, version int64, err error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		was = l.entries[id]
+		is, err = l.changed(id, was, l.read, next)
+		return was, is, l.version, err
+	})
+}
+
+// anyVersion of the book will do: what is changed takes no capacity.
+const anyVersion = -1
+
+func (l *Ledger) changed(id string, was entry, read bool, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
+	switch {
+	case !read:
+		return nil, ErrNotRead
+	case was.record == nil:
+		return nil, fmt.Errorf("circuit %.100q: %w", id, ErrNoCircuit)
+	}
+	is, err := next(was.record)
+	if is != nil {
+		is.Circuit.Version = was.record.GetCircuit().GetVersion() + 1
+	}
+	return is, err
+}
+
+// change writes what next says, on the record and the version of the book that it says it of.
+func (l *Ledger) change(ctx context.Context, id string, next func() (was entry, is *circuitsv1.Record, version int64, err error)) (*circuitsv1.Record, error) {
+	if _, err := l.Find(ctx, id); err != nil {
+		return nil, err
+	}
+	for {
+		was, is, version, err := next()
 		if is == nil || err != nil {
 			return was.record, err
 		}
 		guards, ops := []state.Guard{{Key: recordsPrefix + id, Revision: was.revision}}, []state.Op{{Key: recordsPrefix + id, Value: is}}
-		if Books(is) && !Books(was.record) {
+		if version != anyVersion {
 			guards = append(guards, state.Guard{Key: versionKey, Revision: version})
 			ops = append(ops, state.Op{Key: versionKey, Value: &circuitsv1.Version{Circuit: id}})
 		}

@@ -173,6 +173,9 @@ func (l *Ledger) put(e state.Entry) error {
 	if err := proto.Unmarshal(e.Value, is); err != nil {
 		return fmt.Errorf("decode %s: %w", e.Key, err)
 	}
+	if is.GetCircuit() != nil && is.GetCircuit().GetVersion() == 0 {
+		is.Circuit.Version = 1 // written before versions were counted
+	}
 	if was.record == nil {
 		at, _ := slices.BinarySearch(l.ids, id)
 		l.ids = slices.Insert(l.ids, at, id)
@@ -247,17 +250,22 @@ func (l *Ledger) Find(ctx context.Context, id string) (*circuitsv1.Record, error
 	if !errors.Is(err, ErrNoCircuit) || len(id) > maxID {
 		return record, err
 	}
-	revision, missing := l.store.Get(ctx, recordsPrefix+id, &circuitsv1.Record{})
-	switch {
-	case errors.Is(missing, state.ErrNotFound):
-		return nil, err
-	case missing != nil:
-		return nil, missing
-	}
-	if err := l.wait(ctx, revision); err != nil {
+	if err := l.CatchUp(ctx, id); err != nil {
 		return nil, err
 	}
 	return l.Get(id)
+}
+
+// CatchUp waits until this replica knows of a circuit what etcd has now.
+func (l *Ledger) CatchUp(ctx context.Context, id string) error {
+	revision, err := l.store.Get(ctx, recordsPrefix+id, &circuitsv1.Record{})
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		return fmt.Errorf("circuit %q: %w", id, ErrNoCircuit)
+	case err != nil:
+		return err
+	}
+	return l.wait(ctx, revision)
 }
 
 // Look calls see while neither the book nor the mirror changes, with all records after an id, in order.

@@ -5,6 +5,7 @@ import "github.com/millrace/millrace/services/circuits/admit"
 // required are the fields without which a request is refused, by message.
 var required = map[string][]string{
 	"QuoteRequest": {"terms", "by"}, "RequestRequest": {"terms", "by"}, "CommitRequest": {"by"}, "ExtendRequest": {"by", "until"}, "ReleaseRequest": {"by"},
+	"ModifyRequest": {"by"}, "RequestAllRequest": {"terms", "by"},
 	"Terms": {"project", "from", "to"}, "PrefixPair": {"source", "destination"},
 }
 
@@ -14,31 +15,37 @@ const word = "^[A-Za-z0-9._-]{1,64}$"
 // bounds of fields that people fill in, by message and field: services/circuits refuses what is beyond them. What only
 // the network or the book can say, such as which routers there are, is not here.
 var bounds = map[string]object{
-	"Terms.project":             {"pattern": word},
-	"Terms.from":                text(1, 100),
-	"Terms.to":                  text(1, 100),
-	"Terms.without_links":       list(100, text(1, 100)),
-	"Terms.without_routers":     list(100, text(1, 100)),
-	"Terms.apart_from":          list(100, text(1, 100)),
-	"Terms.pairs":               {"maxItems": 100},
-	"Terms.description":         text(0, 500),
-	"QuoteRequest.by":           text(1, 100),
-	"RequestRequest.by":         text(1, 100),
-	"RequestRequest.request_id": {"pattern": word},
-	"CommitRequest.by":          text(1, 100),
-	"CommitRequest.note":        text(0, 500),
-	"ExtendRequest.by":          text(1, 100),
-	"ReleaseRequest.by":         text(1, 100),
-	"ReleaseRequest.note":       text(0, 500),
-	"ListRequest.page_size":     {"minimum": 0, "maximum": 1000},
-	"ListRequest.page_token":    text(0, 100),
+	"Terms.project":                {"pattern": word},
+	"Terms.from":                   text(1, 100),
+	"Terms.to":                     text(1, 100),
+	"Terms.without_links":          list(100, text(1, 100)),
+	"Terms.without_routers":        list(100, text(1, 100)),
+	"Terms.apart_from":             list(100, text(1, 100)),
+	"Terms.pairs":                  {"maxItems": 100},
+	"Terms.description":            text(0, 500),
+	"QuoteRequest.by":              text(1, 100),
+	"RequestRequest.by":            text(1, 100),
+	"RequestRequest.request_id":    {"pattern": word},
+	"CommitRequest.by":             text(1, 100),
+	"CommitRequest.note":           text(0, 500),
+	"ExtendRequest.by":             text(1, 100),
+	"ReleaseRequest.by":            text(1, 100),
+	"ReleaseRequest.note":          text(0, 500),
+	"ModifyRequest.by":             text(1, 100),
+	"ModifyRequest.note":           text(0, 500),
+	"RequestAllRequest.by":         text(1, 100),
+	"RequestAllRequest.request_id": {"pattern": word},
+	"RequestAllRequest.terms":      {"minItems": 1, "maxItems": 20},
+	"ListRequest.page_size":        {"minimum": 0, "maximum": 1000},
+	"ListRequest.page_token":       text(0, 100),
 }
 
 // whole numbers of 64 bits are not below 0 where people give them.
 var amounts = map[string]object{
-	"Terms.rate_bits_per_second":   amount(1 << 60),
-	"Terms.volume_bytes":           amount(admit.MaxBytes),
-	"Terms.max_delay_microseconds": amount(3_600_000_000),
+	"Terms.rate_bits_per_second":         amount(1 << 60),
+	"ModifyRequest.rate_bits_per_second": amount(1 << 60),
+	"Terms.volume_bytes":                 amount(admit.MaxBytes),
+	"Terms.max_delay_microseconds":       amount(3_600_000_000),
 }
 
 func text(least, most int) object { return object{"minLength": least, "maxLength": most} }

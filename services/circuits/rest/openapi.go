@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
@@ -65,7 +66,14 @@ func (s schemas) operation(r route) object {
 	if in.Fields().ByName("request_id") != nil {
 		parameters = append(parameters, object{"name": idempotencyKey, "in": "header", "description": "request_id, where the body has none", "schema": object{"type": "string"}})
 	}
-	if r.method == "POST" {
+	if r.conditional() {
+		inPath["version"] = true // said in the header
+		parameters = append(parameters, object{"name": "If-Match", "in": "header", "required": true, "description": "the ETag of the circuit as it was read", "schema": object{"type": "string"}})
+	}
+	if tagOf(r.example()) != "" {
+		op["responses"].(object)[fmt.Sprint(r.status)].(object)["headers"] = object{"ETag": object{"description": "the version of the circuit", "schema": object{"type": "string"}}}
+	}
+	if r.method != "GET" {
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.message(in)}}}
 		for name := range inPath { // which is said there only
 			delete(s[string(in.Name())].(object)["properties"].(object), name)
@@ -81,6 +89,16 @@ func (s schemas) operation(r route) object {
 		op["parameters"] = parameters
 	}
 	return op
+}
+
+// example is an answer with a circuit, where it can have one.
+func (r route) example() proto.Message {
+	out := proto.Clone(r.out)
+	m := out.ProtoReflect()
+	if f := m.Descriptor().Fields().ByName("circuit"); f != nil {
+		m.Mutable(f)
+	}
+	return out
 }
 
 // message is a reference to a message's schema, which is made the first time.

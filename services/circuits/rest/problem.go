@@ -53,6 +53,9 @@ func problemOf(err error) problem {
 			continue
 		}
 		p.Code, p.Field = no.GetCode(), no.GetField()
+		if p.Code == "OUTDATED" {
+			p.Status = http.StatusPreconditionFailed
+		}
 		if p.Refusal, err = (protojson.MarshalOptions{UseProtoNames: true}).Marshal(no); err != nil {
 			p.Refusal = nil
 		}

@@ -26,7 +26,7 @@ const idempotencyKey = "Idempotency-Key"
 // read fills a request from path, query and body. What is in the path is said there only.
 func (r route) read(w http.ResponseWriter, q *http.Request, in proto.Message) *problem {
 	m := in.ProtoReflect()
-	if r.method == http.MethodPost {
+	if r.method != http.MethodGet {
 		if err := readBody(w, q, in); err != nil {
 			return err
 		}
@@ -38,6 +38,9 @@ func (r route) read(w http.ResponseWriter, q *http.Request, in proto.Message) *p
 	}
 	for _, name := range r.variables() {
 		m.Set(m.Descriptor().Fields().ByName(protoreflect.Name(name)), protoreflect.ValueOfString(q.PathValue(name)))
+	}
+	if r.conditional() {
+		return r.readVersion(q, m)
 	}
 	if f := m.Descriptor().Fields().ByName("request_id"); f != nil && m.Get(f).String() == "" {
 		m.Set(f, protoreflect.ValueOfString(q.Header.Get(idempotencyKey)))

@@ -39,6 +39,8 @@ var routes = []route{
 	unary("POST", "/v1/circuits", "Request", "Hold capacity for a circuit", http.StatusCreated, Service.Request),
 	unary("GET", "/v1/circuits", "List", "List circuits, page by page", http.StatusOK, Service.List),
 	unary("GET", "/v1/circuits/{id}", "Get", "One circuit", http.StatusOK, Service.Get),
+	unary("PATCH", "/v1/circuits/{id}", "Modify", "Another rate or another end", http.StatusOK, Service.Modify),
+	unary("POST", "/v1/batches", "RequestAll", "Hold capacity for several circuits: all of them or none", http.StatusCreated, Service.RequestAll),
 	unary("POST", "/v1/circuits/{id}/commit", "Commit", "Book what is held", http.StatusOK, Service.Commit),
 	unary("POST", "/v1/circuits/{id}/extend", "Extend", "Hold for longer", http.StatusOK, Service.Extend),
 	unary("POST", "/v1/circuits/{id}/release", "Release", "Give a circuit up", http.StatusOK, Service.Release),
@@ -79,7 +81,7 @@ func NewHandler(s Service) http.Handler {
 // nowhere answers what no route is for.
 func nowhere(w http.ResponseWriter, q *http.Request, mux *http.ServeMux) {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
+	for _, method := range []string{http.MethodGet, http.MethodPatch, http.MethodPost} {
 		other := q.Clone(q.Context())
 		other.Method = method
 		if _, pattern := mux.Handler(other); pattern != Prefix {
@@ -109,6 +111,13 @@ func (r route) serve(w http.ResponseWriter, q *http.Request, s Service) {
 	if err != nil {
 		problemOf(err).write(w)
 		return
+	}
+	if tag := tagOf(out); tag != "" {
+		w.Header().Set("ETag", tag)
+		if r.method == http.MethodGet && matches(q.Header.Get("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
 	}
 	write(w, r.status, "application/json", raw)
 }

@@ -27,7 +27,7 @@ type service struct {
 	err   error
 }
 
-var circuit = &circuitsv1.Circuit{Id: "c1", State: circuitsv1.State_STATE_HELD, Terms: &circuitsv1.Terms{RateBitsPerSecond: 5_000_000_000}}
+var circuit = &circuitsv1.Circuit{Id: "c1", State: circuitsv1.State_STATE_HELD, Version: 7, Terms: &circuitsv1.Terms{RateBitsPerSecond: 5_000_000_000}}
 
 // Request implements CircuitsService.
 func (s *service) Request(_ context.Context, r *connect.Request[circuitsv1.RequestRequest]) (*connect.Response[circuitsv1.RequestResponse], error) {
@@ -47,6 +47,18 @@ func (s *service) List(_ context.Context, r *connect.Request[circuitsv1.ListRequ
 	return connect.NewResponse(&circuitsv1.ListResponse{Circuits: []*circuitsv1.Circuit{circuit}}), s.err
 }
 
+// Get implements CircuitsService.
+func (s *service) Get(_ context.Context, r *connect.Request[circuitsv1.GetRequest]) (*connect.Response[circuitsv1.GetResponse], error) {
+	s.asked = r.Msg
+	return connect.NewResponse(&circuitsv1.GetResponse{Circuit: circuit}), s.err
+}
+
+// Modify implements CircuitsService.
+func (s *service) Modify(_ context.Context, r *connect.Request[circuitsv1.ModifyRequest]) (*connect.Response[circuitsv1.ModifyResponse], error) {
+	s.asked = r.Msg
+	return connect.NewResponse(&circuitsv1.ModifyResponse{Circuit: circuit}), s.err
+}
+
 // ask is one request, and its answer's JSON.
 func ask(t *testing.T, s *service, method, url, body string, header ...string) (*http.Response, map[string]any) {
 	t.Helper()
@@ -58,7 +70,7 @@ func ask(t *testing.T, s *service, method, url, body string, header ...string) (
 	w := httptest.NewRecorder()
 	rest.NewHandler(s).ServeHTTP(w, r)
 	out := map[string]any{}
-	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil && w.Code != http.StatusNotModified {
 		t.Fatalf("%s %s: %v: %q", method, url, err, w.Body)
 	}
 	return w.Result(), out
@@ -134,6 +146,53 @@ func TestWhatIsNoCall(t *testing.T) {
 		}
 	}
 	if r, _ := ask(t, &service{}, "PUT", "/v1/circuits", ""); r.Header.Get("Allow") != "GET, POST" {
+		t.Errorf("allowed: %v", r.Header.Values("Allow"))
+	}
+}
+
+// A circuit's version is its entity tag: what was read is not sent again, and what is outdated is not changed.
+func TestEntityTags(t *testing.T) {
+	for _, c := range []struct {
+		method, url, header, tag string
+		status                   int
+		code                     string
+		version                  int64
+	}{
+		{"GET", "/v1/circuits/c1", "If-None-Match", `"6"`, 200, "", 0},
+		{"GET", "/v1/circuits/c1", "If-None-Match", `"6", W/"7"`, 304, "", 0},
+		{"GET", "/v1/circuits/c1", "If-None-Match", "*", 304, "", 0},
+		{"PATCH", "/v1/circuits/c1", "If-Match", `"6"`, 200, "", 6},
+		{"PATCH", "/v1/circuits/c1", "If-Match", "", 428, "IF_MATCH_REQUIRED", 0},
+		{"PATCH", "/v1/circuits/c1", "If-Match", "6", 412, "OUTDATED", 0},
+		{"PATCH", "/v1/circuits/c1", "If-Match", `W/"6"`, 412, "OUTDATED", 0},
+		{"PATCH", "/v1/circuits/c1", "If-Match", `"0"`, 412, "OUTDATED", 0},
+		{"PATCH", "/v1/circuits/c1", "If-Match", `"x"`, 412, "OUTDATED", 0},
+	} {
+		s := &service{}
+		body := ""
+		if c.method == "PATCH" {
+			body = `{"by":"ann","rate_bits_per_second":"5"}`
+		}
+		r, out := ask(t, s, c.method, c.url, body, c.header, c.tag)
+		code, _ := out["code"].(string)
+		m, _ := s.asked.(*circuitsv1.ModifyRequest)
+		if r.StatusCode != c.status || code != c.code || m.GetVersion() != c.version || (c.status < 400) != (r.Header.Get("ETag") == `"7"`) {
+			t.Errorf("%+v: %d, %v, ETag %s, asked %v", c, r.StatusCode, out, r.Header.Get("ETag"), s.asked)
+		}
+		if c.version > 0 && (m.GetId() != "c1" || m.GetRateBitsPerSecond() != 5) {
+			t.Errorf("asked %v", m)
+		}
+	}
+	outdated := connect.NewError(connect.CodeAborted, errors.New("x"))
+	detail, err := connect.NewErrorDetail(&circuitsv1.Refusal{Code: "OUTDATED", Field: "version"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outdated.AddDetail(detail)
+	if r, out := ask(t, &service{err: outdated}, "PATCH", "/v1/circuits/c1", "{}", "If-Match", `"6"`); r.StatusCode != 412 || out["code"] != "OUTDATED" {
+		t.Errorf("%d %v", r.StatusCode, out)
+	}
+	if r, _ := ask(t, &service{}, "PUT", "/v1/circuits/c1", ""); r.Header.Get("Allow") != "GET, PATCH" {
 		t.Errorf("allowed: %v", r.Header.Values("Allow"))
 	}
 }

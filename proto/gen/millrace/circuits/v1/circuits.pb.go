@@ -383,7 +383,9 @@ type Circuit struct {
 	// Oldest first, at most 50: the newest.
 	History []*Transition `protobuf:"bytes,10,rep,name=history,proto3" json:"history,omitempty"`
 	// The request that it was asked for with.
-	RequestId     string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Grows by one with each change of the circuit, also of its state: the entity tag over plain HTTP.
+	Version       int64 `protobuf:"varint,12,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +495,13 @@ func (x *Circuit) GetRequestId() string {
 		return x.RequestId
 	}
 	return ""
+}
+
+func (x *Circuit) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
 }
 
 // Slot is a window in which a circuit has a rate on every link of its path.
@@ -690,9 +699,9 @@ func (x *Transition) GetNote() string {
 // Refusal is why not, and what instead.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, BAD_REQUEST.
+	// CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// The field of the request that is wrong, if one is.
+	// The field of the request that is wrong, if one is; of a batch terms[N] with N from 0, also where no field is.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
 	// For people.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1157,6 +1166,283 @@ func (x *RequestResponse) GetCircuit() *Circuit {
 	return nil
 }
 
+type RequestAllRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of all of them together; as in RequestRequest.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// 1 to 20, of one project. Each is decided on beside those before it.
+	Terms []*Terms `protobuf:"bytes,2,rep,name=terms,proto3" json:"terms,omitempty"`
+	// Who asks.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// Commit at once.
+	Commit        bool `protobuf:"varint,4,opt,name=commit,proto3" json:"commit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestAllRequest) Reset() {
+	*x = RequestAllRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestAllRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestAllRequest) ProtoMessage() {}
+
+func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestAllRequest.ProtoReflect.Descriptor instead.
+func (*RequestAllRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RequestAllRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *RequestAllRequest) GetTerms() []*Terms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *RequestAllRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RequestAllRequest) GetCommit() bool {
+	if x != nil {
+		return x.Commit
+	}
+	return false
+}
+
+type RequestAllResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the terms.
+	Circuits      []*Circuit `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RequestAllResponse) Reset() {
+	*x = RequestAllResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestAllResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestAllResponse) ProtoMessage() {}
+
+func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RequestAllResponse.ProtoReflect.Descriptor instead.
+func (*RequestAllResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RequestAllResponse) GetCircuits() []*Circuit {
+	if x != nil {
+		return x.Circuits
+	}
+	return nil
+}
+
+type ModifyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The holder, somebody of the project, or an operator.
+	By   string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Note string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	// The version of the circuit that is modified.
+	Version int64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	// From now on, or from the start. 0: as it is.
+	RateBitsPerSecond int64 `protobuf:"varint,5,opt,name=rate_bits_per_second,json=rateBitsPerSecond,proto3" json:"rate_bits_per_second,omitempty"`
+	// Whole seconds. Absent: as it is, unless
+	End *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end,proto3" json:"end,omitempty"`
+	// it is to last until it is released.
+	OpenEnded bool `protobuf:"varint,7,opt,name=open_ended,json=openEnded,proto3" json:"open_ended,omitempty"`
+	// Change nothing; say what would be.
+	DryRun        bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModifyRequest) Reset() {
+	*x = ModifyRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModifyRequest) ProtoMessage() {}
+
+func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModifyRequest.ProtoReflect.Descriptor instead.
+func (*ModifyRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ModifyRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ModifyRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ModifyRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *ModifyRequest) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ModifyRequest) GetRateBitsPerSecond() int64 {
+	if x != nil {
+		return x.RateBitsPerSecond
+	}
+	return 0
+}
+
+func (x *ModifyRequest) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *ModifyRequest) GetOpenEnded() bool {
+	if x != nil {
+		return x.OpenEnded
+	}
+	return false
+}
+
+func (x *ModifyRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+type ModifyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is, or would be; or
+	Circuit *Circuit `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// of a dry run, why not.
+	Refusal       *Refusal `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModifyResponse) Reset() {
+	*x = ModifyResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModifyResponse) ProtoMessage() {}
+
+func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModifyResponse.ProtoReflect.Descriptor instead.
+func (*ModifyResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ModifyResponse) GetCircuit() *Circuit {
+	if x != nil {
+		return x.Circuit
+	}
+	return nil
+}
+
+func (x *ModifyResponse) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
 type CommitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1169,7 +1455,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1467,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1480,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CommitRequest) GetId() string {
@@ -1227,7 +1513,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1525,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1538,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommitResponse) GetCircuit() *Circuit {
@@ -1273,7 +1559,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1571,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1584,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExtendRequest) GetId() string {
@@ -1331,7 +1617,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1629,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1642,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExtendResponse) GetCircuit() *Circuit {
@@ -1377,7 +1663,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1675,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1688,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -1435,7 +1721,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1733,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1746,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseResponse) GetCircuit() *Circuit {
@@ -1479,7 +1765,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1777,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1790,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetRequest) GetId() string {
@@ -1523,7 +1809,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1821,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1834,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -1581,7 +1867,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1879,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1892,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -1676,7 +1962,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1974,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1987,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -1731,7 +2017,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +2029,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +2042,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -1789,7 +2075,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +2087,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +2100,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -1842,7 +2128,7 @@ type LinkCalendar struct {
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +2140,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +2153,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -1917,7 +2203,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2215,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2228,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -1976,7 +2262,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2274,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2287,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -2020,7 +2306,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2318,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2331,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -2082,7 +2368,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xf2\x03\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\"\x8c\x04\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +
@@ -2096,7 +2382,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\ahistory\x18\n" +
 	" \x03(\v2 .millrace.circuits.v1.TransitionR\ahistory\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\v \x01(\tR\trequestId\"\x97\x01\n" +
+	"request_id\x18\v \x01(\tR\trequestId\x12\x18\n" +
+	"\aversion\x18\f \x01(\x03R\aversion\"\x97\x01\n" +
 	"\x04Slot\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
@@ -2143,7 +2430,28 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
 	"\x06commit\x18\x04 \x01(\bR\x06commit\"J\n" +
 	"\x0fRequestResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"C\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\x8d\x01\n" +
+	"\x11RequestAllRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x121\n" +
+	"\x05terms\x18\x02 \x03(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
+	"\x06commit\x18\x04 \x01(\bR\x06commit\"O\n" +
+	"\x12RequestAllResponse\x129\n" +
+	"\bcircuits\x18\x01 \x03(\v2\x1d.millrace.circuits.v1.CircuitR\bcircuits\"\xf4\x01\n" +
+	"\rModifyRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x03R\aversion\x12/\n" +
+	"\x14rate_bits_per_second\x18\x05 \x01(\x03R\x11rateBitsPerSecond\x12,\n" +
+	"\x03end\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12\x1d\n" +
+	"\n" +
+	"open_ended\x18\a \x01(\bR\topenEnded\x12\x17\n" +
+	"\adry_run\x18\b \x01(\bR\x06dryRun\"\x82\x01\n" +
+	"\x0eModifyResponse\x127\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x127\n" +
+	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"C\n" +
 	"\rCommitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
@@ -2220,12 +2528,15 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x0fSTATE_CANCELLED\x10\n" +
 	"\x12\x10\n" +
 	"\fSTATE_LAPSED\x10\v\x12\x10\n" +
-	"\fSTATE_FAILED\x10\f2\x87\x06\n" +
+	"\fSTATE_FAILED\x10\f2\xbd\a\n" +
 	"\x0fCircuitsService\x12P\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\x12V\n" +
 	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\x12S\n" +
 	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\x12S\n" +
-	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\x12V\n" +
+	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\x12S\n" +
+	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\x12_\n" +
+	"\n" +
+	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\x12V\n" +
 	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\x12J\n" +
 	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\x12M\n" +
 	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\x12Y\n" +
@@ -2246,7 +2557,7 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(Protection)(0),               // 0: millrace.circuits.v1.Protection
 	(State)(0),                    // 1: millrace.circuits.v1.State
@@ -2263,27 +2574,31 @@ var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(*QuoteResponse)(nil),         // 12: millrace.circuits.v1.QuoteResponse
 	(*RequestRequest)(nil),        // 13: millrace.circuits.v1.RequestRequest
 	(*RequestResponse)(nil),       // 14: millrace.circuits.v1.RequestResponse
-	(*CommitRequest)(nil),         // 15: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 16: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 17: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 18: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 19: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 20: millrace.circuits.v1.ReleaseResponse
-	(*GetRequest)(nil),            // 21: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 22: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 23: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 24: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 25: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 26: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 27: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 28: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 29: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 30: millrace.circuits.v1.WatchResponse
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*RequestAllRequest)(nil),     // 15: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 16: millrace.circuits.v1.RequestAllResponse
+	(*ModifyRequest)(nil),         // 17: millrace.circuits.v1.ModifyRequest
+	(*ModifyResponse)(nil),        // 18: millrace.circuits.v1.ModifyResponse
+	(*CommitRequest)(nil),         // 19: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 20: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 21: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 22: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 23: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 24: millrace.circuits.v1.ReleaseResponse
+	(*GetRequest)(nil),            // 25: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 26: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 27: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 28: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 29: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 30: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 31: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 32: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 33: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 34: millrace.circuits.v1.WatchResponse
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	31, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	31, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	35, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	35, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
 	0,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
 	3,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
 	2,  // 4: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
@@ -2291,17 +2606,17 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	5,  // 6: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
 	6,  // 7: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
 	6,  // 8: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	31, // 9: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	31, // 10: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	35, // 9: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	35, // 10: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
 	7,  // 11: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	31, // 12: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	31, // 13: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	35, // 12: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	35, // 13: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
 	1,  // 14: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	31, // 15: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	35, // 15: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
 	9,  // 16: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
 	10, // 17: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	31, // 18: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	31, // 19: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	35, // 18: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	35, // 19: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
 	2,  // 20: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
 	2,  // 21: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
 	5,  // 22: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
@@ -2310,46 +2625,55 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	8,  // 25: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
 	2,  // 26: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
 	4,  // 27: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 28: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	31, // 29: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	4,  // 30: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 31: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 32: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	1,  // 33: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	31, // 34: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	31, // 35: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	4,  // 36: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	31, // 37: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	31, // 38: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	27, // 39: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	6,  // 40: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	28, // 41: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	31, // 42: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	31, // 43: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	4,  // 44: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	11, // 45: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	13, // 46: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	15, // 47: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	17, // 48: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	19, // 49: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	21, // 50: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	23, // 51: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	25, // 52: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	29, // 53: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	12, // 54: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	14, // 55: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	16, // 56: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	18, // 57: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	20, // 58: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	22, // 59: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	24, // 60: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	26, // 61: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	30, // 62: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	54, // [54:63] is the sub-list for method output_type
-	45, // [45:54] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	2,  // 28: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	4,  // 29: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	35, // 30: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	4,  // 31: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 32: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	4,  // 33: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	35, // 34: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	4,  // 35: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	4,  // 36: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	4,  // 37: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	1,  // 38: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	35, // 39: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	35, // 40: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	4,  // 41: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	35, // 42: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	35, // 43: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	31, // 44: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	6,  // 45: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	32, // 46: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	35, // 47: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	35, // 48: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	4,  // 49: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	11, // 50: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	13, // 51: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	19, // 52: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	21, // 53: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	17, // 54: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	15, // 55: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	23, // 56: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	25, // 57: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	27, // 58: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	29, // 59: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	33, // 60: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	12, // 61: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	14, // 62: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	20, // 63: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	22, // 64: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	18, // 65: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	16, // 66: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	24, // 67: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	26, // 68: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	28, // 69: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	30, // 70: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	34, // 71: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	61, // [61:72] is the sub-list for method output_type
+	50, // [50:61] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -2363,7 +2687,7 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -199,12 +199,14 @@ func (x *Life) GetLooks() int32 {
 // Claim says that a request id is in use.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The circuit that was made.
+	// The circuit that was made; of a batch the first one.
 	Circuit string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
 	// SHA-256 of the request.
 	Digest []byte `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	// When the id may be used again.
-	Expires       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
+	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
+	// The others of a batch, in its order.
+	Others        []string `protobuf:"bytes,4,rep,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,6 +258,13 @@ func (x *Claim) GetDigest() []byte {
 func (x *Claim) GetExpires() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Expires
+	}
+	return nil
+}
+
+func (x *Claim) GetOthers() []string {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -327,11 +336,12 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\x04gone\x18\b \x01(\bR\x04gone\x12\x14\n" +
 	"\x05doubt\x18\t \x01(\bR\x05doubt\x12\x14\n" +
 	"\x05looks\x18\n" +
-	" \x01(\x05R\x05looks\"o\n" +
+	" \x01(\x05R\x05looks\"\x87\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x124\n" +
-	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"#\n" +
+	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12\x16\n" +
+	"\x06others\x18\x04 \x03(\tR\x06others\"#\n" +
 	"\aVersion\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuitB\xe1\x01\n" +
 	"\x18com.millrace.circuits.v1B\vRecordProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/circuits/v1;circuitsv1\xa2\x02\x03MCX\xaa\x02\x14Millrace.Circuits.V1\xca\x02\x14Millrace\\Circuits\\V1\xe2\x02 Millrace\\Circuits\\V1\\GPBMetadata\xea\x02\x16Millrace::Circuits::V1b\x06proto3"

@@ -43,6 +43,11 @@ const (
 	CircuitsServiceCommitProcedure = "/millrace.circuits.v1.CircuitsService/Commit"
 	// CircuitsServiceExtendProcedure is the fully-qualified name of the CircuitsService's Extend RPC.
 	CircuitsServiceExtendProcedure = "/millrace.circuits.v1.CircuitsService/Extend"
+	// CircuitsServiceModifyProcedure is the fully-qualified name of the CircuitsService's Modify RPC.
+	CircuitsServiceModifyProcedure = "/millrace.circuits.v1.CircuitsService/Modify"
+	// CircuitsServiceRequestAllProcedure is the fully-qualified name of the CircuitsService's
+	// RequestAll RPC.
+	CircuitsServiceRequestAllProcedure = "/millrace.circuits.v1.CircuitsService/RequestAll"
 	// CircuitsServiceReleaseProcedure is the fully-qualified name of the CircuitsService's Release RPC.
 	CircuitsServiceReleaseProcedure = "/millrace.circuits.v1.CircuitsService/Release"
 	// CircuitsServiceGetProcedure is the fully-qualified name of the CircuitsService's Get RPC.
@@ -66,6 +71,11 @@ type CircuitsServiceClient interface {
 	Commit(context.Context, *connect.Request[v1.CommitRequest]) (*connect.Response[v1.CommitResponse], error)
 	// Extend holds capacity for longer, three times at most, and not beyond the circuit's start.
 	Extend(context.Context, *connect.Request[v1.ExtendRequest]) (*connect.Response[v1.ExtendResponse], error)
+	// Modify changes the rate or the end of a circuit, before or during its life. Of two that modify the same version, one
+	// is refused.
+	Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error)
+	// RequestAll is Request for several circuits: all of them or none.
+	RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error)
 	// Release gives a circuit up, whatever its state.
 	Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
@@ -112,6 +122,18 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(circuitsServiceMethods.ByName("Extend")),
 			connect.WithClientOptions(opts...),
 		),
+		modify: connect.NewClient[v1.ModifyRequest, v1.ModifyResponse](
+			httpClient,
+			baseURL+CircuitsServiceModifyProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Modify")),
+			connect.WithClientOptions(opts...),
+		),
+		requestAll: connect.NewClient[v1.RequestAllRequest, v1.RequestAllResponse](
+			httpClient,
+			baseURL+CircuitsServiceRequestAllProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("RequestAll")),
+			connect.WithClientOptions(opts...),
+		),
 		release: connect.NewClient[v1.ReleaseRequest, v1.ReleaseResponse](
 			httpClient,
 			baseURL+CircuitsServiceReleaseProcedure,
@@ -147,15 +169,17 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 
 // circuitsServiceClient implements CircuitsServiceClient.
 type circuitsServiceClient struct {
-	quote    *connect.Client[v1.QuoteRequest, v1.QuoteResponse]
-	request  *connect.Client[v1.RequestRequest, v1.RequestResponse]
-	commit   *connect.Client[v1.CommitRequest, v1.CommitResponse]
-	extend   *connect.Client[v1.ExtendRequest, v1.ExtendResponse]
-	release  *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
-	get      *connect.Client[v1.GetRequest, v1.GetResponse]
-	list     *connect.Client[v1.ListRequest, v1.ListResponse]
-	calendar *connect.Client[v1.CalendarRequest, v1.CalendarResponse]
-	watch    *connect.Client[v1.WatchRequest, v1.WatchResponse]
+	quote      *connect.Client[v1.QuoteRequest, v1.QuoteResponse]
+	request    *connect.Client[v1.RequestRequest, v1.RequestResponse]
+	commit     *connect.Client[v1.CommitRequest, v1.CommitResponse]
+	extend     *connect.Client[v1.ExtendRequest, v1.ExtendResponse]
+	modify     *connect.Client[v1.ModifyRequest, v1.ModifyResponse]
+	requestAll *connect.Client[v1.RequestAllRequest, v1.RequestAllResponse]
+	release    *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
+	get        *connect.Client[v1.GetRequest, v1.GetResponse]
+	list       *connect.Client[v1.ListRequest, v1.ListResponse]
+	calendar   *connect.Client[v1.CalendarRequest, v1.CalendarResponse]
+	watch      *connect.Client[v1.WatchRequest, v1.WatchResponse]
 }
 
 // Quote calls millrace.circuits.v1.CircuitsService.Quote.
@@ -176,6 +200,16 @@ func (c *circuitsServiceClient) Commit(ctx context.Context, req *connect.Request
 // Extend calls millrace.circuits.v1.CircuitsService.Extend.
 func (c *circuitsServiceClient) Extend(ctx context.Context, req *connect.Request[v1.ExtendRequest]) (*connect.Response[v1.ExtendResponse], error) {
 	return c.extend.CallUnary(ctx, req)
+}
+
+// Modify calls millrace.circuits.v1.CircuitsService.Modify.
+func (c *circuitsServiceClient) Modify(ctx context.Context, req *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error) {
+	return c.modify.CallUnary(ctx, req)
+}
+
+// RequestAll calls millrace.circuits.v1.CircuitsService.RequestAll.
+func (c *circuitsServiceClient) RequestAll(ctx context.Context, req *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error) {
+	return c.requestAll.CallUnary(ctx, req)
 }
 
 // Release calls millrace.circuits.v1.CircuitsService.Release.
@@ -213,6 +247,11 @@ type CircuitsServiceHandler interface {
 	Commit(context.Context, *connect.Request[v1.CommitRequest]) (*connect.Response[v1.CommitResponse], error)
 	// Extend holds capacity for longer, three times at most, and not beyond the circuit's start.
 	Extend(context.Context, *connect.Request[v1.ExtendRequest]) (*connect.Response[v1.ExtendResponse], error)
+	// Modify changes the rate or the end of a circuit, before or during its life. Of two that modify the same version, one
+	// is refused.
+	Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error)
+	// RequestAll is Request for several circuits: all of them or none.
+	RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error)
 	// Release gives a circuit up, whatever its state.
 	Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
@@ -255,6 +294,18 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 		connect.WithSchema(circuitsServiceMethods.ByName("Extend")),
 		connect.WithHandlerOptions(opts...),
 	)
+	circuitsServiceModifyHandler := connect.NewUnaryHandler(
+		CircuitsServiceModifyProcedure,
+		svc.Modify,
+		connect.WithSchema(circuitsServiceMethods.ByName("Modify")),
+		connect.WithHandlerOptions(opts...),
+	)
+	circuitsServiceRequestAllHandler := connect.NewUnaryHandler(
+		CircuitsServiceRequestAllProcedure,
+		svc.RequestAll,
+		connect.WithSchema(circuitsServiceMethods.ByName("RequestAll")),
+		connect.WithHandlerOptions(opts...),
+	)
 	circuitsServiceReleaseHandler := connect.NewUnaryHandler(
 		CircuitsServiceReleaseProcedure,
 		svc.Release,
@@ -295,6 +346,10 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 			circuitsServiceCommitHandler.ServeHTTP(w, r)
 		case CircuitsServiceExtendProcedure:
 			circuitsServiceExtendHandler.ServeHTTP(w, r)
+		case CircuitsServiceModifyProcedure:
+			circuitsServiceModifyHandler.ServeHTTP(w, r)
+		case CircuitsServiceRequestAllProcedure:
+			circuitsServiceRequestAllHandler.ServeHTTP(w, r)
 		case CircuitsServiceReleaseProcedure:
 			circuitsServiceReleaseHandler.ServeHTTP(w, r)
 		case CircuitsServiceGetProcedure:
@@ -328,6 +383,14 @@ func (UnimplementedCircuitsServiceHandler) Commit(context.Context, *connect.Requ
 
 func (UnimplementedCircuitsServiceHandler) Extend(context.Context, *connect.Request[v1.ExtendRequest]) (*connect.Response[v1.ExtendResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Extend is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Modify is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.RequestAll is not implemented"))
 }
 
 func (UnimplementedCircuitsServiceHandler) Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error) {

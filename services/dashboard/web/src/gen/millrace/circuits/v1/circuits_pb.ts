@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/circuits.proto.
  */
 export const file_millrace_circuits_v1_circuits: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEimgMKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSKdAwoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJIngKBFNsb3QSKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUcmF0ZV9iaXRzX3Blcl9zZWNvbmQYAyABKAMiLQoDSG9wEgwKBGxpbmsYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCSJ8CgpUcmFuc2l0aW9uEioKBXN0YXRlGAEgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyABKAkSDAoEbm90ZRgEIAEoCSLAAQoHUmVmdXNhbBIMCgRjb2RlGAEgASgJEg0KBWZpZWxkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIvCghibG9ja2VycxgEIAMoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkJsb2NrZXISGAoQYmxvY2tlcnNfb21pdHRlZBgFIAEoBRIrCgZvZmZlcnMYBiADKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5PZmZlchIQCghnaXZlbl91cBgHIAMoCSKOAQoHQmxvY2tlchIMCgRsaW5rGAEgASgJEikKBXN0YXJ0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiEKGXNob3J0ZmFsbF9iaXRzX3Blcl9zZWNvbmQYBCABKAMiWwoFT2ZmZXISDAoEa2luZBgBIAEoCRIYChBjaGFuZ2VfcGVyX21pbGxlGAIgASgDEioKBXRlcm1zGAMgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMiRgoMUXVvdGVSZXF1ZXN0EioKBXRlcm1zGAEgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMSCgoCYnkYAiABKAkivgEKDVF1b3RlUmVzcG9uc2USKQoFc2xvdHMYASADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYAiADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAMgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEi4KB3JlZnVzYWwYBCABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsImwKDlJlcXVlc3RSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSKgoFdGVybXMYAiABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgDIAEoCRIOCgZjb21taXQYBCABKAgiQQoPUmVxdWVzdFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjUKDUNvbW1pdFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJACg5Db21taXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCJSCg1FeHRlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEikKBXVudGlsGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJACg5FeHRlbmRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCI2Cg5SZWxlYXNlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkEKD1JlbGVhc2VSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCIYCgpHZXRSZXF1ZXN0EgoKAmlkGAEgASgJIj0KC0dldFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IuoBCgtMaXN0UmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEisKBnN0YXRlcxgCIAMoDjIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlEgwKBGxpbmsYAyABKAkSKQoFc3RhcnQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcGFnZV9zaXplGAYgASgFEhIKCnBhZ2VfdG9rZW4YByABKAkSFAoMbmV3ZXN0X2ZpcnN0GAggASgIIlgKDExpc3RSZXNwb25zZRIvCghjaXJjdWl0cxgBIAMoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInMKD0NhbGVuZGFyUmVxdWVzdBIMCgRsaW5rGAEgASgJEikKBXN0YXJ0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkUKEENhbGVuZGFyUmVzcG9uc2USMQoFbGlua3MYASADKAsyIi5taWxscmFjZS5jaXJjdWl0cy52MS5MaW5rQ2FsZW5kYXIiwgEKDExpbmtDYWxlbmRhchInCgRsaW5rGAEgASgLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEiIKGnJlc2VydmFibGVfYml0c19wZXJfc2Vjb25kGAIgASgDEiIKGmxlYXN0X2ZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDEi8KBnBpZWNlcxgEIAMoCzIfLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkZyZWVQaWVjZRIQCghjaXJjdWl0cxgFIAMoCSJ9CglGcmVlUGllY2USKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUZnJlZV9iaXRzX3Blcl9zZWNvbmQYAyABKAMiHwoMV2F0Y2hSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiPwoNV2F0Y2hSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCpkCgpQcm90ZWN0aW9uEhoKFlBST1RFQ1RJT05fVU5TUEVDSUZJRUQQABIcChhQUk9URUNUSU9OX0xJTktfRElTSk9JTlQQARIcChhQUk9URUNUSU9OX05PREVfRElTSk9JTlQQAiqOAgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIOCgpTVEFURV9IRUxEEAESEwoPU1RBVEVfQ09NTUlUVEVEEAISEwoPU1RBVEVfU0NIRURVTEVEEAMSFgoSU1RBVEVfUFJPVklTSU9OSU5HEAQSEAoMU1RBVEVfQUNUSVZFEAUSFQoRU1RBVEVfSU5URVJSVVBURUQQBhITCg9TVEFURV9SRUxFQVNJTkcQBxISCg5TVEFURV9SRUxFQVNFRBAIEhEKDVNUQVRFX0VYUElSRUQQCRITCg9TVEFURV9DQU5DRUxMRUQQChIQCgxTVEFURV9MQVBTRUQQCxIQCgxTVEFURV9GQUlMRUQQDDKHBgoPQ2lyY3VpdHNTZXJ2aWNlElAKBVF1b3RlEiIubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXF1ZXN0GiMubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXNwb25zZRJWCgdSZXF1ZXN0EiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdFJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0UmVzcG9uc2USUwoGQ29tbWl0EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuQ29tbWl0UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlc3BvbnNlElMKBkV4dGVuZBIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkV4dGVuZFJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXNwb25zZRJWCgdSZWxlYXNlEiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVzcG9uc2USSgoDR2V0EiAubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVxdWVzdBohLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlc3BvbnNlEk0KBExpc3QSIS5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVxdWVzdBoiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXNwb25zZRJZCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2USUgoFV2F0Y2gSIi5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlc3BvbnNlMAFC4wEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUINQ2lyY3VpdHNQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEimgMKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSKuAwoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMieAoEU2xvdBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgDIAEoAyItCgNIb3ASDAoEbGluaxgBIAEoCRIMCgRmcm9tGAIgASgJEgoKAnRvGAMgASgJInwKClRyYW5zaXRpb24SKgoFc3RhdGUYASABKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgDIAEoCRIMCgRub3RlGAQgASgJIsABCgdSZWZ1c2FsEgwKBGNvZGUYASABKAkSDQoFZmllbGQYAiABKAkSDgoGcmVhc29uGAMgASgJEi8KCGJsb2NrZXJzGAQgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQmxvY2tlchIYChBibG9ja2Vyc19vbWl0dGVkGAUgASgFEisKBm9mZmVycxgGIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk9mZmVyEhAKCGdpdmVuX3VwGAcgAygJIo4BCgdCbG9ja2VyEgwKBGxpbmsYASABKAkSKQoFc3RhcnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoZc2hvcnRmYWxsX2JpdHNfcGVyX3NlY29uZBgEIAEoAyJbCgVPZmZlchIMCgRraW5kGAEgASgJEhgKEGNoYW5nZV9wZXJfbWlsbGUYAiABKAMSKgoFdGVybXMYAyABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcyJGCgxRdW90ZVJlcXVlc3QSKgoFdGVybXMYASABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgCIAEoCSK+AQoNUXVvdGVSZXNwb25zZRIpCgVzbG90cxgBIAMoCzIaLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlNsb3QSJwoEcGF0aBgCIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIpCgZiYWNrdXAYAyADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASLgoHcmVmdXNhbBgEIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlZnVzYWwibAoOUmVxdWVzdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJBCg9SZXF1ZXN0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibwoRUmVxdWVzdEFsbFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJFChJSZXF1ZXN0QWxsUmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IrIBCg1Nb2RpZnlSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkSDwoHdmVyc2lvbhgEIAEoAxIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgFIAEoAxInCgNlbmQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm9wZW5fZW5kZWQYByABKAgSDwoHZHJ5X3J1bhgIIAEoCCJwCg5Nb2RpZnlSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIuCgdyZWZ1c2FsGAIgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbCI1Cg1Db21taXRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQAoOQ29tbWl0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiUgoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIpCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQAoORXh0ZW5kUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiNgoOUmVsZWFzZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJBCg9SZWxlYXNlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI9CgtHZXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCLqAQoLTGlzdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIrCgZzdGF0ZXMYAiADKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIMCgRsaW5rGAMgASgJEikKBXN0YXJ0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhQKDG5ld2VzdF9maXJzdBgIIAEoCCJYCgxMaXN0UmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJzCg9DYWxlbmRhclJlcXVlc3QSDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJFChBDYWxlbmRhclJlc3BvbnNlEjEKBWxpbmtzGAEgAygLMiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlua0NhbGVuZGFyIsIBCgxMaW5rQ2FsZW5kYXISJwoEbGluaxgBIAEoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIiChpyZXNlcnZhYmxlX2JpdHNfcGVyX3NlY29uZBgCIAEoAxIiChpsZWFzdF9mcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAxIvCgZwaWVjZXMYBCADKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5GcmVlUGllY2USEAoIY2lyY3VpdHMYBSADKAkifQoJRnJlZVBpZWNlEikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDIh8KDFdhdGNoUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJIj8KDVdhdGNoUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQqZAoKUHJvdGVjdGlvbhIaChZQUk9URUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYUFJPVEVDVElPTl9MSU5LX0RJU0pPSU5UEAESHAoYUFJPVEVDVElPTl9OT0RFX0RJU0pPSU5UEAIqjgIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDgoKU1RBVEVfSEVMRBABEhMKD1NUQVRFX0NPTU1JVFRFRBACEhMKD1NUQVRFX1NDSEVEVUxFRBADEhYKElNUQVRFX1BST1ZJU0lPTklORxAEEhAKDFNUQVRFX0FDVElWRRAFEhUKEVNUQVRFX0lOVEVSUlVQVEVEEAYSEwoPU1RBVEVfUkVMRUFTSU5HEAcSEgoOU1RBVEVfUkVMRUFTRUQQCBIRCg1TVEFURV9FWFBJUkVEEAkSEwoPU1RBVEVfQ0FOQ0VMTEVEEAoSEAoMU1RBVEVfTEFQU0VEEAsSEAoMU1RBVEVfRkFJTEVEEAwyvQcKD0NpcmN1aXRzU2VydmljZRJQCgVRdW90ZRIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVzcG9uc2USVgoHUmVxdWVzdBIkLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXF1ZXN0GiUubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdFJlc3BvbnNlElMKBkNvbW1pdBIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Db21taXRSZXNwb25zZRJTCgZFeHRlbmQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVzcG9uc2USUwoGTW9kaWZ5EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuTW9kaWZ5UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlc3BvbnNlEl8KClJlcXVlc3RBbGwSJy5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0QWxsUmVxdWVzdBooLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RBbGxSZXNwb25zZRJWCgdSZWxlYXNlEiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVzcG9uc2USSgoDR2V0EiAubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVxdWVzdBohLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlc3BvbnNlEk0KBExpc3QSIS5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVxdWVzdBoiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXNwb25zZRJZCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2USUgoFV2F0Y2gSIi5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlc3BvbnNlMAFC4wEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUINQ2lyY3VpdHNQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Terms are what is asked for: a circuit in one direction. One in both is two circuits.
@@ -212,6 +212,13 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
    * @generated from field: string request_id = 11;
    */
   requestId: string;
+
+  /**
+   * Grows by one with each change of the circuit, also of its state: the entity tag over plain HTTP.
+   *
+   * @generated from field: int64 version = 12;
+   */
+  version: bigint;
 };
 
 /**
@@ -322,14 +329,14 @@ export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
  */
 export type Refusal = Message<"millrace.circuits.v1.Refusal"> & {
   /**
-   * CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, BAD_REQUEST.
+   * CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * The field of the request that is wrong, if one is.
+   * The field of the request that is wrong, if one is; of a batch terms[N] with N from 0, also where no field is.
    *
    * @generated from field: string field = 2;
    */
@@ -560,6 +567,155 @@ export const RequestResponseSchema: GenMessage<RequestResponse> = /*@__PURE__*/
   messageDesc(file_millrace_circuits_v1_circuits, 12);
 
 /**
+ * @generated from message millrace.circuits.v1.RequestAllRequest
+ */
+export type RequestAllRequest = Message<"millrace.circuits.v1.RequestAllRequest"> & {
+  /**
+   * Of all of them together; as in RequestRequest.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * 1 to 20, of one project. Each is decided on beside those before it.
+   *
+   * @generated from field: repeated millrace.circuits.v1.Terms terms = 2;
+   */
+  terms: Terms[];
+
+  /**
+   * Who asks.
+   *
+   * @generated from field: string by = 3;
+   */
+  by: string;
+
+  /**
+   * Commit at once.
+   *
+   * @generated from field: bool commit = 4;
+   */
+  commit: boolean;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.RequestAllRequest.
+ * Use `create(RequestAllRequestSchema)` to create a new message.
+ */
+export const RequestAllRequestSchema: GenMessage<RequestAllRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 13);
+
+/**
+ * @generated from message millrace.circuits.v1.RequestAllResponse
+ */
+export type RequestAllResponse = Message<"millrace.circuits.v1.RequestAllResponse"> & {
+  /**
+   * In the order of the terms.
+   *
+   * @generated from field: repeated millrace.circuits.v1.Circuit circuits = 1;
+   */
+  circuits: Circuit[];
+};
+
+/**
+ * Describes the message millrace.circuits.v1.RequestAllResponse.
+ * Use `create(RequestAllResponseSchema)` to create a new message.
+ */
+export const RequestAllResponseSchema: GenMessage<RequestAllResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 14);
+
+/**
+ * @generated from message millrace.circuits.v1.ModifyRequest
+ */
+export type ModifyRequest = Message<"millrace.circuits.v1.ModifyRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The holder, somebody of the project, or an operator.
+   *
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * @generated from field: string note = 3;
+   */
+  note: string;
+
+  /**
+   * The version of the circuit that is modified.
+   *
+   * @generated from field: int64 version = 4;
+   */
+  version: bigint;
+
+  /**
+   * From now on, or from the start. 0: as it is.
+   *
+   * @generated from field: int64 rate_bits_per_second = 5;
+   */
+  rateBitsPerSecond: bigint;
+
+  /**
+   * Whole seconds. Absent: as it is, unless
+   *
+   * @generated from field: google.protobuf.Timestamp end = 6;
+   */
+  end?: Timestamp | undefined;
+
+  /**
+   * it is to last until it is released.
+   *
+   * @generated from field: bool open_ended = 7;
+   */
+  openEnded: boolean;
+
+  /**
+   * Change nothing; say what would be.
+   *
+   * @generated from field: bool dry_run = 8;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.ModifyRequest.
+ * Use `create(ModifyRequestSchema)` to create a new message.
+ */
+export const ModifyRequestSchema: GenMessage<ModifyRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 15);
+
+/**
+ * @generated from message millrace.circuits.v1.ModifyResponse
+ */
+export type ModifyResponse = Message<"millrace.circuits.v1.ModifyResponse"> & {
+  /**
+   * As it is, or would be; or
+   *
+   * @generated from field: millrace.circuits.v1.Circuit circuit = 1;
+   */
+  circuit?: Circuit | undefined;
+
+  /**
+   * of a dry run, why not.
+   *
+   * @generated from field: millrace.circuits.v1.Refusal refusal = 2;
+   */
+  refusal?: Refusal | undefined;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.ModifyResponse.
+ * Use `create(ModifyResponseSchema)` to create a new message.
+ */
+export const ModifyResponseSchema: GenMessage<ModifyResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 16);
+
+/**
  * @generated from message millrace.circuits.v1.CommitRequest
  */
 export type CommitRequest = Message<"millrace.circuits.v1.CommitRequest"> & {
@@ -586,7 +742,7 @@ export type CommitRequest = Message<"millrace.circuits.v1.CommitRequest"> & {
  * Use `create(CommitRequestSchema)` to create a new message.
  */
 export const CommitRequestSchema: GenMessage<CommitRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 13);
+  messageDesc(file_millrace_circuits_v1_circuits, 17);
 
 /**
  * @generated from message millrace.circuits.v1.CommitResponse
@@ -603,7 +759,7 @@ export type CommitResponse = Message<"millrace.circuits.v1.CommitResponse"> & {
  * Use `create(CommitResponseSchema)` to create a new message.
  */
 export const CommitResponseSchema: GenMessage<CommitResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 14);
+  messageDesc(file_millrace_circuits_v1_circuits, 18);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendRequest
@@ -630,7 +786,7 @@ export type ExtendRequest = Message<"millrace.circuits.v1.ExtendRequest"> & {
  * Use `create(ExtendRequestSchema)` to create a new message.
  */
 export const ExtendRequestSchema: GenMessage<ExtendRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 15);
+  messageDesc(file_millrace_circuits_v1_circuits, 19);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendResponse
@@ -647,7 +803,7 @@ export type ExtendResponse = Message<"millrace.circuits.v1.ExtendResponse"> & {
  * Use `create(ExtendResponseSchema)` to create a new message.
  */
 export const ExtendResponseSchema: GenMessage<ExtendResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 16);
+  messageDesc(file_millrace_circuits_v1_circuits, 20);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseRequest
@@ -674,7 +830,7 @@ export type ReleaseRequest = Message<"millrace.circuits.v1.ReleaseRequest"> & {
  * Use `create(ReleaseRequestSchema)` to create a new message.
  */
 export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 17);
+  messageDesc(file_millrace_circuits_v1_circuits, 21);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseResponse
@@ -691,7 +847,7 @@ export type ReleaseResponse = Message<"millrace.circuits.v1.ReleaseResponse"> & 
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 18);
+  messageDesc(file_millrace_circuits_v1_circuits, 22);
 
 /**
  * @generated from message millrace.circuits.v1.GetRequest
@@ -708,7 +864,7 @@ export type GetRequest = Message<"millrace.circuits.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 19);
+  messageDesc(file_millrace_circuits_v1_circuits, 23);
 
 /**
  * @generated from message millrace.circuits.v1.GetResponse
@@ -725,7 +881,7 @@ export type GetResponse = Message<"millrace.circuits.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 20);
+  messageDesc(file_millrace_circuits_v1_circuits, 24);
 
 /**
  * @generated from message millrace.circuits.v1.ListRequest
@@ -791,7 +947,7 @@ export type ListRequest = Message<"millrace.circuits.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 21);
+  messageDesc(file_millrace_circuits_v1_circuits, 25);
 
 /**
  * @generated from message millrace.circuits.v1.ListResponse
@@ -815,7 +971,7 @@ export type ListResponse = Message<"millrace.circuits.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 22);
+  messageDesc(file_millrace_circuits_v1_circuits, 26);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarRequest
@@ -846,7 +1002,7 @@ export type CalendarRequest = Message<"millrace.circuits.v1.CalendarRequest"> & 
  * Use `create(CalendarRequestSchema)` to create a new message.
  */
 export const CalendarRequestSchema: GenMessage<CalendarRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 23);
+  messageDesc(file_millrace_circuits_v1_circuits, 27);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarResponse
@@ -863,7 +1019,7 @@ export type CalendarResponse = Message<"millrace.circuits.v1.CalendarResponse"> 
  * Use `create(CalendarResponseSchema)` to create a new message.
  */
 export const CalendarResponseSchema: GenMessage<CalendarResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 24);
+  messageDesc(file_millrace_circuits_v1_circuits, 28);
 
 /**
  * LinkCalendar is one link over a window.
@@ -910,7 +1066,7 @@ export type LinkCalendar = Message<"millrace.circuits.v1.LinkCalendar"> & {
  * Use `create(LinkCalendarSchema)` to create a new message.
  */
 export const LinkCalendarSchema: GenMessage<LinkCalendar> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 25);
+  messageDesc(file_millrace_circuits_v1_circuits, 29);
 
 /**
  * FreePiece is a window over which the free rate stays the same.
@@ -939,7 +1095,7 @@ export type FreePiece = Message<"millrace.circuits.v1.FreePiece"> & {
  * Use `create(FreePieceSchema)` to create a new message.
  */
 export const FreePieceSchema: GenMessage<FreePiece> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 26);
+  messageDesc(file_millrace_circuits_v1_circuits, 30);
 
 /**
  * @generated from message millrace.circuits.v1.WatchRequest
@@ -958,7 +1114,7 @@ export type WatchRequest = Message<"millrace.circuits.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 27);
+  messageDesc(file_millrace_circuits_v1_circuits, 31);
 
 /**
  * @generated from message millrace.circuits.v1.WatchResponse
@@ -975,7 +1131,7 @@ export type WatchResponse = Message<"millrace.circuits.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 28);
+  messageDesc(file_millrace_circuits_v1_circuits, 32);
 
 /**
  * Protection is what a backup, which is booked over the same window at the same rate, must not share with the path.
@@ -1128,6 +1284,27 @@ export const CircuitsService: GenService<{
     methodKind: "unary";
     input: typeof ExtendRequestSchema;
     output: typeof ExtendResponseSchema;
+  },
+  /**
+   * Modify changes the rate or the end of a circuit, before or during its life. Of two that modify the same version, one
+   * is refused.
+   *
+   * @generated from rpc millrace.circuits.v1.CircuitsService.Modify
+   */
+  modify: {
+    methodKind: "unary";
+    input: typeof ModifyRequestSchema;
+    output: typeof ModifyResponseSchema;
+  },
+  /**
+   * RequestAll is Request for several circuits: all of them or none.
+   *
+   * @generated from rpc millrace.circuits.v1.CircuitsService.RequestAll
+   */
+  requestAll: {
+    methodKind: "unary";
+    input: typeof RequestAllRequestSchema;
+    output: typeof RequestAllResponseSchema;
   },
   /**
    * Release gives a circuit up, whatever its state.

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/record.proto.
  */
 export const file_millrace_circuits_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSKgAQoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUiVQoFQ2xhaW0SDwoHY2lyY3VpdBgBIAEoCRIOCgZkaWdlc3QYAiABKAwSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiGgoHVmVyc2lvbhIPCgdjaXJjdWl0GAEgASgJQuEBChhjb20ubWlsbHJhY2UuY2lyY3VpdHMudjFCC1JlY29yZFByb3RvUAFaRmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2NpcmN1aXRzL3YxO2NpcmN1aXRzdjGiAgNNQ1iqAhRNaWxscmFjZS5DaXJjdWl0cy5WMcoCFE1pbGxyYWNlXENpcmN1aXRzXFYx4gIgTWlsbHJhY2VcQ2lyY3VpdHNcVjFcR1BCTWV0YWRhdGHqAhZNaWxscmFjZTo6Q2lyY3VpdHM6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
+  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSKgAQoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUiZQoFQ2xhaW0SDwoHY2lyY3VpdBgBIAEoCRIOCgZkaWdlc3QYAiABKAwSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGb3RoZXJzGAQgAygJIhoKB1ZlcnNpb24SDwoHY2lyY3VpdBgBIAEoCULhAQoYY29tLm1pbGxyYWNlLmNpcmN1aXRzLnYxQgtSZWNvcmRQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
 
 /**
  * Record is a circuit, and what is needed to go on with it.
@@ -117,7 +117,7 @@ export const LifeSchema: GenMessage<Life> = /*@__PURE__*/
  */
 export type Claim = Message<"millrace.circuits.v1.Claim"> & {
   /**
-   * The circuit that was made.
+   * The circuit that was made; of a batch the first one.
    *
    * @generated from field: string circuit = 1;
    */
@@ -136,6 +136,13 @@ export type Claim = Message<"millrace.circuits.v1.Claim"> & {
    * @generated from field: google.protobuf.Timestamp expires = 3;
    */
   expires?: Timestamp | undefined;
+
+  /**
+   * The others of a batch, in its order.
+   *
+   * @generated from field: repeated string others = 4;
+   */
+  others: string[];
 };
 
 /**

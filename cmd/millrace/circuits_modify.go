@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+)
+
+func circuitsModifyCommand() *cobra.Command {
+	req := &circuitsv1.ModifyRequest{}
+	var mbit int64
+	var end string
+	cmd := &cobra.Command{
+		Use:   "modify ID",
+		Short: "Change the rate or the end of a circuit, before or during its life",
+		Long: "Change the rate or the end of a circuit, before or during its life. What it has counts as free for it.\n\n" +
+			"Without --if-version the circuit is read first, and changed if nobody else does meanwhile. Exit code 3: it does not fit.",
+		Example: "  millrace circuits modify 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --rate 8000 --dry-run\n" +
+			"  millrace circuits modify 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --end 2026-11-24T08:00:00Z --note 'more data than expected'",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Id = args[0]
+			if mbit < 0 || mbit > (1<<60)/1_000_000 {
+				return coded{errors.New("--rate: not below 0, and at most 2^60 bit/s"), exitUsage}
+			}
+			req.RateBitsPerSecond = mbit * 1_000_000
+			if end != "" {
+				at, err := time.Parse(time.RFC3339, end)
+				if err != nil {
+					return coded{fmt.Errorf("--end %s: write a time with its zone, such as 2026-11-24T06:00:00+01:00", end), exitUsage}
+				}
+				req.End = timestamppb.New(at)
+			}
+			if mbit == 0 && end == "" && !req.GetOpenEnded() {
+				return coded{errors.New("say what is to change: --rate, --end or --open-ended"), exitUsage}
+			}
+			return circuitsModify(cmd, req)
+		},
+	}
+	byFlag(cmd, &req.By)
+	cmd.Flags().Int64Var(&mbit, "rate", 0, "Mbit/s from now on; of a volume the highest rate")
+	cmd.Flags().StringVar(&end, "end", "", "RFC 3339 time")
+	cmd.Flags().BoolVar(&req.OpenEnded, "open-ended", false, "let it last until it is released")
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "change nothing, and say what would be")
+	cmd.Flags().Int64Var(&req.Version, "if-version", 0, "change this version of the circuit, and no other")
+	cmd.Flags().StringVar(&req.Note, "note", "", "why, for the history")
+	return cmd
+}
+
+func circuitsModify(cmd *cobra.Command, req *circuitsv1.ModifyRequest) error {
+	client := circuitsClient(cmd)
+	if req.GetVersion() == 0 {
+		is, err := client.Get(cmd.Context(), connect.NewRequest(&circuitsv1.GetRequest{Id: req.GetId()}))
+		if err != nil {
+			return refusal(err)
+		}
+		req.Version = is.Msg.GetCircuit().GetVersion()
+	}
+	r, err := client.Modify(cmd.Context(), connect.NewRequest(req))
+	if err != nil {
+		return circuitRefused(cmd, err)
+	}
+	switch no := r.Msg.GetRefusal(); {
+	case wantJSON(cmd):
+		err = printJSON(cmd, r.Msg)
+	case no != nil:
+		printRefusal(cmd.OutOrStdout(), no)
+	default:
+		err = printCircuit(cmd.OutOrStdout(), r.Msg.GetCircuit())
+	}
+	if no := r.Msg.GetRefusal(); err == nil && no != nil {
+		return coded{fmt.Errorf("it does not fit: %s", no.GetReason()), exitUnmet}
+	}
+	return err
+}

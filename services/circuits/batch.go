@@ -1,0 +1,126 @@
+package circuits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+// maxBatch is how many circuits one transaction books: etcd takes 1.5 MiB at once, and a request has 1 MiB at most.
+const maxBatch = 20
+
+// RequestAll implements CircuitsService.
+func (a *api) RequestAll(ctx context.Context, r *connect.Request[circuitsv1.RequestAllRequest]) (*connect.Response[circuitsv1.RequestAllResponse], error) {
+	records, err := a.c.requestAll(ctx, r.Msg)
+	count(a.c.metrics.requests, err)
+	if err != nil {
+		return nil, answer(err)
+	}
+	out := &circuitsv1.RequestAllResponse{}
+	for _, record := range records {
+		out.Circuits = append(out.Circuits, record.GetCircuit())
+	}
+	return connect.NewResponse(out), nil
+}
+
+func (c *Component) requestAll(ctx context.Context, ask *circuitsv1.RequestAllRequest) ([]*circuitsv1.Record, error) {
+	if err := c.mayRequestAll(ask); err != nil {
+		return nil, err
+	}
+	sum, err := digest(ask)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(ask.GetTerms()))
+	for i := range ids {
+		if ids[i], err = newID(); err != nil {
+			return nil, err
+		}
+	}
+	now := c.deps.Now()
+	asked := ledger.Request{Project: ask.GetTerms()[0].GetProject(), ID: ask.GetRequestId(), Digest: sum, Expires: now.Add(c.cfg.RequestIDs)}
+	var moves [][]life.Move
+	records, err := c.ledger.EnterAll(ctx, asked, func() (all []*circuitsv1.Record, err error) {
+		all, moves, err = c.book.bookedAll(ids, ask, now)
+		return all, err
+	})
+	if err != nil || records[0].GetCircuit().GetId() != ids[0] {
+		return records, err
+	}
+	for i, record := range records {
+		c.publish(ctx, record, moves[i])
+		records[i] = c.scheduled(ctx, record)
+	}
+	return records, nil
+}
+
+// mayRequestAll refuses what means nothing, whatever is booked.
+func (c *Component) mayRequestAll(ask *circuitsv1.RequestAllRequest) error {
+	switch n := len(ask.GetTerms()); {
+	case checkName(ask.GetRequestId()) != nil:
+		return wrong("request_id", "%s", errName)
+	case n < 1 || n > maxBatch:
+		return wrong("terms", "1 to %d of them", maxBatch)
+	}
+	for i, t := range ask.GetTerms() {
+		if err := checkTerms(t); err != nil {
+			return ofTerms(i, err)
+		}
+		if t.GetProject() != ask.GetTerms()[0].GetProject() {
+			return ofTerms(i, wrong("project", "all circuits of a batch are of one project"))
+		}
+	}
+	return c.cfg.may(ask.GetBy(), ask.GetTerms()[0].GetProject())
+}
+
+// ofTerms says which terms of a batch were refused.
+func ofTerms(i int, err error) error {
+	var no refused
+	if !errors.As(err, &no) {
+		return err
+	}
+	out := proto.CloneOf(no.Refusal)
+	out.Field = fmt.Sprintf("terms[%d]", i)
+	if no.GetField() != "" {
+		out.Field += "." + no.GetField()
+	}
+	out.Reason = fmt.Sprintf("terms[%d]: %s", i, no.GetReason())
+	return refused{out}
+}
+
+// bookedAll are the records of circuits of which each is granted beside those before it. The book is afterwards what it
+// was.
+func (b *book) bookedAll(ids []string, ask *circuitsv1.RequestAllRequest, now time.Time) (all []*circuitsv1.Record, moves [][]life.Move, err error) {
+	defer func() {
+		for _, record := range all {
+			b.count(record, -1)
+			if err := b.admit.Remove(record.GetCircuit().GetId()); err != nil {
+				panic("what was entered is there: " + err.Error())
+			}
+		}
+		if err != nil {
+			all = nil
+		}
+	}()
+	for i, terms := range ask.GetTerms() {
+		one := &circuitsv1.RequestRequest{RequestId: ask.GetRequestId(), Terms: terms, By: ask.GetBy(), Commit: ask.GetCommit()}
+		record, moved, err := b.booked(ids[i], one, now)
+		if err != nil {
+			return all, nil, ofTerms(i, err)
+		}
+		if err := b.admit.Enter(grantOf(record)); err != nil {
+			panic("what was granted is free: " + err.Error())
+		}
+		b.count(record, 1)
+		all, moves = append(all, record), append(moves, moved)
+	}
+	return all, moves, nil
+}
