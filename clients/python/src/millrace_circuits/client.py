@@ -1,0 +1,186 @@
+"""Calls of the circuit service as JSON over plain HTTP."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Optional, cast
+
+from .types import Circuit, LinkCalendar, Offer, Quote, Refusal, Terms, Time
+
+#: States in which a circuit has no capacity any more.
+ENDED = frozenset({"STATE_RELEASED", "STATE_EXPIRED", "STATE_CANCELLED", "STATE_LAPSED", "STATE_FAILED"})
+
+
+class Problem(Exception):
+    """An answer that is no success: problem details (RFC 9457)."""
+
+    def __init__(self, status: int, details: dict[str, Any]) -> None:
+        super().__init__(f"{details.get('code', status)}: {details.get('detail', 'no details')}")
+        self.status = status
+        self.code: str = details.get("code", "")
+        self.field: str = details.get("field", "")
+        self.refusal: Refusal = cast(Refusal, _numbers(details.get("refusal", {})))
+
+
+class Refused(Problem):
+    """It is not granted as it was asked for; offers are terms that fit."""
+
+    @property
+    def offers(self) -> list[Offer]:
+        return self.refusal.get("offers", [])
+
+
+class Unavailable(Problem):
+    """Nobody knows whether it was done. The same request under the same id tells."""
+
+
+class TimedOut(Exception):
+    """A circuit was not in one of the states in time."""
+
+
+class Circuits:
+    """The circuit service, for one person or program.
+
+    timeout is that of one request, patience how long what may pass is tried again, both in seconds.
+    """
+
+    def __init__(self, url: str, by: str, *, timeout: float = 10.0, patience: float = 60.0) -> None:
+        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            raise ValueError(f"{url}: begin with http:// or https://")
+        self._url, self._by, self._timeout, self._patience = url.rstrip("/"), by, timeout, patience
+
+    def quote(self, terms: Terms) -> Quote:
+        """What a request would get, or its refusal; nothing is booked."""
+        return cast(Quote, self._call("POST", "/v1/quotes", {"by": self._by, "terms": terms}))
+
+    def request(self, terms: Terms, *, commit: bool = True, request_id: Optional[str] = None) -> Circuit:
+        """Book a circuit, or hold it. The same request_id with the same terms is the same circuit."""
+        body = {"by": self._by, "terms": terms, "commit": commit, "request_id": request_id or uuid.uuid4().hex}
+        return cast(Circuit, self._call("POST", "/v1/circuits", body)["circuit"])
+
+    def request_all(self, terms: Sequence[Terms], *, commit: bool = True, request_id: Optional[str] = None) -> list[Circuit]:
+        """Book several circuits of one project, all of them or none."""
+        body = {"by": self._by, "terms": list(terms), "commit": commit, "request_id": request_id or uuid.uuid4().hex}
+        return cast("list[Circuit]", self._call("POST", "/v1/batches", body)["circuits"])
+
+    def get(self, circuit: str) -> Circuit:
+        return cast(Circuit, self._call("GET", self._path(circuit))["circuit"])
+
+    def list(self, **filters: Any) -> Iterator[Circuit]:
+        """Circuits page by page; filters are the query parameters, such as project="astro"."""
+        while True:
+            page = self._call("GET", "/v1/circuits?" + urllib.parse.urlencode(_sent(filters), doseq=True))
+            yield from cast("list[Circuit]", page.get("circuits", []))
+            filters["page_token"] = page.get("next_page_token", "")
+            if not filters["page_token"]:
+                return
+
+    def commit(self, circuit: str, note: str = "") -> Circuit:
+        return self._act(circuit, "commit", {"note": note})
+
+    def extend(self, circuit: str, until: Time) -> Circuit:
+        return self._act(circuit, "extend", {"until": until})
+
+    def release(self, circuit: str, note: str = "") -> Circuit:
+        return self._act(circuit, "release", {"note": note})
+
+    def modify(
+        self, circuit: Circuit, *, rate_bits_per_second: int = 0, end: Optional[Time] = None, open_ended: bool = False, note: str = "",
+    ) -> Circuit:
+        """Change a circuit as it was read; Refused with code OUTDATED where somebody has changed it since."""
+        body: dict[str, Any] = {"by": self._by, "note": note, "rate_bits_per_second": rate_bits_per_second, "open_ended": open_ended}
+        if end is not None:
+            body["end"] = end
+        headers = {"If-Match": f'"{circuit["version"]}"'}
+        return cast(Circuit, self._call("PATCH", self._path(circuit["id"]), body, headers)["circuit"])
+
+    def calendar(self, link: str = "", start: Optional[Time] = None, end: Optional[Time] = None) -> list[LinkCalendar]:
+        """What is free on links."""
+        query = {k: v for k, v in {"link": link, "start": start, "end": end}.items() if v}
+        return cast("list[LinkCalendar]", self._call("GET", "/v1/calendar?" + urllib.parse.urlencode(_sent(query)))["links"])
+
+    def wait(self, circuit: str, state: str, *, seconds: float, every: float = 1.0) -> Circuit:
+        """Wait until a circuit is in a state. It ends early where the circuit is over."""
+        end = time.monotonic() + seconds
+        while True:
+            now = self.get(circuit)
+            if now["state"] == state:
+                return now
+            if now["state"] in ENDED or time.monotonic() >= end:
+                raise TimedOut(f"circuit {circuit} is {now['state']}, not {state}")
+            time.sleep(min(every, max(end - time.monotonic(), 0)))
+
+    def _act(self, circuit: str, what: str, body: dict[str, Any]) -> Circuit:
+        return cast(Circuit, self._call("POST", f"{self._path(circuit)}/{what}", {"by": self._by, **body})["circuit"])
+
+    @staticmethod
+    def _path(circuit: str) -> str:
+        return "/v1/circuits/" + urllib.parse.quote(circuit, safe="")
+
+    def _call(self, method: str, path: str, body: Optional[dict[str, Any]] = None, headers: Optional[dict[str, str]] = None) -> dict[str, Any]:
+        """One call. Every call may be made again: requests have an id, and the others have no second effect."""
+        end, pause = time.monotonic() + self._patience, 0.2
+        while True:
+            try:
+                return self._once(method, path, body, headers or {})
+            except Unavailable:
+                if time.monotonic() + pause > end:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, 5.0)
+
+    def _once(self, method: str, path: str, body: Optional[dict[str, Any]], headers: dict[str, str]) -> dict[str, Any]:
+        data = None if body is None else json.dumps(_sent(body)).encode()
+        request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json", **headers}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout) as answer:
+                return cast("dict[str, Any]", _numbers(json.load(answer)))
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _problem(error.code, error.read(1 << 20)) from None
+        except (urllib.error.URLError, OSError, ValueError) as error:
+            raise Unavailable(0, {"code": "UNAVAILABLE", "detail": str(error)}) from error
+
+
+def _problem(status: int, raw: bytes) -> Problem:
+    try:
+        details = json.loads(raw)
+    except ValueError:
+        details = None
+    if not isinstance(details, dict):
+        details = {"detail": raw[:200].decode(errors="replace")}
+    if status >= 500:
+        return Unavailable(status, details)
+    return (Refused if status in (403, 409, 412) else Problem)(status, details)
+
+
+def _sent(value: Any) -> Any:
+    """A value as JSON has it; times with their zone."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{value}: say in which time zone")
+        return value.isoformat(timespec="seconds")
+    if isinstance(value, dict):
+        return {k: _sent(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_sent(v) for v in value]
+    return value
+
+
+_INTEGERS = ("_bits_per_second", "_bytes", "_microseconds", "_per_mille")
+
+
+def _numbers(value: Any) -> Any:
+    """An answer with int for the whole numbers of 64 bits, which JSON has as text."""
+    if isinstance(value, dict):
+        return {k: int(v) if isinstance(v, str) and (k.endswith(_INTEGERS) or k == "version") else _numbers(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_numbers(v) for v in value]
+    return value

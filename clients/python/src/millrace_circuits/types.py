@@ -1,0 +1,111 @@
+"""What the service takes and answers, as in docs/reference/circuits-openapi.json."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict, Union
+
+# RFC 3339 text, or, in what is sent, a datetime with a zone.
+Time = Union[str, datetime]
+
+
+class PrefixPair(TypedDict, total=False):
+    source: str
+    destination: str
+
+
+Terms = TypedDict(
+    "Terms",
+    {
+        "project": str,
+        "from": str,
+        "to": str,
+        "rate_bits_per_second": int,
+        "volume_bytes": int,
+        "start": Time,
+        "end": Time,
+        "max_delay_microseconds": int,
+        "protection": str,
+        "without_links": list[str],
+        "without_routers": list[str],
+        "apart_from": list[str],
+        "pairs": list[PrefixPair],
+        "description": str,
+    },
+    total=False,
+)
+
+
+class Slot(TypedDict, total=False):
+    start: str
+    end: str
+    rate_bits_per_second: int
+
+
+Hop = TypedDict("Hop", {"link": str, "from": str, "to": str}, total=False)
+
+
+class Transition(TypedDict, total=False):
+    state: str
+    time: str
+    by: str
+    note: str
+
+
+class Circuit(TypedDict, total=False):
+    id: str
+    terms: Terms
+    state: str
+    slots: list[Slot]
+    path: list[Hop]
+    backup: list[Hop]
+    holder: str
+    created: str
+    expires: str
+    history: list[Transition]
+    request_id: str
+    version: int
+
+
+class Blocker(TypedDict, total=False):
+    link: str
+    start: str
+    end: str
+    shortfall_bits_per_second: int
+
+
+class Offer(TypedDict, total=False):
+    kind: str
+    change_per_mille: int
+    terms: Terms
+
+
+class Refusal(TypedDict, total=False):
+    code: str
+    field: str
+    reason: str
+    blockers: list[Blocker]
+    blockers_omitted: int
+    offers: list[Offer]
+    given_up: list[str]
+
+
+class Quote(TypedDict, total=False):
+    slots: list[Slot]
+    path: list[Hop]
+    backup: list[Hop]
+    refusal: Refusal
+
+
+class FreePiece(TypedDict, total=False):
+    start: str
+    end: str
+    free_bits_per_second: int
+
+
+class LinkCalendar(TypedDict, total=False):
+    link: Hop
+    reservable_bits_per_second: int
+    least_free_bits_per_second: int
+    pieces: list[FreePiece]
+    circuits: list[str]

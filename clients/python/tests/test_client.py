@@ -1,0 +1,125 @@
+"""Run by services/circuits/python_test.go, which says in MILLRACE_URL where a service with a free network is."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import threading
+import typing
+import unittest
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from millrace_circuits import Circuits, Problem, Refused, TimedOut, Unavailable, types
+
+URL = os.environ["MILLRACE_URL"]
+GIGA = 1_000_000_000
+NIGHT = datetime(2026, 11, 23, 22, tzinfo=timezone.utc)
+
+
+def terms(gbit: int, **more: typing.Any) -> types.Terms:
+    out: dict[str, typing.Any] = {
+        "project": "astro", "from": "a", "to": "b", "rate_bits_per_second": gbit * GIGA, "start": NIGHT, "end": NIGHT + timedelta(hours=8), **more,
+    }
+    return typing.cast(types.Terms, out)
+
+
+class Service(unittest.TestCase):
+    """Against the real service."""
+
+    def setUp(self) -> None:
+        self.circuits = Circuits(URL, by="ann")
+        self.addCleanup(lambda: [self.circuits.release(c["id"]) for c in self.circuits.list(states=["STATE_SCHEDULED", "STATE_COMMITTED", "STATE_HELD"])])
+
+    def test_a_circuit_is_booked_once_read_modified_and_released(self) -> None:
+        self.assertNotIn("refusal", self.circuits.quote(terms(5)))
+        one = self.circuits.request(terms(4), request_id="one")
+        self.assertEqual(self.circuits.request(terms(4), request_id="one")["id"], one["id"])
+        self.assertEqual((one["state"], one["slots"][0]["rate_bits_per_second"]), ("STATE_SCHEDULED", 4 * GIGA))
+        more = self.circuits.modify(self.circuits.get(one["id"]), rate_bits_per_second=5 * GIGA, end=NIGHT + timedelta(hours=9))
+        self.assertEqual(more["terms"]["end"], "2026-11-24T07:00:00Z")
+        with self.assertRaises(Refused) as outdated:
+            self.circuits.modify(one, rate_bits_per_second=GIGA)
+        self.assertEqual((outdated.exception.status, outdated.exception.code), (412, "OUTDATED"))
+        self.assertEqual(self.circuits.release(one["id"], "done")["state"], "STATE_CANCELLED")
+        with self.assertRaises(TimedOut):
+            self.circuits.wait(one["id"], "STATE_ACTIVE", seconds=60)
+
+    def test_what_does_not_fit_comes_with_offers_that_do(self) -> None:
+        self.circuits.request_all([terms(5), terms(5)])
+        with self.assertRaises(Refused) as no:
+            self.circuits.request(terms(1))
+        self.assertEqual(no.exception.code, "CAPACITY")
+        self.assertGreater(no.exception.refusal["blockers"][0]["shortfall_bits_per_second"], 0)
+        self.assertEqual(self.circuits.request(no.exception.offers[0]["terms"])["state"], "STATE_SCHEDULED")
+
+    def test_holds_and_lists(self) -> None:
+        held = [self.circuits.request(terms(1), commit=False) for _ in range(3)]
+        self.assertEqual([c["id"] for c in self.circuits.list(states=["STATE_HELD"], page_size=2)], [c["id"] for c in held])
+        self.assertEqual(self.circuits.commit(held[0]["id"])["state"], "STATE_SCHEDULED")
+        links = self.circuits.calendar()
+        self.assertEqual(self.circuits.calendar(links[0]["link"]["link"], NIGHT, NIGHT + timedelta(hours=1))[0]["link"], links[0]["link"])
+
+    def test_errors_are_problems(self) -> None:
+        with self.assertRaises(Problem) as wrong:
+            self.circuits.request(terms(1, to="nowhere"))
+        self.assertEqual((wrong.exception.status, wrong.exception.field), (400, "to"))
+        with self.assertRaises(Problem) as missing:
+            self.circuits.get("a/../b")
+        self.assertEqual(missing.exception.status, 404)
+        with self.assertRaises(ValueError):
+            self.circuits.quote(terms(1, start=datetime(2026, 11, 23)))
+
+
+class Lost(unittest.TestCase):
+    """Against a service that loses answers."""
+
+    def test_a_request_whose_answer_is_lost_is_sent_again_under_its_id(self) -> None:
+        asked: list[str] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request_id"])
+                if len(asked) == 1:
+                    self.close_connection = True
+                    return
+                body = json.dumps({"code": "UNAVAILABLE"} if len(asked) == 2 else {"circuit": {"id": "c", "version": "3"}}).encode()
+                self.send_response(503 if len(asked) == 2 else 201)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}"
+            self.assertEqual(Circuits(url, by="ann").request(terms(1)), {"id": "c", "version": 3})
+            server.shutdown()
+        self.assertEqual((len(asked), len(set(asked))), (3, 1))
+        with self.assertRaises(Unavailable):
+            Circuits(url, by="ann", patience=0).get("c")
+
+
+class Types(unittest.TestCase):
+    def test_the_types_are_those_of_the_document(self) -> None:
+        document = json.loads((Path(__file__).parents[3] / "docs/reference/circuits-openapi.json").read_text())
+        names = {"QuoteResponse": "Quote"}
+        for name, schema in document["components"]["schemas"].items():
+            if name.endswith("Request") or name.endswith("Response") and name not in names or name == "Problem":
+                continue
+            if "properties" not in schema:
+                continue
+            keys = typing.get_type_hints(getattr(types, names.get(name, name)))
+            self.assertEqual(set(keys), set(schema["properties"]), name)
+            for key, hint in keys.items():
+                listed = schema["properties"][key].get("type") == "array"
+                self.assertEqual(typing.get_origin(hint) is list, listed, f"{name}.{key}")
+                integer = "integer" in schema["properties"][key].get("type", [])
+                self.assertEqual(hint is int, integer, f"{name}.{key}")
+
+
+if __name__ == "__main__":
+    unittest.main()
