@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/services/circuits/ledger"
 )
 
-// oneDeaf are two replicas of which the second hears nothing of the book while deaf is true; looked gets a value when it
-// reads a record.
+// oneDeaf are two replicas of which the second hears nothing of the book while deaf is true; looked gets a value when
+// it reads a record.
 func (w *world) oneDeaf() (one, two *Component, deaf *atomic.Bool, looked chan struct{}) {
 	deaf, looked = new(atomic.Bool), make(chan struct{}, 1000)
 	store := w.store.WithFaults(func(key string, _ []byte) state.Fault {

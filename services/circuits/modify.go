@@ -150,8 +150,8 @@ func onRouters(s life.State) bool {
 	return s == life.Provisioning || s == life.Active || s == life.Interrupted
 }
 
-// regrant decides on other terms of a circuit over a window: on the path that it has, or on another one where it has not
-// begun and no router may have it.
+// regrant decides on other terms of a circuit over a window: on the path that it has, or on another one where it has
+// not begun and no router may have it.
 func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calendar.Window, now time.Time) (*admit.Grant, error) {
 	c, g := was.GetCircuit(), grantOf(was)
 	var blockers []admit.Blocker
