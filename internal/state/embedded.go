@@ -196,7 +196,7 @@ func Dial(endpoints []string) (*Store, error) {
 		Endpoints: endpoints, DialTimeout: startTimeout,
 		// A connection that died without a word would keep a watch silent, and its reader behind, as long as TCP takes.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(back.intercept)},
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(back.intercept), grpc.WithStatsHandler(back)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)

@@ -2,22 +2,36 @@ package state
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 )
 
 // rewind notices that etcd answers with older data than it has had, or with another cluster's: somebody has put a
 // backup back while this process runs. Etcd says at which revision it answers, and a read or a write that was sent
-// after an answer is never at a lower one (the store makes linearizable reads only).
+// after an answer is never at a lower one (the store makes linearizable reads only). Others may have written so much
+// since that the revision is higher again: after every new connection the newest key that was seen is looked for at
+// the revision at which it was written.
 type rewind struct {
 	mu      sync.Mutex
 	cluster uint64
 	seen    int64
+	newest  witness
 	times   uint64
 	next    chan struct{}
+	// connections counts them; proven is the last after which the newest key was found.
+	connections, proven int
+}
+
+// witness is a key that was written at a revision.
+type witness struct {
+	key      []byte
+	revision int64
 }
 
 func newRewind() *rewind { return &rewind{next: make(chan struct{})} }
@@ -35,18 +49,28 @@ func (r *rewind) sent() mark {
 }
 
 // answered takes an answer. One to a request from before a rewind says nothing any more.
-func (r *rewind) answered(m mark, cluster uint64, revision int64) {
+func (r *rewind) answered(m mark, header *pb.ResponseHeader, newest witness) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	cluster, revision := header.GetClusterId(), header.GetRevision()
 	switch {
 	case m.times != r.times:
 	case revision < m.revision || r.cluster != 0 && cluster != r.cluster:
-		r.cluster, r.seen, r.times = cluster, revision, r.times+1
-		close(r.next)
-		r.next = make(chan struct{})
+		r.rewound()
+		r.cluster, r.seen, r.newest = cluster, revision, newest
 	default:
 		r.cluster, r.seen = cluster, max(r.seen, revision)
+		if newest.revision > r.newest.revision {
+			r.newest = newest
+		}
 	}
+}
+
+// rewound forgets everything; mu is held.
+func (r *rewind) rewound() {
+	r.cluster, r.seen, r.newest, r.times = 0, 0, witness{}, r.times+1
+	close(r.next)
+	r.next = make(chan struct{})
 }
 
 // kv are the requests whose answers come from a quorum; the revision of others is that of one member, which may be
@@ -58,9 +82,75 @@ func (r *rewind) intercept(ctx context.Context, method string, req, reply any, c
 	m := r.sent()
 	err := invoke(ctx, method, req, reply, conn, opts...)
 	if a, ok := reply.(interface{ GetHeader() *pb.ResponseHeader }); ok && err == nil && strings.HasPrefix(method, kv) {
-		r.answered(m, a.GetHeader().GetClusterId(), a.GetHeader().GetRevision())
+		r.prove(ctx, conn, invoke)
+		r.answered(m, a.GetHeader(), witnessOf(req, reply))
 	}
 	return err
+}
+
+// prove looks for the newest key after a new connection. One that was compacted proves nothing; without an answer the
+// next request asks again.
+func (r *rewind) prove(ctx context.Context, conn *grpc.ClientConn, invoke grpc.UnaryInvoker) {
+	r.mu.Lock()
+	connection, newest, times, doubt := r.connections, r.newest, r.times, r.connections != r.proven
+	r.mu.Unlock()
+	if !doubt {
+		return
+	}
+	found := &pb.RangeResponse{}
+	var err error
+	if newest.key != nil {
+		err = invoke(ctx, kv+"Range", &pb.RangeRequest{Key: newest.key, Revision: newest.revision, KeysOnly: true}, found, conn)
+	}
+	gone := errors.Is(rpctypes.Error(err), rpctypes.ErrFutureRev) ||
+		err == nil && newest.key != nil && (len(found.GetKvs()) == 0 || found.GetKvs()[0].GetModRevision() != newest.revision)
+	if err != nil && !gone && !errors.Is(rpctypes.Error(err), rpctypes.ErrCompacted) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.proven = max(r.proven, connection)
+	if gone && times == r.times {
+		r.rewound()
+	}
+}
+
+// witnessOf is the newest key of an answer.
+func witnessOf(req, reply any) (newest witness) {
+	switch answer := reply.(type) {
+	case *pb.RangeResponse:
+		for _, kv := range answer.GetKvs() {
+			if kv.GetModRevision() > newest.revision {
+				newest = witness{kv.GetKey(), kv.GetModRevision()}
+			}
+		}
+	case *pb.TxnResponse:
+		txn, _ := req.(*pb.TxnRequest)
+		for _, op := range txn.GetSuccess() {
+			if put := op.GetRequestPut(); put != nil && answer.GetSucceeded() {
+				newest = witness{put.GetKey(), answer.GetHeader().GetRevision()}
+			}
+		}
+	}
+	return newest
+}
+
+// TagRPC implements stats.Handler.
+func (r *rewind) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC implements stats.Handler.
+func (r *rewind) HandleRPC(context.Context, stats.RPCStats) {}
+
+// TagConn implements stats.Handler.
+func (r *rewind) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn implements stats.Handler: behind a new connection may be another etcd.
+func (r *rewind) HandleConn(_ context.Context, s stats.ConnStats) {
+	if _, begins := s.(*stats.ConnBegin); begins {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.connections++
+	}
 }
 
 // Rewound counts how often etcd came back with older data since this process dialled it; next is closed when it does

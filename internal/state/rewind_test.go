@@ -60,6 +60,51 @@ func TestOlderDataIsTold(t *testing.T) {
 	}
 }
 
+// An etcd whose older data others have written more to than was forgotten is told, too.
+func TestOlderDataThatIsAheadAgainIsTold(t *testing.T) {
+	server := etcd.Start(t, program.OwnHost())
+	dial := func() *state.Store {
+		store, err := state.Dial([]string{server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		return store
+	}
+	put := func(store *state.Store, key string) {
+		t.Helper()
+		await.True(t, key+" is written", func() bool {
+			_, err := store.Put(t.Context(), key, 0, wrapperspb.String(key))
+			return err == nil
+		})
+	}
+	writer, reader := dial(), dial()
+	put(writer, "a")
+	server.Keep(t)
+	put(writer, "b")
+	if _, err := reader.Get(t.Context(), "b", &wrapperspb.StringValue{}); err != nil {
+		t.Fatal(err)
+	}
+	server.PutBack(t)
+	server.Again(t)
+	other := dial()
+	for _, key := range []string{"c", "d", "e"} {
+		put(other, key)
+	}
+	for name, store := range map[string]*state.Store{"who wrote": writer, "who read": reader} {
+		await.True(t, name+" is answered", func() bool {
+			_, err := store.Get(t.Context(), "c", &wrapperspb.StringValue{})
+			return err == nil
+		})
+		if times, _ := store.Rewound(); times != 1 {
+			t.Errorf("%s noticed older data %d times, want once", name, times)
+		}
+	}
+	if times, _ := other.Rewound(); times != 0 {
+		t.Errorf("who came later noticed older data %d times", times)
+	}
+}
+
 // told are the codes of the events of a store's keeper.
 func told(t *testing.T, store *state.Store) <-chan string {
 	b := bus.NewMemory()
