@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
@@ -85,6 +86,18 @@ func TestOlderDataThatIsAheadAgainIsTold(t *testing.T) {
 	if _, err := reader.Get(t.Context(), "b", &wrapperspb.StringValue{}); err != nil {
 		t.Fatal(err)
 	}
+	_, at, err := reader.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range reader.Watch(t.Context(), "", at+100) {
+			if err != nil {
+				ended <- err
+			}
+		}
+	}()
 	server.PutBack(t)
 	server.Again(t)
 	other := dial()
@@ -99,6 +112,11 @@ func TestOlderDataThatIsAheadAgainIsTold(t *testing.T) {
 		if times, _ := store.Rewound(); times != 1 {
 			t.Errorf("%s noticed older data %d times, want once", name, times)
 		}
+	}
+	select {
+	case <-ended: // and does not wait for revisions of the data that are gone
+	case <-time.After(await.Patience):
+		t.Error("who watches is told nothing")
 	}
 	if times, _ := other.Rewound(); times != 0 {
 		t.Errorf("who came later noticed older data %d times", times)

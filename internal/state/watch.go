@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -45,20 +46,36 @@ type Batch struct {
 	Revision int64
 }
 
+// errRewound ends a watch: the older data's revisions are not those that it waits for.
+var errRewound = errors.New("etcd came back with older data")
+
 // Watch yields what is written below prefix after a revision, until ctx ends or etcd cannot tell any more: then the
 // last error says why, and whoever watches begins again with a Snapshot.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 		defer stop()
-		for r := range s.client.Watch(ctx, s.root+prefix, clientv3.WithPrefix(), clientv3.WithRev(after+1)) {
-			if err := r.Err(); err != nil {
+		_, rewound := s.Rewound()
+		go func() {
+			select {
+			case <-rewound:
+				stop()
+			case <-watching.Done():
+			}
+		}()
+		for r := range s.client.Watch(watching, s.root+prefix, clientv3.WithPrefix(), clientv3.WithRev(after+1)) {
+			if err := r.Err(); err != nil && watching.Err() == nil {
 				yield(Batch{}, fmt.Errorf("watch %s in etcd: %w", prefix, err))
 				return
 			}
 			if len(r.Events) > 0 && !yield(s.batch(r), nil) {
 				return
 			}
+		}
+		select {
+		case <-rewound:
+			yield(Batch{}, fmt.Errorf("watch %s in etcd: %w", prefix, errRewound))
+		default:
 		}
 	}
 }
