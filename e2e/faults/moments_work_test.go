@@ -108,9 +108,11 @@ func nightAsks(t *testing.T, w *workWorld, n int) (func(), func(*testing.T, bool
 	return w.night(t, n, w.Ways["push"])
 }
 
-// night runs one that has a new alpha flow to find, and holds what it sends on a way.
+// night runs one that has a new alpha flow to find, and holds what it sends on a way. The night before it learns what
+// became of the last change set, so that this one asks services/push for its own first, after it has recorded its pair.
 func (w *workWorld) night(t *testing.T, n int, way *faults.Link) (release func(), done func(*testing.T, bool)) {
 	t.Helper()
+	asking(t, "the night before", w.nightly)
 	w.send(t, fmt.Sprint("alpha-", n), huge)
 	w.allStored(t)
 	pair := flow("", (len(w.taken)-1)%200, huge)
