@@ -11,18 +11,42 @@ import (
 	"strconv"
 )
 
-// choice is added to the package: the mutant that a test binary is, or 0 for the program itself.
+// choice is added to the package. MUTANT is the mutant that a test binary is, or 0 for the program itself. What never
+// ends is ended after MUTANT_LIMIT milliseconds of processor time, or by 4 GB of addresses: neither depends on what
+// else the machine does.
 const choice = `package %s
 
 import (
 	"os"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 var mutantChoice = func() int {
 	n, _ := strconv.Atoi(os.Getenv("MUTANT"))
 	return n
 }()
+
+func init() {
+	limit, _ := strconv.ParseInt(os.Getenv("MUTANT_LIMIT"), 10, 64)
+	addresses := syscall.Rlimit{Cur: 4 << 30, Max: 4 << 30}
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &addresses); err != nil {
+		panic(err)
+	}
+	go func() {
+		var used syscall.Rusage
+		for {
+			time.Sleep(20 * time.Millisecond)
+			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+				panic(err)
+			}
+			if (used.Utime.Nano()+used.Stime.Nano())/1e6 > limit {
+				os.Exit(3)
+			}
+		}
+	}()
+}
 `
 
 // subject is a package whose mutants are tried.
@@ -60,7 +84,7 @@ func readSubject(root, folder, tmp string) (*subject, error) {
 // left out the next time.
 func (s *subject) buildSchema() (binary string, err error) {
 	for {
-		texts := map[string]string{"mutant_choice.go": fmt.Sprintf(choice, s.name)}
+		texts := map[string]string{}
 		for name, f := range s.files {
 			texts[name] = f.schema()
 		}
@@ -106,6 +130,7 @@ func (s *subject) compile(name string, texts map[string]string) (binary string, 
 		return "", nil, err
 	}
 	replace := map[string]string{}
+	texts["mutant_choice.go"] = fmt.Sprintf(choice, s.name)
 	for file, text := range texts {
 		replace[filepath.Join(s.root, s.folder, file)] = filepath.Join(folder, file)
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
@@ -121,7 +146,8 @@ func (s *subject) compile(name string, texts map[string]string) (binary string, 
 		return "", nil, err
 	}
 	binary = filepath.Join(folder, "test")
-	cmd := exec.Command("go", "test", "-c", "-trimpath", "-overlay", overlay, "-gcflags=-e", "-ldflags=-s -w", "-o", binary, "./"+s.folder)
+	// vet would refuse conditions that are never true, which are mutants for the tests.
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-trimpath", "-overlay", overlay, "-gcflags=-e", "-ldflags=-s -w", "-o", binary, "./"+s.folder)
 	cmd.Dir = s.root
 	output, err = cmd.CombinedOutput()
 	return binary, output, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,14 +15,11 @@ import (
 	"time"
 )
 
-// slow is from where on a test runs only for the mutants that the fast ones do not kill, in seconds.
-const slow = 0.3
-
 // stage is some of a package's tests.
 type stage struct {
 	args []string
-	// limit of processor time, in seconds.
-	limit int
+	// limit of processor time.
+	limit time.Duration
 }
 
 // runner runs test binaries of a package.
@@ -39,13 +35,12 @@ func newRunner(folder, binary, skip string) (*runner, error) {
 	if skip != "" {
 		not = []string{skip}
 	}
-	all := stage{args: skipping(not), limit: 600}
+	all := stage{args: skipping(not), limit: time.Hour}
 	out, _, err := r.run(binary, 0, all)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the tests fail without a mutant: %w\n%s", folder, err, out)
 	}
-	fast, late := split(string(out))
-	if len(late) == 0 || len(fast) == 0 {
+	if late := late(string(out)); len(late) == 0 {
 		r.stages = []stage{all}
 	} else {
 		names := "^(" + strings.Join(late, "|") + ")$"
@@ -59,7 +54,7 @@ func newRunner(folder, binary, skip string) (*runner, error) {
 			return nil, fmt.Errorf("%s: the tests fail without a mutant, in parts: %w", folder, err)
 		}
 		// Processor time differs from run to run, far less than by three.
-		s.limit = 1 + int(math.Ceil(3*used.Seconds()))
+		s.limit = 300*time.Millisecond + 3*used
 	}
 	return r, nil
 }
@@ -73,31 +68,31 @@ func skipping(names []string) []string {
 
 var passed = regexp.MustCompile(`(?m)^--- PASS: (\S+) \(([0-9.]+)s\)$`)
 
-// split reads the names of tests that take little time, and of those that do not.
-func split(out string) (fast, late []string) {
-	for _, m := range passed.FindAllStringSubmatch(out, -1) {
-		if s, _ := strconv.ParseFloat(m[2], 64); s < slow {
-			fast = append(fast, m[1])
-		} else {
-			late = append(late, m[1])
+// late are the tests that take more than a fifth of the time of all. They run only for the mutants that the others do
+// not kill.
+func late(out string) (names []string) {
+	tests, all := passed.FindAllStringSubmatch(out, -1), 0.0
+	took := make([]float64, len(tests))
+	for i, m := range tests {
+		took[i], _ = strconv.ParseFloat(m[2], 64)
+		all += took[i]
+	}
+	for i, m := range tests {
+		if took[i] > all/5 {
+			names = append(names, m[1])
 		}
 	}
-	return fast, late
+	return names
 }
-
-// limits is a shell's program: 4 GB of address space and some seconds of processor time for what follows. What never
-// ends is ended by them, and what is only slow is not, whatever else the machine does.
-const limits = `ulimit -v 4000000 && ulimit -t "$1" && shift && exec "$@"`
 
 // run runs some tests on a mutant. It fails if they do.
 func (r *runner) run(binary string, mutant int, s stage) (out []byte, used time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
-	args := append([]string{"-c", limits, "sh", strconv.Itoa(s.limit), binary, "-test.v", "-test.failfast"}, s.args...)
-	cmd := exec.CommandContext(ctx, "sh", args...)
+	cmd := exec.CommandContext(ctx, binary, append([]string{"-test.v", "-test.failfast"}, s.args...)...)
 	cmd.Dir = r.folder
 	// With one thread, processor time is the same on any number of processors.
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", fmt.Sprint("MUTANT=", mutant))
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", fmt.Sprint("MUTANT=", mutant), fmt.Sprint("MUTANT_LIMIT=", s.limit.Milliseconds()))
 	out, err = cmd.CombinedOutput()
 	if cmd.ProcessState == nil || ctx.Err() != nil {
 		return out, 0, fmt.Errorf("%w: %w", errNoAnswer, err)

@@ -83,5 +83,5 @@ func (c *cursor) descend(i int, sign, bound int64) {
 }
 
 // step goes on to the following step and returns its instant; Forever if there is none. Every value is above its bound,
-// and no total without steps is.
-func (c *cursor) step() int64 { return c.next(1, -1<<61) }
+// for never is less than nothing in use, and no total without steps is.
+func (c *cursor) step() int64 { return c.next(1, -1) }

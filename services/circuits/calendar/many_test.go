@@ -65,6 +65,19 @@ func TestManyBlocks(t *testing.T) {
 	}
 }
 
+func TestAFullBlockIsCutInTwo(t *testing.T) {
+	l := newLine() // with one step
+	for at := range int64(blockSteps - 1) {
+		l.add(at, 1)
+	}
+	if len(l.blocks) != 1 || len(l.blocks[0]) != blockSteps {
+		t.Errorf("%d steps in %d blocks, the first of %d; want one of %d", l.size(), len(l.blocks), len(l.blocks[0]), blockSteps)
+	}
+	if l.add(blockSteps, 1); len(l.blocks) != 2 {
+		t.Errorf("one step more than a block holds is in %d blocks", len(l.blocks))
+	}
+}
+
 func compareDay(t *testing.T, r *rand.Rand, c *Calendar, d *day) {
 	t.Helper()
 	for range 200 {

@@ -16,11 +16,11 @@ func parts(g *graph.Graph, kind Kind, path []int32) []string {
 	var out []string
 	for i, l := range path {
 		out = append(out, fmt.Sprint("link ", l))
-		if kind.nodes() && i > 0 {
+		if (kind == Nodes || kind == NodesAndGroups) && i > 0 {
 			out = append(out, fmt.Sprint("node ", g.From(l)))
 		}
 		for _, group := range g.Risks(l) {
-			if kind.groups() {
+			if kind == Groups || kind == NodesAndGroups {
 				out = append(out, fmt.Sprint("group ", group))
 			}
 		}

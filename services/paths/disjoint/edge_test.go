@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/millrace/millrace/services/paths/graph"
@@ -111,6 +112,59 @@ func TestTheBoundOnPathsIsKept(t *testing.T) {
 	}
 	if _, err = new(Search).Find(decoys(t, DefaultPaths), &Request{To: 3, Kind: Groups}); !errors.Is(err, ErrUndecided) {
 		t.Errorf("error %v with as many decoys as the usual bound", err)
+	}
+}
+
+// Half of the best pair's cost is as far as paths need be listed, and no path needs to be once a pair is as cheap as one
+// that may share groups.
+func TestAProofNeedsNoMorePaths(t *testing.T) {
+	half := build(t, 2,
+		graph.Link{From: 0, To: 1, IGP: 1, SRLGs: []uint32{1, 2}}, // the cheapest has the groups of both others
+		graph.Link{From: 0, To: 1, IGP: 10, SRLGs: []uint32{1}}, graph.Link{From: 0, To: 1, IGP: 10, SRLGs: []uint32{2}})
+	least := build(t, 3,
+		graph.Link{From: 0, To: 1, IGP: 1, SRLGs: []uint32{1}}, graph.Link{From: 1, To: 2, IGP: 4},
+		graph.Link{From: 1, To: 2, IGP: 5}, // a path that is cheap, and has a link in common with the cheapest
+		graph.Link{From: 0, To: 2, IGP: 15, SRLGs: []uint32{1}}, graph.Link{From: 0, To: 2, IGP: 15, SRLGs: []uint32{2}})
+	for _, tc := range []struct {
+		name   string
+		g      *graph.Graph
+		to     int32
+		most   int
+		cost   int64
+		proven bool
+	}{
+		{"half of the best pair's cost was not reached", half, 1, 2, 20, false},
+		{"half of the best pair's cost was reached", half, 1, 3, 20, true},
+		{"a pair was found, and nothing asked of it", least, 2, 1, 20, false},
+		{"a pair costs no more than without groups", least, 2, 2, 20, true},
+	} {
+		p, err := new(Search).Find(tc.g, &Request{To: tc.to, Kind: Groups, MaxPaths: tc.most})
+		if err != nil || p.Cost != tc.cost || p.Proven != tc.proven {
+			t.Errorf("%s: %+v, %v; want a cost of %d, proven: %t", tc.name, p, err, tc.cost, tc.proven)
+		}
+	}
+}
+
+// Of equal pairs, and of a pair's equal paths, the one over links of lower numbers comes first.
+func TestEqualPairsComeInTheOrderOfTheirLinks(t *testing.T) {
+	link := func(metric uint32, groups ...uint32) graph.Link {
+		return graph.Link{From: 0, To: 1, IGP: metric, SRLGs: groups}
+	}
+	for name, tc := range map[string]struct {
+		links         []graph.Link
+		kind          Kind
+		first, second int32
+	}{
+		"three equal links":               {[]graph.Link{link(1), link(1), link(1)}, Links, 0, 1},
+		"two equal links without a group": {[]graph.Link{link(1, 1, 2), link(5, 1), link(5, 2)}, Groups, 1, 2},
+		"1 with 3 costs as much as 2 with 4": {
+			[]graph.Link{link(1, 1, 2, 9), link(10, 1, 9), link(10, 2, 9), link(20, 2), link(20, 1)}, Groups, 1, 3,
+		},
+	} {
+		p, err := new(Search).Find(build(t, 2, tc.links...), &Request{To: 1, Kind: tc.kind})
+		if err != nil || !slices.Equal(p.First, []int32{tc.first}) || !slices.Equal(p.Second, []int32{tc.second}) {
+			t.Errorf("%s: %+v, %v; want %d and %d", name, p, err, tc.first, tc.second)
+		}
 	}
 }
 

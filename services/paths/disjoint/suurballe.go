@@ -75,7 +75,7 @@ func (s *Search) may(l int32) bool { return s.r.Usable == nil || s.r.Usable[l] }
 // shortest is Dijkstra's algorithm up to the end.
 func (s *Search) shortest(from, to int32) bool {
 	n := s.g.Nodes()
-	s.key, s.via = filled(s.key, n, spf.Unreached), filled(s.via, n, -1)
+	s.key, s.via = filled(s.key, n, spf.Unreached), filled(s.via, n, 0)
 	q := s.queue[:0]
 	s.key[from] = 0
 	q.Push(spf.Entry{ID: from})
@@ -128,9 +128,9 @@ func (s *Search) inner(n int32) bool {
 // over its own for nothing. Who enters a node of the path that may not be shared can only go back from there.
 func (s *Search) again() bool {
 	n := 2 * s.g.Nodes()
-	s.reach, s.step, s.prior = filled(s.reach, n, spf.Unreached), filled(s.step, n, stay), filled(s.prior, n, -1)
+	s.reach, s.step, s.prior = filled(s.reach, n, spf.Unreached), filled(s.step, n, stay), filled(s.prior, n, 0)
 	s.queue = s.queue[:0]
-	s.enterState(2*s.r.From, 0, stay, -1)
+	s.enterState(2*s.r.From, 0, stay, 0)
 	for len(s.queue) > 0 {
 		at := s.queue.Pop()
 		if at.Key > s.reach[at.ID] {
@@ -181,7 +181,7 @@ func (s *Search) split() {
 	for _, l := range s.path {
 		s.pick[l] = true
 	}
-	for state := 2 * s.r.To; s.prior[state] >= 0; state = s.prior[state] {
+	for state := 2 * s.r.To; state != 2*s.r.From; state = s.prior[state] {
 		switch step := s.step[state]; {
 		case step == stay:
 		case step < 0:
@@ -196,17 +196,17 @@ func (s *Search) split() {
 	}
 }
 
-// walk takes one path out of the picked links. They have no circle, for the least cost has none.
+// walk takes one path out of the picked links. They have no circle, for the least cost has none; and whichever router it
+// comes to, a picked link leaves it.
 func (s *Search) walk(links []int32) []int32 {
 	for at := s.r.From; at != s.r.To; {
-		for l := s.raw.First[at]; l < s.raw.First[at+1]; l++ {
-			if s.pick[l] {
-				s.pick[l] = false
-				links = append(links, l)
-				at = s.raw.To[l]
-				break
-			}
+		l := s.raw.First[at]
+		for !s.pick[l] {
+			l++
 		}
+		s.pick[l] = false
+		links = append(links, l)
+		at = s.raw.To[l]
 	}
 	return links
 }

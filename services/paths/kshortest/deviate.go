@@ -2,6 +2,7 @@ package kshortest
 
 import (
 	"math"
+	"slices"
 
 	"github.com/millrace/millrace/services/paths/spf"
 )
@@ -13,7 +14,7 @@ func (s *Search) deviate(at int32) {
 	for {
 		s.bound(at)
 		// The path just written is the latest child.
-		if at = s.vertices[at].child; at < 0 || s.vertices[at].node == s.to {
+		if at = s.vertices[at].child; s.vertices[at].node == s.to {
 			return
 		}
 		s.blocked[s.vertices[at].node] = s.block
@@ -126,8 +127,6 @@ func (s *Search) way(at, node int32) candidate {
 		s.explicit = append(s.explicit, s.via[node])
 	}
 	c.last = int32(len(s.explicit))
-	for i, j := c.first, c.last-1; i < j; i, j = i+1, j-1 {
-		s.explicit[i], s.explicit[j] = s.explicit[j], s.explicit[i]
-	}
+	slices.Reverse(s.explicit[c.first:c.last])
 	return c
 }

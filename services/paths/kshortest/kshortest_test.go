@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/millrace/millrace/services/paths/graph"
@@ -142,5 +143,46 @@ func TestEqualPathsKeepTheirOrder(t *testing.T) {
 	want := list(&used)
 	if again := list(&used); fmt.Sprint(again) != fmt.Sprint(want) || fmt.Sprint(list(new(Search))) != fmt.Sprint(want) {
 		t.Error("a second listing, or another Search, has another order")
+	}
+}
+
+// Of equal paths, the one over links of lower numbers comes first, wherever it was found: in the tree, as a bound, or by
+// a search.
+func TestEqualPathsComeInTheOrderOfTheirLinks(t *testing.T) {
+	nodes := []graph.Node{{ID: "s"}, {ID: "a"}, {ID: "c"}, {ID: "t"}}
+	link := func(id string, from, to int32, metric uint32) graph.Link {
+		return graph.Link{ID: id, From: from, To: to, IGP: metric}
+	}
+	for name, tc := range map[string]struct {
+		links []graph.Link
+		want  []string
+	}{
+		"parallel links": {
+			[]graph.Link{link("1", 0, 3, 1), link("2", 0, 3, 1), link("3", 0, 3, 1)},
+			[]string{"1", "2", "3"},
+		},
+		"parallel links behind a router whose shortest path leads back": {
+			[]graph.Link{link("sa", 0, 1, 1), link("ac", 1, 2, 1), link("at", 1, 3, 1), link("ca", 2, 1, 1), link("ct1", 2, 3, 5), link("ct2", 2, 3, 5)},
+			[]string{"sa at", "sa ac ct1", "sa ac ct2"},
+		},
+	} {
+		g, err := graph.New(nodes, tc.links)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s Search
+		s.Towards(g, graph.IGP, nil, 3)
+		s.From(0)
+		var got []string
+		for p, ok := s.Next(); ok; p, ok = s.Next() {
+			var ids []string
+			for _, l := range p.Links {
+				ids = append(ids, g.Link(l).ID)
+			}
+			got = append(got, strings.Join(ids, " "))
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }

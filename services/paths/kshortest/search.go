@@ -14,6 +14,8 @@
 package kshortest
 
 import (
+	"slices"
+
 	"github.com/millrace/millrace/services/paths/graph"
 	"github.com/millrace/millrace/services/paths/spf"
 )
@@ -33,7 +35,7 @@ type Search struct {
 	usable  []bool
 	to      int32
 
-	// least and next are the tree: what a node needs to the end, and over which link it goes.
+	// least and next are the tree: what a node needs to the end, and over which link it goes if it gets there.
 	least []uint64
 	next  []int32
 
@@ -58,7 +60,7 @@ type Search struct {
 type vertex struct {
 	key    uint64 // of the beginning
 	node   int32
-	link   int32 // into it
+	link   int32 // into it, but for the start
 	parent int32 // -1 at the start
 	// child is the latest vertex behind this one, beside links to the one before it.
 	child, beside int32
@@ -86,7 +88,7 @@ func (s *Search) Weighted(g *graph.Graph, weights []uint32, usable []bool, to in
 		s.taken, s.block = make([]uint32, g.Links()), 0
 	}
 	for i := range s.least {
-		s.least[i], s.next[i] = spf.Unreached, -1
+		s.least[i] = spf.Unreached
 	}
 	s.clear()
 	s.least[to] = 0
@@ -126,7 +128,7 @@ func (s *Search) From(from int32) {
 	if s.least[from] == spf.Unreached || from == s.to {
 		return
 	}
-	s.vertices = append(s.vertices, vertex{node: from, link: -1, parent: -1, child: -1, beside: -1})
+	s.vertices = append(s.vertices, vertex{node: from, parent: -1, child: -1})
 	s.offer(candidate{exact: true}, s.least[from])
 }
 
@@ -158,9 +160,7 @@ func (s *Search) write(c candidate) {
 	for v := c.at; s.vertices[v].parent >= 0; v = s.vertices[v].parent {
 		s.links = append(s.links, s.vertices[v].link)
 	}
-	for i, j := 0, len(s.links)-1; i < j; i, j = i+1, j-1 {
-		s.links[i], s.links[j] = s.links[j], s.links[i]
-	}
+	slices.Reverse(s.links)
 	known := len(s.links)
 	s.links = append(s.links, s.explicit[c.first:c.last]...)
 	at := s.vertices[c.at].node
