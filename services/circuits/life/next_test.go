@@ -1,6 +1,8 @@
 package life
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +29,7 @@ func TestAsked(t *testing.T) {
 		"a commit of an expired hold":  {in(Expired), Event{Kind: Commit}, Expired, "it is expired"},
 		"an extension after a commit":  {in(Committed), Event{Kind: Extend, Until: 500}, Committed, "it is committed"},
 		"an extension too far":         {held(), Event{Kind: Extend, Until: 1001}, Held, "beyond the circuit's start"},
+		"an extension up to the start": {held(), Event{Kind: Extend, Until: 1000}, Held, ""},
 		"an extension to before":       {held(), Event{Kind: Extend, Until: 299}, Held, "longer than that"},
 		"an extension of what is over": {held(), Event{Kind: Extend, Now: 300, Until: 600}, Held, "hold is over"},
 		"a hold is given up":           {held(), Event{Kind: Release}, Cancelled, ""},
@@ -60,6 +63,94 @@ func TestAHoldIsExtendedThreeTimes(t *testing.T) {
 	}
 	if _, actions := Next(c, Event{Kind: Extend, Now: 250, Until: 900}); len(actions) != 1 || actions[0].Do != Refuse {
 		t.Errorf("a fourth extension: %v", actions)
+	}
+}
+
+// sent is a circuit in a state, whose change set has ended, or has not.
+func sent(s State, work Work, attempt int, open bool) Circuit {
+	c := in(s)
+	c.Work, c.Attempt, c.Open = work, attempt, open
+	return c
+}
+
+// What becomes of a change set decides what becomes of the circuit.
+func TestChangeSets(t *testing.T) {
+	for name, c := range map[string]struct {
+		circuit Circuit
+		kind    Kind
+		want    State
+		do      Do
+	}{
+		"undone for the first time":         {sent(Provisioning, Installs, 1, true), ChangeUndone, Provisioning, Install},
+		"undone for the second time":        {sent(Provisioning, Installs, 2, true), ChangeUndone, Provisioning, Install},
+		"undone for the third time":         {sent(Provisioning, Installs, 3, true), ChangeUndone, Failed, ""},
+		"failed":                            {sent(Provisioning, Installs, 1, true), ChangeFailed, Releasing, Remove},
+		"rolled back by hand":               {sent(Active, Installs, 1, false), ChangeUndone, Failed, ""},
+		"half rolled back by hand":          {sent(Active, Installs, 1, false), ChangeFailed, Releasing, Remove},
+		"rolled back while its path is out": {sent(Interrupted, Installs, 1, false), ChangeUndone, Failed, ""},
+		"the same, half":                    {sent(Interrupted, Installs, 1, false), ChangeFailed, Releasing, Remove},
+		"over, and in force after all":      {sent(Releasing, Installs, 1, true), ChangeVerified, Releasing, Remove},
+		"over, and undone":                  {sent(Releasing, Installs, 1, true), ChangeUndone, Released, ""},
+		"failed, after it was given up":     {sent(Releasing, Removes, 2, true), ChangeFailed, Releasing, Remove},
+		"removed":                           {sent(Releasing, Removes, 2, true), ChangeVerified, Released, ""},
+		"removed, and back by hand":         {sent(Released, Removes, 2, false), ChangeUndone, Releasing, Remove},
+		"told again":                        {sent(Released, Removes, 2, false), ChangeVerified, Released, ""},
+		"told of what failed":               {sent(Failed, Installs, 3, false), ChangeFailed, Failed, ""},
+	} {
+		next, actions := Next(c.circuit, Event{Kind: c.kind, Attempt: c.circuit.Attempt})
+		do := Do("")
+		for _, a := range actions {
+			do += a.Do
+		}
+		if next.State != c.want || do != c.do {
+			t.Errorf("%s: %s, and to do: %q; want %s, %q", name, next.State, do, c.want, c.do)
+		}
+	}
+}
+
+// Who takes a circuit up does again what may not have been done, and nothing else.
+func TestTakenUp(t *testing.T) {
+	back := sent(Interrupted, Installs, 1, false)
+	back.Looks = 3
+	gone := back
+	gone.Gone = true
+	for name, c := range map[string]struct {
+		circuit Circuit
+		want    []Action
+	}{
+		"it was to be given to routers":    {sent(Provisioning, Installs, 1, true), []Action{{Do: Install, Attempt: 1}}},
+		"the same, and over since":         {sent(Releasing, Installs, 1, true), []Action{{Do: Install, Attempt: 1}}},
+		"it was to be removed":             {sent(Releasing, Removes, 2, true), []Action{{Do: Remove, Attempt: 2}}},
+		"it is removed":                    {sent(Released, Removes, 2, false), nil},
+		"it is active":                     {sent(Active, Installs, 1, false), nil},
+		"its path is back, and not proven": {back, []Action{{Do: Prove, Attempt: 1, Look: 3}}},
+		"its path is gone":                 {gone, nil},
+		"nothing was sent":                 {in(Scheduled), nil},
+	} {
+		if _, got := Next(c.circuit, Event{Kind: TakeUp}); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestOnlyTheTableIsAllowed(t *testing.T) {
+	rows, asks := map[string]bool{}, map[string]bool{"held extend": true}
+	kinds := []Kind{Commit, Extend, Release, Clock, Begin, PathSeen, PathLost, TakeUp, ChangeVerified, ChangeUndone, ChangeFailed, Proven}
+	for _, row := range Table {
+		rows[fmt.Sprint(row.From, " ", row.To, " ", row.On)] = true
+		asks[fmt.Sprint(row.From, " ", row.On)] = true
+	}
+	for _, from := range States {
+		for _, on := range kinds {
+			if key := fmt.Sprint(from, " ", on); Allows(from, on) != asks[key] {
+				t.Errorf("%s may be asked: %t", key, !asks[key])
+			}
+			for _, to := range States {
+				if key := fmt.Sprint(from, " ", to, " ", on); allowed(from, to, on) != rows[key] {
+					t.Errorf("%s is allowed: %t", key, !rows[key])
+				}
+			}
+		}
 	}
 }
 
