@@ -156,7 +156,7 @@ func least(t *testing.T, seed uint64, g *graph.Graph, r *Request, all [][]int32,
 		t.Fatalf("seed %d: relaxation %+v: %d, but %d is enough; %+v", seed, x, got, want, r)
 	}
 	if x.Kind == SRLGs {
-		groups(t, seed, g, r, all, x.Groups)
+		groups(t, seed, g, r, all, x)
 	}
 	if f := factsOf(g, r, x.Path.Links); amount(f) != want {
 		t.Fatalf("seed %d: relaxation %+v: its path needs %d", seed, x, amount(f))
@@ -168,17 +168,24 @@ func least(t *testing.T, seed uint64, g *graph.Graph, r *Request, all [][]int32,
 	}
 }
 
-// groups: these are enough, and none of them can be left out.
-func groups(t *testing.T, seed uint64, g *graph.Graph, r *Request, all [][]int32, allowed []uint32) {
+// groups: these are enough, and none of them can be left out; of single ones, it is that of the cheapest path.
+func groups(t *testing.T, seed uint64, g *graph.Graph, r *Request, all [][]int32, x Relaxation) {
 	t.Helper()
-	try := func(allowed []uint32) bool {
+	allowed := x.Groups
+	cost := func(allowed []uint32) (int64, bool) {
 		less := *r
 		less.WithoutSRLGs = slices.DeleteFunc(slices.Clone(r.WithoutSRLGs), func(group uint32) bool { return slices.Contains(allowed, group) })
-		_, ok := bestOf(g, &less, all, 0)
-		return ok
+		best, ok := bestOf(g, &less, all, 0)
+		return best.cost, ok
 	}
+	try := func(allowed []uint32) bool { _, ok := cost(allowed); return ok }
 	if !try(allowed) {
 		t.Fatalf("seed %d: groups %v are not enough", seed, allowed)
+	}
+	for _, single := range r.WithoutSRLGs {
+		if best, ok := cost([]uint32{single}); ok && best < x.Path.Cost {
+			t.Fatalf("seed %d: groups %v make a path of cost %d, %d one of cost %d", seed, allowed, x.Path.Cost, single, best)
+		}
 	}
 	for i := range allowed {
 		if try(slices.Delete(slices.Clone(allowed), i, i+1)) {

@@ -76,14 +76,13 @@ func (w *Workspace) relaxSegments(e *Explanation) (Relaxation, bool) {
 	if w.try(e, Segments, w.metric()) != found {
 		return Relaxation{}, false
 	}
-	least, links, whole := -1, slices.Clone(w.links), false
+	least, links := -1, slices.Clone(w.links)
 	w.each(func() bool {
 		if count := w.finder.Count(w.g, w.links, &w.r.SIDs); count >= 0 && (least < 0 || count < least) {
 			least, links = count, append(links[:0], w.links...)
 		}
 		return true
-	}, func() { whole = true })
-	e.Undecided = e.Undecided || !whole
+	}, func() {}) // the search before has come to the last path, or nothing would have to be explained
 	w.links = append(w.links[:0], links...)
 	slices.Reverse(w.links)
 	w.trace()

@@ -36,6 +36,10 @@ func TestARefusalSaysWhatWouldBeEnough(t *testing.T) {
 			To: 3, Rate: 2e10},
 		"no path from a to d; there would be one with 9.5Gbit/s less (link ab has 1Gbit/s free, link bd has 500Mbit/s free), or over router c": {
 			To: 3, Rate: 1e10, WithoutNodes: []int32{2}},
+		"no path from a to d; there would be one with 500Mbit/s less (link bd has 500Mbit/s free), or over router c": {
+			To: 3, Rate: 1e9, WithoutNodes: []int32{2}},
+		"no path from a to d; there would be one with 10bit/s less (link ab has 0bit/s free, link bd has 0bit/s free)": {
+			To: 3, Rate: 10, Free: func(int32) int64 { return -5 }}, // more is booked than is left
 		"no path from a to d; there would be one with 150 µs more":                                                    {To: 3, MaxDelay: 50},
 		"no path from a to d; there would be one with 1 hop more":                                                     {To: 3, MaxHops: 1},
 		"no path from a to d; there would be one over links of risk group 1":                                          {To: 3, WithoutSRLGs: []uint32{2, 1, 77}},
@@ -127,6 +131,8 @@ func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
 	for want, r := range map[string]Request{
 		"a path from node -1 to node 1 was asked for; there are 5 nodes":                              {From: -1, To: 1},
 		"a path from node 0 to node 5 was asked for; there are 5 nodes":                               {To: 5},
+		"a path from node 5 to node 1 was asked for; there are 5 nodes":                               {From: 5, To: 1},
+		"a path from node 1 to node -1 was asked for; there are 5 nodes":                              {From: 1, To: -1},
 		"both ends are b; name two different routers":                                                 {From: 1, To: 1},
 		"there is no metric number 4":                                                                 {To: 1, Metric: 4},
 		"rate -1 bit/s, at most 0 µs, 0 hops, 0 segments, 0 labels and 0 lists: none may be negative": {To: 1, Rate: -1},
@@ -135,7 +141,9 @@ func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
 		"loose hop 5 does not exist; there are 5 nodes":                                               {To: 1, Via: []int32{5}},
 		"loose hop b is an end or comes twice; a path without a loop passes it once":                  {To: 1, Via: []int32{1}},
 		"loose hop c is an end or comes twice; a path without a loop passes it once":                  {To: 1, Via: []int32{2, 3, 2}},
-		"excluded node 9 does not exist; there are 5 nodes":                                           {To: 1, WithoutNodes: []int32{9}},
+		"loose hop a is an end or comes twice; a path without a loop passes it once":                  {To: 1, Via: make([]int32, graph.MaxNodes/5-1)},
+		"excluded node 5 does not exist; there are 5 nodes":                                           {To: 1, WithoutNodes: []int32{5}},
+		"excluded node -1 does not exist; there are 5 nodes":                                          {To: 1, WithoutNodes: []int32{-1}},
 		"excluded link 4 does not exist; there are 4 links":                                           {To: 1, WithoutLinks: []int32{4}},
 		fmt.Sprintf("%d loose hops; with 5 nodes at most %d", graph.MaxNodes, graph.MaxNodes/5-1):     {To: 1, Via: make([]int32, graph.MaxNodes)},
 	} {
@@ -161,6 +169,120 @@ func TestASearchEndsAtItsBoundOnLabels(t *testing.T) {
 	p, err := w.Find(g, &r)
 	if err != nil || p.Sum(g, graph.Delay) > r.MaxDelay {
 		t.Errorf("with the usual bound: %v, %v", p, err)
+	}
+	all := len(w.labels)
+	for most, want := range map[int]error{all: nil, all - 1: ErrUndecided} {
+		r.MaxLabels = most
+		if _, err := w.Find(g, &r); !errors.Is(err, want) {
+			t.Errorf("error %v with at most %d labels of %d, want %v", err, most, all, want)
+		}
+	}
+}
+
+// Of two equal ways to a router only one is worth keeping, whatever is bounded.
+func TestWhatIsBeatenIsDropped(t *testing.T) {
+	const steps = 30
+	var nodes []graph.Node
+	var links []graph.Link
+	for i := range steps + 1 {
+		nodes = append(nodes, graph.Node{ID: fmt.Sprint(i)})
+	}
+	for i := range 2 * steps {
+		links = append(links, graph.Link{ID: fmt.Sprint(i), From: int32(i / 2), To: int32(i/2 + 1), IGP: 1, Delay: 1})
+	}
+	g, err := graph.New(nodes, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]Request{
+		"delay":          {To: steps, MaxDelay: steps},
+		"hops":           {To: steps, MaxHops: steps},
+		"delay and hops": {To: steps, MaxDelay: steps, MaxHops: steps},
+		"a loose hop":    {To: steps, Via: []int32{steps / 2}},
+	} {
+		r.MaxLabels = 2*steps + 1
+		if p, err := new(Workspace).Find(g, &r); err != nil || p.Cost != steps {
+			t.Errorf("%s: %+v, %v; want a path of cost %d within %d labels", name, p, err, steps, r.MaxLabels)
+		}
+	}
+}
+
+// A dearer way to a router may be the one that leads on, if it leaves more hops.
+func TestADearWayOfFewHopsIsKept(t *testing.T) {
+	g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "b"}, {ID: "m"}, {ID: "c"}, {ID: "z"}}, []graph.Link{
+		{ID: "ab", From: 0, To: 1, IGP: 1}, {ID: "bm", From: 1, To: 2, IGP: 1}, {ID: "am", From: 0, To: 2, IGP: 3},
+		{ID: "mc", From: 2, To: 3, IGP: 1}, {ID: "cz", From: 3, To: 4, IGP: 1}, {ID: "mz", From: 2, To: 4, IGP: 10},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for hops, cost := range map[int]int64{2: 13, 3: 5, 4: 4} {
+		if p, err := new(Workspace).Find(g, &Request{To: 4, MaxHops: hops}); err != nil || p.Cost != cost {
+			t.Errorf("%d hops: %+v, %v; want a cost of %d", hops, p, err, cost)
+		}
+	}
+}
+
+// An explanation is not taken for the whole truth if one of its searches was given up.
+func TestAnExplanationMayBeUndecided(t *testing.T) {
+	const steps = 12
+	g := ladder(t, steps)
+	last := int32(g.Links() - 1)
+	barred := Request{To: steps, MaxDelay: 1 << 11, MaxLabels: 100, Rate: 10, Free: func(l int32) int64 {
+		if l >= last-1 {
+			return 0
+		}
+		return 10
+	}}
+	var nodes []graph.Node
+	var links []graph.Link
+	for n := range int32(g.Nodes()) {
+		nodes = append(nodes, g.Node(n))
+	}
+	for l := range int32(g.Links()) {
+		k := g.Link(l)
+		k.Capacity = 7
+		links = append(links, k)
+	}
+	shortcut, err := graph.New(nodes, append(links, graph.Link{ID: "shortcut", To: steps, IGP: 1, Capacity: 5}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow := Request{To: steps, MaxDelay: 1 << 11, MaxLabels: 100, Rate: 10}
+	for name, tc := range map[string]struct {
+		g *graph.Graph
+		r Request
+	}{"without the rate": {g, barred}, "with a lower rate": {shortcut, narrow}} {
+		var why *Explanation
+		if _, err := new(Workspace).Find(tc.g, &tc.r); !errors.As(err, &why) || !why.Undecided {
+			t.Errorf("%s: %v; want an explanation that says it is undecided", name, err)
+		}
+	}
+}
+
+// Where no group is enough alone, the path with the fewest links of excluded groups is begun with, and what another
+// path can do without is left out.
+func TestTheFewestGroupsAreAllowed(t *testing.T) {
+	link := func(id string, from, to int32, groups ...uint32) graph.Link {
+		return graph.Link{ID: id, From: from, To: to, IGP: 1, SRLGs: groups}
+	}
+	for want, links := range map[string][]graph.Link{
+		"no path from a to z; there would be one over links of risk group 4, 5": {
+			link("1", 0, 3, 1, 2, 3), link("2", 0, 1, 4), link("3", 1, 3, 5),
+		},
+		"no path from a to z; there would be one over links of risk group 1, 2": {
+			link("1", 0, 1, 1), link("2", 1, 2, 2), link("3", 2, 3, 3),
+			link("4", 0, 4, 1), link("5", 4, 5, 2), link("6", 5, 6, 1), link("7", 6, 3, 2),
+		},
+	} {
+		g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "z"}, {ID: "d"}, {ID: "e"}, {ID: "f"}}, links)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Request{To: 3, WithoutSRLGs: []uint32{1, 2, 3, 4, 5}}
+		if _, err := new(Workspace).Find(g, &r); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }
 
@@ -216,6 +338,22 @@ func TestSegmentsAreBounded(t *testing.T) {
 	}
 }
 
+// Of paths that need as many segments, the best is offered.
+func TestTheBestOfEquallyManySegments(t *testing.T) {
+	g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}, []graph.Link{
+		{ID: "ab", From: 0, To: 1, IGP: 1}, {ID: "bc1", From: 1, To: 2, IGP: 1}, {ID: "bc2", From: 1, To: 2, IGP: 1},
+		{ID: "ad", From: 0, To: 3, IGP: 5}, {ID: "dc", From: 3, To: 2, IGP: 5},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var why *Explanation
+	_, err = new(Workspace).Find(g, &Request{To: 2, MaxSegments: 1})
+	if !errors.As(err, &why) || len(why.Relaxations) != 1 || why.Relaxations[0].By != 1 || why.Relaxations[0].Path.Cost != 2 {
+		t.Errorf("%v: %+v; want one segment more, for the path of cost 2", err, why)
+	}
+}
+
 func TestAWorkspaceServesOneGraphAfterAnother(t *testing.T) {
 	var shared Workspace
 	for seed := range uint64(500) {
@@ -224,6 +362,9 @@ func TestAWorkspaceServesOneGraphAfterAnother(t *testing.T) {
 		r := randomRequest(rnd, g)
 		if seed%50 == 49 { // the marks begin anew before they overflow
 			shared.request, shared.round = 1<<31, 1<<31
+		}
+		if seed%50 == 25 {
+			shared.request = 1<<32 - 1
 		}
 		got, err := shared.Find(g, r)
 		want, wantErr := new(Workspace).Find(g, r)

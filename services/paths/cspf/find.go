@@ -75,7 +75,7 @@ func (w *Workspace) stops() []int32 {
 // plain is Dijkstra's algorithm. Links are judged only where they would make a path better.
 func (w *Workspace) plain() outcome {
 	n := w.g.Nodes()
-	w.key, w.via = sized(w.key, n, spf.Unreached), sized(w.via, n, -1)
+	w.key, w.via = sized(w.key, n, spf.Unreached), sized(w.via, n, 0)
 	key, via, first, to := w.key, w.via, w.raw.First, w.raw.To
 	q := w.queue[:0]
 	key[w.r.From] = 0

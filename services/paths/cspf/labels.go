@@ -17,7 +17,7 @@ type label struct {
 	stage int32
 	// parent is the label that it goes on from, over link; -1 at the start.
 	parent, link int32
-	// settled is the label settled before at the same node and stage; -1 at the end of this list.
+	// settled is, of a settled label, the one settled before at the same node and stage; -1 at the end of this list.
 	settled int32
 }
 
@@ -94,7 +94,7 @@ func (w *Workspace) settle(strict bool) outcome {
 	}
 	w.labels, w.queue = w.labels[:0], w.queue[:0]
 	w.heads = sized(w.heads, w.g.Nodes()*(len(w.stops())+1), -1)
-	w.add(label{node: w.r.From, parent: -1, link: -1, settled: -1})
+	w.add(label{node: w.r.From, parent: -1})
 	for len(w.queue) > 0 {
 		id := w.queue.Pop().ID
 		at := w.labels[id]
@@ -129,18 +129,17 @@ func (w *Workspace) place(l *label) int { return int(l.stage)*w.g.Nodes() + int(
 func (w *Workspace) extend(at *label, id, l int32) (label, bool) {
 	next := label{
 		key: at.key + spf.Key(w.weights[l]), delay: at.delay + uint64(w.g.Weights(graph.Delay)[l]),
-		node: w.raw.To[l], stage: at.stage, parent: id, link: l, settled: -1,
+		node: w.raw.To[l], stage: at.stage, parent: id, link: l,
 	}
 	if !w.usable(l) || next.node == w.r.From {
 		return next, false
 	}
-	if stops := w.stops(); len(stops) > 0 {
-		switch stop := slices.Index(stops, next.node); {
-		case stop == int(at.stage):
-			next.stage++
-		case stop >= 0, next.node == w.r.To && int(at.stage) < len(stops):
-			return next, false
-		}
+	stops := w.stops()
+	switch stop := slices.Index(stops, next.node); {
+	case stop == int(at.stage):
+		next.stage++
+	case stop >= 0, next.node == w.r.To && int(at.stage) < len(stops):
+		return next, false
 	}
 	return next, true
 }

@@ -133,7 +133,11 @@ func randomRequest(rnd *rand.Rand, g *graph.Graph) *Request {
 			r.WithoutSRLGs = append(r.WithoutSRLGs, 1+rnd.Uint32N(5))
 		}
 	})
-	sometimes(func() { r.WithoutNodes = append(r.WithoutNodes, rnd.Int32N(n)) })
+	sometimes(func() {
+		for range 1 + rnd.IntN(3) {
+			r.WithoutNodes = append(r.WithoutNodes, rnd.Int32N(n))
+		}
+	})
 	sometimes(func() {
 		if g.Links() > 0 {
 			r.WithoutLinks = append(r.WithoutLinks, rnd.Int32N(int32(g.Links())), rnd.Int32N(int32(g.Links())))
