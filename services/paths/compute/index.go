@@ -55,8 +55,7 @@ func (x *Index) CSPF(r Request) (*Path, error) {
 	if r.From.ID == r.To.ID {
 		return nil, sameEnds(r.From)
 	}
-	s := &search{g: x.topo, r: r, tree: x.tree(r.From, r.To)}
-	s.shortest = s.tree.Used(r.To.ID)
+	s := x.search(r)
 	numbers := x.run(s)
 	list, ok := new(segments.Finder).List(x.g, numbers, &x.sids)
 	if len(numbers) == 0 || !ok {
@@ -72,6 +71,12 @@ func (x *Index) CSPF(r Request) (*Path, error) {
 	}
 	p.Reason = s.reason(p)
 	return p, nil
+}
+
+func (x *Index) search(r Request) *search {
+	s := &search{g: x.topo, r: r, tree: x.tree(r.From, r.To)}
+	s.shortest = s.tree.Used(r.To.ID)
+	return s
 }
 
 // tree is that of SPF as far as it leads from one router to the other. The last links of a router stand in the order in
