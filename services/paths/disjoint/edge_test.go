@@ -115,8 +115,8 @@ func TestTheBoundOnPathsIsKept(t *testing.T) {
 	}
 }
 
-// Half of the best pair's cost is as far as paths need be listed, and no path needs to be once a pair is as cheap as one
-// that may share groups.
+// Half of the best pair's cost is as far as paths need be listed, and no path needs to be once a pair is as cheap as
+// one that may share groups.
 func TestAProofNeedsNoMorePaths(t *testing.T) {
 	half := build(t, 2,
 		graph.Link{From: 0, To: 1, IGP: 1, SRLGs: []uint32{1, 2}}, // the cheapest has the groups of both others

@@ -196,8 +196,8 @@ func (s *Search) split() {
 	}
 }
 
-// walk takes one path out of the picked links. They have no circle, for the least cost has none; and whichever router it
-// comes to, a picked link leaves it.
+// walk takes one path out of the picked links. They have no circle, for the least cost has none; and whichever router
+// it comes to, a picked link leaves it.
 func (s *Search) walk(links []int32) []int32 {
 	for at := s.r.From; at != s.r.To; {
 		l := s.raw.First[at]

@@ -146,8 +146,8 @@ func TestEqualPathsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Of equal paths, the one over links of lower numbers comes first, wherever it was found: in the tree, as a bound, or by
-// a search.
+// Of equal paths, the one over links of lower numbers comes first, wherever it was found: in the tree, as a bound, or
+// by a search.
 func TestEqualPathsComeInTheOrderOfTheirLinks(t *testing.T) {
 	nodes := []graph.Node{{ID: "s"}, {ID: "a"}, {ID: "c"}, {ID: "t"}}
 	link := func(id string, from, to int32, metric uint32) graph.Link {
