@@ -81,4 +81,91 @@ func TestASearchHasABoundOnItsMemory(t *testing.T) {
 			t.Errorf("%d pieces and %d labels: path %v, given up %t", c.pieces, c.labels, path, s.givenUp)
 		}
 	}
+	// What a search needs is enough for it.
+	all := a.overTime(func() int64 { return 8 * gbit })
+	all.run(a.whole(), func(int32) bool { return true })
+	for _, c := range []struct {
+		pieces, labels int
+		found          bool
+	}{{all.pieces, len(all.labels), true}, {all.pieces - 1, len(all.labels), false}, {all.pieces, len(all.labels) - 1, false}} {
+		s := a.overTime(func() int64 { return 8 * gbit })
+		s.mostPieces, s.mostLabels = c.pieces, c.labels
+		if path := s.run(a.whole(), func(int32) bool { return true }); (path != nil) != c.found {
+			t.Errorf("%d pieces and %d labels of %d and %d: path %v", c.pieces, c.labels, all.pieces, len(all.labels), path)
+		}
+	}
+}
+
+func parallel(t *testing.T, links ...graph.Link) *Book {
+	t.Helper()
+	for i := range links {
+		links[i].ID, links[i].To = fmt.Sprint(i), 1
+	}
+	g, err := graph.New([]graph.Node{{ID: "a"}, {ID: "d"}}, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewBook(g, func(l graph.Link) Limits { return Limits{Soft: l.Capacity, Hard: l.Capacity} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBlockersThatAreTooManyAreCounted(t *testing.T) {
+	var links []graph.Link
+	for range MaxBlockers + 20 {
+		links = append(links, graph.Link{IGP: 1, Capacity: 1})
+	}
+	_, refusal := parallel(t, links...).Decide(fromAToD("1", 5))
+	if refusal == nil || len(refusal.Blockers) != MaxBlockers || refusal.Omitted != 20 {
+		t.Errorf("%+v; want %d blockers, and 20 that are not listed", refusal, MaxBlockers)
+	}
+}
+
+// A pair under a bound on delay is the cheapest if it is in time, else the fastest.
+func TestAPairIsTheCheapestOrTheFastest(t *testing.T) {
+	b := parallel(t,
+		graph.Link{IGP: 1, Delay: 10, Capacity: 1}, graph.Link{IGP: 2, Delay: 10, Capacity: 1},
+		graph.Link{IGP: 3, Delay: 5, Capacity: 1}, graph.Link{IGP: 8, Delay: 1, Capacity: 1}, graph.Link{IGP: 9, Delay: 1, Capacity: 1})
+	for delay, want := range map[int64][]string{10: {"0", "1"}, 9: {"3", "4"}, 1: {"3", "4"}} {
+		r := fromAToD("1", 1)
+		r.MaxDelay, r.Protect = delay, LinkDisjoint
+		g, refusal := b.Decide(r)
+		if refusal != nil || !slices.Equal(append(g.Path, g.Backup...), want) {
+			t.Errorf("within %d µs: %+v %+v, want %v", delay, g, refusal, want)
+		}
+	}
+}
+
+func TestAnOfferIsNoSlowerThanAnHour(t *testing.T) {
+	for delay, offers := range map[uint32]int{MaxDelay: 1, MaxDelay + 1: 0} {
+		r := fromAToD("1", 1)
+		r.MaxDelay = 1
+		_, refusal := parallel(t, graph.Link{IGP: 1, Delay: delay, Capacity: 1}).Decide(r)
+		if refusal == nil || refusal.Code != Latency || len(refusal.Offers) != offers {
+			t.Errorf("a path of %d µs: %+v, want %d offers", delay, refusal, offers)
+		}
+	}
+}
+
+func TestMoreThanAnyVolumeIsNotOfferedAsOne(t *testing.T) {
+	r := fromAToD("1", calendar.MaxRate)
+	r.End = r.Start + 10_000_000
+	_, refusal := parallel(t, graph.Link{IGP: 1, Capacity: calendar.MaxRate / 2}).Decide(r)
+	if refusal == nil || len(refusal.Offers) != 1 || refusal.Offers[0].Kind != LessRate {
+		t.Errorf("%+v; want less rate as the one offer", refusal)
+	}
+}
+
+func TestTheLastYearIsWritten(t *testing.T) {
+	for end, want := range map[int64]string{
+		253402300799:     "from 1970-01-01T00:00:00Z until 9999-12-31T23:59:59Z",
+		253402300800:     "from 1970-01-01T00:00:00Z on",
+		calendar.Forever: "from 1970-01-01T00:00:00Z on",
+	} {
+		if got := span(calendar.Window{End: end}); got != want {
+			t.Errorf("until %d: %s, want %s", end, got, want)
+		}
+	}
 }

@@ -51,10 +51,7 @@ func (a *ask) connected(fits func(int32) bool) (cut []int32, ok bool) {
 		forth.step(may)
 		back.step(may)
 	}
-	// A side that is exhausted and has not seen the other end is on its own.
-	if forth.seen[a.to] || back.seen[a.from] {
-		return nil, true
-	}
+	// A side that is exhausted has not come to the other end, or the two would have met there.
 	whole, beyond := a.sides()
 	if len(forth.queue) == 0 {
 		return a.around(forth, beyond, may), false

@@ -128,16 +128,16 @@ func (w *world) judgeRefusal(t *testing.T, seed uint64, q Request, r *Refusal) {
 	} else if len(r.Blockers) > 0 {
 		t.Fatalf("seed %d: %s with blockers %+v", seed, r.Code, r.Blockers)
 	}
-	change := int64(0)
+	last := int64(0)
 	for _, o := range r.Offers {
 		grant, refusal := w.Decide(o.Request)
 		if grant == nil {
 			t.Fatalf("seed %d: %+v was refused, offered %+v, and that is refused: %+v", seed, q, o, refusal)
 		}
-		if o.Change < change {
-			t.Fatalf("seed %d: %+v: offers out of order: %+v", seed, q, r.Offers)
+		if o.Change < last || o.Change != change(q, o) {
+			t.Fatalf("seed %d: %+v: offers out of order, or one is not worth %d: %+v", seed, q, change(q, o), r.Offers)
 		}
-		change = o.Change
+		last = o.Change
 		w.enterAndRemove(t, seed, *grant)
 	}
 	w.judgeOffers(t, seed, q, r)
@@ -163,12 +163,18 @@ func (w *world) code(q Request) Code {
 // judgeBlockers: each lacks what is said, and no path is without one.
 func (w *world) judgeBlockers(t *testing.T, seed uint64, q Request, blockers []Blocker) {
 	t.Helper()
-	in := map[int32]bool{}
+	in, volume := map[int32]bool{}, w.volumeLacks(q)
+	if q.Bytes > 0 && len(blockers) != len(volume) {
+		t.Fatalf("seed %d: %+v: blockers %+v, want %v", seed, q, blockers, volume)
+	}
 	for _, b := range blockers {
 		l, ok := w.graph.LinkIndex(b.Link)
 		in[l] = true
 		lacks := q.Rate - w.room([]int32{l}, b.Window, q.Cap)
-		if !ok || b.Shortfall <= 0 || b.Check() != nil || b.Start < q.Start || b.End > q.End || q.Bytes == 0 && b.Shortfall != lacks {
+		if q.Bytes > 0 {
+			lacks = volume[l]
+		}
+		if !ok || b.Shortfall <= 0 || b.Check() != nil || b.Start < q.Start || b.End > q.End || b.Shortfall != lacks {
 			t.Fatalf("seed %d: %+v: blocker %+v, lacks %d", seed, q, b, lacks)
 		}
 	}
@@ -181,6 +187,77 @@ func (w *world) judgeBlockers(t *testing.T, seed uint64, q Request, blockers []B
 	if q.Protect == Unprotected && len(free) > 0 || w.anyPair(q, free) {
 		t.Fatalf("seed %d: %+v: %v use none of the blockers %+v", seed, q, free, blockers)
 	}
+}
+
+// volumeLacks is what the blockers of a volume lack on the average. Where every path has a link that carries too little
+// alone, they are a cut of such links; else they are those at which the partial paths end that carry enough.
+func (w *world) volumeLacks(q Request) map[int32]int64 {
+	out, want := map[int32]int64{}, q.Bytes*8
+	average := func(lacks int64) int64 { return (lacks + q.End - q.Start - 1) / (q.End - q.Start) }
+	slow := q
+	slow.MaxDelay = 0
+	alone := func(p []int32) bool {
+		return !slices.ContainsFunc(p, func(l int32) bool { return w.bits([]int32{l}, q) < want })
+	}
+	if q.Bytes == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(w.paths(slow), alone) {
+		a, _ := w.look(q)
+		cut, _ := a.connected(func(l int32) bool { return w.bits([]int32{l}, q) >= want })
+		for _, l := range cut { // that it is one is seen by judgeBlockers
+			out[l] = average(want - w.bits([]int32{l}, q))
+		}
+		return out
+	}
+	from, _ := w.graph.NodeIndex(q.From)
+	var walk func(at int32, seen, path []int32)
+	walk = func(at int32, seen, path []int32) {
+		for l := range int32(w.graph.Links()) {
+			to := w.graph.To(l)
+			toEnd := slow
+			toEnd.From = w.graph.Node(to).ID
+			next := append(slices.Clone(path), l)
+			switch {
+			case w.graph.From(l) != at || !w.allowed(q, l) || q.MaxDelay > 0 && w.delay(next) > q.MaxDelay:
+			case toEnd.From != q.To && len(w.paths(toEnd)) == 0:
+			case w.bits(next, q) >= want && (slices.Contains(seen, to) || toEnd.From == q.To): // nothing new, or the end
+			case w.bits(next, q) >= want:
+				walk(to, append(slices.Clone(seen), to), next)
+			default:
+				lacks := average(want - w.bits(next, q))
+				if least, ok := out[l]; !ok || lacks < least {
+					out[l] = lacks
+				}
+			}
+		}
+	}
+	walk(from, []int32{from}, nil)
+	return out
+}
+
+// change is what an offer loses, in thousandths, rounded up.
+func change(q Request, o Offer) int64 {
+	length := q.End - q.Start
+	if q.End == calendar.Forever {
+		length = 86_400
+	}
+	lost, of := int64(0), int64(1)
+	switch o.Kind {
+	case Later:
+		lost, of = o.Request.Start-q.Start, length
+	case LessRate:
+		lost, of = q.Rate-o.Request.Rate, q.Rate
+	case LaterDeadline, AsVolume:
+		lost, of = max(o.Request.End-q.End, 0), length
+	case LessVolume:
+		lost, of = q.Bytes-o.Request.Bytes, q.Bytes
+	case Slower:
+		lost, of = max(o.Request.MaxDelay-q.MaxDelay, 0), q.MaxDelay
+	case WithoutBackup:
+		lost, of = 1, 2
+	}
+	return (lost*1000 + of - 1) / of
 }
 
 // judgeOffers: each is the best of its kind, and missing only if there is none.

@@ -41,7 +41,7 @@ func TestThousandthsAreRoundedUp(t *testing.T) {
 	for _, c := range []struct{ part, whole, want int64 }{
 		{0, 1, 0}, {1, 1, 1000}, {1, 3, 334}, {2, 3, 667}, {1, 1000, 1}, {1, 1001, 1}, {calendar.MaxRate, calendar.MaxRate, 1000},
 		{calendar.MaxRate - 1, calendar.MaxRate, 1000}, {math.MaxInt64, 1, 1 << 62}, {1 << 60, 1 << 8, 1000 << 52}, {1 << 60, 1, 1 << 62},
-		{math.MaxInt64, 2, 1 << 62},
+		{math.MaxInt64, 2, 1 << 62}, {1 << 61, 125, 1 << 62}, // 2^64 times, which a word does not hold
 	} {
 		if got := thousandths(c.part, c.whole); got != c.want {
 			t.Errorf("%d of %d: %d, want %d", c.part, c.whole, got, c.want)
@@ -78,6 +78,10 @@ func TestAVolumeTakesTheEarliestSlotsUnlessTheyAreTooMany(t *testing.T) {
 	if refusal != nil || !slices.Equal(g.Slots, []Slot{slot(1, 2, 8*gbit), slot(3, 5, 8*gbit), slot(6, 9, 8*gbit)}) {
 		t.Errorf("three slots: %+v %+v", g, refusal)
 	}
+	g, refusal = b.Decide(ask8(5050, 20_000))
+	if refusal != nil || len(g.Slots) != MaxSlots || g.Slots[0] != slot(1, 2, 8*gbit) {
+		t.Errorf("the earliest 100: %+v %+v", g, refusal)
+	}
 	// 101 slots until second 5252 carry 5151 seconds' worth, the 100 longest of them one less.
 	g, refusal = b.Decide(ask8(5150, 5252))
 	if refusal != nil || len(g.Slots) != MaxSlots || g.Slots[0].Start != 3 || carries(g.Slots) != 5150*8*gbit {
@@ -97,6 +101,18 @@ func TestAVolumeTakesTheEarliestSlotsUnlessTheyAreTooMany(t *testing.T) {
 	}
 	if len(refusal.Offers) != 2 {
 		t.Errorf("offers %+v", refusal.Offers)
+	}
+}
+
+// A short slot is left out for a longer one, however late it begins.
+func TestTheLargestSlotsAreThoseThatCarryMost(t *testing.T) {
+	all := []Slot{slot(0, 1, 3)}
+	for i := range int64(MaxSlots) {
+		all = append(all, slot(10+10*i, 12+10*i, 5))
+	}
+	all = append(all, slot(1_000_000, 1_000_001, 6))
+	if got := largest(all); !slices.Equal(got, all[1:MaxSlots+1]) {
+		t.Errorf("%d slots, from %v to %v", len(got), got[0], got[len(got)-1])
 	}
 }
 
