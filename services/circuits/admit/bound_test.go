@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -110,6 +111,26 @@ func parallel(t *testing.T, links ...graph.Link) *Book {
 		t.Fatal(err)
 	}
 	return b
+}
+
+func TestLabelsLeaveInTheOrderOfCostThenAge(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		var s search
+		for range rnd.IntN(40) {
+			s.push(label{cost: rnd.Int64N(5)})
+		}
+		last := label{cost: -1}
+		lastAt := int32(-1)
+		for len(s.heap) > 0 {
+			at := s.pop()
+			if l := s.labels[at]; l.cost < last.cost || l.cost == last.cost && at < lastAt {
+				t.Fatalf("label %d of cost %d after label %d of cost %d", at, l.cost, lastAt, last.cost)
+			} else {
+				last, lastAt = l, at
+			}
+		}
+	}
 }
 
 func TestBlockersThatAreTooManyAreCounted(t *testing.T) {
