@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -60,13 +61,17 @@ func count(mutants []Mutant, entries []Equivalent, folder string) (Score, error)
 			return Score{}, fmt.Errorf("%s:%d: nothing is known of a mutant", m.File, m.Row)
 		}
 	}
+	var errs []error
 	for i, e := range entries {
 		if e.Reason == "" {
-			return Score{}, fmt.Errorf("equivalent.yaml: %s: %s: %s: no reason is given", e.File, e.Mutator, e.Line)
+			errs = append(errs, fmt.Errorf("equivalent.yaml: %s: %s: %s: no reason is given", e.File, e.Mutator, e.Line))
 		}
 		if strings.HasPrefix(e.File, folder+"/") && !used[i] {
-			return Score{}, fmt.Errorf("equivalent.yaml: %s: %s: %s: no such mutant lives", e.File, e.Mutator, e.Line)
+			errs = append(errs, fmt.Errorf("equivalent.yaml: %s: %s: %s: no such mutant lives", e.File, e.Mutator, e.Line))
 		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Score{}, err
 	}
 	return s, nil
 }
