@@ -122,6 +122,7 @@ func TestRoomForCircuitsAtItsBounds(t *testing.T) {
 		"a bit more":             {[]units.Rate{30e6, 50e6 + 1}, 100e6, []string{"c0"}},
 		"the next one fits":      {[]units.Rate{30e6, 50e6 + 1, 50e6}, 100e6, []string{"c0", "c2"}},
 		"a rate not known":       {[]units.Rate{30e9, 50e9}, 0, []string{"c0", "c1"}},
+		"three come to more":     {[]units.Rate{30e6, 30e6, 30e6}, 100e6, []string{"c0", "c1"}},
 		"nothing booked now":     {[]units.Rate{80e6, 0}, 100e6, []string{"c0", "c1"}},
 		"a link of one bit/s":    {[]units.Rate{0, 1}, 1, []string{"c0"}},
 		"the first is too large": {[]units.Rate{81e6, 80e6}, 100e6, []string{"c1"}},

@@ -73,9 +73,17 @@ func TestEveryCircuitComesBeforeEveryPairOfIPv4(t *testing.T) {
 	if pair := pairSequence(pairRule("10.0.0.1/32", "10.0.0.2/32").Match); host >= widest || widest >= pair {
 		t.Errorf("a host's circuit has %d, the widest %d, the narrowest pair %d; want them in this order", host, widest, pair)
 	}
-	ports := circuitRule("10.0.0.1/32", "10.0.0.2/32").Match
-	ports.Protocol, ports.SrcPort, ports.DstPort = 6, &document.PortRange{First: 20, Last: 21}, nil
-	if got := circuitSequence(ports); got >= host || got == 0 {
-		t.Errorf("with ports it has %d, before %d", got, host)
+	for name, change := range map[string]func(*Match){
+		"a protocol":        func(m *Match) { m.Protocol = 6 },
+		"a source port":     func(m *Match) { m.SrcPort = &document.PortRange{First: 20, Last: 21} },
+		"a destination":     func(m *Match) { m.DstPort = &document.PortRange{First: 20, Last: 21} },
+		"a DSCP":            func(m *Match) { m.DSCPs = append(m.DSCPs, 46) },
+		"protocol and port": func(m *Match) { m.Protocol, m.SrcPort = 6, &document.PortRange{First: 20, Last: 21} },
+	} {
+		m := circuitRule("10.0.0.1/32", "10.0.0.2/32").Match
+		change(&m)
+		if got := circuitSequence(m); got >= host || got == 0 {
+			t.Errorf("with %s it has %d, before %d", name, got, host)
+		}
 	}
 }
