@@ -152,7 +152,9 @@ func (s *Server) Empty(t testing.TB) {
 	}
 	// A write that was refused before there was room may raise the alarm once more.
 	await.True(t, "etcd takes writes again", func() bool {
-		_, ended := server.Alarm(t.Context(), &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: pb.AlarmType_NOSPACE})
+		_, ended := server.Alarm(t.Context(), &pb.AlarmRequest{
+			Action: pb.AlarmRequest_DEACTIVATE, MemberID: uint64(server.MemberID()), Alarm: pb.AlarmType_NOSPACE,
+		})
 		_, written := kv.Put(t.Context(), &pb.PutRequest{Key: []byte(junk)})
 		alarms, err := server.Alarm(t.Context(), &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
 		return errors.Join(ended, written, err) == nil && len(alarms.GetAlarms()) == 0
