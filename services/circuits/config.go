@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/millrace/millrace/services/circuits/webhook"
 )
 
 // Configuration of the circuit service.
@@ -43,6 +45,8 @@ type Project struct {
 	Lead time.Duration `yaml:"lead"`
 	// Holds is how many circuits may be held and not committed at once. Default 10.
 	Holds int `yaml:"holds"`
+	// Webhooks are told of every change of its circuits.
+	Webhooks []webhook.Target `yaml:"webhooks"`
 }
 
 // Ends are two routers, in both directions.
@@ -90,6 +94,16 @@ func (p Project) validate() error {
 		return fmt.Errorf("limits are 0, for none, to 2^40")
 	case len(p.Members) == 0:
 		return fmt.Errorf("name its members, or nobody can book")
+	}
+	known := map[string]bool{}
+	for _, t := range p.Webhooks {
+		if err := t.Validate(); err != nil {
+			return fmt.Errorf("webhooks: %w", err)
+		}
+		if known[t.Key()] {
+			return fmt.Errorf("webhooks: the same url twice")
+		}
+		known[t.Key()] = true
 	}
 	for _, e := range p.Between {
 		if e.A == "" || e.Z == "" {

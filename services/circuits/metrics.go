@@ -16,7 +16,7 @@ import (
 const prefix = "millrace_services_circuits_"
 
 type metrics struct {
-	requests, modifications *prometheus.CounterVec
+	requests, modifications, hooks *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer, c *Component) *metrics {
@@ -32,7 +32,9 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 			Name: prefix + name, Help: what + " by answer: granted, the code of a refusal, or error.",
 		}, []string{"answer"})
 	}
-	return &metrics{requests: answers("requests_total", "Requests"), modifications: answers("modifications_total", "Modifications, with dry runs,")}
+	return &metrics{requests: answers("requests_total", "Requests"), modifications: answers("modifications_total", "Modifications, with dry runs,"), hooks: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+		Name: prefix + "webhook_messages_total", Help: "Messages to webhooks by result: delivered, failed and sent again, given-up.",
+	}, []string{"result"})}
 }
 
 // count counts an answer.

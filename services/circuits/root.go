@@ -2,7 +2,8 @@
 // free, and why a request does not fit and what would.
 //
 // In: requests of people and programs (CircuitsService, REST), the topology of services/paths. Out: the book of
-// circuits in etcd, events, a stream of circuits. Next: services/dashboard, which serves this API on its port.
+// circuits in etcd, events, a stream of circuits, webhooks. Next: services/dashboard, which serves this API on its
+// port.
 //
 // Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no two
 // replicas book the same capacity; services/circuits/life what a circuit may do next. This package checks who asks,
@@ -29,6 +30,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/rest"
+	"github.com/millrace/millrace/services/circuits/webhook"
 )
 
 // Dependencies of the service.
@@ -52,8 +54,9 @@ type Component struct {
 	// book is the ledger's mirror: it is read and changed within the ledger's calls only.
 	book  *book
 	loops lifecycle.Loops
-	// grace is the constant, but for tests.
+	// grace and pace are the constants, but for tests.
 	grace time.Duration
+	pace  webhook.Pace
 }
 
 // New checks the configuration and is otherwise inert.
@@ -64,7 +67,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	c := &Component{cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log), book: newBook(cfg), grace: grace}
+	c := &Component{cfg: cfg, deps: deps, events: events.NewPublisher(deps.Bus, deps.Log), book: newBook(cfg), grace: grace, pace: webhook.DefaultPace()}
 	c.ledger = ledger.New(deps.State, c.book, deps.Log)
 	c.metrics = newMetrics(deps.Registerer, c)
 	return c, nil
@@ -82,11 +85,18 @@ func (c *Component) Start(ctx context.Context) error {
 	if c.deps.State == nil {
 		return errors.New("circuits: no etcd to keep the book in")
 	}
+	hooks, err := c.cfg.hooks(c.pace)
+	if err != nil {
+		return err
+	}
 	c.loops.Start(ctx)
 	c.loops.Go(c.ledger.Follow)
 	c.loops.Go(c.followTopology)
 	c.loops.Every(tick, c.look)
 	c.loops.Every(sweep, c.forget)
+	for _, h := range hooks {
+		c.loops.Go(c.follow(h))
+	}
 	return nil
 }
 

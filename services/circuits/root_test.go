@@ -20,6 +20,7 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/webhook"
 )
 
 func asConnect(err error, c **connect.Error) bool { return errors.As(err, c) }
@@ -447,6 +448,12 @@ func TestConfiguration(t *testing.T) {
 		"limits are":       func(c *Configuration) { c.Projects = map[string]Project{"x": {Members: []string{"m"}, GbitHours: -1}} },
 		"name both routers": func(c *Configuration) {
 			c.Projects = map[string]Project{"x": {Members: []string{"m"}, Between: []Ends{{A: "a"}}}}
+		},
+		"webhooks: url http://x: https": func(c *Configuration) {
+			c.Projects = map[string]Project{"x": {Members: []string{"m"}, Webhooks: []webhook.Target{{URL: "http://x", SecretFile: "f"}}}}
+		},
+		"the same url twice": func(c *Configuration) {
+			c.Projects = map[string]Project{"x": {Members: []string{"m"}, Webhooks: slices.Repeat([]webhook.Target{{URL: "https://x", SecretFile: "f"}}, 2)}}
 		},
 		`projects: "a b": 1`: func(c *Configuration) { c.Projects = map[string]Project{"a b": {Members: []string{"m"}}} },
 	} {

@@ -24,6 +24,7 @@ import (
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
+	"github.com/millrace/millrace/services/circuits/webhook"
 )
 
 func TestMain(m *testing.M) { os.Exit(etcd.Main(m)) }
@@ -38,6 +39,7 @@ type world struct {
 	t     *testing.T
 	store *state.Store
 	cfg   Configuration
+	pace  webhook.Pace // of webhooks
 
 	mu    sync.Mutex
 	now   time.Time
@@ -141,6 +143,7 @@ func (w *world) startOn(store *state.Store) *Component {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.pace = w.pace
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

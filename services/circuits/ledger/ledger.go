@@ -13,6 +13,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -266,6 +267,35 @@ func (l *Ledger) CatchUp(ctx context.Context, id string) error {
 		return err
 	}
 	return l.wait(ctx, revision)
+}
+
+// Changed is a record and the revision of etcd at which it was written.
+type Changed struct {
+	Record   *circuitsv1.Record
+	Revision int64
+}
+
+// Since are the records among those that are wanted which were written last after a revision, in the order of etcd, so
+// many at most; and a channel that is closed when there may be more.
+func (l *Ledger) Since(revision int64, most int, wanted func(*circuitsv1.Record) bool) (out []Changed, more <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.read {
+		return nil, l.moved
+	}
+	for _, e := range l.entries {
+		if e.revision > revision && wanted(e.record) {
+			out = append(out, Changed{e.record, e.revision})
+		}
+	}
+	// Those of one transaction stay together, or the second would be left out: who asks next asks for what is after it.
+	slices.SortFunc(out, func(a, b Changed) int {
+		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Record.GetCircuit().GetId(), b.Record.GetCircuit().GetId()))
+	})
+	for len(out) > most && out[most].Revision == out[most-1].Revision {
+		most++
+	}
+	return out[:min(most, len(out))], l.moved
 }
 
 // Look calls see while neither the book nor the mirror changes, with all records after an id, in order.
