@@ -13,7 +13,7 @@ import (
 func packets(mbps float64) float64 { return mbps * 1e6 / 8 / 1514 }
 
 func newModel(seed uint64, links ...*link) *model {
-	return &model{p: DefaultParameters(), random: rand.New(rand.NewPCG(seed, 1)), links: links, sharing: true}
+	return &model{p: DefaultParameters(), random: rand.New(rand.NewPCG(seed, 1)), links: links}
 }
 
 // single is figure 2 of paper 001: tables I and II, 30 % background traffic.
