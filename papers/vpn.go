@@ -34,6 +34,7 @@ type vpnFlow struct {
 	latest float64
 	// Packets that left since the last report, and how many of them left others behind.
 	departed, waited float64
+	limited          bool // as of the last report
 	flows            []int
 }
 
@@ -60,10 +61,12 @@ func (v *vpnFlow) Departed(now engine.Time) bool {
 // Answered implements engine.Control.
 func (v *vpnFlow) Answered(now, rtt engine.Time, sent, received uint64) {
 	v.oldest = 0
-	limited := v.departed > 0 && v.waited >= 0.9*v.departed // as the agent has it
+	departed := v.departed
+	v.limited = v.isLimited()
 	v.departed, v.waited = 0, 0
 	event := v.Update(&v.d.p, law.Feedback{
-		Now: float64(now) / float64(engine.Second), RTT: float64(rtt) / float64(engine.Second), Sent: sent, Received: received, WindowLimited: limited,
+		Now: float64(now) / float64(engine.Second), RTT: float64(rtt) / float64(engine.Second), Sent: sent, Received: received,
+		WindowLimited: departed > 0 && v.limited,
 	}, v.d.shared.Throughput)
 	if event {
 		for _, other := range v.d.vpns {
@@ -73,13 +76,21 @@ func (v *vpnFlow) Answered(now, rtt engine.Time, sent, received uint64) {
 	v.d.SetRate(v.gate, v.Rate())
 }
 
+// isLimited: nearly all packets since the last report waited, as the agent has it; without packets, as of that report.
+func (v *vpnFlow) isLimited() bool {
+	if v.departed == 0 {
+		return v.limited
+	}
+	return v.waited >= 0.9*v.departed
+}
+
 // control is the agent's loop: slow start, time-outs, and b from what the domain has in common.
 func (d *domain) control(at engine.Time) {
 	const every = 0.05
 	t := float64(at) / float64(engine.Second)
 	var sums law.Sums
 	for _, v := range d.vpns {
-		v.GrowSlowStart(&d.p, t, every, d.shared.Throughput)
+		v.GrowSlowStart(&d.p, law.Round{Now: t, Elapsed: every, OldestRequest: v.oldest, WindowLimited: v.isLimited()}, d.shared.Throughput)
 		v.CheckTimeout(&d.p, t, v.oldest)
 		sums.Add(&d.p, &v.Flow, d.shared.LossInterval)
 	}

@@ -35,7 +35,9 @@ func (a *Agent) updateFlow(index uint32, now uint64) {
 	if before != law.NoFeedback && f.Phase == law.NoFeedback {
 		a.peerSilent(f)
 	}
-	f.GrowSlowStart(&a.law, seconds(now), a.interval, a.domain.Throughput)
+	f.GrowSlowStart(&a.law, law.Round{
+		Now: seconds(now), Elapsed: a.interval, OldestRequest: seconds(f.oldestRequest), WindowLimited: f.limited(k.Packets, k.Queued),
+	}, a.domain.Throughput)
 	f.AdaptB(&a.law, a.domain)
 	if f.Phase == law.NoFeedback && f.oldestRequest != 0 && seconds(now)-seconds(f.oldestRequest) > a.law.PeerTimeout {
 		a.peerSilent(f)
@@ -52,6 +54,16 @@ func (a *Agent) updateFlow(index uint32, now uint64) {
 		a.sendRequest(index, f, departure)
 		f.packetsAtRequest = packets
 	}
+}
+
+// limited tells whether nearly all packets since the last feedback waited behind others, given the datapath's counters;
+// without a packet, it is as of the last feedback.
+func (f *vpnFlow) limited(packets, queued uint64) bool {
+	n := packets - f.packetsAtFeedback
+	if n == 0 {
+		return f.windowLimited
+	}
+	return float64(queued-f.queuedAtFeedback) >= limitedShare*float64(n)
 }
 
 // active: the flow sent packets within the last second.
@@ -92,7 +104,7 @@ func (a *Agent) feedback(index uint32, f *vpnFlow, answer bpf.PeFeedback, now ui
 		Now: seconds(answer.At), RTT: max(seconds(answer.Rtt), minRTT), Sent: answer.Sent, Received: answer.Received, Interval: a.interval,
 	}
 	if n := float64(packets - f.packetsAtFeedback); n > 0 {
-		out.WindowLimited = float64(queued-f.queuedAtFeedback) >= limitedShare*n
+		out.WindowLimited = f.limited(packets, queued)
 		if f.windowLimited = out.WindowLimited; f.windowLimited {
 			a.lastActivity = answer.At
 		}

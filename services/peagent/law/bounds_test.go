@@ -10,20 +10,28 @@ import (
 func TestSlowStartGrowsWhileFeedbackIsFresh(t *testing.T) {
 	p := DefaultParameters()
 	for name, c := range map[string]struct {
-		srtt, age float64
-		change    func(*Flow)
-		grows     bool
+		srtt, now, oldest float64 // the last feedback was at 8
+		change            func(*Flow, *Round)
+		grows             bool
 	}{
-		"feedback two round trips old":    {0.25, 0.5, func(*Flow) {}, true},
-		"feedback a bit older":            {0.25, 0.5 + 1e-9, func(*Flow) {}, false},
-		"a short path: a tenth of second": {0.001, minGrowthTime, func(*Flow) {}, true},
-		"a bit more":                      {0.001, minGrowthTime + 1e-9, func(*Flow) {}, false},
-		"a window that is not used":       {0.25, 0, func(f *Flow) { f.windowLimited = false }, false},
-		"after slow start":                {0.25, 0, func(f *Flow) { f.Phase = CongestionAvoidance }, false},
+		"feedback two round trips old":      {0.25, 8.5, 0, nil, true},
+		"feedback a bit older":              {0.25, 8.5 + 1e-9, 0, nil, false},
+		"a short path: a tenth of second":   {0.001, 8 + minGrowthTime, 0, nil, true},
+		"a bit more":                        {0.001, 8 + minGrowthTime + 1e-9, 0, nil, false},
+		"a request that still waits":        {0.25, 10, 11, nil, true},
+		"one that left two round trips ago": {0.25, 10, 9.5, nil, true},
+		"one that left a bit earlier":       {0.25, 10, 9.5 - 1e-9, nil, false},
+		"one before the last feedback":      {0.25, 8.5, 7, nil, true},
+		"a window that is not used":         {0.25, 8, 0, func(_ *Flow, r *Round) { r.WindowLimited = false }, false},
+		"one that was not used before":      {0.25, 8, 0, func(f *Flow, _ *Round) { f.windowLimited = false }, true},
+		"after slow start":                  {0.25, 8, 0, func(f *Flow, _ *Round) { f.Phase = CongestionAvoidance }, false},
 	} {
-		f := Flow{Weight: 1, Window: 64, SRTT: c.srtt, lastRTT: c.srtt, Phase: SlowStart, windowLimited: true}
-		c.change(&f)
-		if f.GrowSlowStart(&p, c.age, p.DoublingTime, 0); (f.Window == 128) != c.grows || !c.grows && f.Window != 64 {
+		f := Flow{Weight: 1, Window: 64, SRTT: c.srtt, lastRTT: c.srtt, Phase: SlowStart, windowLimited: true, lastFeedback: 8}
+		r := Round{Now: c.now, Elapsed: p.DoublingTime, OldestRequest: c.oldest, WindowLimited: true}
+		if c.change != nil {
+			c.change(&f, &r)
+		}
+		if f.GrowSlowStart(&p, r, 0); (f.Window == 128) != c.grows || !c.grows && f.Window != 64 {
 			t.Errorf("%s: a window of 64 is %g after a doubling time; does it grow: %v", name, f.Window, c.grows)
 		}
 	}
@@ -41,7 +49,7 @@ func TestSlowStartEndsAtTheFairShare(t *testing.T) {
 		"the share is far exceded": {1, CongestionAvoidance},
 	} {
 		f := Flow{Weight: 2, Window: 32, SRTT: 0.25, lastRTT: 0.25, Phase: SlowStart, windowLimited: true}
-		if f.GrowSlowStart(&p, 0, 0, c.throughput); f.Phase != c.want {
+		if f.GrowSlowStart(&p, Round{WindowLimited: true}, c.throughput); f.Phase != c.want {
 			t.Errorf("%s: phase %d, want %d", name, f.Phase, c.want)
 		}
 	}

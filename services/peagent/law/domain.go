@@ -26,7 +26,7 @@ func (s *Sums) Add(p *Parameters, f *Flow, domainInterval float64) {
 	if !f.wantsMore() {
 		return
 	}
-	if price := f.Price(p, domainInterval); price > 0 {
+	if price := f.Price(p, domainInterval); price > 0 && f.congested() {
 		s.Priced++
 		s.InversePrices += 1 / price
 	}

@@ -52,7 +52,11 @@ func TestWhatDoesNotCountInADomain(t *testing.T) {
 		"the price of a path without delay": {
 			func(f *Flow) { f.SRTT = 0 }, Sums{WithLoss: 1, LossIntervals: 100, SendRate: 50, Weight: 1}},
 		"the loss interval of slow start": {
-			func(f *Flow) { f.LossEvents = firstLossEvents - 1 }, Sums{Priced: 1, InversePrices: 1e6, SendRate: 50, Weight: 1}},
+			func(f *Flow) { f.LossEvents = firstLossEvents - 1 }, Sums{SendRate: 50, Weight: 1}},
+		"the price of a path that was free for two intervals": {
+			func(f *Flow) { f.openLossInterval = 201 }, Sums{WithLoss: 1, LossIntervals: 100, SendRate: 50, Weight: 1}},
+		"a path that is free for not quite so long counts": {
+			func(f *Flow) { f.openLossInterval = 100 }, Sums{Priced: 1, InversePrices: 1e6, WithLoss: 1, LossIntervals: 100, SendRate: 50, Weight: 1}},
 		"a flow that does not want more": {func(f *Flow) { f.windowLimited = false }, Sums{}},
 	} {
 		t.Run(name, func(t *testing.T) {

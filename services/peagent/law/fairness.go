@@ -10,14 +10,15 @@ func (f *Flow) NormalisedThroughput() float64 { return f.sendRate / f.Weight }
 // wantsMore: the flow is under control and would send more if it could.
 func (f *Flow) wantsMore() bool { return f.Phase == CongestionAvoidance && f.windowLimited }
 
-// AdaptB sets b from the flow's price and normalised throughput beside those of its domain.
+// AdaptB sets b from the flow's price and normalised throughput beside those of its domain. Before a flow has loss
+// events of its own, its price is not known: its round-trip time is that of queues which are not full yet.
 func (f *Flow) AdaptB(p *Parameters, d Domain) {
 	f.correction = 1
 	if d.Throughput > 0 && f.sendRate > 0 && f.wantsMore() {
 		f.correction = min(max(d.Throughput/f.NormalisedThroughput(), 1/p.MaxCorrection), p.MaxCorrection)
 	}
 	price, reference := f.Price(p, d.LossInterval), d.Price
-	if reference == 0 {
+	if reference == 0 || f.LossEvents < firstLossEvents {
 		price, reference = 1, 1
 	}
 	for range correctionExponent {

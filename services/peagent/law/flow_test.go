@@ -93,7 +93,7 @@ func TestFlowStates(t *testing.T) {
 		t.Errorf("phase %d, window %g after the first answer; packets before it do not count as lost", f.Phase, f.Window)
 	}
 	before := f.Window
-	f.GrowSlowStart(&p, 10, p.DoublingTime, 0)
+	f.GrowSlowStart(&p, Round{Now: 10, Elapsed: p.DoublingTime, WindowLimited: true}, 0)
 	if math.Abs(f.Window/before-2) > 1e-9 {
 		t.Errorf("window %g after one doubling of %g", f.Window, before)
 	}

@@ -4,6 +4,16 @@ package law
 // before the first event belongs to slow start and does not describe the path.
 const firstLossEvents = 2
 
+// staleIntervals is how many mean loss intervals may pass without a loss event before past losses say nothing of the
+// path any more: RFC 5348, section 5.5, discounts them from there on.
+const staleIntervals = 2
+
+// congested: the flow has had loss events, and the last one is not long ago. On a free path it has no price, because
+// equation (1) describes a window between loss events.
+func (f *Flow) congested() bool {
+	return f.LossEvents >= firstLossEvents && f.openLossInterval <= staleIntervals*f.meanLossInterval
+}
+
 // countPackets returns how many packets were sent since the last feedback and how many more are lost. A counter that
 // runs backwards is that of a restarted peer: counting begins anew, and nothing is taken for loss.
 func (f *Flow) countPackets(fb Feedback) (sent, lost float64) {

@@ -45,6 +45,7 @@ type source struct {
 	next            float64 // departure of the next packet, mode edt
 	offered, waited int
 	reported        [2]int
+	isLimited       bool    // as of the last feedback
 	sequence        int     // of the latest request
 	requested       float64 // when it departs
 	oldest          float64 // when the oldest request without an answer departs, 0: none
@@ -62,10 +63,10 @@ type packet struct {
 
 func data(arrived, lost func()) packet { return packet{1, arrived, lost} }
 
-// poisson is background traffic on one link.
+// poisson is background traffic on one link, to the end where until is 0.
 type poisson struct {
-	link int
-	rate float64
+	link        int
+	rate, until float64
 }
 
 type event struct {
@@ -127,7 +128,9 @@ func (m *model) begin() {
 
 func (m *model) disturb(n poisson) {
 	m.hop([]int{n.link}, data(func() {}, func() {}))
-	m.at(m.now+m.random.ExpFloat64()/n.rate, func() { m.disturb(n) })
+	if n.until == 0 || m.now < n.until {
+		m.at(m.now+m.random.ExpFloat64()/n.rate, func() { m.disturb(n) })
+	}
 }
 
 // hop sends a packet over the rest of its route.

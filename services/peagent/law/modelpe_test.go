@@ -63,7 +63,7 @@ func (m *model) round(p *modelPE) {
 	for _, f := range p.flows {
 		m.takeFeedback(p, f)
 		f.CheckTimeout(&m.p, m.now, f.oldest)
-		f.GrowSlowStart(&m.p, m.now, tick, p.domain.Throughput)
+		f.GrowSlowStart(&m.p, Round{m.now, tick, f.oldest, f.limitedNow()}, p.domain.Throughput)
 		f.AdaptB(&m.p, p.domain)
 		if f.requested+1 > m.now {
 			p.sums.Add(&m.p, &f.Flow, p.domain.LossInterval)
@@ -233,13 +233,24 @@ func (m *model) takeFeedback(p *modelPE, f *source) {
 		fb.RTT = f.probed
 	}
 	fb.RTT = max(fb.RTT, 50e-6)
-	offered, waited := f.offered-f.reported[0], f.waited-f.reported[1]
-	fb.WindowLimited = offered > 0 && float64(waited) >= 0.9*float64(offered)
+	if f.offered > f.reported[0] {
+		f.isLimited = f.limitedNow()
+		fb.WindowLimited = f.isLimited
+	}
 	f.reported = [2]int{f.offered, f.waited}
 	slowStart := f.Phase == SlowStart
 	if f.Update(&m.p, fb, p.domain.Throughput) && slowStart {
 		p.endSlowStart = true
 	}
+}
+
+// limitedNow: nearly all packets since the last feedback waited; without packets, as of the last feedback.
+func (f *source) limitedNow() bool {
+	offered, waited := f.offered-f.reported[0], f.waited-f.reported[1]
+	if offered == 0 {
+		return f.isLimited
+	}
+	return float64(waited) >= 0.9*float64(offered)
 }
 
 // greedy offers twice what the flow may send.

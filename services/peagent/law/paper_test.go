@@ -25,7 +25,7 @@ func single(a, b float64, seed uint64) *model {
 		m.links = append(m.links, &link{rate: packets(1000), buffer: 1000, delay: delay})
 		m.flows = append(m.flows, &source{Flow: Flow{Weight: weight}, route: []int{i + 1, 0}, back: delay})
 	}
-	m.noise = []poisson{{0, 0.3 * packets(50)}}
+	m.noise = []poisson{{0, 0.3 * packets(50), 0}}
 	return m
 }
 

@@ -29,14 +29,29 @@ func (f *Flow) start(p *Parameters, fb Feedback, throughput float64) {
 	f.sendRate = f.Rate()
 }
 
-// GrowSlowStart doubles the window over Parameters.DoublingTime while the flow is window-limited and feedback comes.
-// It ends slow start at the flow's fair share, given the domain's normalised throughput. elapsed is the time since the
-// last call, in seconds.
-func (f *Flow) GrowSlowStart(p *Parameters, now, elapsed, throughput float64) {
-	if f.Phase != SlowStart || !f.windowLimited || now-f.lastFeedback > max(growthRTTs*f.SRTT, minGrowthTime) {
+// Round is what a PE knows of a flow by itself in a round of its control loop.
+type Round struct {
+	// Now is the time and Elapsed that since the last round, in seconds.
+	Now, Elapsed float64
+	// OldestRequest is when the oldest management packet without an answer leaves this PE, 0 if all are answered. One
+	// that waits behind data leaves in the future.
+	OldestRequest float64
+	// WindowLimited is that of Feedback, up to now.
+	WindowLimited bool
+}
+
+// GrowSlowStart doubles the window over Parameters.DoublingTime while the flow is window-limited and feedback comes. It
+// ends slow start at the flow's fair share, given the domain's normalised throughput.
+//
+// A request that waits behind data cannot have been answered. Connections that begin together fill the queue at once,
+// whose packets take the longer the lower the weight: if growth paused so long, flows that start together would not
+// stay in the ratio of their weights.
+func (f *Flow) GrowSlowStart(p *Parameters, r Round, throughput float64) {
+	silence := r.Now - max(f.lastFeedback, r.OldestRequest)
+	if f.Phase != SlowStart || !r.WindowLimited || silence > max(growthRTTs*f.SRTT, minGrowthTime) {
 		return
 	}
-	f.Window *= math.Exp2(elapsed / p.DoublingTime)
+	f.Window *= math.Exp2(r.Elapsed / p.DoublingTime)
 	f.clampWindow(p)
 	if throughput > 0 && f.Rate() >= throughput*f.Weight {
 		f.EndSlowStart()

@@ -69,7 +69,7 @@ func trace(rounds int) string {
 			f := &flows[i]
 			f.advance(&p, random, now, domain.Throughput)
 			f.CheckTimeout(&p, now, f.oldest)
-			f.GrowSlowStart(&p, now, 0.005, domain.Throughput)
+			f.GrowSlowStart(&p, Round{now, 0.005, f.oldest, f.windowLimited}, domain.Throughput)
 			f.AdaptB(&p, domain)
 			sums.Add(&p, &f.Flow, domain.LossInterval)
 		}
