@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -44,14 +45,21 @@ func ruleOf(m *pushv1.ChangeSet) guard.Rule {
 	return guard.Rule{Persons: int(m.GetApprovalRule().GetPersons()), NotAuthor: m.GetApprovalRule().GetOtherThanAuthor()}
 }
 
-// ruleFor is the rule of a change set that is being planned, and that exceeds the budget of its night by this. It is
-// noted where a person looks who has to approve anyhow, too.
-func (c *Component) ruleFor(m *pushv1.ChangeSet, over []string) *pushv1.ApprovalRule {
+// ruleFor is the rule of a change set that is being planned, with these parts of routers, and that exceeds the budget
+// of its night by this. What speaks against the rule auto is noted where a person looks who has to approve anyhow, too.
+func (c *Component) ruleFor(ctx context.Context, m *pushv1.ChangeSet, devices []*pushv1.DeviceChange, over []string) (*pushv1.ApprovalRule, error) {
+	beyond, err := c.beyondCircuits(ctx, m, devices)
+	if err != nil {
+		return nil, err
+	}
 	rule := c.cfg.approvalOf(m.GetPolicy())
+	if m.GetForCircuits() && len(beyond) == 0 {
+		rule = c.cfg.ApprovalForCircuits.rule()
+	}
 	if len(over) > 0 || len(m.GetRepairs()) > 0 { // who approves a repair is what push.reconcile.answer says
 		rule.Persons = max(rule.Persons, 1)
 	}
-	return &pushv1.ApprovalRule{Persons: uint32(rule.Persons), OtherThanAuthor: rule.NotAuthor, Because: over}
+	return &pushv1.ApprovalRule{Persons: uint32(rule.Persons), OtherThanAuthor: rule.NotAuthor, Because: slices.Concat(over, beyond)}, nil
 }
 
 func approvers(m *pushv1.ChangeSet) (out []string) {
@@ -90,6 +98,9 @@ func (c *Component) logLater(ctx context.Context, m *pushv1.ChangeSet, err error
 func (c *Component) goOnce(ctx context.Context, m *pushv1.ChangeSet) error {
 	if states[m.GetState()] == rollout.Planned {
 		e := rollout.Event{Kind: rollout.Approve, By: byApprovalRule, Text: "policy " + m.GetPolicy() + " has the approval rule auto"}
+		if m.GetForCircuits() && len(m.GetApprovalRule().GetBecause()) == 0 {
+			e.Text = "it changes nothing but circuits, which have the approval rule auto"
+		}
 		if _, _, err := c.decide(ctx, m.GetId(), e, alone); err != nil {
 			return err
 		}

@@ -36,6 +36,9 @@ type Configuration struct {
 	Approval Approval `yaml:"approval"`
 	// ApprovalOf has rules of single policies, by the policy's name.
 	ApprovalOf map[string]Approval `yaml:"approval_of"`
+	// ApprovalForCircuits is who must approve a change set that services/circuits asks for because circuits begin or
+	// end, where it changes nothing else; where it does, the policy's rule holds. Default auto.
+	ApprovalForCircuits Approval `yaml:"approval_for_circuits"`
 	// Canary has one router changed first and watched before the others are changed.
 	Canary Canary `yaml:"canary"`
 	// Window is when change sets may be applied. One that is to be applied outside of it is scheduled, and applied when
@@ -95,9 +98,12 @@ func DefaultConfiguration() Configuration {
 		CommitRate:     100_000,
 		PredictTimeout: 2 * time.Minute,
 		LockTTL:        15 * time.Second,
-		Canary:         Canary{MaxDrops: 0.01, MinPackets: 1000, Every: 5 * time.Second},
-		Reconcile:      Reconcile{Every: 10 * time.Minute, Answer: string(drift.Report), AskAgain: time.Hour},
-		Keep:           Keep{Changes: 200, For: 90 * 24 * time.Hour},
+
+		ApprovalForCircuits: Approval{Rule: "auto"},
+
+		Canary:    Canary{MaxDrops: 0.01, MinPackets: 1000, Every: 5 * time.Second},
+		Reconcile: Reconcile{Every: 10 * time.Minute, Answer: string(drift.Report), AskAgain: time.Hour},
+		Keep:      Keep{Changes: 200, For: 90 * 24 * time.Hour},
 	}
 }
 

@@ -2,6 +2,7 @@ package push
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,7 +125,7 @@ func (c Configuration) approvalOf(policy string) guard.Rule {
 
 // validateGuards refuses guards that say nothing.
 func (c Configuration) validateGuards() error {
-	if err := c.Approval.validate("approval"); err != nil {
+	if err := errors.Join(c.Approval.validate("approval"), c.ApprovalForCircuits.validate("approval_for_circuits")); err != nil {
 		return err
 	}
 	if b := c.NightlyBudget; b.Entries < 0 || b.Routers < 0 || b.LSPs < 0 {

@@ -39,6 +39,7 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 	return c.draft(ctx, &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
 		Policy: req.GetPolicy(), Pairs: req.GetPairs(), Predict: req.GetPredict(), Nightly: req.GetNightly(),
+		ForCircuits: req.GetForCircuits(),
 	})
 }
 
@@ -97,7 +98,7 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	if planErr != nil {
 		return c.unplanned(ctx, id, planErr)
 	}
-	devices, notes, failed := c.compare(ctx, plan, routers)
+	devices, notes, left, failed := c.compare(ctx, plan, routers)
 	for _, s := range plan.GetSkipped() {
 		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
 	}
@@ -121,12 +122,16 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	if err != nil {
 		return c.unplanned(ctx, id, err)
 	}
+	rule, err := c.ruleFor(ctx, cs, devices, over)
+	if err != nil {
+		return c.unplanned(ctx, id, err)
+	}
 	ours := false
 	cs, _, err = c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) error {
 		m.Devices, m.Notes, ours = devices, notes, true
-		m.Circuits, m.RefusedCircuits = plan.GetCircuits(), plan.GetRefusedCircuits()
+		m.Circuits, m.RefusedCircuits, m.LeftAlone = plan.GetCircuits(), plan.GetRefusedCircuits(), left
 		m.Canary = c.canaryOf(devices)
-		m.Size, m.ApprovalRule = sizeToProto(size), c.ruleFor(m, over)
+		m.Size, m.ApprovalRule = sizeToProto(size), rule
 		return nil
 	})
 	if err == nil && ours && AwaitsPrediction(cs) {
@@ -145,6 +150,9 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 func (c *Component) intended(ctx context.Context, cs *pushv1.ChangeSet) (*policyv1.PlanResponse, []device.Device, error) {
 	if len(cs.GetRepairs()) > 0 {
 		return c.planRepair(ctx, cs)
+	}
+	if err := c.settle(ctx, cs); err != nil {
+		return nil, nil, err
 	}
 	r, err := c.deps.Policy.Plan(ctx, connect.NewRequest(&policyv1.PlanRequest{Policy: cs.GetPolicy()}))
 	if err != nil {
@@ -170,7 +178,7 @@ func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pus
 // compare reads routers and lists those whose running
 // config is not the intended one. Nothing is intended for a router without a plan,
 // unless the topology does not know it: then nobody knows what is.
-func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device) (devices []*pushv1.DeviceChange, notes, failed []string) {
+func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device) (devices []*pushv1.DeviceChange, notes, left, failed []string) {
 	byRouter := map[string]*policyv1.RouterPlan{}
 	for _, p := range plan.GetPlans() {
 		byRouter[p.GetRouter()] = p
@@ -179,6 +187,7 @@ func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, ro
 	for _, d := range routers {
 		if slices.Contains(plan.GetAbsent(), d.Name) {
 			notes = append(notes, fmt.Sprintf("%s is left alone: the topology does not know it right now, so nobody can tell what it should hold; see `millrace paths show`", d.Name))
+			left = append(left, d.Name)
 			continue
 		}
 		all = append(all, d)
@@ -202,6 +211,7 @@ func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, ro
 		switch {
 		case r.err != nil && plan == nil:
 			notes = append(notes, fmt.Sprintf("%s has no part in the plan and could not be read, so managed entries it may still have stay: %v", all[i].Name, r.err))
+			left = append(left, all[i].Name)
 		case r.err != nil:
 			failed = append(failed, fmt.Sprintf("%s: %v", all[i].Name, r.err))
 			devices = append(devices, &pushv1.DeviceChange{
@@ -212,7 +222,7 @@ func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, ro
 		}
 	}
 	slices.SortStableFunc(devices, func(a, b *pushv1.DeviceChange) int { return rank(a) - rank(b) })
-	return devices, notes, failed
+	return devices, notes, left, failed
 }
 
 // parallelRouters bounds how many routers are spoken to at once.

@@ -107,6 +107,12 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 		out.Plans, out.Skipped = p.full, skipped()
 	case "huge":
 		out.Plans = []*policyv1.RouterPlan{huge()}
+	case "with-circuit", "with-circuit-and-heavier":
+		out.Plans = append(out.Plans, p.full[0], p.full[1], withCircuit(p.full[2]))
+		if mode == "with-circuit-and-heavier" {
+			out.Plans[2] = heavier(out.Plans[2])
+			out.Plans[2].Queues = []*policyv1.Queue{{Name: "alpha", Weight: 96}}
+		}
 	case "heavier": // another weight on wr alone
 		out.Plans = append(out.Plans, p.full[0], p.full[1], heavier(p.full[2]))
 	default:

@@ -205,6 +205,10 @@ type ChangeSet struct {
 	Circuits []string `protobuf:"bytes,19,rep,name=circuits,proto3" json:"circuits,omitempty"`
 	// The other circuits that were in force when it was planned: no router gets them.
 	RefusedCircuits []*v11.RefusedCircuit `protobuf:"bytes,20,rep,name=refused_circuits,json=refusedCircuits,proto3" json:"refused_circuits,omitempty"`
+	// It was asked for because circuits begin or end: see CreateRequest.
+	ForCircuits bool `protobuf:"varint,21,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`
+	// Routers that it leaves as they are, because nobody knows what they should hold, or what they hold.
+	LeftAlone []string `protobuf:"bytes,22,rep,name=left_alone,json=leftAlone,proto3" json:"left_alone,omitempty"`
 	// Routers to which this change set restores what earlier ones left there. It is planned from those, not from the policy.
 	Repairs []string `protobuf:"bytes,30,rep,name=repairs,proto3" json:"repairs,omitempty"`
 	// When its plans and diffs were deleted because nothing needs them; its history stays.
@@ -379,6 +383,20 @@ func (x *ChangeSet) GetCircuits() []string {
 func (x *ChangeSet) GetRefusedCircuits() []*v11.RefusedCircuit {
 	if x != nil {
 		return x.RefusedCircuits
+	}
+	return nil
+}
+
+func (x *ChangeSet) GetForCircuits() bool {
+	if x != nil {
+		return x.ForCircuits
+	}
+	return false
+}
+
+func (x *ChangeSet) GetLeftAlone() []string {
+	if x != nil {
+		return x.LeftAlone
 	}
 	return nil
 }
@@ -686,7 +704,9 @@ type CreateRequest struct {
 	// Ask the twin what the change does to each class of traffic; a prediction that fails is a note, not an obstacle.
 	Predict bool `protobuf:"varint,7,opt,name=predict,proto3" json:"predict,omitempty"`
 	// The nightly run asks: the change set counts against the budget of its night.
-	Nightly       bool `protobuf:"varint,8,opt,name=nightly,proto3" json:"nightly,omitempty"`
+	Nightly bool `protobuf:"varint,8,opt,name=nightly,proto3" json:"nightly,omitempty"`
+	// Circuits begin or end: where nothing but circuits changes, the rule push.approval_for_circuits is the one to approve by.
+	ForCircuits   bool `protobuf:"varint,9,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -773,6 +793,13 @@ func (x *CreateRequest) GetPredict() bool {
 func (x *CreateRequest) GetNightly() bool {
 	if x != nil {
 		return x.Nightly
+	}
+	return false
+}
+
+func (x *CreateRequest) GetForCircuits() bool {
+	if x != nil {
+		return x.ForCircuits
 	}
 	return false
 }
@@ -1427,7 +1454,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xf5\x06\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xb7\a\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1451,7 +1478,10 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x04size\x18\x11 \x01(\v2\x16.millrace.push.v1.SizeR\x04size\x12\x16\n" +
 	"\x06canary\x18\x12 \x01(\tR\x06canary\x12\x1a\n" +
 	"\bcircuits\x18\x13 \x03(\tR\bcircuits\x12M\n" +
-	"\x10refused_circuits\x18\x14 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\x12\x18\n" +
+	"\x10refused_circuits\x18\x14 \x03(\v2\".millrace.policy.v1.RefusedCircuitR\x0frefusedCircuits\x12!\n" +
+	"\ffor_circuits\x18\x15 \x01(\bR\vforCircuits\x12\x1d\n" +
+	"\n" +
+	"left_alone\x18\x16 \x03(\tR\tleftAlone\x12\x18\n" +
 	"\arepairs\x18\x1e \x03(\tR\arepairs\x128\n" +
 	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\"\x8f\x01\n" +
 	"\n" +
@@ -1479,7 +1509,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
 	"\bencoding\x18\x02 \x01(\x0e2\x1c.millrace.policy.v1.EncodingR\bencoding\x12\x16\n" +
 	"\x06before\x18\x03 \x01(\tR\x06before\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\"\xe0\x01\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"\x83\x02\n" +
 	"\rCreateRequest\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x12\x16\n" +
@@ -1488,7 +1518,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x05pairs\x18\x05 \x03(\tR\x05pairs\x12'\n" +
 	"\x0fidempotency_key\x18\x06 \x01(\tR\x0eidempotencyKey\x12\x18\n" +
 	"\apredict\x18\a \x01(\bR\apredict\x12\x18\n" +
-	"\anightly\x18\b \x01(\bR\anightly\"E\n" +
+	"\anightly\x18\b \x01(\bR\anightly\x12!\n" +
+	"\ffor_circuits\x18\t \x01(\bR\vforCircuits\"E\n" +
 	"\x0eCreateResponse\x123\n" +
 	"\x06change\x18\x01 \x01(\v2\x1b.millrace.push.v1.ChangeSetR\x06change\"#\n" +
 	"\vListRequest\x12\x14\n" +
@@ -1547,7 +1578,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x16DEVICE_STATE_CONFIRMED\x10\x03\x12\x1c\n" +
 	"\x18DEVICE_STATE_ROLLED_BACK\x10\x04\x12\x17\n" +
 	"\x13DEVICE_STATE_FAILED\x10\x05\x12\x18\n" +
-	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xf0\x06\n" +
+	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xc0\a\n" +
 	"\rChangeService\x12K\n" +
 	"\x06Create\x12\x1f.millrace.push.v1.CreateRequest\x1a .millrace.push.v1.CreateResponse\x12E\n" +
 	"\x04List\x12\x1d.millrace.push.v1.ListRequest\x1a\x1e.millrace.push.v1.ListResponse\x12B\n" +
@@ -1559,7 +1590,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x06Freeze\x12\x1f.millrace.push.v1.FreezeRequest\x1a .millrace.push.v1.FreezeResponse\x12Q\n" +
 	"\bUnfreeze\x12!.millrace.push.v1.UnfreezeRequest\x1a\".millrace.push.v1.UnfreezeResponse\x12Z\n" +
 	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponse\x12T\n" +
-	"\tListDrift\x12\".millrace.push.v1.ListDriftRequest\x1a#.millrace.push.v1.ListDriftResponseB\xc3\x01\n" +
+	"\tListDrift\x12\".millrace.push.v1.ListDriftRequest\x1a#.millrace.push.v1.ListDriftResponse\x12N\n" +
+	"\aInForce\x12 .millrace.push.v1.InForceRequest\x1a!.millrace.push.v1.InForceResponseB\xc3\x01\n" +
 	"\x14com.millrace.push.v1B\tPushProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/push/v1;pushv1\xa2\x02\x03MPX\xaa\x02\x10Millrace.Push.V1\xca\x02\x10Millrace\\Push\\V1\xe2\x02\x1cMillrace\\Push\\V1\\GPBMetadata\xea\x02\x12Millrace::Push::V1b\x06proto3"
 
 var (
@@ -1609,10 +1641,12 @@ var file_millrace_push_v1_push_proto_goTypes = []any{
 	(*UnfreezeRequest)(nil),       // 29: millrace.push.v1.UnfreezeRequest
 	(*ListFreezesRequest)(nil),    // 30: millrace.push.v1.ListFreezesRequest
 	(*ListDriftRequest)(nil),      // 31: millrace.push.v1.ListDriftRequest
-	(*FreezeResponse)(nil),        // 32: millrace.push.v1.FreezeResponse
-	(*UnfreezeResponse)(nil),      // 33: millrace.push.v1.UnfreezeResponse
-	(*ListFreezesResponse)(nil),   // 34: millrace.push.v1.ListFreezesResponse
-	(*ListDriftResponse)(nil),     // 35: millrace.push.v1.ListDriftResponse
+	(*InForceRequest)(nil),        // 32: millrace.push.v1.InForceRequest
+	(*FreezeResponse)(nil),        // 33: millrace.push.v1.FreezeResponse
+	(*UnfreezeResponse)(nil),      // 34: millrace.push.v1.UnfreezeResponse
+	(*ListFreezesResponse)(nil),   // 35: millrace.push.v1.ListFreezesResponse
+	(*ListDriftResponse)(nil),     // 36: millrace.push.v1.ListDriftResponse
+	(*InForceResponse)(nil),       // 37: millrace.push.v1.InForceResponse
 }
 var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	0,  // 0: millrace.push.v1.ChangeSet.state:type_name -> millrace.push.v1.State
@@ -1652,19 +1686,21 @@ var file_millrace_push_v1_push_proto_depIdxs = []int32{
 	29, // 34: millrace.push.v1.ChangeService.Unfreeze:input_type -> millrace.push.v1.UnfreezeRequest
 	30, // 35: millrace.push.v1.ChangeService.ListFreezes:input_type -> millrace.push.v1.ListFreezesRequest
 	31, // 36: millrace.push.v1.ChangeService.ListDrift:input_type -> millrace.push.v1.ListDriftRequest
-	7,  // 37: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
-	9,  // 38: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
-	11, // 39: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
-	13, // 40: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
-	15, // 41: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
-	17, // 42: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
-	19, // 43: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
-	32, // 44: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
-	33, // 45: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
-	34, // 46: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
-	35, // 47: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
-	37, // [37:48] is the sub-list for method output_type
-	26, // [26:37] is the sub-list for method input_type
+	32, // 37: millrace.push.v1.ChangeService.InForce:input_type -> millrace.push.v1.InForceRequest
+	7,  // 38: millrace.push.v1.ChangeService.Create:output_type -> millrace.push.v1.CreateResponse
+	9,  // 39: millrace.push.v1.ChangeService.List:output_type -> millrace.push.v1.ListResponse
+	11, // 40: millrace.push.v1.ChangeService.Get:output_type -> millrace.push.v1.GetResponse
+	13, // 41: millrace.push.v1.ChangeService.Approve:output_type -> millrace.push.v1.ApproveResponse
+	15, // 42: millrace.push.v1.ChangeService.Apply:output_type -> millrace.push.v1.ApplyResponse
+	17, // 43: millrace.push.v1.ChangeService.Rollback:output_type -> millrace.push.v1.RollbackResponse
+	19, // 44: millrace.push.v1.ChangeService.Abort:output_type -> millrace.push.v1.AbortResponse
+	33, // 45: millrace.push.v1.ChangeService.Freeze:output_type -> millrace.push.v1.FreezeResponse
+	34, // 46: millrace.push.v1.ChangeService.Unfreeze:output_type -> millrace.push.v1.UnfreezeResponse
+	35, // 47: millrace.push.v1.ChangeService.ListFreezes:output_type -> millrace.push.v1.ListFreezesResponse
+	36, // 48: millrace.push.v1.ChangeService.ListDrift:output_type -> millrace.push.v1.ListDriftResponse
+	37, // 49: millrace.push.v1.ChangeService.InForce:output_type -> millrace.push.v1.InForceResponse
+	38, // [38:50] is the sub-list for method output_type
+	26, // [26:38] is the sub-list for method input_type
 	26, // [26:26] is the sub-list for extension type_name
 	26, // [26:26] is the sub-list for extension extendee
 	0,  // [0:26] is the sub-list for field type_name

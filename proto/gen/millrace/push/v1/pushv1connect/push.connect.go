@@ -58,6 +58,8 @@ const (
 	ChangeServiceListFreezesProcedure = "/millrace.push.v1.ChangeService/ListFreezes"
 	// ChangeServiceListDriftProcedure is the fully-qualified name of the ChangeService's ListDrift RPC.
 	ChangeServiceListDriftProcedure = "/millrace.push.v1.ChangeService/ListDrift"
+	// ChangeServiceInForceProcedure is the fully-qualified name of the ChangeService's InForce RPC.
+	ChangeServiceInForceProcedure = "/millrace.push.v1.ChangeService/InForce"
 )
 
 // ChangeServiceClient is a client for the millrace.push.v1.ChangeService service.
@@ -78,6 +80,8 @@ type ChangeServiceClient interface {
 	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
 	// ListDrift lists routers that do not hold what change sets left on them.
 	ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error)
+	// InForce says what change sets left on routers, and reads routers whether they show it.
+	InForce(context.Context, *connect.Request[v1.InForceRequest]) (*connect.Response[v1.InForceResponse], error)
 }
 
 // NewChangeServiceClient constructs a client for the millrace.push.v1.ChangeService service. By
@@ -157,6 +161,12 @@ func NewChangeServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(changeServiceMethods.ByName("ListDrift")),
 			connect.WithClientOptions(opts...),
 		),
+		inForce: connect.NewClient[v1.InForceRequest, v1.InForceResponse](
+			httpClient,
+			baseURL+ChangeServiceInForceProcedure,
+			connect.WithSchema(changeServiceMethods.ByName("InForce")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -173,6 +183,7 @@ type changeServiceClient struct {
 	unfreeze    *connect.Client[v1.UnfreezeRequest, v1.UnfreezeResponse]
 	listFreezes *connect.Client[v1.ListFreezesRequest, v1.ListFreezesResponse]
 	listDrift   *connect.Client[v1.ListDriftRequest, v1.ListDriftResponse]
+	inForce     *connect.Client[v1.InForceRequest, v1.InForceResponse]
 }
 
 // Create calls millrace.push.v1.ChangeService.Create.
@@ -230,6 +241,11 @@ func (c *changeServiceClient) ListDrift(ctx context.Context, req *connect.Reques
 	return c.listDrift.CallUnary(ctx, req)
 }
 
+// InForce calls millrace.push.v1.ChangeService.InForce.
+func (c *changeServiceClient) InForce(ctx context.Context, req *connect.Request[v1.InForceRequest]) (*connect.Response[v1.InForceResponse], error) {
+	return c.inForce.CallUnary(ctx, req)
+}
+
 // ChangeServiceHandler is an implementation of the millrace.push.v1.ChangeService service.
 type ChangeServiceHandler interface {
 	// Create drafts a change set from policies and plans it at once.
@@ -248,6 +264,8 @@ type ChangeServiceHandler interface {
 	ListFreezes(context.Context, *connect.Request[v1.ListFreezesRequest]) (*connect.Response[v1.ListFreezesResponse], error)
 	// ListDrift lists routers that do not hold what change sets left on them.
 	ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error)
+	// InForce says what change sets left on routers, and reads routers whether they show it.
+	InForce(context.Context, *connect.Request[v1.InForceRequest]) (*connect.Response[v1.InForceResponse], error)
 }
 
 // NewChangeServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -323,6 +341,12 @@ func NewChangeServiceHandler(svc ChangeServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(changeServiceMethods.ByName("ListDrift")),
 		connect.WithHandlerOptions(opts...),
 	)
+	changeServiceInForceHandler := connect.NewUnaryHandler(
+		ChangeServiceInForceProcedure,
+		svc.InForce,
+		connect.WithSchema(changeServiceMethods.ByName("InForce")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.push.v1.ChangeService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ChangeServiceCreateProcedure:
@@ -347,6 +371,8 @@ func NewChangeServiceHandler(svc ChangeServiceHandler, opts ...connect.HandlerOp
 			changeServiceListFreezesHandler.ServeHTTP(w, r)
 		case ChangeServiceListDriftProcedure:
 			changeServiceListDriftHandler.ServeHTTP(w, r)
+		case ChangeServiceInForceProcedure:
+			changeServiceInForceHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -398,4 +424,8 @@ func (UnimplementedChangeServiceHandler) ListFreezes(context.Context, *connect.R
 
 func (UnimplementedChangeServiceHandler) ListDrift(context.Context, *connect.Request[v1.ListDriftRequest]) (*connect.Response[v1.ListDriftResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.ListDrift is not implemented"))
+}
+
+func (UnimplementedChangeServiceHandler) InForce(context.Context, *connect.Request[v1.InForceRequest]) (*connect.Response[v1.InForceResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.push.v1.ChangeService.InForce is not implemented"))
 }
