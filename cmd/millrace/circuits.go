@@ -19,7 +19,7 @@ func circuitsCommand() *cobra.Command {
 		Use:   "circuits",
 		Short: "Ask for capacity between routers ahead of time, list it, and give it up",
 		Long: "Ask for capacity between routers ahead of time, list it, and give it up.\n\n" +
-			"A circuit is booked: nobody else gets its capacity. It is not put on routers by this release, so its state is never `active`.",
+			"A circuit is booked: nobody else gets its capacity. Where circuits.provision.policy is set, routers carry it from its start to its end.",
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsReleaseCommand(), circuitsListCommand(),
@@ -167,8 +167,17 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 	if c.GetExpires() != nil {
 		fmt.Fprintf(out, " until %s", clock(c.GetExpires()))
 	}
+	if c.GetLate() {
+		fmt.Fprint(out, ", late")
+	}
 	fmt.Fprintln(out)
 	printBooked(out, c.GetSlots(), c.GetPath(), c.GetBackup())
+	for _, p := range c.GetTerms().GetPairs() {
+		fmt.Fprintf(out, "  traffic %s to %s\n", p.GetSource(), p.GetDestination())
+	}
+	if c.GetReady() != nil {
+		fmt.Fprintf(out, "  on routers since %s\n", clock(c.GetReady()))
+	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, h := range c.GetHistory() {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", clock(h.GetTime()), stateName(h.GetState()), h.GetBy(), h.GetNote())

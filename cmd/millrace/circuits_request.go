@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -22,6 +23,7 @@ type termsFlags struct {
 	gigabytes  int64
 	start, end string
 	protect    string
+	pairs      []string
 }
 
 func (f *termsFlags) add(flags *pflag.FlagSet) {
@@ -34,6 +36,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.terms.WithoutLinks, "without-link", nil, "id of a link not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
+	flags.StringArrayVar(&f.pairs, "pair", nil, "traffic that is steered, SOURCE,DESTINATION such as 192.0.2.0/24,198.51.100.0/24; may be given more than once")
 	flags.StringVar(&f.terms.Description, "description", "", "for people")
 }
 
@@ -50,6 +53,13 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 	var known bool
 	if t.Protection, known = protections[f.protect]; !known {
 		return nil, coded{fmt.Errorf("--protect %s: link or node", f.protect), exitUsage}
+	}
+	for _, pair := range f.pairs {
+		source, destination, two := strings.Cut(pair, ",")
+		if !two {
+			return nil, coded{fmt.Errorf("--pair %s: two prefixes, such as 192.0.2.0/24,198.51.100.0/24", pair), exitUsage}
+		}
+		t.Pairs = append(t.Pairs, &circuitsv1.PrefixPair{Source: source, Destination: destination})
 	}
 	for _, at := range []struct {
 		flag, text string

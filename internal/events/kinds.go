@@ -182,8 +182,21 @@ var circuits = map[circuitsv1.State]Kind{
 	circuitsv1.State_STATE_EXPIRED:   define("services/circuits", info, "circuit-expired", "A hold is over, and its capacity is free.", "Ask again, and commit in time."),
 	circuitsv1.State_STATE_CANCELLED: define("services/circuits", info, "circuit-cancelled", "A circuit was given up, and its capacity is free.", nothing),
 	circuitsv1.State_STATE_LAPSED: define("services/circuits", warning, "circuit-lapsed", "The end of a circuit came, and this service put it on no router.",
-		"Nothing, where operators configure circuits by hand: remove it there."),
+		"Nothing, where operators configure circuits by hand: remove it there. With `circuits.provision` the events before it say why."),
+	circuitsv1.State_STATE_PROVISIONING: define("services/circuits", info, "circuit-provisioning", "Routers are being given a circuit.", nothing),
+	circuitsv1.State_STATE_ACTIVE:       define("services/circuits", info, "circuit-active", "Routers were proven to carry a circuit.", nothing),
+	circuitsv1.State_STATE_INTERRUPTED: define("services/circuits", warning, "circuit-interrupted", "The path of an active circuit was lost.",
+		"Mend the link that the circuit's path lacks. The circuit is active again by itself once its routers were read to carry it."),
+	circuitsv1.State_STATE_RELEASING: define("services/circuits", info, "circuit-releasing", "A circuit is over, and routers are being rid of it.",
+		"Nothing, unless it lasts: `millrace change list` says what its change set waits for."),
+	circuitsv1.State_STATE_RELEASED: define("services/circuits", info, "circuit-released", "No router has the circuit any more, and its capacity is free.", nothing),
+	circuitsv1.State_STATE_FAILED: define("services/circuits", failure, "circuit-failed", "A circuit could not be put on routers, or was removed from them by hand.",
+		"The text names the change set: `millrace change show ID` says what refused it. Then ask for a new circuit."),
 }
+
+// CircuitLate tells of a circuit that is not carried at its start.
+var CircuitLate = define("services/circuits", warning, "circuit-late", "The start of a circuit came, and routers were not proven to carry it.",
+	"`millrace circuits show ID` and `millrace change list` say what it waits for: a link, a change set that needs a person, a router that does not answer.")
 
 // Circuit is the kind that tells of a circuit's new state, if there is one.
 func Circuit(s circuitsv1.State) (Kind, bool) {

@@ -26,8 +26,20 @@ type Configuration struct {
 	TopologyAge time.Duration `yaml:"topology_age"`
 	// Operators may commit, extend and release circuits of every project.
 	Operators []string `yaml:"operators"`
+	// Provision is about putting circuits on routers.
+	Provision Provision `yaml:"provision"`
 	// Projects may book, by their names. Default none: nobody may.
 	Projects map[string]Project `yaml:"projects"`
+}
+
+// Provision says with which policy circuits are put on routers at their start, and taken off at their end.
+type Provision struct {
+	// Policy is the policy to ask change sets for, one with pairs: circuits such as circuits-two-queue. Default none:
+	// circuits are booked and not put on routers.
+	Policy string `yaml:"policy"`
+	// Lead is how long before its start a circuit is put on routers, if nobody else has its capacity until then; else
+	// it is put there at its start. Default 5s.
+	Lead time.Duration `yaml:"lead"`
 }
 
 // Project is who may book what. Limits of 0 are none.
@@ -60,7 +72,8 @@ const defaultHolds = 10
 
 // DefaultConfiguration lets nobody book.
 func DefaultConfiguration() Configuration {
-	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second, TopologyAge: time.Minute}
+	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second, TopologyAge: time.Minute,
+		Provision: Provision{Lead: 5 * time.Second}}
 }
 
 // Validate returns an error that names a valid value.
@@ -76,6 +89,8 @@ func (c Configuration) Validate() error {
 		return fmt.Errorf("circuits topology %s: at least 100ms", c.Topology)
 	case c.TopologyAge < 2*c.Topology:
 		return fmt.Errorf("circuits topology_age %s: at least twice topology, %s, so that one lost answer stops nothing", c.TopologyAge, c.Topology)
+	case c.Provision.Lead < 0 || c.Provision.Lead > time.Hour || c.Provision.Lead%time.Second != 0:
+		return fmt.Errorf("circuits provision.lead %s: whole seconds, 0s to 1h", c.Provision.Lead)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		if err := c.Projects[name].validate(); err != nil {

@@ -16,7 +16,8 @@ import (
 const prefix = "millrace_services_circuits_"
 
 type metrics struct {
-	requests, modifications, hooks *prometheus.CounterVec
+	requests, modifications, hooks, changes *prometheus.CounterVec
+	late                                    prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, c *Component) *metrics {
@@ -32,9 +33,27 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 			Name: prefix + name, Help: what + " by answer: granted, the code of a refusal, or error.",
 		}, []string{"answer"})
 	}
-	return &metrics{requests: answers("requests_total", "Requests"), modifications: answers("modifications_total", "Modifications, with dry runs,"), hooks: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
-		Name: prefix + "webhook_messages_total", Help: "Messages to webhooks by result: delivered, failed and sent again, given-up.",
-	}, []string{"result"})}
+	return &metrics{
+		requests: answers("requests_total", "Requests"), modifications: answers("modifications_total", "Modifications, with dry runs,"),
+		hooks: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "webhook_messages_total", Help: "Messages to webhooks by result: delivered, failed and sent again, given-up.",
+		}, []string{"result"}),
+		changes: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "change_sets_total", Help: "Requests for change sets: asked, error, or again where one ended without anything sent.",
+		}, []string{"answer"}),
+		late: promauto.With(r).NewCounter(prometheus.CounterOpts{
+			Name: prefix + "late_starts_total", Help: "Circuits whose start was over before routers were proven to carry them.",
+		}),
+	}
+}
+
+// asked counts the answer to a request for a change set.
+func (m *metrics) asked(err error) {
+	if err != nil {
+		m.changes.WithLabelValues("error").Inc()
+		return
+	}
+	m.changes.WithLabelValues("asked").Inc()
 }
 
 // count counts an answer.

@@ -1,14 +1,14 @@
 // Package circuits books capacity between routers ahead of time: it holds, commits and releases circuits, says what is
 // free, and why a request does not fit and what would.
 //
-// In: requests of people and programs (CircuitsService, REST), the topology of services/paths. Out: the book of
-// circuits in etcd, events, a stream of circuits, webhooks. Next: services/dashboard, which serves this API on its
-// port.
+// In: requests of people and programs (CircuitsService, REST), the topology of services/paths, change sets of
+// services/push. Out: the book of circuits in etcd, requests for change sets, events, a stream of circuits, webhooks.
+// Next: services/push, which puts circuits on routers; services/dashboard, which serves this API on its port.
 //
 // Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no two
-// replicas book the same capacity; services/circuits/life what a circuit may do next. This package checks who asks,
-// applies projects' quotas, and tells life what happened. It puts nothing on routers: it never tells life.Begin, so no
-// circuit leaves "scheduled" but to its end (docs/adr/0012-circuits.md).
+// replicas book the same capacity; services/circuits/life what a circuit may do next; services/circuits/provision which
+// change set it asks for, and what that means for it. This package checks who asks, applies projects' quotas, and tells
+// life what happened (docs/adr/0012-circuits.md).
 package circuits
 
 import (
@@ -28,6 +28,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/circuits/webhook"
@@ -35,9 +36,12 @@ import (
 
 // Dependencies of the service.
 type Dependencies struct {
-	State      *state.Store
-	Bus        bus.Bus
-	Paths      pathsv1connect.PathsServiceClient
+	State *state.Store
+	Bus   bus.Bus
+	Paths pathsv1connect.PathsServiceClient
+	// Changes makes the change sets that put circuits on routers; it may be nil where Configuration has no
+	// Provision.Policy.
+	Changes    pushv1connect.ChangeServiceClient
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 	// Now is the clock; nil: time.Now.
@@ -63,6 +67,9 @@ type Component struct {
 func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
+	}
+	if cfg.Provision.Policy != "" && deps.Changes == nil {
+		return nil, errors.New("circuits: provision.policy needs services/push; host it, give its endpoint, or remove provision.policy")
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -96,6 +103,9 @@ func (c *Component) Start(ctx context.Context) error {
 	c.loops.Every(sweep, c.forget)
 	for _, h := range hooks {
 		c.loops.Go(c.follow(h))
+	}
+	if c.cfg.Provision.Policy != "" {
+		c.loops.Go((&provisioner{Component: c, changes: c.deps.Changes, asking: map[string]bool{}}).provision)
 	}
 	return nil
 }

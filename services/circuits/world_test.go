@@ -3,6 +3,7 @@ package circuits
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -27,7 +28,14 @@ import (
 	"github.com/millrace/millrace/services/circuits/webhook"
 )
 
-func TestMain(m *testing.M) { os.Exit(etcd.Main(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Tests with routers are mostly waiting.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	os.Exit(etcd.Main(m))
+}
 
 // The world of these tests: routers a, b and c, each joined to each by 10 Gbit/s, of which circuits may use half; a
 // clock that stands; one etcd.

@@ -57,9 +57,14 @@ func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Recor
 	if extra := len(out.Circuit.History) - maxHistory; extra > 0 {
 		out.Circuit.History = slices.Delete(out.Circuit.History, 0, extra)
 	}
+	if out.Circuit.GetReady() == nil && c.State == life.Active {
+		out.Circuit.Ready = timestamppb.New(now)
+	}
+	l := r.GetLife() // what is not of life.Circuit stays
 	out.Life = &circuitsv1.Life{
 		Start: c.Start, End: c.End, Expires: c.Expires, Extensions: int32(c.Extensions),
 		Work: string(c.Work), Attempt: int32(c.Attempt), Open: c.Open, Gone: c.Gone, Doubt: c.Doubt, Looks: int32(c.Looks),
+		Change: l.GetChange(), ChangeAttempt: l.GetChangeAttempt(), Asked: l.GetAsked(), Tries: l.GetTries(),
 	}
 	return out
 }

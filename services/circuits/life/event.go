@@ -24,8 +24,8 @@ const (
 	Release Kind = "release"
 	// Clock: the moment is Now. What is due by then is done.
 	Clock Kind = "clock"
-	// Begin: the moment is Now, and the teller can put circuits on routers. Where nobody tells this, no circuit leaves
-	// Scheduled but to its end.
+	// Begin: the teller puts circuits on routers, so that they have them at the moment Now. Where nobody tells this, no
+	// circuit leaves Scheduled but to its end.
 	Begin Kind = "begin"
 	// PathSeen and PathLost: the topology has, or has not, every link of the path. PathLost is told as well while the
 	// circuit's change set is being rolled back by hand.

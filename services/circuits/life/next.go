@@ -166,7 +166,7 @@ func (m *machine) change(e Event) {
 	case m.State == Releasing && open:
 		m.wound(e)
 	case e.Kind == ChangeVerified && m.State == Provisioning:
-		m.installed()
+		m.installed(e.Text)
 	case e.Kind == ChangeUndone && m.State == Provisioning && m.Attempt < MaxInstalls:
 		m.install()
 	case e.Kind == ChangeUndone && (m.State == Provisioning || m.State == Active || m.State == Interrupted):
@@ -177,9 +177,9 @@ func (m *machine) change(e Event) {
 }
 
 // installed: routers have it. If its path was lost since they were asked, nobody knows whether they were read before.
-func (m *machine) installed() {
+func (m *machine) installed(note string) {
 	if !m.Gone && !m.Doubt {
-		m.become(Active, Self, "")
+		m.become(Active, Self, note)
 		return
 	}
 	m.become(Interrupted, Self, "its path was lost while routers were given it")

@@ -64,6 +64,8 @@ class Circuit(TypedDict, total=False):
     expires: str
     history: list[Transition]
     request_id: str
+    ready: str
+    late: bool
     version: int
 
 

@@ -385,7 +385,11 @@ type Circuit struct {
 	// The request that it was asked for with.
 	RequestId string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Grows by one with each change of the circuit, also of its state: the entity tag over plain HTTP.
-	Version       int64 `protobuf:"varint,12,opt,name=version,proto3" json:"version,omitempty"`
+	Version int64 `protobuf:"varint,12,opt,name=version,proto3" json:"version,omitempty"`
+	// When routers were first proven to carry it.
+	Ready *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Its start was over before routers were proven to carry it.
+	Late          bool `protobuf:"varint,21,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,6 +506,20 @@ func (x *Circuit) GetVersion() int64 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *Circuit) GetReady() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Ready
+	}
+	return nil
+}
+
+func (x *Circuit) GetLate() bool {
+	if x != nil {
+		return x.Late
+	}
+	return false
 }
 
 // Slot is a window in which a circuit has a rate on every link of its path.
@@ -2368,7 +2386,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\x8c\x04\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xd2\x04\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +
@@ -2383,7 +2401,9 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	" \x03(\v2 .millrace.circuits.v1.TransitionR\ahistory\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\v \x01(\tR\trequestId\x12\x18\n" +
-	"\aversion\x18\f \x01(\x03R\aversion\"\x97\x01\n" +
+	"\aversion\x18\f \x01(\x03R\aversion\x120\n" +
+	"\x05ready\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x05ready\x12\x12\n" +
+	"\x04late\x18\x15 \x01(\bR\x04late\"\x97\x01\n" +
 	"\x04Slot\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
@@ -2609,71 +2629,72 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	35, // 9: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
 	35, // 10: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
 	7,  // 11: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	35, // 12: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	35, // 13: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	1,  // 14: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	35, // 15: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	9,  // 16: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	10, // 17: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	35, // 18: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	35, // 19: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	2,  // 20: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	2,  // 21: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	5,  // 22: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	6,  // 23: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	6,  // 24: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	8,  // 25: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	2,  // 26: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	4,  // 27: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	2,  // 28: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	4,  // 29: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	35, // 30: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	4,  // 31: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 32: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	4,  // 33: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	35, // 34: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	4,  // 35: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 36: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 37: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	1,  // 38: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	35, // 39: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	35, // 40: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	4,  // 41: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	35, // 42: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	35, // 43: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	31, // 44: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	6,  // 45: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	32, // 46: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	35, // 47: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	35, // 48: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	4,  // 49: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	11, // 50: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	13, // 51: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	19, // 52: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	21, // 53: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	17, // 54: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	15, // 55: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	23, // 56: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	25, // 57: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	27, // 58: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	29, // 59: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	33, // 60: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	12, // 61: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	14, // 62: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	20, // 63: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	22, // 64: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	18, // 65: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	16, // 66: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	24, // 67: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	26, // 68: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	28, // 69: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	30, // 70: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	34, // 71: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	61, // [61:72] is the sub-list for method output_type
-	50, // [50:61] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	35, // 12: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	35, // 13: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	35, // 14: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	1,  // 15: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	35, // 16: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	9,  // 17: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	10, // 18: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	35, // 19: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	35, // 20: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	2,  // 21: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	2,  // 22: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	5,  // 23: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	6,  // 24: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	6,  // 25: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	8,  // 26: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	2,  // 27: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	4,  // 28: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	2,  // 29: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	4,  // 30: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	35, // 31: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	4,  // 32: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 33: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	4,  // 34: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	35, // 35: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	4,  // 36: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	4,  // 37: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	4,  // 38: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	1,  // 39: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	35, // 40: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	35, // 41: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	4,  // 42: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	35, // 43: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	35, // 44: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	31, // 45: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	6,  // 46: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	32, // 47: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	35, // 48: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	35, // 49: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	4,  // 50: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	11, // 51: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	13, // 52: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	19, // 53: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	21, // 54: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	17, // 55: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	15, // 56: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	23, // 57: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	25, // 58: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	27, // 59: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	29, // 60: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	33, // 61: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	12, // 62: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	14, // 63: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	20, // 64: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	22, // 65: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	18, // 66: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	16, // 67: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	24, // 68: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	26, // 69: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	28, // 70: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	30, // 71: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	34, // 72: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	62, // [62:73] is the sub-list for method output_type
+	51, // [51:62] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }

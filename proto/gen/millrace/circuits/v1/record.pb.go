@@ -86,12 +86,18 @@ type Life struct {
 	Expires    int64 `protobuf:"varint,3,opt,name=expires,proto3" json:"expires,omitempty"`
 	Extensions int32 `protobuf:"varint,4,opt,name=extensions,proto3" json:"extensions,omitempty"`
 	// installs, removes, or empty.
-	Work          string `protobuf:"bytes,5,opt,name=work,proto3" json:"work,omitempty"`
-	Attempt       int32  `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Open          bool   `protobuf:"varint,7,opt,name=open,proto3" json:"open,omitempty"`
-	Gone          bool   `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
-	Doubt         bool   `protobuf:"varint,9,opt,name=doubt,proto3" json:"doubt,omitempty"`
-	Looks         int32  `protobuf:"varint,10,opt,name=looks,proto3" json:"looks,omitempty"`
+	Work    string `protobuf:"bytes,5,opt,name=work,proto3" json:"work,omitempty"`
+	Attempt int32  `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Open    bool   `protobuf:"varint,7,opt,name=open,proto3" json:"open,omitempty"`
+	Gone    bool   `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
+	Doubt   bool   `protobuf:"varint,9,opt,name=doubt,proto3" json:"doubt,omitempty"`
+	Looks   int32  `protobuf:"varint,10,opt,name=looks,proto3" json:"looks,omitempty"`
+	// The change set that was asked for last, by its idempotency key, empty where another one is to be asked for; for which
+	// attempt, when, in seconds since 1970, and how many were.
+	Change        string `protobuf:"bytes,20,opt,name=change,proto3" json:"change,omitempty"`
+	ChangeAttempt int32  `protobuf:"varint,21,opt,name=change_attempt,json=changeAttempt,proto3" json:"change_attempt,omitempty"`
+	Asked         int64  `protobuf:"varint,22,opt,name=asked,proto3" json:"asked,omitempty"`
+	Tries         int32  `protobuf:"varint,23,opt,name=tries,proto3" json:"tries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -192,6 +198,34 @@ func (x *Life) GetDoubt() bool {
 func (x *Life) GetLooks() int32 {
 	if x != nil {
 		return x.Looks
+	}
+	return 0
+}
+
+func (x *Life) GetChange() string {
+	if x != nil {
+		return x.Change
+	}
+	return ""
+}
+
+func (x *Life) GetChangeAttempt() int32 {
+	if x != nil {
+		return x.ChangeAttempt
+	}
+	return 0
+}
+
+func (x *Life) GetAsked() int64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *Life) GetTries() int32 {
+	if x != nil {
+		return x.Tries
 	}
 	return 0
 }
@@ -322,7 +356,7 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"!millrace/circuits/v1/record.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#millrace/circuits/v1/circuits.proto\"q\n" +
 	"\x06Record\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x12.\n" +
-	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xea\x01\n" +
+	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xd5\x02\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x18\n" +
@@ -336,7 +370,11 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\x04gone\x18\b \x01(\bR\x04gone\x12\x14\n" +
 	"\x05doubt\x18\t \x01(\bR\x05doubt\x12\x14\n" +
 	"\x05looks\x18\n" +
-	" \x01(\x05R\x05looks\"\x87\x01\n" +
+	" \x01(\x05R\x05looks\x12\x16\n" +
+	"\x06change\x18\x14 \x01(\tR\x06change\x12%\n" +
+	"\x0echange_attempt\x18\x15 \x01(\x05R\rchangeAttempt\x12\x14\n" +
+	"\x05asked\x18\x16 \x01(\x03R\x05asked\x12\x14\n" +
+	"\x05tries\x18\x17 \x01(\x05R\x05tries\"\x87\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x124\n" +

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/record.proto.
  */
 export const file_millrace_circuits_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSKgAQoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUiZQoFQ2xhaW0SDwoHY2lyY3VpdBgBIAEoCRIOCgZkaWdlc3QYAiABKAwSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGb3RoZXJzGAQgAygJIhoKB1ZlcnNpb24SDwoHY2lyY3VpdBgBIAEoCULhAQoYY29tLm1pbGxyYWNlLmNpcmN1aXRzLnYxQgtSZWNvcmRQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
+  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSLmAQoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUSDgoGY2hhbmdlGBQgASgJEhYKDmNoYW5nZV9hdHRlbXB0GBUgASgFEg0KBWFza2VkGBYgASgDEg0KBXRyaWVzGBcgASgFImUKBUNsYWltEg8KB2NpcmN1aXQYASABKAkSDgoGZGlnZXN0GAIgASgMEisKB2V4cGlyZXMYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBm90aGVycxgEIAMoCSIaCgdWZXJzaW9uEg8KB2NpcmN1aXQYASABKAlC4QEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUILUmVjb3JkUHJvdG9QAVpGZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvY2lyY3VpdHMvdjE7Y2lyY3VpdHN2MaICA01DWKoCFE1pbGxyYWNlLkNpcmN1aXRzLlYxygIUTWlsbHJhY2VcQ2lyY3VpdHNcVjHiAiBNaWxscmFjZVxDaXJjdWl0c1xWMVxHUEJNZXRhZGF0YeoCFk1pbGxyYWNlOjpDaXJjdWl0czo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
 
 /**
  * Record is a circuit, and what is needed to go on with it.
@@ -101,6 +101,29 @@ export type Life = Message<"millrace.circuits.v1.Life"> & {
    * @generated from field: int32 looks = 10;
    */
   looks: number;
+
+  /**
+   * The change set that was asked for last, by its idempotency key, empty where another one is to be asked for; for which
+   * attempt, when, in seconds since 1970, and how many were.
+   *
+   * @generated from field: string change = 20;
+   */
+  change: string;
+
+  /**
+   * @generated from field: int32 change_attempt = 21;
+   */
+  changeAttempt: number;
+
+  /**
+   * @generated from field: int64 asked = 22;
+   */
+  asked: bigint;
+
+  /**
+   * @generated from field: int32 tries = 23;
+   */
+  tries: number;
 };
 
 /**

@@ -1,0 +1,83 @@
+// Package provision decides when a circuit is put on routers, which change set it asks for, and what becomes of the
+// circuit by what became of the change set. It knows no clock, store or router.
+//
+// In: circuits as they are recorded, moments, change sets of services/push. Out: what to tell services/circuits/life,
+// and which circuits ask for a change set together. Next: services/circuits, which records, asks and tells.
+//
+// A change set is asked for in two steps. Its name, made of a circuit and a number that the circuit's record counts, is
+// written into the records of all circuits that ask together, and then it is asked for under that name. Whoever finds a
+// record with a name, and no change set of it, asks again: that makes the same one.
+package provision
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+// Circuit is what is known of one.
+type Circuit struct {
+	ID   string
+	Life life.Circuit
+	// Traffic: it names packets, so there is something to put on routers.
+	Traffic bool
+	// Early: nobody else has its capacity between now and its start.
+	Early bool
+	// Late: it was told late.
+	Late bool
+	// Change names the change set that was asked for last, for ChangeAttempt of Life, at the second Asked. Tries counts
+	// all that were.
+	Change        string
+	ChangeAttempt int
+	Asked         int64
+	Tries         int
+	// Missing: it is interrupted, its path is there, and its routers were read not to have it.
+	Missing bool
+}
+
+// Begin is what to tell a circuit that is to be put on routers now: lead seconds before its start, if nobody else has
+// its capacity until then. Routers then have it when it starts.
+func Begin(c Circuit, now, lead int64) (life.Event, bool) {
+	if !c.Early {
+		lead = 0
+	}
+	due := c.Life.State == life.Scheduled && c.Traffic && now+lead >= c.Life.Start && now < c.Life.End
+	return life.Event{Kind: life.Begin, Now: max(now, c.Life.Start)}, due
+}
+
+// IsLate tells whether a circuit's start is over, and routers were not proven to carry it. That is told once.
+func IsLate(c Circuit, now int64) bool {
+	waits := c.Life.State == life.Committed || c.Life.State == life.Scheduled || c.Life.State == life.Provisioning
+	return waits && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End
+}
+
+// Asks tells whether a circuit needs a change set and has asked for none.
+func Asks(c Circuit) bool {
+	return c.Missing && c.Change == "" || c.Life.Open && (c.Change == "" || c.ChangeAttempt != c.Life.Attempt)
+}
+
+// wait is how many seconds after it asked last a circuit may ask again: 1, 2, 4 and so on to 32. The first time is at
+// once.
+func wait(c Circuit) int64 { return int64(1) << min(c.Tries, 6) >> 1 }
+
+// Batch are the circuits that ask for a change set together now, the one that gives it its name first; none while one
+// that was asked for is on its way: a change set carries all circuits, so what comes meanwhile goes with the next one.
+func Batch(all []Circuit, now int64, underWay bool) (out []Circuit) {
+	if underWay {
+		return nil
+	}
+	for _, c := range all {
+		if Asks(c) && now >= c.Asked+wait(c) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b Circuit) int {
+		return cmp.Or(cmp.Compare(a.Life.Start, b.Life.Start), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// Name is that of the next change set that a circuit asks for. No other record ever counts to the same one.
+func Name(c Circuit) string { return fmt.Sprintf("circuit %s, %d", c.ID, c.Tries+1) }

@@ -1,0 +1,336 @@
+package circuits
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/testkit/await"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/services/push"
+	"github.com/millrace/millrace/services/push/pushtest"
+)
+
+const (
+	provisioning = circuitsv1.State_STATE_PROVISIONING
+	activeState  = circuitsv1.State_STATE_ACTIVE
+	interrupted  = circuitsv1.State_STATE_INTERRUPTED
+	releasing    = circuitsv1.State_STATE_RELEASING
+	released     = circuitsv1.State_STATE_RELEASED
+	failedState  = circuitsv1.State_STATE_FAILED
+)
+
+// line is how services/push is reached: it may be cut, and requests for change sets alone may be.
+type line struct {
+	pushv1connect.ChangeServiceClient
+	cut, noCreate atomic.Bool
+	// refused counts what was not let through.
+	refused atomic.Int32
+}
+
+var errCut = connect.NewError(connect.CodeUnavailable, errors.New("the line is cut"))
+
+func (l *line) Get(ctx context.Context, r *connect.Request[pushv1.GetRequest]) (*connect.Response[pushv1.GetResponse], error) {
+	if l.cut.Load() {
+		l.refused.Add(1)
+		return nil, errCut
+	}
+	return l.ChangeServiceClient.Get(ctx, r)
+}
+
+func (l *line) Create(ctx context.Context, r *connect.Request[pushv1.CreateRequest]) (*connect.Response[pushv1.CreateResponse], error) {
+	if l.cut.Load() || l.noCreate.Load() {
+		l.refused.Add(1)
+		return nil, errCut
+	}
+	return l.ChangeServiceClient.Create(ctx, r)
+}
+
+// Circuits are put on routers the lead before their start, those that begin together by one change set, and are taken
+// off at their end.
+func TestCircuitsAreOnRoutersFromStartToEnd(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	w.world.cfg.Provision.Lead = time.Hour
+	l := &line{ChangeServiceClient: w.changes}
+	c := w.replica(l)
+	w.queues()
+	one, two := w.from("wr", "192.0.2.0/26", 20), w.from("wr", "192.0.2.64/26", 10)
+	one.Start, one.End, two.Start, two.End = in(3000), in(7200), in(3000), in(7200)
+	a, err := w.world.request(c, "1", one, false)
+	must(t, err)
+	b, err := w.world.request(c, "2", two, false)
+	must(t, err)
+	l.noCreate.Store(true)
+	for _, id := range []string{a.GetId(), b.GetId()} {
+		_, err := (&api{c}).Commit(t.Context(), connect.NewRequest(&circuitsv1.CommitRequest{Id: id, By: "ann"}))
+		must(t, err)
+		w.world.is(c, id, provisioning)
+	}
+	l.noCreate.Store(false)
+	for _, id := range []string{a.GetId(), b.GetId()} {
+		w.world.is(c, id, activeState)
+		got := w.world.get(c, id)
+		if got.GetLate() || !got.GetReady().AsTime().Before(got.GetTerms().GetStart().AsTime()) {
+			t.Errorf("it starts at %s and was ready at %s, late: %v", got.GetTerms().GetStart().AsTime(), got.GetReady().AsTime(), got.GetLate())
+		}
+		if !w.holds("wr", id) {
+			t.Errorf("the ingress has no LSP of circuit %s", id)
+		}
+	}
+	brief := w.from("cr", "192.0.2.128/26", 5)
+	brief.End = in(4)
+	d := w.world.booked(c, "3", brief)
+	silent := w.from("wr", "192.0.2.192/26", 1)
+	silent.Pairs = nil
+	nothing := w.world.booked(c, "4", silent)
+	w.world.is(c, d.GetId(), released)
+	if got := w.world.get(c, nothing.GetId()); got.GetState() != scheduled || got.GetLate() {
+		t.Errorf("a circuit without traffic is %s, late: %v", got.GetState(), got.GetLate())
+	}
+	w.release(c, a.GetId())
+	w.release(c, b.GetId())
+	w.world.is(c, a.GetId(), released)
+	w.world.is(c, b.GetId(), released)
+	w.asBefore()
+}
+
+// Where somebody else has a circuit's capacity until its start, it is not put on routers before.
+func TestCapacityOfOthersIsNotTakenBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	w.world.cfg.Provision.Lead = time.Hour
+	c := w.replica(w.changes)
+	w.queues()
+	first, second := w.from("wr", "192.0.2.0/26", 30), w.from("wr", "192.0.2.64/26", 30)
+	first.End, second.Start, second.End = in(1800), in(1800), in(3600)
+	a := w.world.booked(c, "1", first)
+	w.world.is(c, a.GetId(), activeState)
+	b := w.world.booked(c, "2", second)
+	if x, y := w.world.get(c, a.GetId()).GetPath(), b.GetPath(); len(x) != 1 || len(y) != 1 || x[0].GetLink() != y[0].GetLink() {
+		t.Fatalf("paths %v and %v", x, y)
+	}
+	other := w.world.booked(c, "3", w.from("cr", "192.0.2.128/26", 5))
+	w.world.is(c, other.GetId(), activeState) // so a round has passed
+	if got := w.world.get(c, b.GetId()); got.GetState() != scheduled || w.holds("wr", b.GetId()) {
+		t.Errorf("while the first one has its capacity it is %s", got.GetState())
+	}
+	w.release(c, a.GetId())
+	w.world.is(c, b.GetId(), activeState)
+}
+
+// Two replicas do the same; what one of them has recorded and not asked for when it dies, the other one asks for.
+func TestAReplicaThatDiesBeforeItAsks(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	dying := &line{ChangeServiceClient: w.changes}
+	first := w.replica(dying)
+	w.queues()
+	dying.noCreate.Store(true)
+	a := w.world.booked(first, "1", w.from("wr", "192.0.2.0/26", 20))
+	await.True(t, "its change set is named and not made", func() bool { return dying.refused.Load() > 1 })
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, third := w.replica(w.changes), w.replica(w.changes)
+	w.world.is(second, a.GetId(), activeState)
+	b := w.world.booked(third, "2", w.from("wr", "192.0.2.64/26", 10))
+	w.world.is(second, b.GetId(), activeState)
+	w.release(second, a.GetId())
+	w.release(third, b.GetId())
+	w.world.is(second, a.GetId(), released)
+	w.world.is(third, b.GetId(), released)
+	w.asBefore()
+	// Of two replicas that see two ends at the same moment each may ask for one: the later one finds routers locked, is
+	// sent to none, and is asked for again.
+	inForce := 0
+	for _, cs := range w.asked() {
+		switch s := cs.GetState(); s {
+		case pushv1.State_STATE_VERIFIED:
+			inForce++
+		case pushv1.State_STATE_EMPTY:
+		default:
+			if slices.ContainsFunc(cs.GetDevices(), func(d *pushv1.DeviceChange) bool { return d.GetCommitId() != "" }) {
+				t.Errorf("change set %s is %s: %v", cs.GetId(), s, cs.GetHistory())
+			}
+		}
+	}
+	if inForce < 3 || inForce > 4 {
+		t.Errorf("%d change sets are in force for two starts and two ends, of which both ends may go together", inForce)
+	}
+}
+
+// While services/push is away a circuit waits, and says that it is late.
+func TestPushIsAway(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	l := &line{ChangeServiceClient: w.changes}
+	c := w.replica(l)
+	w.queues()
+	l.cut.Store(true)
+	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	await.True(t, "it is late", func() bool { return w.world.get(c, a.GetId()).GetLate() })
+	if got := w.world.get(c, a.GetId()); got.GetState() != provisioning || got.GetReady() != nil {
+		t.Errorf("while push is away it is %s", got.GetState())
+	}
+	await.True(t, "push was asked again and again", func() bool { return l.refused.Load() > 3 })
+	l.cut.Store(false)
+	w.world.is(c, a.GetId(), activeState)
+	l.cut.Store(true)
+	w.release(c, a.GetId())
+	await.True(t, "push was asked again and again", func() bool { return l.refused.Load() > 8 })
+	if got := w.world.get(c, a.GetId()); got.GetState() != releasing {
+		t.Errorf("while push is away it is %s", got.GetState())
+	}
+	l.cut.Store(false)
+	w.world.is(c, a.GetId(), released)
+	w.asBefore()
+	if got := w.asked(); len(got) != 2 {
+		t.Errorf("%d change sets", len(got))
+	}
+}
+
+// A router that refuses once is asked again; one that refuses three times ends the circuit, and nothing of it stays.
+func TestAChangeSetIsRolledBack(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	c := w.replica(w.changes)
+	w.queues()
+	w.routers["wr"].Inject(pushtest.RefuseCommit)
+	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	w.world.is(c, a.GetId(), activeState)
+	if got := w.asked(); len(got) != 2 {
+		t.Errorf("%d change sets where the first was refused", len(got))
+	}
+	w.release(c, a.GetId())
+	w.world.is(c, a.GetId(), released)
+
+	w.routers["wr"].Inject(pushtest.TunnelsDown)
+	b := w.world.booked(c, "2", w.from("wr", "192.0.2.0/26", 20))
+	w.world.is(c, b.GetId(), failedState)
+	w.routers["wr"].Clear()
+	history := w.world.get(c, b.GetId()).GetHistory()
+	if note := history[len(history)-1].GetNote(); !strings.HasPrefix(note, "change set ") {
+		t.Errorf("why it failed: %q", note)
+	}
+	w.asBefore()
+}
+
+// What a person rolls back by hand is followed: the circuit has failed, and one that was removed is removed again.
+func TestARollbackByHand(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	c := w.replica(w.changes)
+	w.queues()
+	back := func() {
+		t.Helper()
+		all := w.asked()
+		id := all[len(all)-1].GetId()
+		_, err := w.changes.Rollback(t.Context(), connect.NewRequest(&pushv1.RollbackRequest{Id: id, By: "noc"}))
+		must(t, err)
+	}
+	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	w.world.is(c, a.GetId(), activeState)
+	w.release(c, a.GetId())
+	w.world.is(c, a.GetId(), released)
+	back()
+	w.world.is(c, a.GetId(), releasing)
+	all := w.asked()
+	_, err := w.changes.Approve(t.Context(), connect.NewRequest(&pushv1.ApproveRequest{Id: awaitPlanned(w, all[len(all)-1].GetId()), By: "noc", Apply: true}))
+	must(t, err)
+	w.world.is(c, a.GetId(), released)
+
+	b := w.world.booked(c, "2", w.from("wr", "192.0.2.0/26", 20))
+	w.world.is(c, b.GetId(), activeState)
+	back()
+	w.world.is(c, b.GetId(), failedState)
+	w.asBefore()
+}
+
+// awaitPlanned is the next change set of circuits after one, which waits for a person.
+func awaitPlanned(w *live, after string) (id string) {
+	w.t.Helper()
+	await.True(w.t, "a change set waits for a person", func() bool {
+		all := w.asked()
+		if len(all) == 0 {
+			return false
+		}
+		last := all[len(all)-1]
+		id = last.GetId()
+		return id != after && last.GetState() == pushv1.State_STATE_PLANNED
+	})
+	return id
+}
+
+// Where a person has to approve, a circuit that is given up meanwhile is over at once, and its change set is never
+// applied.
+func TestACircuitThatWaitsForAPersonIsGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newLive(t, func(cfg *push.Configuration) { cfg.ApprovalForCircuits = push.Approval{Rule: "one"} })
+	c := w.replica(w.changes)
+	w.queues()
+	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	id := awaitPlanned(w, "")
+	w.release(c, a.GetId())
+	w.world.is(c, a.GetId(), released)
+	_, err := w.changes.Approve(t.Context(), connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "noc", Apply: true}))
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "no longer in force") {
+		t.Errorf("its change set is applied: %v", err)
+	}
+	w.asBefore()
+}
+
+// A plan that is made while a circuit's link is gone is without it. Once the link is back the circuit asks for another
+// one, and is told active when routers were read.
+func TestALinkIsGoneAndBack(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	c := w.replica(w.changes)
+	w.queues()
+	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	w.world.is(c, a.GetId(), activeState)
+	b := w.world.booked(c, "2", w.from("cr", "192.0.2.64/26", 10))
+	w.world.is(c, b.GetId(), activeState)
+	path := w.world.get(c, a.GetId()).GetPath()
+	if len(path) != 1 || slices.ContainsFunc(w.world.get(c, b.GetId()).GetPath(), func(h *circuitsv1.Hop) bool { return h.GetLink() == path[0].GetLink() }) {
+		t.Fatalf("paths %v", path)
+	}
+	w.without("wr", "er")
+	w.world.is(c, a.GetId(), interrupted)
+	w.release(c, b.GetId())
+	w.world.is(c, b.GetId(), released)
+	if w.holds("wr", a.GetId()) {
+		t.Error("the plan of the second circuit's end has the first one's LSP over a link that is gone")
+	}
+	w.without("", "")
+	w.world.is(c, a.GetId(), activeState)
+	if !w.holds("wr", a.GetId()) {
+		t.Error("it is told active, and its ingress has no LSP")
+	}
+	w.release(c, a.GetId())
+	w.world.is(c, a.GetId(), released)
+	w.asBefore()
+}
+
+// Without a policy nothing is asked for, and with one there must be somebody to ask.
+func TestProvisioningIsConfigured(t *testing.T) {
+	cfg := DefaultConfiguration()
+	cfg.Provision.Policy = policyOfCircuits
+	if _, err := New(cfg, Dependencies{}); err == nil || !strings.Contains(err.Error(), "needs services/push") {
+		t.Errorf("without services/push: %v", err)
+	}
+	for _, lead := range []time.Duration{-time.Second, 1500 * time.Millisecond, 2 * time.Hour} {
+		cfg.Provision.Lead = lead
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "provision.lead") {
+			t.Errorf("lead %s: %v", lead, err)
+		}
+	}
+}
