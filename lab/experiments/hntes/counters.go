@@ -72,7 +72,7 @@ func (r *run) readQueues(ctx context.Context) error {
 	queues := map[string]queue{} // router/port/queue
 	matched := map[string]uint64{}
 	for _, router := range r.lab.Scenario.Routers {
-		answer, err := r.plane.flows.Telemetry(ctx, connect.NewRequest(&flowv1.TelemetryRequest{
+		answer, err := r.plane.Flows.Telemetry(ctx, connect.NewRequest(&flowv1.TelemetryRequest{
 			Device: router.Name, From: timestamppb.New(r.phases["day2"].Start.Add(-settle)), To: timestamppb.Now(),
 		}))
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -58,7 +59,7 @@ type Options struct {
 type run struct {
 	Options
 	lab     *lab.Lab
-	plane   *controlPlane
+	plane   *controlplane.Plane
 	began   time.Time
 	before  map[string]string // kernel dumps per router
 	phases  map[string]*lab.PhaseResult
@@ -157,13 +158,13 @@ func (r *run) phase(name, text string) func(context.Context) error {
 
 // end takes everything down, or leaves it and says where it is.
 func (r *run) end() error {
-	if r.Keep && r.plane != nil && r.plane.alive() {
-		r.say("lab and dashboard stay up: %s (end them with: millrace lab down %s)", r.plane.url, r.lab.Name)
+	if r.Keep && r.plane != nil && r.plane.Alive() {
+		r.say("lab and dashboard stay up: %s (end them with: millrace lab down %s)", r.plane.URL, r.lab.Name)
 		return r.lab.Detach()
 	}
 	var err error
 	if r.plane != nil {
-		err = r.plane.stop()
+		err = r.plane.Stop()
 	}
 	return errors.Join(err, r.lab.Down())
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
@@ -24,25 +25,33 @@ import (
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 )
 
+// The paper's H and interval (section II), scaled 1:100 like the rest of the scenario.
+const configuration = `flow: {listen: ["%s:2055"]}
+telemetry: {interval: 2s}
+topology: {timeout: 30s}
+alpha: {nightly_at: "", rule: {min_bytes: 10000000, interval: 60s}}
+`
+
 // startPlane starts `millrace up` and waits until it knows the network.
 func (r *run) startPlane(ctx context.Context) (err error) {
 	r.say("start the control plane beside the routers")
-	if r.plane, err = startPlane(ctx, r.lab, r.Output, r.Listen); err != nil {
+	settings := fmt.Sprintf(configuration, lab.ControllerAddress)
+	if r.plane, err = controlplane.Start(ctx, r.lab, controlplane.Options{Output: r.Output, Listen: r.Listen, Settings: settings}); err != nil {
 		return err
 	}
-	r.say("  dashboard: %s", r.plane.url)
+	r.say("  dashboard: %s", r.plane.URL)
 	if err := r.announceTemplates(ctx); err != nil {
 		return err
 	}
 	routers := len(r.lab.Scenario.Routers)
-	return r.plane.until(ctx, time.Minute, "all routers are in the topology and stream telemetry", func(ctx context.Context) (bool, error) {
-		t, err := r.plane.paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
+	return r.plane.Until(ctx, time.Minute, "all routers are in the topology and stream telemetry", func(ctx context.Context) (bool, error) {
+		t, err := r.plane.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
 		if err != nil || len(t.Msg.GetSnapshot().GetNodes()) < routers {
 			// The agents may have started after the collector looked; do not wait for its next look.
-			_, refreshed := r.plane.topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
+			_, refreshed := r.plane.Topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
 			return false, errors.Join(unlessUnavailable(err), unlessUnavailable(refreshed))
 		}
-		d, err := r.plane.telemetry.Devices(ctx, connect.NewRequest(&telemetryv1.DevicesRequest{}))
+		d, err := r.plane.Telemetry.Devices(ctx, connect.NewRequest(&telemetryv1.DevicesRequest{}))
 		if err != nil {
 			return false, err
 		}
@@ -89,7 +98,7 @@ func (r *run) night(ctx context.Context) error {
 		return err
 	}
 	day := r.phases["day1"]
-	answer, err := r.plane.alpha.Nightly(ctx, connect.NewRequest(&alphav1.NightlyRequest{From: timestamppb.New(day.Start.Add(-time.Minute))}))
+	answer, err := r.plane.Alpha.Nightly(ctx, connect.NewRequest(&alphav1.NightlyRequest{From: timestamppb.New(day.Start.Add(-time.Minute))}))
 	if err != nil {
 		return fmt.Errorf("nightly run: %w", err)
 	}
@@ -116,8 +125,8 @@ func (r *run) awaitRecords(ctx context.Context) error {
 	_, _, _, sent := measured(day)
 	var last uint64
 	var still int
-	return r.plane.until(ctx, 90*time.Second, "the store holds the transfers of day one", func(ctx context.Context) (bool, error) {
-		top, err := r.plane.flows.Top(ctx, connect.NewRequest(&flowv1.TopRequest{
+	return r.plane.Until(ctx, 90*time.Second, "the store holds the transfers of day one", func(ctx context.Context) (bool, error) {
+		top, err := r.plane.Flows.Top(ctx, connect.NewRequest(&flowv1.TopRequest{
 			From: timestamppb.New(day.Start.Add(-time.Second)), To: timestamppb.Now(), Ipv4Length: 24, Limit: 100,
 		}))
 		if err != nil {
@@ -163,7 +172,7 @@ func (r *run) approve(ctx context.Context) error {
 	} else {
 		r.say("approve change set %s", id)
 		req := &pushv1.ApproveRequest{Id: id, By: "scenario", Note: "day two is near", Apply: true}
-		if _, err := r.plane.changes.Approve(ctx, connect.NewRequest(req)); err != nil {
+		if _, err := r.plane.Changes.Approve(ctx, connect.NewRequest(req)); err != nil {
 			return fmt.Errorf("approve: %w", err)
 		}
 	}
@@ -177,7 +186,7 @@ func (r *run) approve(ctx context.Context) error {
 }
 
 func (r *run) browse(ctx context.Context) error {
-	args := append(slices.Clone(r.Browser[1:]), "--url", r.plane.url, "--out", r.Output, "--change", r.report.Change.ID)
+	args := append(slices.Clone(r.Browser[1:]), "--url", r.plane.URL, "--out", r.Output, "--change", r.report.Change.ID)
 	out, err := exec.CommandContext(ctx, r.Browser[0], args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("approve in the browser: %w: %s", err, strings.TrimSpace(string(out)))
@@ -188,8 +197,8 @@ func (r *run) browse(ctx context.Context) error {
 
 func (r *run) awaitState(ctx context.Context, id string, want pushv1.State) (*pushv1.ChangeSet, error) {
 	var c *pushv1.ChangeSet
-	err := r.plane.until(ctx, 2*time.Minute, fmt.Sprintf("change set %s is %s", id, want), func(ctx context.Context) (bool, error) {
-		answer, err := r.plane.changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
+	err := r.plane.Until(ctx, 2*time.Minute, fmt.Sprintf("change set %s is %s", id, want), func(ctx context.Context) (bool, error) {
+		answer, err := r.plane.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
 		if err != nil {
 			return false, err
 		}
@@ -248,7 +257,7 @@ func (r *run) describeChange(c *pushv1.ChangeSet) {
 func (r *run) rollback(ctx context.Context) error {
 	r.say("roll the change back")
 	req := &pushv1.RollbackRequest{Id: r.report.Change.ID, By: "scenario", Note: "the experiment is over"}
-	if _, err := r.plane.changes.Rollback(ctx, connect.NewRequest(req)); err != nil {
+	if _, err := r.plane.Changes.Rollback(ctx, connect.NewRequest(req)); err != nil {
 		return fmt.Errorf("roll back: %w", err)
 	}
 	_, err := r.awaitState(ctx, r.report.Change.ID, pushv1.State_STATE_ROLLED_BACK)

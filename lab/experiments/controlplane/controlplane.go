@@ -1,4 +1,8 @@
-package hntes
+// Package controlplane runs the whole product beside a lab's routers, for experiments that need all of it.
+//
+// In: a lab that is up, settings. Out: a `millrace up` in the lab's network, whose dashboard and APIs are reached from
+// this machine. Next: lab/experiments/hntes, lab/experiments/circuits.
+package controlplane
 
 import (
 	"context"
@@ -21,35 +25,41 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
 )
 
-// controlPlane is a `millrace up` inside the lab's network, whose dashboard
+// Plane is a `millrace up` inside the lab's network, whose dashboard
 // listens on a socket of this machine that was opened here and handed in.
-type controlPlane struct {
+type Plane struct {
 	cmd    *lab.Command
 	exited chan struct{}
 	log    string
-	url    string
+	// URL is where the dashboard and all APIs are reached.
+	URL string
 
-	alpha     alphav1connect.AlphaServiceClient
-	flows     flowv1connect.FlowStoreServiceClient
-	quality   flowv1connect.FlowCollectorServiceClient
-	paths     pathsv1connect.PathsServiceClient
-	changes   pushv1connect.ChangeServiceClient
-	telemetry telemetryv1connect.TelemetryCollectorServiceClient
-	topology  topologyv1connect.TopologyCollectorServiceClient
+	Alpha     alphav1connect.AlphaServiceClient
+	Flows     flowv1connect.FlowStoreServiceClient
+	Quality   flowv1connect.FlowCollectorServiceClient
+	Paths     pathsv1connect.PathsServiceClient
+	Changes   pushv1connect.ChangeServiceClient
+	Telemetry telemetryv1connect.TelemetryCollectorServiceClient
+	Topology  topologyv1connect.TopologyCollectorServiceClient
 }
 
-// The paper's H and interval (section II), scaled 1:100 like the rest of the scenario.
 const configuration = `# Written by the scenario driver; a real site's file looks the same.
 data_dir: %s
 inventory: %s
-flow: {listen: ["%s:2055"]}
-telemetry: {interval: 2s}
-topology: {timeout: 30s}
-alpha: {nightly_at: "", rule: {min_bytes: 10000000, interval: 60s}}
 `
 
-func startPlane(ctx context.Context, l *lab.Lab, output, listen string) (*controlPlane, error) {
-	listener, err := openListener(listen)
+// Options are what an experiment wants.
+type Options struct {
+	// Output is the folder for configuration, log and data. Listen is where on this machine the dashboard is reached;
+	// default 127.0.0.1:8080, and any free port if that is taken.
+	Output, Listen string
+	// Settings are the rest of the configuration file.
+	Settings string
+}
+
+// Start returns once the API answers.
+func Start(ctx context.Context, l *lab.Lab, o Options) (*Plane, error) {
+	listener, err := openListener(o.Listen)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +70,13 @@ func startPlane(ctx context.Context, l *lab.Lab, output, listen string) (*contro
 	}
 	defer file.Close()
 
-	path := filepath.Join(output, "millrace.yaml")
-	data := filepath.Join(output, "data")
-	text := fmt.Sprintf(configuration, data, l.Inventory(), lab.ControllerAddress)
+	path := filepath.Join(o.Output, "millrace.yaml")
+	data := filepath.Join(o.Output, "data")
+	text := fmt.Sprintf(configuration, data, l.Inventory()) + o.Settings
 	if err := errors.Join(os.RemoveAll(data), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 		return nil, fmt.Errorf("write the control plane's configuration: %w", err)
 	}
-	p := &controlPlane{url: "http://" + listener.Addr().String(), log: filepath.Join(output, "millrace.log"), exited: make(chan struct{})}
+	p := &Plane{URL: "http://" + listener.Addr().String(), log: filepath.Join(o.Output, "millrace.log"), exited: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
@@ -103,20 +113,20 @@ func openListener(listen string) (net.Listener, error) {
 	return l, nil
 }
 
-func (p *controlPlane) connect() {
-	p.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, p.url)
-	p.flows = flowv1connect.NewFlowStoreServiceClient(http.DefaultClient, p.url)
-	p.quality = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, p.url)
-	p.paths = pathsv1connect.NewPathsServiceClient(http.DefaultClient, p.url)
-	p.changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, p.url)
-	p.telemetry = telemetryv1connect.NewTelemetryCollectorServiceClient(http.DefaultClient, p.url)
-	p.topology = topologyv1connect.NewTopologyCollectorServiceClient(http.DefaultClient, p.url)
+func (p *Plane) connect() {
+	p.Alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, p.URL)
+	p.Flows = flowv1connect.NewFlowStoreServiceClient(http.DefaultClient, p.URL)
+	p.Quality = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, p.URL)
+	p.Paths = pathsv1connect.NewPathsServiceClient(http.DefaultClient, p.URL)
+	p.Changes = pushv1connect.NewChangeServiceClient(http.DefaultClient, p.URL)
+	p.Telemetry = telemetryv1connect.NewTelemetryCollectorServiceClient(http.DefaultClient, p.URL)
+	p.Topology = topologyv1connect.NewTopologyCollectorServiceClient(http.DefaultClient, p.URL)
 }
 
 // await returns once the API answers.
-func (p *controlPlane) await(ctx context.Context) error {
-	return p.until(ctx, time.Minute, "the control plane answers", func(ctx context.Context) (bool, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/healthz", nil)
+func (p *Plane) await(ctx context.Context) error {
+	return p.Until(ctx, time.Minute, "the control plane answers", func(ctx context.Context) (bool, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/healthz", nil)
 		if err != nil {
 			return false, err
 		}
@@ -128,8 +138,8 @@ func (p *controlPlane) await(ctx context.Context) error {
 	})
 }
 
-// until asks again and again until done says yes; patience ends it with what was waited for.
-func (p *controlPlane) until(ctx context.Context, patience time.Duration, what string, done func(context.Context) (bool, error)) error {
+// Until asks again and again until done says yes; patience ends it with what was waited for.
+func (p *Plane) Until(ctx context.Context, patience time.Duration, what string, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -150,7 +160,8 @@ func (p *controlPlane) until(ctx context.Context, patience time.Duration, what s
 	}
 }
 
-func (p *controlPlane) alive() bool {
+// Alive tells whether it still runs.
+func (p *Plane) Alive() bool {
 	select {
 	case <-p.exited:
 		return false
@@ -159,9 +170,9 @@ func (p *controlPlane) alive() bool {
 	}
 }
 
-// stop ends the control plane in order; the lab's end would kill it.
-func (p *controlPlane) stop() error {
-	if !p.alive() {
+// Stop ends the control plane in order; the lab's end would kill it.
+func (p *Plane) Stop() error {
+	if !p.Alive() {
 		return nil
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
