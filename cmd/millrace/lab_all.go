@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/circuits"
 	"github.com/millrace/millrace/lab/experiments/hntes"
 	"github.com/millrace/millrace/lab/experiments/qos"
 	"github.com/millrace/millrace/scenario"
@@ -91,7 +92,7 @@ func shippedScenarios() ([]*scenario.Scenario, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !hntes.Needed(s) {
+		if !hntes.Needed(s) && !circuits.Needed(s) {
 			all = append(all, s)
 		}
 	}

@@ -39,12 +39,9 @@ func runLoop(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlag
 	if err != nil {
 		return coded{err, exitUsage}
 	}
-	output := f.output
-	if output == "" {
-		output = filepath.Join("out", s.Name)
-	}
-	if output, err = filepath.Abs(output); err != nil {
-		return fmt.Errorf("find output folder: %w", err)
+	output, err := outputOf(s, f)
+	if err != nil {
+		return err
 	}
 	rep, err := hntes.Run(cmd.Context(), s, hntes.Options{
 		Output: output, Listen: loop.listen, Browser: browser, Until: loop.until, Keep: loop.keep,
@@ -64,6 +61,19 @@ func runLoop(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlag
 		return coded{errors.New("the scenario did not do what it claims; the failed checks are marked above"), exitUnmet}
 	}
 	return err
+}
+
+// outputOf is the folder for what a run writes.
+func outputOf(s *scenario.Scenario, f labFlags) (string, error) {
+	output := f.output
+	if output == "" {
+		output = filepath.Join("out", s.Name)
+	}
+	output, err := filepath.Abs(output)
+	if err != nil {
+		return "", fmt.Errorf("find output folder: %w", err)
+	}
+	return output, nil
 }
 
 // approveScript drives the dashboard; it is there in a checkout.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/circuits"
 	"github.com/millrace/millrace/lab/experiments/hntes"
 	"github.com/millrace/millrace/lab/experiments/qos"
 	"github.com/millrace/millrace/scenario"
@@ -21,7 +22,8 @@ func labRunCommand() *cobra.Command {
 		Short: "Boot a lab, run its phases, judge its expectations, end it",
 		Long: `A scenario with a phase that requires a redirect is run with the whole product
 beside the routers: flows are collected, alpha pairs found, a change set
-approved and pushed, and rolled back at the end. In any other scenario each
+approved and pushed, and rolled back at the end. One with a phase that requires
+a circuit has one asked for over REST, and waits for its start and its end. In any other scenario each
 phase's policy is compiled, rendered and pushed to the routers' agents over
 gNMI, and counters are read from them. Exit status 3 says that the run was
 complete and an expectation was not met.
@@ -45,8 +47,11 @@ all measurements is written.`,
 			if err != nil {
 				return err
 			}
-			if hntes.Needed(s) {
+			switch {
+			case hntes.Needed(s):
 				return runLoop(cmd, s, f, loop)
+			case circuits.Needed(s):
+				return runCircuit(cmd, s, f, loop)
 			}
 			return runPhases(cmd, s, f)
 		},
@@ -71,6 +76,29 @@ func runPhases(cmd *cobra.Command, s *scenario.Scenario, f labFlags) error {
 	if err != nil {
 		return err
 	}
+	return printResult(cmd, result)
+}
+
+// runCircuit runs a scenario with a circuit from its request to its end.
+func runCircuit(cmd *cobra.Command, s *scenario.Scenario, f labFlags, loop loopFlags) error {
+	backend, err := lab.ParseBackend(f.backend)
+	if err != nil {
+		return coded{err, exitUsage}
+	}
+	output, err := outputOf(s, f)
+	if err != nil {
+		return err
+	}
+	result, err := circuits.Run(cmd.Context(), s, circuits.Options{
+		Output: output, Listen: loop.listen, Lab: lab.Options{Name: f.name, Backend: backend}, Progress: progress(cmd),
+	})
+	if err != nil {
+		return err
+	}
+	return printResult(cmd, result)
+}
+
+func printResult(cmd *cobra.Command, result *qos.Result) (err error) {
 	if wantJSON(cmd) {
 		err = printValue(cmd, result)
 	} else {

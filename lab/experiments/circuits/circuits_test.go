@@ -1,0 +1,43 @@
+package circuits
+
+import (
+	"testing"
+
+	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
+	"github.com/millrace/millrace/scenario"
+)
+
+func TestOnlyScenariosThatAskForACircuitNeedOne(t *testing.T) {
+	for name, want := range map[string]bool{"circuit-request": true, "hntes-redirect": false, "igp-costs": false} {
+		s, err := scenario.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if Needed(s) != want {
+			t.Errorf("%s: %t", name, Needed(s))
+		}
+	}
+}
+
+// A policy that is planned before all interfaces are known would leave ports without queues.
+func TestTheTopologyIsKnownWhenAllInterfacesAre(t *testing.T) {
+	node := func(name string, interfaces int) *topologyv1.Node {
+		return &topologyv1.Node{Name: name, Interfaces: make([]*topologyv1.Interface, interfaces)}
+	}
+	links := make([]*topologyv1.Link, 2)
+	for name, c := range map[string]struct {
+		s    *topologyv1.TopologySnapshot
+		want bool
+	}{
+		"whole":                    {&topologyv1.TopologySnapshot{Nodes: []*topologyv1.Node{node("A", 1), node("B", 2)}, Links: links}, true},
+		"a router is missing":      {&topologyv1.TopologySnapshot{Nodes: []*topologyv1.Node{node("A", 1)}, Links: links}, false},
+		"a link is missing":        {&topologyv1.TopologySnapshot{Nodes: []*topologyv1.Node{node("A", 1), node("B", 2)}, Links: links[:1]}, false},
+		"a router has no name yet": {&topologyv1.TopologySnapshot{Nodes: []*topologyv1.Node{node("", 1), node("B", 2)}, Links: links}, false},
+		"its ports are not known":  {&topologyv1.TopologySnapshot{Nodes: []*topologyv1.Node{node("A", 0), node("B", 2)}, Links: links}, false},
+		"nothing is known":         {nil, false},
+	} {
+		if got := known(c.s, 2, 2); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package circuits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/lab"
+	"github.com/millrace/millrace/lab/experiments/controlplane"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
+	"github.com/millrace/millrace/scenario"
+)
+
+// policy is the one with which circuits are put on routers.
+const policy = "circuits-two-queue"
+
+const configuration = `flow: {listen: ["%s:2055"]}
+topology: {timeout: 30s}
+alpha: {nightly_at: ""}
+circuits: {topology: 1s, provision: {policy: ` + policy + `, lead: 5s}, projects: {physics: {members: [ann]}}}
+`
+
+// startPlane starts `millrace up` and waits until it knows the network.
+func (r *run) startPlane(ctx context.Context) (err error) {
+	r.say("start the control plane beside the routers")
+	r.plane, err = controlplane.Start(ctx, r.lab, controlplane.Options{
+		Output: r.Output, Listen: r.Listen, Settings: fmt.Sprintf(configuration, lab.ControllerAddress),
+	})
+	if err != nil {
+		return err
+	}
+	links := 0
+	for _, l := range r.lab.Scenario.Links {
+		if between(r.lab.Scenario, l) {
+			links += 2 // one for each direction
+		}
+	}
+	routers := len(r.lab.Scenario.Routers)
+	return r.plane.Until(ctx, time.Minute, "all routers and links are in the topology", func(ctx context.Context) (bool, error) {
+		t, err := r.plane.Paths.Topology(ctx, connect.NewRequest(&pathsv1.TopologyRequest{}))
+		if err == nil && known(t.Msg.GetSnapshot(), routers, links) {
+			return true, nil
+		}
+		_, refreshed := r.plane.Topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
+		return false, errors.Join(unlessUnavailable(err), unlessUnavailable(refreshed))
+	})
+}
+
+// known tells whether a topology has so many routers, each with its name and its interfaces, and links.
+func known(s *topologyv1.TopologySnapshot, routers, links int) bool {
+	silent := slices.ContainsFunc(s.GetNodes(), func(n *topologyv1.Node) bool { return n.GetName() == "" || len(n.GetInterfaces()) == 0 })
+	return !silent && len(s.GetNodes()) >= routers && len(s.GetLinks()) >= links
+}
+
+func between(s *scenario.Scenario, l scenario.Link) bool {
+	_, a := s.Router(l.A.Node)
+	_, b := s.Router(l.B.Node)
+	return a && b
+}
+
+// unlessUnavailable ignores the answer of a service that has nothing to say yet.
+func unlessUnavailable(err error) error {
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeFailedPrecondition, connect.CodeNotFound:
+		return nil
+	}
+	return err
+}
+
+// queues puts the policy in force, which without a circuit is queues on every port.
+func (r *run) queues(ctx context.Context) error {
+	r.say("the operator puts policy %s in force", policy)
+	created, err := r.plane.Changes.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{Policy: policy, Author: "scenario", Reason: "circuits are to come"}))
+	if err != nil {
+		return err
+	}
+	id := created.Msg.GetChange().GetId()
+	if s := created.Msg.GetChange().GetState(); s != pushv1.State_STATE_PLANNED {
+		return fmt.Errorf("change set %s is %s: %v", id, s, created.Msg.GetChange().GetNotes())
+	}
+	if _, err := r.plane.Changes.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "scenario", Apply: true})); err != nil {
+		return fmt.Errorf("approve: %w", err)
+	}
+	return r.plane.Until(ctx, 2*time.Minute, "change set "+id+" is verified", func(ctx context.Context) (bool, error) {
+		answer, err := r.plane.Changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{Id: id}))
+		if err != nil {
+			return false, err
+		}
+		switch c := answer.Msg.GetChange(); c.GetState() {
+		case pushv1.State_STATE_FAILED, pushv1.State_STATE_ROLLED_BACK:
+			return false, fmt.Errorf("it is %s: %v", c.GetState(), c.GetHistory()[len(c.GetHistory())-1].GetNote())
+		default:
+			return c.GetState() == pushv1.State_STATE_VERIFIED, nil
+		}
+	})
+}
+
+// dumpBefore remembers every router's kernel and FRR state, to be compared after the circuit's end.
+func (r *run) dumpBefore(ctx context.Context) (err error) {
+	r.before, err = r.lab.Dump(ctx)
+	return err
+}
+
+// dumpAfter compares every router's state with what it was before the circuit.
+func (r *run) dumpAfter(ctx context.Context) error {
+	after, err := r.lab.DumpSettled(ctx, r.before)
+	if err != nil {
+		return err
+	}
+	clean := true
+	for router, text := range r.before {
+		if text != after[router] {
+			clean = false
+			r.say("  %s is not as before", router)
+		}
+	}
+	r.metric("clean", clean)
+	return nil
+}
+
+// metric records a yes or no about the circuit.
+func (r *run) metric(name string, yes bool) { r.result.Metrics["external/circuit/"+name] = one(yes) }
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// awaitActive waits for the circuit's start.
+func (r *run) awaitActive(ctx context.Context) error {
+	start := r.circuit.GetTerms().GetStart().AsTime()
+	r.say("the circuit starts at %s; wait until it is active", start.Format(time.TimeOnly))
+	if err := r.awaitState(ctx, circuitsv1.State_STATE_ACTIVE); err != nil {
+		return err
+	}
+	after := r.circuit.GetReady().AsTime().Sub(start)
+	r.result.Metrics["external/circuit/active_after_start_s"] = after.Seconds()
+	r.metric("late_told", r.circuit.GetLate() == (after >= time.Second))
+	r.say("  active %.1f s after its start", after.Seconds())
+	all, err := r.plane.Changes.List(ctx, connect.NewRequest(&pushv1.ListRequest{}))
+	if err != nil {
+		return err
+	}
+	sets := 0
+	for _, c := range all.Msg.GetChanges() {
+		if c.GetForCircuits() {
+			sets++
+			r.say("  change set %s: %s", c.GetId(), c.GetReason())
+		}
+	}
+	r.result.Metrics["external/circuit/change_sets"] = float64(sets)
+	return waitUntil(ctx, start)
+}
+
+// waitUntil waits for a moment of the story.
+func waitUntil(ctx context.Context, at time.Time) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(at)):
+		return nil
+	}
+}
+
+// awaitReleased waits for the circuit's end.
+func (r *run) awaitReleased(ctx context.Context) error {
+	end := r.circuit.GetTerms().GetEnd().AsTime()
+	r.say("the circuit ends at %s; wait until it is released", end.Format(time.TimeOnly))
+	if time.Now().After(end) {
+		return fmt.Errorf("this machine is too slow: the circuit ended at %s, before its traffic did", end)
+	}
+	if err := r.awaitState(ctx, circuitsv1.State_STATE_RELEASED); err != nil {
+		return err
+	}
+	r.metric("released", true)
+	return nil
+}
