@@ -23,6 +23,8 @@ import (
 type provisioner struct {
 	*Component
 	changes pushv1connect.ChangeServiceClient
+	// patience is how long a question is given: a connection that is half open never answers.
+	patience time.Duration
 	// read and swept are when routers were read last, and when all that is in force was compared.
 	read, swept time.Time
 
@@ -43,6 +45,13 @@ const (
 	// sweepEvery is how often circuits are compared with what change sets left on routers.
 	sweepEvery = 5 * time.Second
 )
+
+// patience of a provisioner: InForce reads routers, each of which has some seconds.
+const patience = 30 * time.Second
+
+func newProvisioner(c *Component) *provisioner {
+	return &provisioner{Component: c, changes: c.deps.Changes, patience: patience, asking: map[string]bool{}}
+}
 
 // provision goes round until Stop.
 func (p *provisioner) provision(ctx context.Context) {

@@ -121,7 +121,7 @@ func (p *provisioner) follow(ctx context.Context, all []*carried) (underWay bool
 		}
 	}
 	for name, circuits := range byName {
-		r, asked := p.changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{IdempotencyKey: name}))
+		cs, asked := p.changeNamed(ctx, name)
 		switch {
 		case connect.CodeOf(asked) == connect.CodeNotFound:
 			underWay = true
@@ -133,13 +133,24 @@ func (p *provisioner) follow(ctx context.Context, all []*carried) (underWay bool
 		case asked != nil:
 			underWay, err = true, errors.Join(err, fmt.Errorf("ask for change set %q: %w", name, asked))
 		default:
-			underWay = underWay || provision.UnderWay(r.Msg.GetChange())
+			underWay = underWay || provision.UnderWay(cs)
 			for _, c := range circuits {
-				err = errors.Join(err, p.judge(ctx, c, r.Msg.GetChange()))
+				err = errors.Join(err, p.judge(ctx, c, cs))
 			}
 		}
 	}
 	return underWay, err
+}
+
+// changeNamed is the change set that was made under a name.
+func (p *provisioner) changeNamed(ctx context.Context, name string) (*pushv1.ChangeSet, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	r, err := p.changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{IdempotencyKey: name}))
+	if err != nil {
+		return nil, err
+	}
+	return r.Msg.GetChange(), nil
 }
 
 // judge tells a circuit what its change set means.

@@ -36,12 +36,12 @@ func (p *provisioner) shown(ctx context.Context, c *carried) (shown, error) {
 	if !c.known() {
 		return unproven, nil
 	}
-	r, err := p.changes.InForce(ctx, connect.NewRequest(&pushv1.InForceRequest{Routers: c.routers, Read: true}))
+	list, err := p.inForce(ctx, &pushv1.InForceRequest{Routers: c.routers, Read: true})
 	if err != nil {
 		return unproven, fmt.Errorf("read the routers of circuit %s: %w", c.ID, err)
 	}
 	out := proven
-	for _, router := range r.Msg.GetRouters() {
+	for _, router := range list {
 		switch {
 		case router.GetUnsure():
 			return unsure, nil
@@ -52,6 +52,16 @@ func (p *provisioner) shown(ctx context.Context, c *carried) (shown, error) {
 		}
 	}
 	return out, nil
+}
+
+func (p *provisioner) inForce(ctx context.Context, ask *pushv1.InForceRequest) ([]*pushv1.RouterInForce, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	r, err := p.changes.InForce(ctx, connect.NewRequest(ask))
+	if err != nil {
+		return nil, err
+	}
+	return r.Msg.GetRouters(), nil
 }
 
 // prove reads routers for circuits whose path is back. A plan that was made while it was gone is without them: then
@@ -84,36 +94,41 @@ func (p *provisioner) sweep(ctx context.Context) error {
 	if p.deps.Now().Sub(p.swept) < sweepEvery {
 		return nil
 	}
-	var all []*carried
+	var active []*carried
+	var over []*circuitsv1.Record // of 90 days, so as little as possible is made of them
 	err := p.ledger.Look("", func(records func(func(*circuitsv1.Record) bool)) {
 		for r := range records {
-			if s := ledger.LifeOf(r).State; s == life.Active || s == life.Released {
-				all = append(all, p.book.carried(r, 0))
+			switch r.GetCircuit().GetState() {
+			case circuitsv1.State_STATE_ACTIVE:
+				active = append(active, p.book.carried(r, 0))
+			case circuitsv1.State_STATE_RELEASED:
+				over = append(over, r)
 			}
 		}
 	})
-	if err != nil || len(all) == 0 {
+	if err != nil || len(active)+len(over) == 0 {
 		return err
 	}
-	r, err := p.changes.InForce(ctx, connect.NewRequest(&pushv1.InForceRequest{}))
+	routers, err := p.inForce(ctx, &pushv1.InForceRequest{})
 	if err != nil {
 		return fmt.Errorf("ask what is in force on routers: %w", err)
 	}
 	p.swept = p.deps.Now()
-	has := map[string]bool{}
-	known := map[string]bool{}
-	for _, router := range r.Msg.GetRouters() {
+	has, known := map[string]bool{}, map[string]bool{}
+	for _, router := range routers {
 		known[router.GetRouter()] = !router.GetUnsure()
 		for _, id := range router.GetCircuits() {
 			has[id] = true
 		}
 	}
-	for _, c := range all {
-		switch {
-		case c.Life.State == life.Active && !has[c.ID] && known[c.ingress]:
+	for _, c := range active {
+		if !has[c.ID] && known[c.ingress] {
 			err = errors.Join(err, p.gone(ctx, c))
-		case c.Life.State == life.Released && has[c.ID]:
-			_, told := p.tell(ctx, c.ID, life.Event{Kind: life.ChangeUndone, Attempt: c.Life.Attempt, Text: "routers have it again"})
+		}
+	}
+	for _, r := range over {
+		if id := r.GetCircuit().GetId(); has[id] {
+			_, told := p.tell(ctx, id, life.Event{Kind: life.ChangeUndone, Attempt: ledger.LifeOf(r).Attempt, Text: "routers have it again"})
 			err = errors.Join(err, told)
 		}
 	}
@@ -126,16 +141,16 @@ func (p *provisioner) gone(ctx context.Context, c *carried) error {
 	if now, err := p.ledger.Get(c.ID); err != nil || now != c.record {
 		return err // it moved on since it was compared
 	}
-	r, err := p.changes.Get(ctx, connect.NewRequest(&pushv1.GetRequest{IdempotencyKey: c.Change}))
+	cs, err := p.changeNamed(ctx, c.Change)
 	if err != nil {
 		return fmt.Errorf("ask for the change set of circuit %s: %w", c.ID, err)
 	}
 	e := life.Event{Kind: life.PathLost, Text: "no change set in force has it any more"}
-	switch r.Msg.GetChange().GetState() {
+	switch cs.GetState() {
 	case pushv1.State_STATE_ROLLED_BACK:
-		e = life.Event{Kind: life.ChangeUndone, Attempt: c.Life.Attempt, Text: "change set " + r.Msg.GetChange().GetId() + " was rolled back"}
+		e = life.Event{Kind: life.ChangeUndone, Attempt: c.Life.Attempt, Text: "change set " + cs.GetId() + " was rolled back"}
 	case pushv1.State_STATE_FAILED:
-		e = life.Event{Kind: life.ChangeFailed, Attempt: c.Life.Attempt, Text: "change set " + r.Msg.GetChange().GetId() + " was being rolled back"}
+		e = life.Event{Kind: life.ChangeFailed, Attempt: c.Life.Attempt, Text: "change set " + cs.GetId() + " was being rolled back"}
 	case pushv1.State_STATE_ROLLING_BACK:
 		return nil
 	}

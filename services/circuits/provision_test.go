@@ -15,6 +15,8 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
+	"github.com/millrace/millrace/services/circuits/life"
+	"github.com/millrace/millrace/services/circuits/provision"
 	"github.com/millrace/millrace/services/push"
 	"github.com/millrace/millrace/services/push/pushtest"
 )
@@ -318,6 +320,35 @@ func TestALinkIsGoneAndBack(t *testing.T) {
 	w.release(c, a.GetId())
 	w.world.is(c, a.GetId(), released)
 	w.asBefore()
+}
+
+// silent is a connection on which nothing is ever answered.
+type silent struct {
+	pushv1connect.ChangeServiceClient
+}
+
+func (silent) Get(ctx context.Context, _ *connect.Request[pushv1.GetRequest]) (*connect.Response[pushv1.GetResponse], error) {
+	<-ctx.Done()
+	return nil, connect.NewError(connect.CodeDeadlineExceeded, ctx.Err())
+}
+
+func (silent) InForce(ctx context.Context, _ *connect.Request[pushv1.InForceRequest]) (*connect.Response[pushv1.InForceResponse], error) {
+	<-ctx.Done()
+	return nil, connect.NewError(connect.CodeDeadlineExceeded, ctx.Err())
+}
+
+// A question that is never answered does not hold up what comes after it.
+func TestASilentPushIsGivenUp(t *testing.T) {
+	w := newWorld(t)
+	p := newProvisioner(w.start())
+	p.changes, p.patience = silent{}, time.Millisecond
+	c := &carried{Circuit: provision.Circuit{ID: "c", Change: "circuit c, 1", ChangeAttempt: 1, Life: life.Circuit{State: life.Provisioning, Open: true, Attempt: 1}}, routers: []string{"a"}}
+	if underWay, err := p.follow(t.Context(), []*carried{c}); !underWay || err == nil {
+		t.Errorf("follow: %v, %v", underWay, err)
+	}
+	if got, err := p.shown(t.Context(), c); got != unproven || err == nil {
+		t.Errorf("shown: %v, %v", got, err)
+	}
 }
 
 // Without a policy nothing is asked for, and with one there must be somebody to ask.

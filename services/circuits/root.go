@@ -105,7 +105,7 @@ func (c *Component) Start(ctx context.Context) error {
 		c.loops.Go(c.follow(h))
 	}
 	if c.cfg.Provision.Policy != "" {
-		c.loops.Go((&provisioner{Component: c, changes: c.deps.Changes, asking: map[string]bool{}}).provision)
+		c.loops.Go(newProvisioner(c).provision)
 	}
 	return nil
 }
