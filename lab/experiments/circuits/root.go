@@ -101,6 +101,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *qos.Resu
 		}
 	}
 	maps.Copy(r.result.Metrics, lab.Metrics(r.result.Phases...))
+	lab.AddWindows(r.result.Metrics, s, r.result.Phases...)
 	r.result.Seconds = time.Since(began).Seconds()
 	r.result.Judge(s)
 	return r.result, nil
