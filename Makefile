@@ -52,7 +52,7 @@ $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/gnmic_check/main.go tools/clients/requirements.txt tools/clients/fetch.sh | packages
-	@echo "setup: gNMI clients of other people, for tests"
+	@echo "setup: clients of other people, for tests"
 	@PATH="$(GO_DIR):$$PATH" tools/clients/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Gets the gNMI clients and servers that somebody else wrote, for tests: the Go
-# ones as go.mod pins them, pygnmi as requirements.txt pins it, hashes included.
+# Gets the clients and servers that somebody else wrote, for tests: those in Go
+# as go.mod pins them, pygnmi and schemathesis as requirements.txt pins them,
+# hashes included.
 # They land in .cache/clients, or where MILLRACE_CLIENTS says.
 set -euo pipefail
 cd "$(dirname "$0")"

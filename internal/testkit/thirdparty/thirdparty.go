@@ -1,8 +1,8 @@
-// Package thirdparty runs other projects' gNMI programs in tests; tools/clients pins them.
+// Package thirdparty runs other projects' programs in tests; tools/clients pins them.
 //
 // In: a program's name and flags.
 // Out: where it is, or a server that runs until the test ends.
-// Next: tests of internal/gnmiclient, services/push and services/routeragent.
+// Next: tests of internal/gnmiclient, services/push, services/routeragent and services/circuits.
 package thirdparty
 
 import (
