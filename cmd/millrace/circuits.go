@@ -172,6 +172,8 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 	}
 	fmt.Fprintln(out)
 	printBooked(out, c.GetSlots(), c.GetPath(), c.GetBackup())
+	printHops(out, "back", c.GetBack())
+	printPorts(out, t, c.GetFromVlan(), c.GetToVlan())
 	for _, p := range c.GetTerms().GetPairs() {
 		fmt.Fprintf(out, "  traffic %s to %s\n", p.GetSource(), p.GetDestination())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ type termsFlags struct {
 	start, end string
 	protect    string
 	pairs      []string
+	ports      [2]circuitsv1.Port
 }
 
 func (f *termsFlags) add(flags *pflag.FlagSet) {
@@ -37,6 +39,10 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
 	flags.StringArrayVar(&f.pairs, "pair", nil, "traffic that is steered, SOURCE,DESTINATION such as 192.0.2.0/24,198.51.100.0/24; may be given more than once")
+	for i, end := range []string{"from", "to"} {
+		flags.StringVar(&f.ports[i].Name, end+"-port", "", "Ethernet frames between two ports instead of packets between routers: the port at "+strings.ToUpper(end))
+		flags.StringVar(&f.ports[i].Vlans, end+"-vlan", "", "VLAN at that port: 100, 1780-1790 or any for the lowest that is free; none: frames without a tag")
+	}
 	flags.StringVar(&f.terms.Description, "description", "", "for people")
 }
 
@@ -60,6 +66,11 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 			return nil, coded{fmt.Errorf("--pair %s: two prefixes, such as 192.0.2.0/24,198.51.100.0/24", pair), exitUsage}
 		}
 		t.Pairs = append(t.Pairs, &circuitsv1.PrefixPair{Source: source, Destination: destination})
+	}
+	for i, into := range []**circuitsv1.Port{&t.FromPort, &t.ToPort} {
+		if f.ports[i].GetName() != "" || f.ports[i].GetVlans() != "" {
+			*into = &f.ports[i]
+		}
 	}
 	for _, at := range []struct {
 		flag, text string
@@ -99,6 +110,8 @@ func circuitsQuoteCommand() *cobra.Command {
 				err = printJSON(cmd, r.Msg)
 			} else if no := r.Msg.GetRefusal(); no == nil {
 				printBooked(cmd.OutOrStdout(), r.Msg.GetSlots(), r.Msg.GetPath(), r.Msg.GetBackup())
+				printHops(cmd.OutOrStdout(), "back", r.Msg.GetBack())
+				printPorts(cmd.OutOrStdout(), terms, r.Msg.GetFromVlan(), r.Msg.GetToVlan())
 			} else {
 				printRefusal(cmd.OutOrStdout(), no)
 			}
@@ -120,10 +133,11 @@ func circuitsRequestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "request FROM TO",
 		Short: "Book a circuit from one router to another",
-		Long: "Book a circuit from one router to another; one in both directions is two circuits.\n\n" +
+		Long: "Book a circuit from one router to another; one in both directions is two circuits,\n" +
+			"but between two ports a circuit has its rate in both.\n\n" +
 			"Asked again with the same --request-id, as after a lost answer, it gives the circuit of the first time. Exit code 3: it\n" +
 			"does not fit; what blocks it and what would fit is printed.",
-		Example: "  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits request pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z --hold",
+		Example: "  millrace circuits request pe1 pe2 --project astro --rate 5000 --start 2026-11-23T22:00:00Z --end 2026-11-24T06:00:00Z\n  millrace circuits request pe1 pe2 --project astro --volume 20000 --end 2026-11-24T06:00:00Z --hold\n  millrace circuits request pe1 pe2 --project astro --rate 5000 --from-port eth3 --from-vlan 100 --to-port eth5 --to-vlan 1780-1790",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			terms, err := f.read(args)
@@ -190,7 +204,15 @@ func circuitRefused(cmd *cobra.Command, err error) error {
 func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
 	fmt.Fprintf(out, "%s: %s\n", no.GetCode(), no.GetReason())
 	for _, b := range no.GetBlockers() {
-		fmt.Fprintf(out, "  link %s lacks %g Mbit/s from %s to %s\n", b.GetLink(), mbit(b.GetShortfallBitsPerSecond()), clock(b.GetStart()), endClock(b.GetEnd()))
+		if b.GetCircuit() != "" {
+			fmt.Fprintf(out, "  %s of port %s at %s is that of circuit %s from %s to %s\n", vlanName(b.GetVlan()), b.GetPort(), b.GetRouter(), b.GetCircuit(), clock(b.GetStart()), endClock(b.GetEnd()))
+			continue
+		}
+		where := "link " + b.GetLink()
+		if b.GetPort() != "" {
+			where = fmt.Sprintf("port %s at %s", b.GetPort(), b.GetRouter())
+		}
+		fmt.Fprintf(out, "  %s lacks %g Mbit/s from %s to %s\n", where, mbit(b.GetShortfallBitsPerSecond()), clock(b.GetStart()), endClock(b.GetEnd()))
 	}
 	for _, o := range no.GetOffers() {
 		t := o.GetTerms()
@@ -198,12 +220,29 @@ func printRefusal(out io.Writer, no *circuitsv1.Refusal) {
 		if t.GetVolumeBytes() > 0 {
 			fmt.Fprintf(out, " at most, %g GB", float64(t.GetVolumeBytes())/1e9)
 		}
-		fmt.Fprintf(out, " from %s to %s\n", clock(t.GetStart()), endClock(t.GetEnd()))
+		fmt.Fprintf(out, " from %s to %s", clock(t.GetStart()), endClock(t.GetEnd()))
+		if t.GetFromPort() != nil {
+			fmt.Fprintf(out, ", VLANs %s and %s", cmp.Or(t.GetFromPort().GetVlans(), "none"), cmp.Or(t.GetToPort().GetVlans(), "none"))
+		}
+		fmt.Fprintln(out)
+	}
+}
+
+func vlanName(vlan int32) string {
+	if vlan == 0 {
+		return "what has no tag"
+	}
+	return fmt.Sprintf("VLAN %d", vlan)
+}
+
+func printPorts(out io.Writer, t *circuitsv1.Terms, from, to int32) {
+	if t.GetFromPort() != nil {
+		fmt.Fprintf(out, "  frames between %s of port %s and %s of port %s\n", vlanName(from), t.GetFromPort().GetName(), vlanName(to), t.GetToPort().GetName())
 	}
 }
 
 // offerNames are the kinds of offers for people.
 var offerNames = map[string]string{
 	"LATER": "later", "LESS_RATE": "a lower rate", "SLOWER": "a longer delay", "WITHOUT_BACKUP": "no backup", "AS_VOLUME": "as a volume",
-	"LATER_DEADLINE": "a later deadline", "LESS_VOLUME": "a smaller volume",
+	"LATER_DEADLINE": "a later deadline", "LESS_VOLUME": "a smaller volume", "OTHER_VLAN": "another VLAN",
 }

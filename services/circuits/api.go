@@ -69,9 +69,10 @@ func (a *api) Quote(_ context.Context, r *connect.Request[circuitsv1.QuoteReques
 	}
 	out := &circuitsv1.QuoteResponse{}
 	looked := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
-		var g *admit.Grant
-		if g, _, err = c.book.decide(id, r.Msg.GetBy(), r.Msg.GetTerms(), c.deps.Now()); err == nil {
-			out.Slots, out.Path, out.Backup = slotsOf(g), c.book.hopsOf(g.Path), c.book.hopsOf(g.Backup)
+		var d decision
+		if d, err = c.book.decide(id, r.Msg.GetBy(), r.Msg.GetTerms(), c.deps.Now()); err == nil {
+			out.Slots, out.Path, out.Backup = slotsOf(d.Grant), c.book.hopsOf(d.Path), c.book.hopsOf(d.Backup)
+			out.Back, out.FromVlan, out.ToVlan = c.book.backHops(d), int32(d.on.vlans[0]), int32(d.on.vlans[1])
 		}
 	})
 	if err := errors.Join(looked, err); err != nil {

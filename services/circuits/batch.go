@@ -102,7 +102,8 @@ func (b *book) bookedAll(ids []string, ask *circuitsv1.RequestAllRequest, now ti
 	defer func() {
 		for _, record := range all {
 			b.count(record, -1)
-			if err := b.admit.Remove(record.GetCircuit().GetId()); err != nil {
+			b.ports.Remove(record.GetCircuit().GetId())
+			if err := b.free(record); err != nil {
 				panic("what was entered is there: " + err.Error())
 			}
 		}
@@ -116,9 +117,10 @@ func (b *book) bookedAll(ids []string, ask *circuitsv1.RequestAllRequest, now ti
 		if err != nil {
 			return all, nil, ofTerms(i, err)
 		}
-		if err := b.admit.Enter(grantOf(record)); err != nil {
+		if err := b.restore(b.admit, record); err != nil {
 			panic("what was granted is free: " + err.Error())
 		}
+		b.onPorts(record)
 		b.count(record, 1)
 		all, moves = append(all, record), append(moves, moved)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/ports"
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
@@ -24,6 +25,8 @@ type book struct {
 	missed chan struct{}
 	// read is when the topology was asked for that is known, by a clock that nobody sets.
 	read time.Time
+	// ports is which circuit has which VLAN; it needs no topology.
+	ports *ports.Book
 	// usage is per project.
 	usage map[string]*usage
 	// states counts circuits by state.
@@ -42,7 +45,7 @@ type usage struct {
 
 func newBook(cfg Configuration) *book {
 	return &book{
-		cfg: cfg, missed: make(chan struct{}, 1), usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
+		cfg: cfg, missed: make(chan struct{}, 1), ports: ports.NewBook(), usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
 		watchers: map[*watcher]bool{},
 	}
 }
@@ -55,21 +58,26 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 	if is != nil {
 		b.states[is.GetCircuit().GetState()]++
 	}
+	if is != nil {
+		b.onPorts(is)
+	} else {
+		b.ports.Remove(was.GetCircuit().GetId())
+	}
 	switch had, has := ledger.Books(was), ledger.Books(is); {
 	case had && !has:
 		b.count(was, -1)
-		if b.admit != nil && b.admit.Remove(was.GetCircuit().GetId()) != nil {
+		if b.admit != nil && b.free(was) != nil {
 			b.miss()
 		}
 	case !had && has:
 		b.count(is, 1)
-		if b.admit != nil && b.admit.Restore(grantOf(is)) != nil {
+		if b.admit != nil && b.restore(b.admit, is) != nil {
 			b.miss()
 		}
 	case has && !sameBooking(was, is):
 		b.count(was, -1)
 		b.count(is, 1)
-		if b.admit != nil && errors.Join(b.admit.Remove(is.GetCircuit().GetId()), b.admit.Restore(grantOf(is))) != nil {
+		if b.admit != nil && errors.Join(b.free(was), b.restore(b.admit, is)) != nil {
 			b.miss()
 		}
 	case has:
@@ -84,7 +92,9 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 // sameBooking tells whether two records of a circuit have the same capacity.
 func sameBooking(was, is *circuitsv1.Record) bool {
 	a, b := grantOf(was), grantOf(is)
-	return slices.Equal(a.Slots, b.Slots) && sameLinks(a, b)
+	back, _ := backOf(was)
+	back2, _ := backOf(is)
+	return slices.Equal(a.Slots, b.Slots) && sameLinks(a, b) && sameLinks(back, back2)
 }
 
 func sameLinks(a, b admit.Grant) bool {
@@ -160,7 +170,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 	}
 	for r := range all {
 		if ledger.Books(r) {
-			if err := made.Restore(grantOf(r)); err != nil {
+			if err := b.restore(made, r); err != nil {
 				return err
 			}
 		}
@@ -208,13 +218,15 @@ func withAbsent(g *graph.Graph, all func(yield func(*circuitsv1.Record) bool)) (
 	return graph.New(nodes, links)
 }
 
-// hops are those of the path and of the backup.
-func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop { return slices.Concat(c.GetPath(), c.GetBackup()) }
+// hops are those of the path, of the backup and of the way back.
+func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop {
+	return slices.Concat(c.GetPath(), c.GetBackup(), c.GetBack())
+}
 
 // there tells whether the topology has every link of a circuit's path, between the routers that it was booked between:
 // a link keeps its id where its port is connected to another router.
 func (b *book) there(c *circuitsv1.Circuit) bool {
-	return !slices.ContainsFunc(c.GetPath(), func(h *circuitsv1.Hop) bool {
+	return !slices.ContainsFunc(slices.Concat(c.GetPath(), c.GetBack()), func(h *circuitsv1.Hop) bool {
 		l := b.topo.Link(h.GetLink())
 		return l == nil || l.From.String() != h.GetFrom() || l.To.String() != h.GetTo()
 	})

@@ -33,41 +33,55 @@ func (b *book) known() error {
 	return nil
 }
 
+// decision is what is granted, on which request.
+type decision struct {
+	*admit.Grant
+	admit.Request
+	// back and on are of a circuit between ports.
+	back *admit.Grant
+	on   attached
+}
+
 // decide grants terms or refuses them. It is called while the book does not change.
-func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (*admit.Grant, admit.Request, error) {
+func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (d decision, err error) {
 	if err := b.known(); err != nil {
-		return nil, admit.Request{}, err
+		return d, err
 	}
-	r, err := b.request(id, t, now)
-	if err != nil {
-		return nil, r, err
+	if d.Request, err = b.request(id, t, now); err != nil {
+		return d, err
 	}
-	if err := b.mayBook(by, t, r, now); err != nil {
-		return nil, r, err
+	if err := b.mayBook(by, t, d.Request, now); err != nil {
+		return d, err
 	}
-	g, refusal := b.admit.Decide(r)
-	if refusal != nil {
-		return nil, r, refused{refusalOf(refusal, t)}
+	var attachErr error
+	if d.on, attachErr = b.attach(t, d.Request); attachErr != nil {
+		return d, b.fitting(attachErr, d.Request)
+	}
+	var refusal *admit.Refusal
+	if d.Grant, d.back, refusal = b.ways(d.Request, between(t)); refusal != nil {
+		return d, b.refusal(refusal, t, d.Request)
 	}
 	if err := b.mayHold(t.GetProject()); err != nil {
-		return g, r, err
+		return d, err
 	}
-	return g, r, b.within(t.GetProject(), g)
+	return d, b.within(t.GetProject(), d.Grant)
 }
 
 // booked is the record of a circuit that is granted: held, or committed at once where that was asked for, so that no
 // answer in between can be lost. The transitions are in it.
 func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) (*circuitsv1.Record, []life.Move, error) {
-	g, r, err := b.decide(id, ask.GetBy(), ask.GetTerms(), now)
+	d, err := b.decide(id, ask.GetBy(), ask.GetTerms(), now)
 	if err != nil {
 		return nil, nil, err
 	}
+	g, r := d.Grant, d.Request
 	terms := proto.CloneOf(ask.GetTerms())
 	terms.Start, terms.End = moment(r.Start), moment(r.End)
 	end := g.Slots[len(g.Slots)-1].End
 	record := &circuitsv1.Record{Circuit: &circuitsv1.Circuit{
 		Id: id, Terms: terms, Slots: slotsOf(g), Path: b.hopsOf(g.Path), Backup: b.hopsOf(g.Backup),
 		Holder: ask.GetBy(), RequestId: ask.GetRequestId(), Created: timestamppb.New(now),
+		Back: b.backHops(d), FromVlan: int32(d.on.vlans[0]), ToVlan: int32(d.on.vlans[1]), Number: int32(d.on.number),
 	}}
 	moves := []life.Move{{To: life.Held, By: ask.GetBy()}}
 	c := life.Circuit{State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -152,6 +153,10 @@ func (b *book) calendars(link string, w calendar.Window) ([]*circuitsv1.LinkCale
 		one.Pieces = append(one.Pieces, &circuitsv1.FreePiece{Start: moment(piece.Start), End: moment(piece.End), FreeBitsPerSecond: free})
 	}
 	using := b.admit.Using(link, w)
+	for i, id := range using {
+		using[i] = strings.TrimSuffix(id, backID(""))
+	}
+	using = slices.Compact(using)
 	one.Circuits = using[:min(len(using), maxPieces)]
 	return []*circuitsv1.LinkCalendar{one}, nil
 }

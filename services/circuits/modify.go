@@ -113,14 +113,18 @@ func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, n
 	}
 	b.count(was, -1)
 	defer b.count(was, 1)
-	g, err := b.regrant(was, terms, w, now)
+	g, back, err := b.regrant(was, terms, w, now)
 	if err != nil {
 		return nil, err
 	}
 	if err := b.within(terms.GetProject(), g); err != nil {
 		return nil, err
 	}
-	return b.rewritten(was, terms, g, ask, now), nil
+	is := b.rewritten(was, terms, g, back, ask, now)
+	if err := b.mayKeep(is); err != nil {
+		return nil, err
+	}
+	return is, nil
 }
 
 // mayModify tells whether terms may be those of a circuit from now on, whatever is free, and from when until when.
@@ -152,21 +156,28 @@ func onRouters(s life.State) bool {
 
 // regrant decides on other terms of a circuit over a window: on the path that it has, or on another one where it has
 // not begun and no router may have it.
-func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calendar.Window, now time.Time) (*admit.Grant, error) {
+func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calendar.Window, now time.Time) (forth, back *admit.Grant, err error) {
 	c, g := was.GetCircuit(), grantOf(was)
 	var blockers []admit.Blocker
 	omitted := 0
 	if terms.GetVolumeBytes() == 0 {
 		g.Slots = admit.Resized(g.Slots, w, terms.GetRateBitsPerSecond())
 		if len(g.Slots) > admit.MaxSlots {
-			return nil, wrong("rate_bits_per_second", "it was changed %d times; ask for a new circuit", admit.MaxSlots)
+			return nil, nil, wrong("rate_bits_per_second", "it was changed %d times; ask for a new circuit", admit.MaxSlots)
 		}
-		if blockers, omitted = b.admit.Lacking(c.GetId(), g.Slots); len(blockers) == 0 {
-			return &g, nil
+		way, both := backOf(was)
+		way.Slots = g.Slots
+		blockers, omitted = b.admit.Lacking(c.GetId(), g.Slots)
+		if both {
+			more, and := b.admit.Lacking(way.ID, way.Slots)
+			blockers, omitted = append(blockers, more...), omitted+and
+		}
+		if len(blockers) == 0 {
+			return &g, &way, nil
 		}
 	}
 	if w.Start > c.GetSlots()[0].GetStart().GetSeconds() || onRouters(ledger.NameOf(c.GetState())) {
-		return nil, refused{refusalOf(&admit.Refusal{
+		return nil, nil, refused{refusalOf(&admit.Refusal{
 			Code: admit.Capacity, Blockers: blockers, Omitted: omitted,
 			Reason: "links of its path lack room, and the path of a circuit that has begun stays",
 		}, terms)}
@@ -175,21 +186,24 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 	from.Start = moment(max(terms.GetStart().GetSeconds(), now.Unix()))
 	r, err := b.request(c.GetId(), from, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	other, refusal := b.admit.DecideInstead(c.GetId(), r)
+	forth, back, refusal := b.instead(was, r)
 	if refusal != nil {
-		return nil, refused{refusalOf(refusal, terms)}
+		return nil, nil, b.refusal(refusal, terms, r)
 	}
-	return other, nil
+	return forth, back, nil
 }
 
 // rewritten is a record with what was granted.
-func (b *book) rewritten(was *circuitsv1.Record, terms *circuitsv1.Terms, g *admit.Grant, ask *circuitsv1.ModifyRequest, now time.Time) *circuitsv1.Record {
+func (b *book) rewritten(was *circuitsv1.Record, terms *circuitsv1.Terms, g, back *admit.Grant, ask *circuitsv1.ModifyRequest, now time.Time) *circuitsv1.Record {
 	is := proto.CloneOf(was)
 	is.Circuit.Terms, is.Circuit.Slots = terms, slotsOf(g)
 	if has := grantOf(was); !sameLinks(has, *g) {
 		is.Circuit.Path, is.Circuit.Backup = b.hopsOf(g.Path), b.hopsOf(g.Backup)
+	}
+	if has, both := backOf(was); both && !sameLinks(has, *back) {
+		is.Circuit.Back = b.hopsOf(back.Path)
 	}
 	l := ledger.LifeOf(was)
 	l.Start, l.End = g.Slots[0].Start, g.Slots[len(g.Slots)-1].End

@@ -186,7 +186,13 @@ func (b *book) freeUntilStart(r *circuitsv1.Record, now int64) bool {
 	if b.admit == nil || len(slots) == 0 || now >= slots[0].Start {
 		return false
 	}
-	for _, h := range r.GetCircuit().GetPath() {
+	for _, u := range usesOf(r) {
+		u.Start, u.End = now, slots[0].Start
+		if _, taken := b.ports.Blocking(u, r.GetCircuit().GetId()); taken {
+			return false
+		}
+	}
+	for _, h := range slices.Concat(r.GetCircuit().GetPath(), r.GetCircuit().GetBack()) {
 		of, err := b.admit.Calendar(h.GetLink())
 		if err != nil || of.LeastFree(calendar.Window{Start: now, End: slots[0].Start}, calendar.Soft) < slots[0].Rate {
 			return false

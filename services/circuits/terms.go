@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -120,7 +121,7 @@ func checkTerms(t *circuitsv1.Terms) error {
 			return wrong("pairs", "number %d: %s", i+1, err)
 		}
 	}
-	return nil
+	return checkPorts(t)
 }
 
 func checkPair(p *circuitsv1.PrefixPair) error {
@@ -170,6 +171,11 @@ func (b *book) request(id string, t *circuitsv1.Terms, now time.Time) (admit.Req
 			return r, wrong("without_routers", "%s", err)
 		}
 		r.WithoutNodes = append(r.WithoutNodes, n.ID.String())
+	}
+	for _, id := range t.GetApartFrom() {
+		if _, both := b.admit.Grant(backID(id)); both {
+			r.ApartFrom = append(slices.Clip(r.ApartFrom), backID(id))
+		}
 	}
 	return r, nil
 }

@@ -104,7 +104,9 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 	}
 	s := &topologyv1.TopologySnapshot{Area: "0.0.0.0", Time: timestamppb.Now()}
 	for _, name := range []string{"a", "b", "c"} {
-		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Name: name})
+		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Name: name, Loopback: routers[name], Interfaces: []*topologyv1.Interface{
+			{Name: "lo", Addresses: []string{routers[name] + "/32"}}, {Name: "core"}, {Name: "p1", Speed: 8 * giga}, {Name: "p2"},
+		}})
 	}
 	for _, name := range []string{"a-b", "a-c", "b-c"} {
 		a, z, _ := strings.Cut(name, "-")
@@ -112,7 +114,7 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 			if p.w.links[name] {
 				s.Links = append(s.Links, &topologyv1.Link{
 					Id: linkID(d[0], d[1]), LocalRouterId: routers[d[0]], RemoteRouterId: routers[d[1]], IgpMetric: 10, MaxBandwidth: 2 * reservable,
-					LocalAddress: strings.Split(linkID(d[0], d[1]), "|")[1],
+					LocalAddress: strings.Split(linkID(d[0], d[1]), "|")[1], LocalInterface: "core",
 				})
 			}
 		}

@@ -20,6 +20,7 @@ var pureFolders = []string{
 	"services/circuits/admit",
 	"services/circuits/calendar",
 	"services/circuits/life",
+	"services/circuits/ports",
 	"services/circuits/provision",
 	"services/paths/compute",
 	"services/paths/cspf",

@@ -6,7 +6,7 @@ import "github.com/millrace/millrace/services/circuits/admit"
 var required = map[string][]string{
 	"QuoteRequest": {"terms", "by"}, "RequestRequest": {"terms", "by"}, "CommitRequest": {"by"}, "ExtendRequest": {"by", "until"}, "ReleaseRequest": {"by"},
 	"ModifyRequest": {"by"}, "RequestAllRequest": {"terms", "by"},
-	"Terms": {"project", "from", "to"}, "PrefixPair": {"source", "destination"},
+	"Terms": {"project", "from", "to"}, "PrefixPair": {"source", "destination"}, "Port": {"name"},
 }
 
 // word is what may be part of a key of etcd.
@@ -23,6 +23,8 @@ var bounds = map[string]object{
 	"Terms.apart_from":             list(100, text(1, 100)),
 	"Terms.pairs":                  {"maxItems": 100},
 	"Terms.description":            text(0, 500),
+	"Port.name":                    text(1, 100),
+	"Port.vlans":                   {"maxLength": 100, "pattern": "^(any|[0-9, -]*)$"},
 	"QuoteRequest.by":              text(1, 100),
 	"RequestRequest.by":            text(1, 100),
 	"RequestRequest.request_id":    {"pattern": word},

@@ -14,6 +14,11 @@ class PrefixPair(TypedDict, total=False):
     destination: str
 
 
+class Port(TypedDict, total=False):
+    name: str
+    vlans: str
+
+
 Terms = TypedDict(
     "Terms",
     {
@@ -31,6 +36,8 @@ Terms = TypedDict(
         "apart_from": list[str],
         "pairs": list[PrefixPair],
         "description": str,
+        "from_port": Port,
+        "to_port": Port,
     },
     total=False,
 )
@@ -67,6 +74,10 @@ class Circuit(TypedDict, total=False):
     ready: str
     late: bool
     version: int
+    back: list[Hop]
+    from_vlan: int
+    to_vlan: int
+    number: int
 
 
 class Blocker(TypedDict, total=False):
@@ -74,6 +85,10 @@ class Blocker(TypedDict, total=False):
     start: str
     end: str
     shortfall_bits_per_second: int
+    router: str
+    port: str
+    vlan: int
+    circuit: str
 
 
 class Offer(TypedDict, total=False):
@@ -97,6 +112,9 @@ class Quote(TypedDict, total=False):
     path: list[Hop]
     backup: list[Hop]
     refusal: Refusal
+    back: list[Hop]
+    from_vlan: int
+    to_vlan: int
 
 
 class FreePiece(TypedDict, total=False):

@@ -154,7 +154,7 @@ func (State) EnumDescriptor() ([]byte, []int) {
 	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
 }
 
-// Terms are what is asked for: a circuit in one direction. One in both is two circuits.
+// Terms are what is asked for: a circuit in one direction, or between two ports, in both.
 type Terms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The project that the circuit counts against.
@@ -180,7 +180,11 @@ type Terms struct {
 	// The traffic that the circuit is for. At most 100.
 	Pairs []*PrefixPair `protobuf:"bytes,13,rep,name=pairs,proto3" json:"pairs,omitempty"`
 	// For people; at most 500 characters.
-	Description   string `protobuf:"bytes,14,opt,name=description,proto3" json:"description,omitempty"`
+	Description string `protobuf:"bytes,14,opt,name=description,proto3" json:"description,omitempty"`
+	// Ethernet frames between two ports instead of packets between prefixes: both or none. The circuit has its rate in both
+	// directions then.
+	FromPort      *Port `protobuf:"bytes,15,opt,name=from_port,json=fromPort,proto3" json:"from_port,omitempty"`
+	ToPort        *Port `protobuf:"bytes,16,opt,name=to_port,json=toPort,proto3" json:"to_port,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,6 +317,76 @@ func (x *Terms) GetDescription() string {
 	return ""
 }
 
+func (x *Terms) GetFromPort() *Port {
+	if x != nil {
+		return x.FromPort
+	}
+	return nil
+}
+
+func (x *Terms) GetToPort() *Port {
+	if x != nil {
+		return x.ToPort
+	}
+	return nil
+}
+
+// Port is where frames enter and leave a network, at a router.
+type Port struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An interface of the router that joins it to no other router. At most 100 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// VLAN ids, such as 100, 1780-1790, 10,20-30 or any: the lowest that nobody has is taken. Empty: frames without a tag. At
+	// most 100 characters.
+	Vlans         string `protobuf:"bytes,2,opt,name=vlans,proto3" json:"vlans,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Port) Reset() {
+	*x = Port{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Port) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Port) ProtoMessage() {}
+
+func (x *Port) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Port.ProtoReflect.Descriptor instead.
+func (*Port) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Port) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Port) GetVlans() string {
+	if x != nil {
+		return x.Vlans
+	}
+	return ""
+}
+
 type PrefixPair struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Prefixes of one address family, such as 192.0.2.0/24.
@@ -324,7 +398,7 @@ type PrefixPair struct {
 
 func (x *PrefixPair) Reset() {
 	*x = PrefixPair{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[1]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -336,7 +410,7 @@ func (x *PrefixPair) String() string {
 func (*PrefixPair) ProtoMessage() {}
 
 func (x *PrefixPair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[1]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -349,7 +423,7 @@ func (x *PrefixPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixPair.ProtoReflect.Descriptor instead.
 func (*PrefixPair) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PrefixPair) GetSource() string {
@@ -386,6 +460,13 @@ type Circuit struct {
 	RequestId string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Grows by one with each change of the circuit, also of its state: the entity tag over plain HTTP.
 	Version int64 `protobuf:"varint,12,opt,name=version,proto3" json:"version,omitempty"`
+	// Of a circuit between ports: the way back,
+	Back []*Hop `protobuf:"bytes,13,rep,name=back,proto3" json:"back,omitempty"`
+	// the VLANs that it has, 0 for frames without a tag,
+	FromVlan int32 `protobuf:"varint,14,opt,name=from_vlan,json=fromVlan,proto3" json:"from_vlan,omitempty"`
+	ToVlan   int32 `protobuf:"varint,15,opt,name=to_vlan,json=toVlan,proto3" json:"to_vlan,omitempty"`
+	// and the number that its frames have between routers.
+	Number int32 `protobuf:"varint,16,opt,name=number,proto3" json:"number,omitempty"`
 	// When routers were first proven to carry it.
 	Ready *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=ready,proto3" json:"ready,omitempty"`
 	// Its start was over before routers were proven to carry it.
@@ -396,7 +477,7 @@ type Circuit struct {
 
 func (x *Circuit) Reset() {
 	*x = Circuit{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[2]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +489,7 @@ func (x *Circuit) String() string {
 func (*Circuit) ProtoMessage() {}
 
 func (x *Circuit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[2]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +502,7 @@ func (x *Circuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Circuit.ProtoReflect.Descriptor instead.
 func (*Circuit) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Circuit) GetId() string {
@@ -508,6 +589,34 @@ func (x *Circuit) GetVersion() int64 {
 	return 0
 }
 
+func (x *Circuit) GetBack() []*Hop {
+	if x != nil {
+		return x.Back
+	}
+	return nil
+}
+
+func (x *Circuit) GetFromVlan() int32 {
+	if x != nil {
+		return x.FromVlan
+	}
+	return 0
+}
+
+func (x *Circuit) GetToVlan() int32 {
+	if x != nil {
+		return x.ToVlan
+	}
+	return 0
+}
+
+func (x *Circuit) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 func (x *Circuit) GetReady() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Ready
@@ -535,7 +644,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[3]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +656,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[3]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +669,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Slot) GetStart() *timestamppb.Timestamp {
@@ -597,7 +706,7 @@ type Hop struct {
 
 func (x *Hop) Reset() {
 	*x = Hop{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -609,7 +718,7 @@ func (x *Hop) String() string {
 func (*Hop) ProtoMessage() {}
 
 func (x *Hop) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -622,7 +731,7 @@ func (x *Hop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hop.ProtoReflect.Descriptor instead.
 func (*Hop) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Hop) GetLink() string {
@@ -658,7 +767,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +779,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +792,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Transition) GetState() State {
@@ -717,7 +826,7 @@ func (x *Transition) GetNote() string {
 // Refusal is why not, and what instead.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
+	// CAPACITY, VLAN_IN_USE, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// The field of the request that is wrong, if one is; of a batch terms[N] with N from 0, also where no field is.
 	Field string `protobuf:"bytes,2,opt,name=field,proto3" json:"field,omitempty"`
@@ -736,7 +845,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +857,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +870,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Refusal) GetCode() string {
@@ -813,20 +922,26 @@ func (x *Refusal) GetGivenUp() []string {
 	return nil
 }
 
-// Blocker is a link that lacks room.
+// Blocker is a link or a port that lacks room, or a VLAN that is taken.
 type Blocker struct {
 	state                  protoimpl.MessageState `protogen:"open.v1"`
 	Link                   string                 `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"`
 	Start                  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
 	End                    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
 	ShortfallBitsPerSecond int64                  `protobuf:"varint,4,opt,name=shortfall_bits_per_second,json=shortfallBitsPerSecond,proto3" json:"shortfall_bits_per_second,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// The id of the port's router, and the port; empty for a link.
+	Router string `protobuf:"bytes,5,opt,name=router,proto3" json:"router,omitempty"`
+	Port   string `protobuf:"bytes,6,opt,name=port,proto3" json:"port,omitempty"`
+	// The VLAN that is taken, 0 for frames without a tag, and the circuit that has it.
+	Vlan          int32  `protobuf:"varint,7,opt,name=vlan,proto3" json:"vlan,omitempty"`
+	Circuit       string `protobuf:"bytes,8,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Blocker) Reset() {
 	*x = Blocker{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +953,7 @@ func (x *Blocker) String() string {
 func (*Blocker) ProtoMessage() {}
 
 func (x *Blocker) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +966,7 @@ func (x *Blocker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocker.ProtoReflect.Descriptor instead.
 func (*Blocker) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{7}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Blocker) GetLink() string {
@@ -882,10 +997,38 @@ func (x *Blocker) GetShortfallBitsPerSecond() int64 {
 	return 0
 }
 
+func (x *Blocker) GetRouter() string {
+	if x != nil {
+		return x.Router
+	}
+	return ""
+}
+
+func (x *Blocker) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *Blocker) GetVlan() int32 {
+	if x != nil {
+		return x.Vlan
+	}
+	return 0
+}
+
+func (x *Blocker) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
 // Offer are terms that fit.
 type Offer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// LATER, LESS_RATE, SLOWER, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME.
+	// LATER, LESS_RATE, SLOWER, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME, OTHER_VLAN.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// What is lost, in thousandths of the rate, the bytes or the length of the window.
 	ChangePerMille int64  `protobuf:"varint,2,opt,name=change_per_mille,json=changePerMille,proto3" json:"change_per_mille,omitempty"`
@@ -896,7 +1039,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1051,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1064,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{8}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Offer) GetKind() string {
@@ -956,7 +1099,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1111,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1124,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{9}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *QuoteRequest) GetTerms() *Terms {
@@ -1005,14 +1148,18 @@ type QuoteResponse struct {
 	Path   []*Hop  `protobuf:"bytes,2,rep,name=path,proto3" json:"path,omitempty"`
 	Backup []*Hop  `protobuf:"bytes,3,rep,name=backup,proto3" json:"backup,omitempty"`
 	// why not.
-	Refusal       *Refusal `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Refusal *Refusal `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// As in Circuit.
+	Back          []*Hop `protobuf:"bytes,5,rep,name=back,proto3" json:"back,omitempty"`
+	FromVlan      int32  `protobuf:"varint,6,opt,name=from_vlan,json=fromVlan,proto3" json:"from_vlan,omitempty"`
+	ToVlan        int32  `protobuf:"varint,7,opt,name=to_vlan,json=toVlan,proto3" json:"to_vlan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QuoteResponse) Reset() {
 	*x = QuoteResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1171,7 @@ func (x *QuoteResponse) String() string {
 func (*QuoteResponse) ProtoMessage() {}
 
 func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1184,7 @@ func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteResponse.ProtoReflect.Descriptor instead.
 func (*QuoteResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *QuoteResponse) GetSlots() []*Slot {
@@ -1068,6 +1215,27 @@ func (x *QuoteResponse) GetRefusal() *Refusal {
 	return nil
 }
 
+func (x *QuoteResponse) GetBack() []*Hop {
+	if x != nil {
+		return x.Back
+	}
+	return nil
+}
+
+func (x *QuoteResponse) GetFromVlan() int32 {
+	if x != nil {
+		return x.FromVlan
+	}
+	return 0
+}
+
+func (x *QuoteResponse) GetToVlan() int32 {
+	if x != nil {
+		return x.ToVlan
+	}
+	return 0
+}
+
 type RequestRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Made by whoever asks, once per circuit: the same request under the same id is answered with the same circuit,
@@ -1084,7 +1252,7 @@ type RequestRequest struct {
 
 func (x *RequestRequest) Reset() {
 	*x = RequestRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1264,7 @@ func (x *RequestRequest) String() string {
 func (*RequestRequest) ProtoMessage() {}
 
 func (x *RequestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1277,7 @@ func (x *RequestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRequest.ProtoReflect.Descriptor instead.
 func (*RequestRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RequestRequest) GetRequestId() string {
@@ -1149,7 +1317,7 @@ type RequestResponse struct {
 
 func (x *RequestResponse) Reset() {
 	*x = RequestResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1329,7 @@ func (x *RequestResponse) String() string {
 func (*RequestResponse) ProtoMessage() {}
 
 func (x *RequestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1342,7 @@ func (x *RequestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestResponse.ProtoReflect.Descriptor instead.
 func (*RequestResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RequestResponse) GetCircuit() *Circuit {
@@ -1200,7 +1368,7 @@ type RequestAllRequest struct {
 
 func (x *RequestAllRequest) Reset() {
 	*x = RequestAllRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1380,7 @@ func (x *RequestAllRequest) String() string {
 func (*RequestAllRequest) ProtoMessage() {}
 
 func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1393,7 @@ func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllRequest.ProtoReflect.Descriptor instead.
 func (*RequestAllRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RequestAllRequest) GetRequestId() string {
@@ -1266,7 +1434,7 @@ type RequestAllResponse struct {
 
 func (x *RequestAllResponse) Reset() {
 	*x = RequestAllResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1446,7 @@ func (x *RequestAllResponse) String() string {
 func (*RequestAllResponse) ProtoMessage() {}
 
 func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1459,7 @@ func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllResponse.ProtoReflect.Descriptor instead.
 func (*RequestAllResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RequestAllResponse) GetCircuits() []*Circuit {
@@ -1323,7 +1491,7 @@ type ModifyRequest struct {
 
 func (x *ModifyRequest) Reset() {
 	*x = ModifyRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1503,7 @@ func (x *ModifyRequest) String() string {
 func (*ModifyRequest) ProtoMessage() {}
 
 func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1516,7 @@ func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyRequest.ProtoReflect.Descriptor instead.
 func (*ModifyRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ModifyRequest) GetId() string {
@@ -1419,7 +1587,7 @@ type ModifyResponse struct {
 
 func (x *ModifyResponse) Reset() {
 	*x = ModifyResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1599,7 @@ func (x *ModifyResponse) String() string {
 func (*ModifyResponse) ProtoMessage() {}
 
 func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1612,7 @@ func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyResponse.ProtoReflect.Descriptor instead.
 func (*ModifyResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ModifyResponse) GetCircuit() *Circuit {
@@ -1473,7 +1641,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1653,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1666,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommitRequest) GetId() string {
@@ -1531,7 +1699,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1711,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1724,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CommitResponse) GetCircuit() *Circuit {
@@ -1577,7 +1745,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1757,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1770,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExtendRequest) GetId() string {
@@ -1635,7 +1803,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1815,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1828,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExtendResponse) GetCircuit() *Circuit {
@@ -1681,7 +1849,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1861,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1874,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -1739,7 +1907,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1919,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1932,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleaseResponse) GetCircuit() *Circuit {
@@ -1783,7 +1951,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1963,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1976,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetRequest) GetId() string {
@@ -1827,7 +1995,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +2007,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +2020,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -1885,7 +2053,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2065,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2078,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -1980,7 +2148,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2160,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2173,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -2035,7 +2203,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2047,7 +2215,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2060,7 +2228,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -2093,7 +2261,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2273,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2286,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -2146,7 +2314,7 @@ type LinkCalendar struct {
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2326,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2339,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -2221,7 +2389,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2401,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2414,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -2280,7 +2448,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2460,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2473,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -2324,7 +2492,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2504,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2517,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -2363,7 +2531,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x04\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x05\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -2382,11 +2550,16 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"apart_from\x18\f \x03(\tR\tapartFrom\x126\n" +
 	"\x05pairs\x18\r \x03(\v2 .millrace.circuits.v1.PrefixPairR\x05pairs\x12 \n" +
-	"\vdescription\x18\x0e \x01(\tR\vdescription\"F\n" +
+	"\vdescription\x18\x0e \x01(\tR\vdescription\x127\n" +
+	"\tfrom_port\x18\x0f \x01(\v2\x1a.millrace.circuits.v1.PortR\bfromPort\x123\n" +
+	"\ato_port\x18\x10 \x01(\v2\x1a.millrace.circuits.v1.PortR\x06toPort\"0\n" +
+	"\x04Port\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05vlans\x18\x02 \x01(\tR\x05vlans\"F\n" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xd2\x04\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xcf\x05\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +
@@ -2401,7 +2574,11 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	" \x03(\v2 .millrace.circuits.v1.TransitionR\ahistory\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\v \x01(\tR\trequestId\x12\x18\n" +
-	"\aversion\x18\f \x01(\x03R\aversion\x120\n" +
+	"\aversion\x18\f \x01(\x03R\aversion\x12-\n" +
+	"\x04back\x18\r \x03(\v2\x19.millrace.circuits.v1.HopR\x04back\x12\x1b\n" +
+	"\tfrom_vlan\x18\x0e \x01(\x05R\bfromVlan\x12\x17\n" +
+	"\ato_vlan\x18\x0f \x01(\x05R\x06toVlan\x12\x16\n" +
+	"\x06number\x18\x10 \x01(\x05R\x06number\x120\n" +
 	"\x05ready\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x05ready\x12\x12\n" +
 	"\x04late\x18\x15 \x01(\bR\x04late\"\x97\x01\n" +
 	"\x04Slot\x120\n" +
@@ -2425,24 +2602,31 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\bblockers\x18\x04 \x03(\v2\x1d.millrace.circuits.v1.BlockerR\bblockers\x12)\n" +
 	"\x10blockers_omitted\x18\x05 \x01(\x05R\x0fblockersOmitted\x123\n" +
 	"\x06offers\x18\x06 \x03(\v2\x1b.millrace.circuits.v1.OfferR\x06offers\x12\x19\n" +
-	"\bgiven_up\x18\a \x03(\tR\agivenUp\"\xb8\x01\n" +
+	"\bgiven_up\x18\a \x03(\tR\agivenUp\"\x92\x02\n" +
 	"\aBlocker\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x129\n" +
-	"\x19shortfall_bits_per_second\x18\x04 \x01(\x03R\x16shortfallBitsPerSecond\"x\n" +
+	"\x19shortfall_bits_per_second\x18\x04 \x01(\x03R\x16shortfallBitsPerSecond\x12\x16\n" +
+	"\x06router\x18\x05 \x01(\tR\x06router\x12\x12\n" +
+	"\x04port\x18\x06 \x01(\tR\x04port\x12\x12\n" +
+	"\x04vlan\x18\a \x01(\x05R\x04vlan\x12\x18\n" +
+	"\acircuit\x18\b \x01(\tR\acircuit\"x\n" +
 	"\x05Offer\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12(\n" +
 	"\x10change_per_mille\x18\x02 \x01(\x03R\x0echangePerMille\x121\n" +
 	"\x05terms\x18\x03 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\"Q\n" +
 	"\fQuoteRequest\x121\n" +
 	"\x05terms\x18\x01 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\xdc\x01\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\xc1\x02\n" +
 	"\rQuoteResponse\x120\n" +
 	"\x05slots\x18\x01 \x03(\v2\x1a.millrace.circuits.v1.SlotR\x05slots\x12-\n" +
 	"\x04path\x18\x02 \x03(\v2\x19.millrace.circuits.v1.HopR\x04path\x121\n" +
 	"\x06backup\x18\x03 \x03(\v2\x19.millrace.circuits.v1.HopR\x06backup\x127\n" +
-	"\arefusal\x18\x04 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"\x8a\x01\n" +
+	"\arefusal\x18\x04 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\x12-\n" +
+	"\x04back\x18\x05 \x03(\v2\x19.millrace.circuits.v1.HopR\x04back\x12\x1b\n" +
+	"\tfrom_vlan\x18\x06 \x01(\x05R\bfromVlan\x12\x17\n" +
+	"\ato_vlan\x18\a \x01(\x05R\x06toVlan\"\x8a\x01\n" +
 	"\x0eRequestRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x121\n" +
@@ -2577,124 +2761,129 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(Protection)(0),               // 0: millrace.circuits.v1.Protection
 	(State)(0),                    // 1: millrace.circuits.v1.State
 	(*Terms)(nil),                 // 2: millrace.circuits.v1.Terms
-	(*PrefixPair)(nil),            // 3: millrace.circuits.v1.PrefixPair
-	(*Circuit)(nil),               // 4: millrace.circuits.v1.Circuit
-	(*Slot)(nil),                  // 5: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 6: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 7: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 8: millrace.circuits.v1.Refusal
-	(*Blocker)(nil),               // 9: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 10: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 11: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 12: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 13: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 14: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 15: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 16: millrace.circuits.v1.RequestAllResponse
-	(*ModifyRequest)(nil),         // 17: millrace.circuits.v1.ModifyRequest
-	(*ModifyResponse)(nil),        // 18: millrace.circuits.v1.ModifyResponse
-	(*CommitRequest)(nil),         // 19: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 20: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 21: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 22: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 23: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 24: millrace.circuits.v1.ReleaseResponse
-	(*GetRequest)(nil),            // 25: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 26: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 27: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 28: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 29: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 30: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 31: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 32: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 33: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 34: millrace.circuits.v1.WatchResponse
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*Port)(nil),                  // 3: millrace.circuits.v1.Port
+	(*PrefixPair)(nil),            // 4: millrace.circuits.v1.PrefixPair
+	(*Circuit)(nil),               // 5: millrace.circuits.v1.Circuit
+	(*Slot)(nil),                  // 6: millrace.circuits.v1.Slot
+	(*Hop)(nil),                   // 7: millrace.circuits.v1.Hop
+	(*Transition)(nil),            // 8: millrace.circuits.v1.Transition
+	(*Refusal)(nil),               // 9: millrace.circuits.v1.Refusal
+	(*Blocker)(nil),               // 10: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                 // 11: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),          // 12: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 13: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),        // 14: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),       // 15: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),     // 16: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 17: millrace.circuits.v1.RequestAllResponse
+	(*ModifyRequest)(nil),         // 18: millrace.circuits.v1.ModifyRequest
+	(*ModifyResponse)(nil),        // 19: millrace.circuits.v1.ModifyResponse
+	(*CommitRequest)(nil),         // 20: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 21: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 22: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 23: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 24: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 25: millrace.circuits.v1.ReleaseResponse
+	(*GetRequest)(nil),            // 26: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 27: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 28: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 29: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 30: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 31: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 32: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 33: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 34: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 35: millrace.circuits.v1.WatchResponse
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	35, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	35, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	36, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	36, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
 	0,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
-	3,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
-	2,  // 4: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
-	1,  // 5: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	5,  // 6: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	6,  // 7: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	6,  // 8: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	35, // 9: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	35, // 10: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	7,  // 11: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	35, // 12: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	35, // 13: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	35, // 14: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	1,  // 15: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	35, // 16: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	9,  // 17: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	10, // 18: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	35, // 19: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	35, // 20: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	2,  // 21: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	2,  // 22: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	5,  // 23: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	6,  // 24: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	6,  // 25: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	8,  // 26: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	2,  // 27: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	4,  // 28: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	2,  // 29: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	4,  // 30: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	35, // 31: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	4,  // 32: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 33: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	4,  // 34: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	35, // 35: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	4,  // 36: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 37: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 38: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	1,  // 39: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	35, // 40: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	35, // 41: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	4,  // 42: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	35, // 43: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	35, // 44: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	31, // 45: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	6,  // 46: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	32, // 47: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	35, // 48: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	35, // 49: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	4,  // 50: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	11, // 51: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	13, // 52: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	19, // 53: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	21, // 54: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	17, // 55: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	15, // 56: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	23, // 57: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	25, // 58: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	27, // 59: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	29, // 60: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	33, // 61: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	12, // 62: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	14, // 63: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	20, // 64: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	22, // 65: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	18, // 66: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	16, // 67: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	24, // 68: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	26, // 69: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	28, // 70: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	30, // 71: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	34, // 72: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	62, // [62:73] is the sub-list for method output_type
-	51, // [51:62] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	4,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
+	3,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
+	3,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
+	2,  // 6: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
+	1,  // 7: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
+	6,  // 8: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	7,  // 9: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	7,  // 10: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	36, // 11: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	36, // 12: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	8,  // 13: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	7,  // 14: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	36, // 15: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	36, // 16: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	36, // 17: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	1,  // 18: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	36, // 19: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	10, // 20: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	11, // 21: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	36, // 22: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	36, // 23: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	2,  // 24: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	2,  // 25: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	6,  // 26: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	7,  // 27: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	7,  // 28: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	9,  // 29: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	7,  // 30: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	2,  // 31: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	5,  // 32: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	2,  // 33: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	5,  // 34: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	36, // 35: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	5,  // 36: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	9,  // 37: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	5,  // 38: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	36, // 39: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	5,  // 40: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	5,  // 41: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	5,  // 42: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	1,  // 43: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	36, // 44: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	36, // 45: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	5,  // 46: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	36, // 47: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	36, // 48: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	32, // 49: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	7,  // 50: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	33, // 51: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	36, // 52: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	36, // 53: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	5,  // 54: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	12, // 55: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	14, // 56: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	20, // 57: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	22, // 58: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	18, // 59: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	16, // 60: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	24, // 61: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	26, // 62: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	28, // 63: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	30, // 64: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	34, // 65: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	13, // 66: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	15, // 67: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	21, // 68: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	23, // 69: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	19, // 70: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	17, // 71: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	25, // 72: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	27, // 73: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	29, // 74: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	31, // 75: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	35, // 76: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	66, // [66:77] is the sub-list for method output_type
+	55, // [55:66] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -2708,7 +2897,7 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -14,10 +14,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/circuits.proto.
  */
 export const file_millrace_circuits_v1_circuits: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEimgMKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSLnAwoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgieAoEU2xvdBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgDIAEoAyItCgNIb3ASDAoEbGluaxgBIAEoCRIMCgRmcm9tGAIgASgJEgoKAnRvGAMgASgJInwKClRyYW5zaXRpb24SKgoFc3RhdGUYASABKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgDIAEoCRIMCgRub3RlGAQgASgJIsABCgdSZWZ1c2FsEgwKBGNvZGUYASABKAkSDQoFZmllbGQYAiABKAkSDgoGcmVhc29uGAMgASgJEi8KCGJsb2NrZXJzGAQgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQmxvY2tlchIYChBibG9ja2Vyc19vbWl0dGVkGAUgASgFEisKBm9mZmVycxgGIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk9mZmVyEhAKCGdpdmVuX3VwGAcgAygJIo4BCgdCbG9ja2VyEgwKBGxpbmsYASABKAkSKQoFc3RhcnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoZc2hvcnRmYWxsX2JpdHNfcGVyX3NlY29uZBgEIAEoAyJbCgVPZmZlchIMCgRraW5kGAEgASgJEhgKEGNoYW5nZV9wZXJfbWlsbGUYAiABKAMSKgoFdGVybXMYAyABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcyJGCgxRdW90ZVJlcXVlc3QSKgoFdGVybXMYASABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgCIAEoCSK+AQoNUXVvdGVSZXNwb25zZRIpCgVzbG90cxgBIAMoCzIaLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlNsb3QSJwoEcGF0aBgCIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIpCgZiYWNrdXAYAyADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASLgoHcmVmdXNhbBgEIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlZnVzYWwibAoOUmVxdWVzdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJBCg9SZXF1ZXN0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibwoRUmVxdWVzdEFsbFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJFChJSZXF1ZXN0QWxsUmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IrIBCg1Nb2RpZnlSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkSDwoHdmVyc2lvbhgEIAEoAxIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgFIAEoAxInCgNlbmQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm9wZW5fZW5kZWQYByABKAgSDwoHZHJ5X3J1bhgIIAEoCCJwCg5Nb2RpZnlSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIuCgdyZWZ1c2FsGAIgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbCI1Cg1Db21taXRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQAoOQ29tbWl0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiUgoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIpCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQAoORXh0ZW5kUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiNgoOUmVsZWFzZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJBCg9SZWxlYXNlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI9CgtHZXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCLqAQoLTGlzdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIrCgZzdGF0ZXMYAiADKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIMCgRsaW5rGAMgASgJEikKBXN0YXJ0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhQKDG5ld2VzdF9maXJzdBgIIAEoCCJYCgxMaXN0UmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJzCg9DYWxlbmRhclJlcXVlc3QSDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJFChBDYWxlbmRhclJlc3BvbnNlEjEKBWxpbmtzGAEgAygLMiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlua0NhbGVuZGFyIsIBCgxMaW5rQ2FsZW5kYXISJwoEbGluaxgBIAEoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIiChpyZXNlcnZhYmxlX2JpdHNfcGVyX3NlY29uZBgCIAEoAxIiChpsZWFzdF9mcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAxIvCgZwaWVjZXMYBCADKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5GcmVlUGllY2USEAoIY2lyY3VpdHMYBSADKAkifQoJRnJlZVBpZWNlEikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDIh8KDFdhdGNoUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJIj8KDVdhdGNoUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQqZAoKUHJvdGVjdGlvbhIaChZQUk9URUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYUFJPVEVDVElPTl9MSU5LX0RJU0pPSU5UEAESHAoYUFJPVEVDVElPTl9OT0RFX0RJU0pPSU5UEAIqjgIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDgoKU1RBVEVfSEVMRBABEhMKD1NUQVRFX0NPTU1JVFRFRBACEhMKD1NUQVRFX1NDSEVEVUxFRBADEhYKElNUQVRFX1BST1ZJU0lPTklORxAEEhAKDFNUQVRFX0FDVElWRRAFEhUKEVNUQVRFX0lOVEVSUlVQVEVEEAYSEwoPU1RBVEVfUkVMRUFTSU5HEAcSEgoOU1RBVEVfUkVMRUFTRUQQCBIRCg1TVEFURV9FWFBJUkVEEAkSEwoPU1RBVEVfQ0FOQ0VMTEVEEAoSEAoMU1RBVEVfTEFQU0VEEAsSEAoMU1RBVEVfRkFJTEVEEAwyvQcKD0NpcmN1aXRzU2VydmljZRJQCgVRdW90ZRIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVzcG9uc2USVgoHUmVxdWVzdBIkLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXF1ZXN0GiUubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdFJlc3BvbnNlElMKBkNvbW1pdBIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Db21taXRSZXNwb25zZRJTCgZFeHRlbmQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVzcG9uc2USUwoGTW9kaWZ5EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuTW9kaWZ5UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlc3BvbnNlEl8KClJlcXVlc3RBbGwSJy5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0QWxsUmVxdWVzdBooLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RBbGxSZXNwb25zZRJWCgdSZWxlYXNlEiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVzcG9uc2USSgoDR2V0EiAubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVxdWVzdBohLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlc3BvbnNlEk0KBExpc3QSIS5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVxdWVzdBoiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXNwb25zZRJZCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2USUgoFV2F0Y2gSIi5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlc3BvbnNlMAFC4wEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUINQ2lyY3VpdHNQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEi9gMKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCRItCglmcm9tX3BvcnQYDyABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EisKB3RvX3BvcnQYECABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0IiMKBFBvcnQSDAoEbmFtZRgBIAEoCRINCgV2bGFucxgCIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSLEBAoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSJwoEYmFjaxgNIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YDiABKAUSDwoHdG9fdmxhbhgPIAEoBRIOCgZudW1iZXIYECABKAUSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgieAoEU2xvdBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgDIAEoAyItCgNIb3ASDAoEbGluaxgBIAEoCRIMCgRmcm9tGAIgASgJEgoKAnRvGAMgASgJInwKClRyYW5zaXRpb24SKgoFc3RhdGUYASABKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgDIAEoCRIMCgRub3RlGAQgASgJIsABCgdSZWZ1c2FsEgwKBGNvZGUYASABKAkSDQoFZmllbGQYAiABKAkSDgoGcmVhc29uGAMgASgJEi8KCGJsb2NrZXJzGAQgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQmxvY2tlchIYChBibG9ja2Vyc19vbWl0dGVkGAUgASgFEisKBm9mZmVycxgGIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk9mZmVyEhAKCGdpdmVuX3VwGAcgAygJIssBCgdCbG9ja2VyEgwKBGxpbmsYASABKAkSKQoFc3RhcnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoZc2hvcnRmYWxsX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIOCgZyb3V0ZXIYBSABKAkSDAoEcG9ydBgGIAEoCRIMCgR2bGFuGAcgASgFEg8KB2NpcmN1aXQYCCABKAkiWwoFT2ZmZXISDAoEa2luZBgBIAEoCRIYChBjaGFuZ2VfcGVyX21pbGxlGAIgASgDEioKBXRlcm1zGAMgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMiRgoMUXVvdGVSZXF1ZXN0EioKBXRlcm1zGAEgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMSCgoCYnkYAiABKAkiiwIKDVF1b3RlUmVzcG9uc2USKQoFc2xvdHMYASADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYAiADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAMgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEi4KB3JlZnVzYWwYBCABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsEicKBGJhY2sYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASEQoJZnJvbV92bGFuGAYgASgFEg8KB3RvX3ZsYW4YByABKAUibAoOUmVxdWVzdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJBCg9SZXF1ZXN0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibwoRUmVxdWVzdEFsbFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJFChJSZXF1ZXN0QWxsUmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IrIBCg1Nb2RpZnlSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkSDwoHdmVyc2lvbhgEIAEoAxIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgFIAEoAxInCgNlbmQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm9wZW5fZW5kZWQYByABKAgSDwoHZHJ5X3J1bhgIIAEoCCJwCg5Nb2RpZnlSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIuCgdyZWZ1c2FsGAIgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbCI1Cg1Db21taXRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQAoOQ29tbWl0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiUgoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIpCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQAoORXh0ZW5kUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiNgoOUmVsZWFzZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJBCg9SZWxlYXNlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI9CgtHZXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCLqAQoLTGlzdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIrCgZzdGF0ZXMYAiADKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIMCgRsaW5rGAMgASgJEikKBXN0YXJ0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhQKDG5ld2VzdF9maXJzdBgIIAEoCCJYCgxMaXN0UmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJzCg9DYWxlbmRhclJlcXVlc3QSDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJFChBDYWxlbmRhclJlc3BvbnNlEjEKBWxpbmtzGAEgAygLMiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlua0NhbGVuZGFyIsIBCgxMaW5rQ2FsZW5kYXISJwoEbGluaxgBIAEoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIiChpyZXNlcnZhYmxlX2JpdHNfcGVyX3NlY29uZBgCIAEoAxIiChpsZWFzdF9mcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAxIvCgZwaWVjZXMYBCADKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5GcmVlUGllY2USEAoIY2lyY3VpdHMYBSADKAkifQoJRnJlZVBpZWNlEikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDIh8KDFdhdGNoUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJIj8KDVdhdGNoUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQqZAoKUHJvdGVjdGlvbhIaChZQUk9URUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYUFJPVEVDVElPTl9MSU5LX0RJU0pPSU5UEAESHAoYUFJPVEVDVElPTl9OT0RFX0RJU0pPSU5UEAIqjgIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDgoKU1RBVEVfSEVMRBABEhMKD1NUQVRFX0NPTU1JVFRFRBACEhMKD1NUQVRFX1NDSEVEVUxFRBADEhYKElNUQVRFX1BST1ZJU0lPTklORxAEEhAKDFNUQVRFX0FDVElWRRAFEhUKEVNUQVRFX0lOVEVSUlVQVEVEEAYSEwoPU1RBVEVfUkVMRUFTSU5HEAcSEgoOU1RBVEVfUkVMRUFTRUQQCBIRCg1TVEFURV9FWFBJUkVEEAkSEwoPU1RBVEVfQ0FOQ0VMTEVEEAoSEAoMU1RBVEVfTEFQU0VEEAsSEAoMU1RBVEVfRkFJTEVEEAwyvQcKD0NpcmN1aXRzU2VydmljZRJQCgVRdW90ZRIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVzcG9uc2USVgoHUmVxdWVzdBIkLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXF1ZXN0GiUubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdFJlc3BvbnNlElMKBkNvbW1pdBIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Db21taXRSZXNwb25zZRJTCgZFeHRlbmQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVzcG9uc2USUwoGTW9kaWZ5EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuTW9kaWZ5UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlc3BvbnNlEl8KClJlcXVlc3RBbGwSJy5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0QWxsUmVxdWVzdBooLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RBbGxSZXNwb25zZRJWCgdSZWxlYXNlEiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVzcG9uc2USSgoDR2V0EiAubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVxdWVzdBohLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlc3BvbnNlEk0KBExpc3QSIS5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVxdWVzdBoiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXNwb25zZRJZCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2USUgoFV2F0Y2gSIi5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlc3BvbnNlMAFC4wEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUINQ2lyY3VpdHNQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * Terms are what is asked for: a circuit in one direction. One in both is two circuits.
+ * Terms are what is asked for: a circuit in one direction, or between two ports, in both.
  *
  * @generated from message millrace.circuits.v1.Terms
  */
@@ -111,6 +111,19 @@ export type Terms = Message<"millrace.circuits.v1.Terms"> & {
    * @generated from field: string description = 14;
    */
   description: string;
+
+  /**
+   * Ethernet frames between two ports instead of packets between prefixes: both or none. The circuit has its rate in both
+   * directions then.
+   *
+   * @generated from field: millrace.circuits.v1.Port from_port = 15;
+   */
+  fromPort?: Port | undefined;
+
+  /**
+   * @generated from field: millrace.circuits.v1.Port to_port = 16;
+   */
+  toPort?: Port | undefined;
 };
 
 /**
@@ -119,6 +132,35 @@ export type Terms = Message<"millrace.circuits.v1.Terms"> & {
  */
 export const TermsSchema: GenMessage<Terms> = /*@__PURE__*/
   messageDesc(file_millrace_circuits_v1_circuits, 0);
+
+/**
+ * Port is where frames enter and leave a network, at a router.
+ *
+ * @generated from message millrace.circuits.v1.Port
+ */
+export type Port = Message<"millrace.circuits.v1.Port"> & {
+  /**
+   * An interface of the router that joins it to no other router. At most 100 characters.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * VLAN ids, such as 100, 1780-1790, 10,20-30 or any: the lowest that nobody has is taken. Empty: frames without a tag. At
+   * most 100 characters.
+   *
+   * @generated from field: string vlans = 2;
+   */
+  vlans: string;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.Port.
+ * Use `create(PortSchema)` to create a new message.
+ */
+export const PortSchema: GenMessage<Port> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 1);
 
 /**
  * @generated from message millrace.circuits.v1.PrefixPair
@@ -142,7 +184,7 @@ export type PrefixPair = Message<"millrace.circuits.v1.PrefixPair"> & {
  * Use `create(PrefixPairSchema)` to create a new message.
  */
 export const PrefixPairSchema: GenMessage<PrefixPair> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 1);
+  messageDesc(file_millrace_circuits_v1_circuits, 2);
 
 /**
  * @generated from message millrace.circuits.v1.Circuit
@@ -221,6 +263,32 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
   version: bigint;
 
   /**
+   * Of a circuit between ports: the way back,
+   *
+   * @generated from field: repeated millrace.circuits.v1.Hop back = 13;
+   */
+  back: Hop[];
+
+  /**
+   * the VLANs that it has, 0 for frames without a tag,
+   *
+   * @generated from field: int32 from_vlan = 14;
+   */
+  fromVlan: number;
+
+  /**
+   * @generated from field: int32 to_vlan = 15;
+   */
+  toVlan: number;
+
+  /**
+   * and the number that its frames have between routers.
+   *
+   * @generated from field: int32 number = 16;
+   */
+  number: number;
+
+  /**
    * When routers were first proven to carry it.
    *
    * @generated from field: google.protobuf.Timestamp ready = 20;
@@ -240,7 +308,7 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
  * Use `create(CircuitSchema)` to create a new message.
  */
 export const CircuitSchema: GenMessage<Circuit> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 2);
+  messageDesc(file_millrace_circuits_v1_circuits, 3);
 
 /**
  * Slot is a window in which a circuit has a rate on every link of its path.
@@ -271,7 +339,7 @@ export type Slot = Message<"millrace.circuits.v1.Slot"> & {
  * Use `create(SlotSchema)` to create a new message.
  */
 export const SlotSchema: GenMessage<Slot> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 3);
+  messageDesc(file_millrace_circuits_v1_circuits, 4);
 
 /**
  * Hop is one link of a path.
@@ -302,7 +370,7 @@ export type Hop = Message<"millrace.circuits.v1.Hop"> & {
  * Use `create(HopSchema)` to create a new message.
  */
 export const HopSchema: GenMessage<Hop> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 4);
+  messageDesc(file_millrace_circuits_v1_circuits, 5);
 
 /**
  * @generated from message millrace.circuits.v1.Transition
@@ -334,7 +402,7 @@ export type Transition = Message<"millrace.circuits.v1.Transition"> & {
  * Use `create(TransitionSchema)` to create a new message.
  */
 export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 5);
+  messageDesc(file_millrace_circuits_v1_circuits, 6);
 
 /**
  * Refusal is why not, and what instead.
@@ -343,7 +411,7 @@ export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
  */
 export type Refusal = Message<"millrace.circuits.v1.Refusal"> & {
   /**
-   * CAPACITY, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
+   * CAPACITY, VLAN_IN_USE, NO_PATH, NO_BACKUP, LATENCY, WINDOW_TOO_SHORT, SEARCH_BOUND, QUOTA, POLICY, OUTDATED, BAD_REQUEST.
    *
    * @generated from field: string code = 1;
    */
@@ -395,10 +463,10 @@ export type Refusal = Message<"millrace.circuits.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 6);
+  messageDesc(file_millrace_circuits_v1_circuits, 7);
 
 /**
- * Blocker is a link that lacks room.
+ * Blocker is a link or a port that lacks room, or a VLAN that is taken.
  *
  * @generated from message millrace.circuits.v1.Blocker
  */
@@ -422,6 +490,30 @@ export type Blocker = Message<"millrace.circuits.v1.Blocker"> & {
    * @generated from field: int64 shortfall_bits_per_second = 4;
    */
   shortfallBitsPerSecond: bigint;
+
+  /**
+   * The id of the port's router, and the port; empty for a link.
+   *
+   * @generated from field: string router = 5;
+   */
+  router: string;
+
+  /**
+   * @generated from field: string port = 6;
+   */
+  port: string;
+
+  /**
+   * The VLAN that is taken, 0 for frames without a tag, and the circuit that has it.
+   *
+   * @generated from field: int32 vlan = 7;
+   */
+  vlan: number;
+
+  /**
+   * @generated from field: string circuit = 8;
+   */
+  circuit: string;
 };
 
 /**
@@ -429,7 +521,7 @@ export type Blocker = Message<"millrace.circuits.v1.Blocker"> & {
  * Use `create(BlockerSchema)` to create a new message.
  */
 export const BlockerSchema: GenMessage<Blocker> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 7);
+  messageDesc(file_millrace_circuits_v1_circuits, 8);
 
 /**
  * Offer are terms that fit.
@@ -438,7 +530,7 @@ export const BlockerSchema: GenMessage<Blocker> = /*@__PURE__*/
  */
 export type Offer = Message<"millrace.circuits.v1.Offer"> & {
   /**
-   * LATER, LESS_RATE, SLOWER, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME.
+   * LATER, LESS_RATE, SLOWER, WITHOUT_BACKUP, AS_VOLUME, LATER_DEADLINE, LESS_VOLUME, OTHER_VLAN.
    *
    * @generated from field: string kind = 1;
    */
@@ -462,7 +554,7 @@ export type Offer = Message<"millrace.circuits.v1.Offer"> & {
  * Use `create(OfferSchema)` to create a new message.
  */
 export const OfferSchema: GenMessage<Offer> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 8);
+  messageDesc(file_millrace_circuits_v1_circuits, 9);
 
 /**
  * @generated from message millrace.circuits.v1.QuoteRequest
@@ -486,7 +578,7 @@ export type QuoteRequest = Message<"millrace.circuits.v1.QuoteRequest"> & {
  * Use `create(QuoteRequestSchema)` to create a new message.
  */
 export const QuoteRequestSchema: GenMessage<QuoteRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 9);
+  messageDesc(file_millrace_circuits_v1_circuits, 10);
 
 /**
  * @generated from message millrace.circuits.v1.QuoteResponse
@@ -515,6 +607,23 @@ export type QuoteResponse = Message<"millrace.circuits.v1.QuoteResponse"> & {
    * @generated from field: millrace.circuits.v1.Refusal refusal = 4;
    */
   refusal?: Refusal | undefined;
+
+  /**
+   * As in Circuit.
+   *
+   * @generated from field: repeated millrace.circuits.v1.Hop back = 5;
+   */
+  back: Hop[];
+
+  /**
+   * @generated from field: int32 from_vlan = 6;
+   */
+  fromVlan: number;
+
+  /**
+   * @generated from field: int32 to_vlan = 7;
+   */
+  toVlan: number;
 };
 
 /**
@@ -522,7 +631,7 @@ export type QuoteResponse = Message<"millrace.circuits.v1.QuoteResponse"> & {
  * Use `create(QuoteResponseSchema)` to create a new message.
  */
 export const QuoteResponseSchema: GenMessage<QuoteResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 10);
+  messageDesc(file_millrace_circuits_v1_circuits, 11);
 
 /**
  * @generated from message millrace.circuits.v1.RequestRequest
@@ -561,7 +670,7 @@ export type RequestRequest = Message<"millrace.circuits.v1.RequestRequest"> & {
  * Use `create(RequestRequestSchema)` to create a new message.
  */
 export const RequestRequestSchema: GenMessage<RequestRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 11);
+  messageDesc(file_millrace_circuits_v1_circuits, 12);
 
 /**
  * @generated from message millrace.circuits.v1.RequestResponse
@@ -578,7 +687,7 @@ export type RequestResponse = Message<"millrace.circuits.v1.RequestResponse"> & 
  * Use `create(RequestResponseSchema)` to create a new message.
  */
 export const RequestResponseSchema: GenMessage<RequestResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 12);
+  messageDesc(file_millrace_circuits_v1_circuits, 13);
 
 /**
  * @generated from message millrace.circuits.v1.RequestAllRequest
@@ -618,7 +727,7 @@ export type RequestAllRequest = Message<"millrace.circuits.v1.RequestAllRequest"
  * Use `create(RequestAllRequestSchema)` to create a new message.
  */
 export const RequestAllRequestSchema: GenMessage<RequestAllRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 13);
+  messageDesc(file_millrace_circuits_v1_circuits, 14);
 
 /**
  * @generated from message millrace.circuits.v1.RequestAllResponse
@@ -637,7 +746,7 @@ export type RequestAllResponse = Message<"millrace.circuits.v1.RequestAllRespons
  * Use `create(RequestAllResponseSchema)` to create a new message.
  */
 export const RequestAllResponseSchema: GenMessage<RequestAllResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 14);
+  messageDesc(file_millrace_circuits_v1_circuits, 15);
 
 /**
  * @generated from message millrace.circuits.v1.ModifyRequest
@@ -701,7 +810,7 @@ export type ModifyRequest = Message<"millrace.circuits.v1.ModifyRequest"> & {
  * Use `create(ModifyRequestSchema)` to create a new message.
  */
 export const ModifyRequestSchema: GenMessage<ModifyRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 15);
+  messageDesc(file_millrace_circuits_v1_circuits, 16);
 
 /**
  * @generated from message millrace.circuits.v1.ModifyResponse
@@ -727,7 +836,7 @@ export type ModifyResponse = Message<"millrace.circuits.v1.ModifyResponse"> & {
  * Use `create(ModifyResponseSchema)` to create a new message.
  */
 export const ModifyResponseSchema: GenMessage<ModifyResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 16);
+  messageDesc(file_millrace_circuits_v1_circuits, 17);
 
 /**
  * @generated from message millrace.circuits.v1.CommitRequest
@@ -756,7 +865,7 @@ export type CommitRequest = Message<"millrace.circuits.v1.CommitRequest"> & {
  * Use `create(CommitRequestSchema)` to create a new message.
  */
 export const CommitRequestSchema: GenMessage<CommitRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 17);
+  messageDesc(file_millrace_circuits_v1_circuits, 18);
 
 /**
  * @generated from message millrace.circuits.v1.CommitResponse
@@ -773,7 +882,7 @@ export type CommitResponse = Message<"millrace.circuits.v1.CommitResponse"> & {
  * Use `create(CommitResponseSchema)` to create a new message.
  */
 export const CommitResponseSchema: GenMessage<CommitResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 18);
+  messageDesc(file_millrace_circuits_v1_circuits, 19);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendRequest
@@ -800,7 +909,7 @@ export type ExtendRequest = Message<"millrace.circuits.v1.ExtendRequest"> & {
  * Use `create(ExtendRequestSchema)` to create a new message.
  */
 export const ExtendRequestSchema: GenMessage<ExtendRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 19);
+  messageDesc(file_millrace_circuits_v1_circuits, 20);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendResponse
@@ -817,7 +926,7 @@ export type ExtendResponse = Message<"millrace.circuits.v1.ExtendResponse"> & {
  * Use `create(ExtendResponseSchema)` to create a new message.
  */
 export const ExtendResponseSchema: GenMessage<ExtendResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 20);
+  messageDesc(file_millrace_circuits_v1_circuits, 21);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseRequest
@@ -844,7 +953,7 @@ export type ReleaseRequest = Message<"millrace.circuits.v1.ReleaseRequest"> & {
  * Use `create(ReleaseRequestSchema)` to create a new message.
  */
 export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 21);
+  messageDesc(file_millrace_circuits_v1_circuits, 22);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseResponse
@@ -861,7 +970,7 @@ export type ReleaseResponse = Message<"millrace.circuits.v1.ReleaseResponse"> & 
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 22);
+  messageDesc(file_millrace_circuits_v1_circuits, 23);
 
 /**
  * @generated from message millrace.circuits.v1.GetRequest
@@ -878,7 +987,7 @@ export type GetRequest = Message<"millrace.circuits.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 23);
+  messageDesc(file_millrace_circuits_v1_circuits, 24);
 
 /**
  * @generated from message millrace.circuits.v1.GetResponse
@@ -895,7 +1004,7 @@ export type GetResponse = Message<"millrace.circuits.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 24);
+  messageDesc(file_millrace_circuits_v1_circuits, 25);
 
 /**
  * @generated from message millrace.circuits.v1.ListRequest
@@ -961,7 +1070,7 @@ export type ListRequest = Message<"millrace.circuits.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 25);
+  messageDesc(file_millrace_circuits_v1_circuits, 26);
 
 /**
  * @generated from message millrace.circuits.v1.ListResponse
@@ -985,7 +1094,7 @@ export type ListResponse = Message<"millrace.circuits.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 26);
+  messageDesc(file_millrace_circuits_v1_circuits, 27);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarRequest
@@ -1016,7 +1125,7 @@ export type CalendarRequest = Message<"millrace.circuits.v1.CalendarRequest"> & 
  * Use `create(CalendarRequestSchema)` to create a new message.
  */
 export const CalendarRequestSchema: GenMessage<CalendarRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 27);
+  messageDesc(file_millrace_circuits_v1_circuits, 28);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarResponse
@@ -1033,7 +1142,7 @@ export type CalendarResponse = Message<"millrace.circuits.v1.CalendarResponse"> 
  * Use `create(CalendarResponseSchema)` to create a new message.
  */
 export const CalendarResponseSchema: GenMessage<CalendarResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 28);
+  messageDesc(file_millrace_circuits_v1_circuits, 29);
 
 /**
  * LinkCalendar is one link over a window.
@@ -1080,7 +1189,7 @@ export type LinkCalendar = Message<"millrace.circuits.v1.LinkCalendar"> & {
  * Use `create(LinkCalendarSchema)` to create a new message.
  */
 export const LinkCalendarSchema: GenMessage<LinkCalendar> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 29);
+  messageDesc(file_millrace_circuits_v1_circuits, 30);
 
 /**
  * FreePiece is a window over which the free rate stays the same.
@@ -1109,7 +1218,7 @@ export type FreePiece = Message<"millrace.circuits.v1.FreePiece"> & {
  * Use `create(FreePieceSchema)` to create a new message.
  */
 export const FreePieceSchema: GenMessage<FreePiece> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 30);
+  messageDesc(file_millrace_circuits_v1_circuits, 31);
 
 /**
  * @generated from message millrace.circuits.v1.WatchRequest
@@ -1128,7 +1237,7 @@ export type WatchRequest = Message<"millrace.circuits.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 31);
+  messageDesc(file_millrace_circuits_v1_circuits, 32);
 
 /**
  * @generated from message millrace.circuits.v1.WatchResponse
@@ -1145,7 +1254,7 @@ export type WatchResponse = Message<"millrace.circuits.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 32);
+  messageDesc(file_millrace_circuits_v1_circuits, 33);
 
 /**
  * Protection is what a backup, which is booked over the same window at the same rate, must not share with the path.

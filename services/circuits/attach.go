@@ -1,0 +1,330 @@
+package circuits
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/topo"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/ports"
+)
+
+// codeVLAN: somebody else has the VLAN of a port in the window.
+const codeVLAN = "VLAN_IN_USE"
+
+// otherVLAN is the kind of an offer.
+const otherVLAN = "OTHER_VLAN"
+
+// between tells whether terms are for a circuit between ports.
+func between(t *circuitsv1.Terms) bool { return t.GetFromPort() != nil || t.GetToPort() != nil }
+
+// The fields of ports, by end.
+var portFields = [2]string{"from_port", "to_port"}
+
+func portsOf(t *circuitsv1.Terms) [2]*circuitsv1.Port {
+	return [2]*circuitsv1.Port{t.GetFromPort(), t.GetToPort()}
+}
+
+// checkPorts refuses what means nothing on any port.
+func checkPorts(t *circuitsv1.Terms) error {
+	if !between(t) {
+		return nil
+	}
+	for i, p := range portsOf(t) {
+		field := portFields[i]
+		if p == nil {
+			return wrong(field, "a circuit is between two ports, or between none")
+		}
+		if n := utf8.RuneCountInString(p.GetName()); n < 1 || n > maxName {
+			return wrong(field+".name", "1 to %d characters", maxName)
+		}
+		if len(p.GetVlans()) > maxName {
+			return wrong(field+".vlans", "at most %d characters", maxName)
+		}
+		if _, err := ports.Parse(p.GetVlans()); err != nil {
+			return wrong(field+".vlans", "%s", err)
+		}
+	}
+	switch {
+	case len(t.GetPairs()) > 0:
+		return wrong("pairs", "a circuit between ports carries frames, whatever is in them")
+	case t.GetVolumeBytes() != 0:
+		return wrong("volume_bytes", "a circuit between ports has a rate")
+	case t.GetProtection() != circuitsv1.Protection_PROTECTION_UNSPECIFIED:
+		return wrong("protection", "a circuit between ports has no backup")
+	}
+	return nil
+}
+
+// attached is what a circuit between ports gets of them.
+type attached struct {
+	vlans  [2]int
+	number int
+}
+
+// attach looks what a circuit gets of its ports; nothing where it is not between ports.
+func (b *book) attach(t *circuitsv1.Terms, r admit.Request) (out attached, err error) {
+	if !between(t) {
+		return out, nil
+	}
+	if r.Bytes != 0 { // an offer
+		return out, wrong("volume_bytes", "a circuit between ports has a rate")
+	}
+	no := &circuitsv1.Refusal{Code: codeVLAN}
+	instead := proto.CloneOf(t)
+	for i, p := range portsOf(t) {
+		at := ports.Place{Router: []string{r.From, r.To}[i], Port: p.GetName()}
+		if err := b.checkPort(portFields[i], at, p, r); err != nil {
+			return out, err
+		}
+		of, err := ports.Parse(p.GetVlans())
+		if err != nil {
+			return out, wrong(portFields[i]+".vlans", "%s", err)
+		}
+		var ok bool
+		if out.vlans[i], ok = b.ports.Free(at, r.Window, of, ""); ok {
+			continue
+		}
+		b.blockVLANs(no, portFields[i], ports.Use{Place: at, Window: r.Window}, of)
+		if other, free := b.ports.Free(at, r.Window, ports.Any, ""); free {
+			portsOf(instead)[i].Vlans = ports.Text(other)
+		}
+	}
+	if no.GetReason() != "" {
+		if _, err := b.attach(instead, r); err == nil {
+			no.Offers = append(no.Offers, &circuitsv1.Offer{Kind: otherVLAN, Terms: instead})
+		}
+		return out, refused{no}
+	}
+	var ok bool
+	if out.number, ok = b.ports.Number(); !ok {
+		return out, refuse(codeQuota, "", "there are %d circuits between ports, as many as there are numbers for", ports.MaxNumber)
+	}
+	return out, nil
+}
+
+// blockVLANs adds to a refusal who has the VLANs of a port.
+func (b *book) blockVLANs(no *circuitsv1.Refusal, field string, u ports.Use, of ports.VLANs) {
+	for vlan := range of.Each {
+		u.VLAN = vlan
+		taken, _ := b.ports.Blocking(u, "")
+		if no.GetReason() == "" {
+			no.Field, no.Reason = field+".vlans", fmt.Sprintf("%s of port %s is that of circuit %s %s", vlanText(of), u.Port, taken.ID, spanText(taken.Window))
+		}
+		if len(no.Blockers) == admit.MaxBlockers {
+			no.BlockersOmitted++
+			continue
+		}
+		no.Blockers = append(no.Blockers, &circuitsv1.Blocker{
+			Router: u.Router, Port: u.Port, Vlan: int32(vlan), Circuit: taken.ID, Start: moment(taken.Start), End: moment(taken.End),
+		})
+	}
+}
+
+func vlanText(of ports.VLANs) string {
+	switch {
+	case of[0][0] == 0:
+		return "what has no tag"
+	case len(of) == 1 && of[0][0] == of[0][1]:
+		return fmt.Sprintf("VLAN %d", of[0][0])
+	}
+	return "none of the VLANs is free: the first"
+}
+
+func spanText(w calendar.Window) string {
+	return fmt.Sprintf("from %s to %s", endText(moment(w.Start)), endText(moment(w.End)))
+}
+
+// checkPort looks whether a circuit may have a port at all, and whether the port has room.
+func (b *book) checkPort(field string, at ports.Place, p *circuitsv1.Port, r admit.Request) error {
+	node, err := b.topo.Resolve(at.Router)
+	if err != nil {
+		return wrong(field, "%s", err)
+	}
+	i := slices.IndexFunc(node.Interfaces, func(i topo.Interface) bool { return i.Name == p.GetName() })
+	core := slices.ContainsFunc(b.topo.Out(node.ID), func(l *topo.Link) bool { return l.Interface == p.GetName() })
+	switch {
+	case core:
+		return wrong(field+".name", "%s joins %s to another router", p.GetName(), node.Label())
+	case i < 0:
+		return wrong(field+".name", "router %s has no port %q", node.Label(), p.GetName())
+	case slices.ContainsFunc(node.Interfaces[i].Addresses, func(a netip.Prefix) bool { return a.Addr() == node.Loopback }):
+		return wrong(field+".name", "%s is the loopback of %s", p.GetName(), node.Label())
+	}
+	return b.room(field, at, node.Interfaces[i], r, "")
+}
+
+// room looks whether circuits between ports take more of one than it has.
+func (b *book) room(field string, at ports.Place, port topo.Interface, r admit.Request, but string) error {
+	has := int64(min(port.Speed, calendar.MaxRate))
+	taken := b.ports.Most(at, r.Window, but)
+	if has == 0 || r.Rate <= has-taken {
+		return nil
+	}
+	return refused{&circuitsv1.Refusal{
+		Code: string(admit.Capacity), Field: field, Reason: fmt.Sprintf("port %s has %d bit/s, of which circuits have %d", at.Port, has, taken),
+		Blockers: []*circuitsv1.Blocker{{
+			Router: at.Router, Port: at.Port, Start: moment(r.Start), End: moment(r.End), ShortfallBitsPerSecond: r.Rate - (has - taken),
+		}},
+	}}
+}
+
+// usesOf is what a record has of ports.
+func usesOf(r *circuitsv1.Record) (out []ports.Use) {
+	c := r.GetCircuit()
+	if !between(c.GetTerms()) || len(c.GetPath()) == 0 {
+		return nil
+	}
+	routers := [2]string{c.GetPath()[0].GetFrom(), c.GetPath()[len(c.GetPath())-1].GetTo()}
+	vlans := [2]int32{c.GetFromVlan(), c.GetToVlan()}
+	for i, p := range portsOf(c.GetTerms()) {
+		for _, s := range grantOf(r).Slots {
+			out = append(out, ports.Use{Place: ports.Place{Router: routers[i], Port: p.GetName()}, VLAN: int(vlans[i]), Window: s.Window, Rate: s.Rate})
+		}
+	}
+	return out
+}
+
+// mayKeep tells whether a circuit may have its VLANs in other windows, at other rates.
+func (b *book) mayKeep(is *circuitsv1.Record) error {
+	id := is.GetCircuit().GetId()
+	for i, u := range usesOf(is) {
+		field := portFields[min(i/len(is.GetCircuit().GetSlots()), 1)]
+		if taken, blocked := b.ports.Blocking(u, id); blocked {
+			no := &circuitsv1.Refusal{Code: codeVLAN}
+			b.blockVLANs(no, field, ports.Use{Place: u.Place, Window: taken.Window}, ports.VLANs{{u.VLAN, u.VLAN}})
+			return refused{no}
+		}
+		node, err := b.topo.Resolve(u.Router)
+		if err != nil {
+			continue // what is gone has no room to look for
+		}
+		if p := slices.IndexFunc(node.Interfaces, func(i topo.Interface) bool { return i.Name == u.Port }); p >= 0 {
+			if err := b.room(field, u.Place, node.Interfaces[p], admit.Request{Rate: u.Rate, Window: u.Window}, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// backID is what the way back of a circuit is called in the book of admit.
+func backID(id string) string { return id + "/back" }
+
+// backOf is what of a record stands in the book of admit for the way back.
+func backOf(r *circuitsv1.Record) (g admit.Grant, has bool) {
+	g = grantOf(r)
+	g.ID, g.Path, g.Backup = backID(g.ID), nil, nil
+	for _, h := range r.GetCircuit().GetBack() {
+		g.Path = append(g.Path, h.GetLink())
+	}
+	return g, len(g.Path) > 0
+}
+
+// restore books what a record has, whether it is free now or not.
+func (b *book) restore(in *admit.Book, r *circuitsv1.Record) error {
+	err := in.Restore(grantOf(r))
+	if back, has := backOf(r); err == nil && has {
+		err = in.Restore(back)
+	}
+	return err
+}
+
+// free removes what a record has.
+func (b *book) free(r *circuitsv1.Record) error {
+	err := b.admit.Remove(r.GetCircuit().GetId())
+	if back, has := backOf(r); has {
+		err = errors.Join(err, b.admit.Remove(back.ID))
+	}
+	return err
+}
+
+// ways decides on a request, and between ports on the way back beside it.
+func (b *book) ways(r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
+	if forth, refusal = b.admit.Decide(r); refusal != nil || !both {
+		return forth, nil, refusal
+	}
+	if err := b.admit.Enter(*forth); err != nil {
+		panic("what was granted is free: " + err.Error())
+	}
+	defer func() {
+		if err := b.admit.Remove(forth.ID); err != nil {
+			panic("what was entered is there: " + err.Error())
+		}
+	}()
+	other := r
+	other.ID, other.From, other.To = backID(r.ID), r.To, r.From
+	back, refusal = b.admit.Decide(other)
+	return forth, back, refusal
+}
+
+// refusal is one as the API has it; between ports only with offers that hold both ways and on the ports.
+func (b *book) refusal(no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) error {
+	out := refusalOf(no, t)
+	if between(t) {
+		out.Offers = nil
+		for _, o := range no.Offers {
+			other, terms := r, termsOf(o.Request, t)
+			other.Rate, other.Bytes, other.MaxDelay, other.Window = o.Request.Rate, o.Request.Bytes, o.Request.MaxDelay, o.Request.Window
+			if _, err := b.attach(terms, other); err != nil {
+				continue
+			}
+			if _, _, refusal := b.ways(other, true); refusal == nil {
+				out.Offers = append(out.Offers, &circuitsv1.Offer{Kind: string(o.Kind), ChangePerMille: o.Change, Terms: terms})
+			}
+		}
+	}
+	return refused{out}
+}
+
+// onPorts puts what a record has of ports into the book, or takes it out.
+func (b *book) onPorts(r *circuitsv1.Record) {
+	if c := r.GetCircuit(); ledger.Books(r) {
+		b.ports.Put(c.GetId(), int(c.GetNumber()), usesOf(r))
+	} else {
+		b.ports.Remove(c.GetId())
+	}
+}
+
+// fitting keeps of a refusal by ports the offers that links have room for.
+func (b *book) fitting(err error, r admit.Request) error {
+	var no refused
+	if !errors.As(err, &no) || len(no.GetOffers()) == 0 {
+		return err
+	}
+	if _, _, refusal := b.ways(r, true); refusal != nil {
+		out := proto.CloneOf(no.Refusal)
+		out.Offers = nil
+		return refused{out}
+	}
+	return err
+}
+
+// backHops are those of the way back, none where there is none.
+func (b *book) backHops(d decision) []*circuitsv1.Hop {
+	if d.back == nil {
+		return nil
+	}
+	return b.hopsOf(d.back.Path)
+}
+
+// instead decides on a request that replaces what a record has, which counts as free.
+func (b *book) instead(was *circuitsv1.Record, r admit.Request) (forth, back *admit.Grant, refusal *admit.Refusal) {
+	if err := b.free(was); err != nil {
+		panic("what is booked is there: " + err.Error())
+	}
+	defer func() {
+		if err := b.restore(b.admit, was); err != nil {
+			panic("what was there fits: " + err.Error())
+		}
+	}()
+	return b.ways(r, between(was.GetCircuit().GetTerms()))
+}
