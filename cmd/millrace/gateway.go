@@ -13,7 +13,10 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 )
@@ -76,7 +79,12 @@ type apiServer struct {
 	log      *slog.Logger
 }
 
-func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger) *apiServer {
+// newAPIServer guards the port against web sites, as the dashboard's is.
+func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger, r prometheus.Registerer) *apiServer {
+	refused := promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+		Name: "millrace_cmd_refused_requests_total", Help: "Requests to the API of a service refused because of who seemed to send them.",
+	}, []string{"reason"})
+	h = rpc.Guard{Refused: func(reason string) { refused.WithLabelValues(reason).Inc() }}.Wrap(h)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
@@ -40,6 +44,39 @@ func TestGatewayToAServiceThatIsAway(t *testing.T) {
 		}
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Content-Type") != want.kind || out[want.member] != want.value {
 			t.Errorf("%s: %d %s %v", path, w.Code, w.Header().Get("Content-Type"), out)
+		}
+	}
+}
+
+// A page that rebinds its name to the loopback reaches the port of a service as it reaches the dashboard's.
+func TestPortsOfServicesAreGuarded(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := serving(t, "push", "policy")
+	p.listener = l
+	if err := p.assemble(); err != nil {
+		t.Fatal(err)
+	}
+	s := newAPIServer(l, p.mux, p.log, prometheus.NewRegistry())
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Stop(context.Background()) })
+	for host, want := range map[string]int{"evil.example": http.StatusMisdirectedRequest, "": http.StatusOK, "localhost:7001": http.StatusOK} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		if a.StatusCode != want {
+			t.Errorf("host %q: %s, want %d", host, a.Status, want)
 		}
 	}
 }

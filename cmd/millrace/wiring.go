@@ -58,7 +58,7 @@ func (p *process) assemble() error {
 	if !p.hosted["dashboard"] { // which serves these itself
 		p.mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 		p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-		parts = append(parts, lifecycle.Named{Name: "api", Component: newAPIServer(p.listener, p.mux, p.log)})
+		parts = append(parts, lifecycle.Named{Name: "api", Component: newAPIServer(p.listener, p.mux, p.log, p.metrics)})
 	}
 	p.group = lifecycle.NewGroup(parts...)
 	return nil

@@ -76,7 +76,7 @@ state: %s/pe%d.json
 flows: 64
 prefixes: 64
 listen: 127.0.0.1:4756
-control: {listen: "%s:%s", ca: %s, cert: %s, key: %s}
+control: {listen: "%s:%s", ca: %s, cert: %s, key: %s, controllers: [controller]}
 vpns:
 %s`, pe, p.net.Dir, p.net.Dir, pe, p.net.Dir, pe, address, control, ca.CA, cert, key, vpnList.String()))
 	}

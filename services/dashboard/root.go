@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/rpc"
 )
 
 // Mount is one service's Connect handler and the path it is served under.
@@ -129,5 +130,26 @@ func (c *Component) gateway() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	results{configured: c.cfg.Papers, built: c.deps.Papers}.mount(mux)
 	mux.Handle("/", newAssets(dist()))
-	return newGuard(c.cfg.Hosts, c.metrics, mux)
+	guard := rpc.Guard{
+		Hosts: c.cfg.Hosts, Setting: "dashboard.hosts", Refused: func(reason string) { c.metrics.refused.WithLabelValues(reason).Inc() },
+	}
+	return page(guard.Wrap(mux))
+}
+
+// contentSecurityPolicy lets the page load nothing but its own files and talk to
+// nobody but its own server; no inline script or style can run.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// page tells browsers what the page may do.
+func page(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentSecurityPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		next.ServeHTTP(w, r)
+	})
 }

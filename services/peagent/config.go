@@ -33,6 +33,9 @@ type Configuration struct {
 	// Listen is the address of API and metrics, host:port; empty serves none. It is not protected: keep it on the
 	// loopback or a management network.
 	Listen string `yaml:"listen"`
+	// Hosts are names, beside localhost and any IP address, by which clients may address Listen: a web site must not
+	// reach it by a name of its own through an operator's browser.
+	Hosts []string `yaml:"hosts"`
 	// Control is the API for the control plane.
 	Control Control `yaml:"control"`
 	// State is the file that keeps the control plane's weights over a restart; empty keeps none.

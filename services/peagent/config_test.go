@@ -36,6 +36,7 @@ func TestConfigurations(t *testing.T) {
 		{"itself as remote PE", "10.255.0.3", "10.255.0.1", "another router"},
 		{"an unknown mode", "pe:", "mode: fast\npe:", "mode"},
 		{"a control port that anybody could use", "pe:", "control: {listen: 10.0.0.1:4757}\npe:", "only over mutual TLS"},
+		{"a control port that nobody could use", "pe:", "control: {listen: 10.0.0.1:4757, ca: a, cert: b, key: c}\npe:", "controllers: [controller]"},
 		{"b of one", "pe:", "law: {a: 0.1, b: 1}\npe:", "b is 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

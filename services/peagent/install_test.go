@@ -31,14 +31,14 @@ const controlAddress = "10.0.1.1:4757"
 func newControlled(t *testing.T) *controlled {
 	t.Helper()
 	c := &controlled{n: newNetwork(t, 2), ca: pki.New(t)}
-	c.VpnAgentServiceClient = vpnv1connect.NewVpnAgentServiceClient(c.client(t, c.ca), "https://"+controlAddress)
+	c.VpnAgentServiceClient = vpnv1connect.NewVpnAgentServiceClient(c.client(t, c.ca, "controller"), "https://"+controlAddress)
 	c.start(t)
 	return c
 }
 
-func (c *controlled) client(t *testing.T, signer *pki.Authority) *http.Client {
+func (c *controlled) client(t *testing.T, signer *pki.Authority, name string) *http.Client {
 	t.Helper()
-	cert, err := tls.LoadX509KeyPair(signer.Issue(t, "controller"))
+	cert, err := tls.LoadX509KeyPair(signer.Issue(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (c *controlled) start(t *testing.T) {
 	file := c.n.Write("weights.yaml", "policy: own\nvpns: [{name: vpn1, weight: 3}]\n")
 	c.agent = c.n.start(1, func(cfg *Configuration) {
 		cfg.Weights = file
-		cfg.Control = Control{Listen: controlAddress, CA: c.ca.CA}
+		cfg.Control = Control{Listen: controlAddress, CA: c.ca.CA, Controllers: []string{"controller"}}
 		cfg.Control.Cert, cfg.Control.Key = c.ca.Issue(t, "pe1", "10.0.1.1")
 	})
 }
@@ -140,7 +140,7 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 		t.Errorf("kept %s, %v; before %s", now, err, kept)
 	}
 
-	stranger := vpnv1connect.NewVpnAgentServiceClient(c.client(t, pki.New(t)), "https://"+controlAddress)
+	stranger := vpnv1connect.NewVpnAgentServiceClient(c.client(t, pki.New(t), "controller"), "https://"+controlAddress)
 	if _, err := stranger.Install(t.Context(), installation(3)); err == nil {
 		t.Error("a controller that another CA signed was believed")
 	}

@@ -9,7 +9,7 @@ import (
 
 type metrics struct {
 	requests, events, timeouts, errors prometheus.Counter
-	peerUpdates                        *prometheus.CounterVec
+	peerUpdates, refused               *prometheus.CounterVec
 	leftOut                            *prometheus.GaugeVec
 	fairness, jain                     prometheus.Gauge
 }
@@ -33,6 +33,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		peerUpdates: f.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "peer_updates_total", Help: "Updates of other PEs by result: accepted, stale, rejected.",
 		}, []string{"result"}),
+		refused: f.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "refused_requests_total",
+			Help: "Requests refused because of who sent them, by reason: unknown-host and cross-origin on listen, not-a-controller on control.",
+		}, []string{"reason"}),
 		leftOut: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: prefix + "prefixes_left_out", Help: "Prefixes of a VPN that its share of the datapath's tables has no room for; their packets are not shaped.",
 		}, []string{"vpn"}),

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/millrace/millrace/internal/mtls"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
@@ -25,27 +28,31 @@ type Control struct {
 	Key  string `yaml:"key"`
 	// CRL holds lists of the CA's revoked certificates; empty: none is revoked.
 	CRL string `yaml:"crl"`
+	// Controllers may change weights: common names of certificates. Others whose certificate the CA signed may read.
+	Controllers []string `yaml:"controllers"`
 }
 
 func (c Control) validate() error {
-	if c.Listen != "" && (c.CA == "" || c.Cert == "" || c.Key == "") {
+	if c.Listen == "" {
+		return nil
+	}
+	if c.CA == "" || c.Cert == "" || c.Key == "" {
 		return errors.New("control: name ca, cert and key; the agent accepts the control plane only over mutual TLS")
+	}
+	if len(c.Controllers) == 0 {
+		return errors.New("control: controllers is missing: nobody could install weights; name who may, by the common name of the certificate, such as controllers: [controller]")
 	}
 	return nil
 }
 
 // serve opens the API and the metrics: for operators on this router, and for the control plane.
 func (a *Agent) serve(ctx context.Context) error {
-	mux := http.NewServeMux()
-	mux.Handle(a.Handler())
-	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(installer{a}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	if a.gather != nil && (a.cfg.Listen != "" || a.cfg.Control.Listen != "") {
 		a.registerer.MustRegister(newCollector(a))
-		mux.Handle("GET /metrics", promhttp.HandlerFor(a.gather, promhttp.HandlerOpts{}))
 	}
 	if a.cfg.Listen != "" {
-		if err := a.open(ctx, a.cfg.Listen, mux, nil); err != nil {
+		guard := rpc.Guard{Hosts: a.cfg.Hosts, Setting: "hosts", Refused: func(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }}
+		if err := a.open(ctx, a.cfg.Listen, guard.Wrap(a.mux()), nil); err != nil {
 			return err
 		}
 	}
@@ -58,7 +65,46 @@ func (a *Agent) serve(ctx context.Context) error {
 		return fmt.Errorf("load the agent's certificate and the control plane's CA: %w", err)
 	}
 	a.credentials = c
-	return a.open(ctx, a.cfg.Control.Listen, mux, c.Server(tls.RequireAndVerifyClientCert, "h2", "http/1.1"))
+	mux := a.mux()
+	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(installer{a}))
+	return a.open(ctx, a.cfg.Control.Listen, a.admit(mux), c.Server(tls.RequireAndVerifyClientCert, "h2", "http/1.1"))
+}
+
+// mux is what both ports serve.
+func (a *Agent) mux() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle(a.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	if a.gather != nil {
+		mux.Handle("GET /metrics", promhttp.HandlerFor(a.gather, promhttp.HandlerOpts{}))
+	}
+	return mux
+}
+
+// changes are the calls that need a name of Controllers.
+var changes = []string{vpnv1connect.VpnAgentServiceInstallProcedure, vpnv1connect.VpnServiceSetWeightsProcedure}
+
+// admit refuses changes by certificates that are not named, before it reads the request.
+func (a *Agent) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := clientName(r)
+		if !slices.Contains(changes, r.URL.Path) || slices.Contains(a.cfg.Control.Controllers, name) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		a.metrics.refused.WithLabelValues("not-a-controller").Inc()
+		a.log.Warn("weights refused", "client", name, "address", r.RemoteAddr)
+		refused := connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%q may not change weights here; name it in control.controllers of the agent's configuration", name))
+		_ = connect.NewErrorWriter().Write(w, r, refused) // whoever asked may have left
+	})
+}
+
+// clientName is the common name of the certificate that the handshake has verified.
+func clientName(r *http.Request) string {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return ""
+	}
+	return r.TLS.PeerCertificates[0].Subject.CommonName
 }
 
 func (a *Agent) open(ctx context.Context, address string, h http.Handler, credentials *tls.Config) error {

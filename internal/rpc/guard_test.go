@@ -1,12 +1,12 @@
-package dashboard
+package rpc
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func TestGuard(t *testing.T) {
@@ -32,9 +32,9 @@ func TestGuard(t *testing.T) {
 		"a request without any host is refused":                          {"GET", "", nil, 421, "unknown-host"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMetrics(nil)
-			reached := false
-			h := newGuard([]string{"noc.example.net"}, m, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+			reached, refused := false, ""
+			g := Guard{Hosts: []string{"noc.example.net"}, Refused: func(reason string) { refused = reason }}
+			h := g.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 			r := httptest.NewRequest(tt.method, approve, nil)
 			r.Host = tt.host
 			for k, v := range tt.header {
@@ -48,9 +48,38 @@ func TestGuard(t *testing.T) {
 			if reached != (tt.want == 200) {
 				t.Errorf("request reached the API: %v", reached)
 			}
-			if tt.refused != "" && testutil.ToFloat64(m.refused.WithLabelValues(tt.refused)) != 1 {
-				t.Errorf("refusal was not counted as %s", tt.refused)
+			if refused != tt.refused {
+				t.Errorf("counted as %q, want %q", refused, tt.refused)
 			}
 		})
+	}
+}
+
+// Who speaks JSON over plain HTTP reads errors as problem details, those of the guard too.
+func TestTheGuardAnswersInProblemDetails(t *testing.T) {
+	for _, tt := range []struct {
+		host, origin string
+		status       int
+		code         string
+	}{
+		{"evil.example", "", http.StatusMisdirectedRequest, "UNKNOWN_HOST"},
+		{"127.0.0.1:8080", "https://evil.example", http.StatusForbidden, "CROSS_ORIGIN"},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/circuits", nil)
+		r.Host = tt.host
+		r.Header.Set("Origin", tt.origin)
+		w := httptest.NewRecorder()
+		Guard{Setting: "dashboard.hosts", Refused: func(string) {}}.Wrap(http.NotFoundHandler()).ServeHTTP(w, r)
+		var out struct {
+			Type, Title, Detail, Code string
+			Status                    int
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil {
+			t.Fatalf("%s: %v", tt.code, err)
+		}
+		if w.Code != tt.status || w.Header().Get("Content-Type") != "application/problem+json" || out.Status != tt.status || out.Code != tt.code ||
+			out.Type == "" || out.Title == "" || out.Detail == "" {
+			t.Errorf("%s: %d %s %+v", tt.code, w.Code, w.Header(), out)
+		}
 	}
 }
