@@ -72,9 +72,9 @@ func comeBack(t *testing.T, server *etcdserver.Server) {
 	server.Again(t)
 }
 
-// Two processes know of older data, each by itself; one of them has never sent anything. Whoever sends first makes a new
-// name, the other takes it, and neither makes one more: they would no longer be compared with each other. The same data
-// come back twice, with a name that the process that sends has given up since.
+// Two processes know of older data, each by itself; one of them has never sent anything. Whoever sends first makes a
+// new name, the other takes it, and neither makes one more: they would no longer be compared with each other. The same
+// data come back twice, with a name that the process that sends has given up since.
 func TestOfTwoThatNoticeOlderDataOneMakesANewIdentity(t *testing.T) {
 	for name, idleFirst := range map[string]bool{"who was idle sends first": true, "who was idle sends second": false} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestANameThatAnotherProcessMadeIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// Locks from before are worth nothing, and their revision is higher than that of all that are taken for a while: routers
-// must not hear it under the new name.
+// Locks from before are worth nothing, and their revision is higher than that of all that are taken for a while:
+// routers must not hear it under the new name.
 func TestLocksFromBeforeOlderDataAreNotUsed(t *testing.T) {
 	w, server := onAServer(t)
 	server.Keep(t)
