@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 )
 
 func TestSplitInvertsAssemble(t *testing.T) {
@@ -179,5 +181,16 @@ func TestTheWireFormIsQualifiedAtTheTop(t *testing.T) {
 	}
 	if _, err := Wire("/nowhere", "{}"); err == nil {
 		t.Error("a path that is no entry is accepted")
+	}
+}
+
+func TestEveryEncodingHasAValueInTheAPI(t *testing.T) {
+	for _, e := range Encodings {
+		if m := e.ToProto(); m == policyv1.Encoding_ENCODING_UNSPECIFIED || EncodingFromProto(m) != e {
+			t.Errorf("encoding %s is %s in the API; give it a value in policy.proto and a row in convert.go", e, m)
+		}
+	}
+	if e := EncodingFromProto(policyv1.Encoding_ENCODING_UNSPECIFIED); e != "" {
+		t.Errorf("an encoding that nobody set is %q", e)
 	}
 }

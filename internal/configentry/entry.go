@@ -19,7 +19,7 @@ type Entry struct {
 // Encoding is the syntax of an entry's body; every router is configured in one.
 type Encoding string
 
-// The encodings.
+// Each vendor's configuration has one of these.
 const (
 	// JSONIETF is RFC 7951 JSON of the list entry as Canonical spells it.
 	JSONIETF Encoding = "json_ietf"
@@ -27,8 +27,11 @@ const (
 	JunosText Encoding = "junos_text"
 )
 
-// Encodings lists them all.
+// Encodings are those that a row of the vendors' table may name.
 var Encodings = []Encoding{JSONIETF, JunosText}
+
+// Whole reports whether one entry holds all of a router's configuration, rather than one list entry of it.
+func (e Encoding) Whole() bool { return e == JunosText }
 
 // Equal compares two canonical bodies by meaning. In JSON a target may leave out
 // the module of an identity (RFC 7951 section 6.8).

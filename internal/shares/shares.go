@@ -134,6 +134,9 @@ func (l Limit) Of(speed uint64) uint64 {
 	return speed
 }
 
+// Guarantee is what a weight, percent, guarantees of a port's speed, bit/s.
+func Guarantee(speed, weight uint64) uint64 { return Scale(speed, weight, 100) }
+
 // Scale is n*part/whole without overflow for port speeds and buffers.
 func Scale(n, part, whole uint64) uint64 { return n/whole*part + n%whole*part/whole }
 

@@ -174,3 +174,13 @@ func TestQuantaAreFairWithinARound(t *testing.T) {
 		}
 	}
 }
+
+func TestAGuaranteeIsPercentOfThePortSpeed(t *testing.T) {
+	for _, c := range []struct{ speed, weight, want uint64 }{
+		{100_000_000, 30, 30_000_000}, {99, 50, 49}, {400_000_000_000, 100, 400_000_000_000}, {0, 100, 0}, {100, 0, 0}, {1 << 62, 100, 1 << 62},
+	} {
+		if got := Guarantee(c.speed, c.weight); got != c.want {
+			t.Errorf("%d %% of %d bit/s: %d, want %d", c.weight, c.speed, got, c.want)
+		}
+	}
+}

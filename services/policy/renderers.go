@@ -67,11 +67,6 @@ func (r Renderers) of(inv *device.Inventory, router string) (Renderer, error) {
 	return renderer, nil
 }
 
-var encodings = map[configentry.Encoding]policyv1.Encoding{
-	configentry.JSONIETF:  policyv1.Encoding_ENCODING_JSON_IETF,
-	configentry.JunosText: policyv1.Encoding_ENCODING_JUNOS_TEXT,
-}
-
 // entries renders a plan for its router's operating system.
 func (r Renderer) entries(p compile.RouterPlan) ([]*policyv1.ConfigEntry, error) {
 	list, err := r.Entries(p)
@@ -80,7 +75,7 @@ func (r Renderer) entries(p compile.RouterPlan) ([]*policyv1.ConfigEntry, error)
 	}
 	out := make([]*policyv1.ConfigEntry, len(list))
 	for i, e := range list {
-		out[i] = &policyv1.ConfigEntry{Path: e.Path, Encoding: encodings[r.Encoding], Body: e.Body}
+		out[i] = &policyv1.ConfigEntry{Path: e.Path, Encoding: r.Encoding.ToProto(), Body: e.Body}
 	}
 	return out, nil
 }

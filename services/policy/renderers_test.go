@@ -9,7 +9,6 @@ import (
 	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/junosconf"
-	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 	"github.com/millrace/millrace/services/policy/policytest"
@@ -21,14 +20,6 @@ import (
 var both = Renderers{
 	device.OSMillrace: {Syntax: "openconfig", Encoding: configentry.JSONIETF, Entries: openconfig.Entries, Text: openconfig.Text},
 	device.OSJunos:    {Syntax: "junos", Encoding: configentry.JunosText, Entries: junos.Entries, Text: junos.Text},
-}
-
-func TestEveryEncodingHasAValueInTheAPI(t *testing.T) {
-	for _, e := range configentry.Encodings {
-		if encodings[e] == policyv1.Encoding_ENCODING_UNSPECIFIED {
-			t.Errorf("encoding %s has no value in policy.proto, or encodings in renderers.go lacks it", e)
-		}
-	}
 }
 
 func TestEachRouterIsRenderedForItsOperatingSystem(t *testing.T) {

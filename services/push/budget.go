@@ -55,15 +55,15 @@ func sizeFromProto(m *pushv1.Size) guard.Size {
 	return guard.Size{Entries: int(m.GetEntries()), Routers: int(m.GetRouters()), LSPs: int(m.GetLsps())}
 }
 
-// sizeOf counts what changes on routers. A Junos router has one entry for all of its configuration, so all LSPs of its
-// plan count.
+// sizeOf counts what changes on routers. Where one entry is all of a router's configuration,
+// all LSPs of its plan count.
 func sizeOf(devices []*pushv1.DeviceChange) guard.Size {
 	s := guard.Size{Routers: len(devices)}
 	for _, d := range devices {
 		s.Entries += len(d.GetEntries())
 		for _, e := range d.GetEntries() {
 			switch kind, _, _, ok := configentry.Of(e.GetPath()); {
-			case encodingFromProto(e.GetEncoding()) != configentry.JSONIETF:
+			case configentry.EncodingFromProto(e.GetEncoding()).Whole():
 				s.LSPs += len(d.GetPlan().GetLsps())
 			case ok && kind == configentry.Tunnel:
 				s.LSPs++

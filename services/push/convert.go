@@ -7,25 +7,10 @@ import (
 	"github.com/millrace/millrace/services/push/diff"
 )
 
-var encodings = map[configentry.Encoding]policyv1.Encoding{
-	configentry.JSONIETF:  policyv1.Encoding_ENCODING_JSON_IETF,
-	configentry.JunosText: policyv1.Encoding_ENCODING_JUNOS_TEXT,
-}
-
-// encodingFromProto is empty for an encoding this version does not know.
-func encodingFromProto(m policyv1.Encoding) configentry.Encoding {
-	for e, other := range encodings {
-		if other == m {
-			return e
-		}
-	}
-	return ""
-}
-
 func changesToProto(in []diff.Change) []*pushv1.EntryChange {
 	out := make([]*pushv1.EntryChange, len(in))
 	for i, c := range in {
-		out[i] = &pushv1.EntryChange{Path: c.Path, Encoding: encodings[c.Encoding], Before: c.Before, After: c.After}
+		out[i] = &pushv1.EntryChange{Path: c.Path, Encoding: c.Encoding.ToProto(), Before: c.Before, After: c.After}
 	}
 	return out
 }
@@ -33,7 +18,7 @@ func changesToProto(in []diff.Change) []*pushv1.EntryChange {
 func changesFromProto(in []*pushv1.EntryChange) []diff.Change {
 	out := make([]diff.Change, len(in))
 	for i, c := range in {
-		out[i] = diff.Change{Path: c.GetPath(), Encoding: encodingFromProto(c.GetEncoding()), Before: c.GetBefore(), After: c.GetAfter()}
+		out[i] = diff.Change{Path: c.GetPath(), Encoding: configentry.EncodingFromProto(c.GetEncoding()), Before: c.GetBefore(), After: c.GetAfter()}
 	}
 	return out
 }

@@ -267,7 +267,7 @@ func (c *Component) compareOne(ctx context.Context, d device.Device, plan *polic
 // checkEncoding refuses a plan made for another vendor: services/policy and this service read different inventories.
 func checkEncoding(plan *policyv1.RouterPlan, d device.Device, want configentry.Encoding) error {
 	for _, e := range plan.GetEntries() {
-		if got := encodingFromProto(e.GetEncoding()); got != want {
+		if got := configentry.EncodingFromProto(e.GetEncoding()); got != want {
 			return fmt.Errorf("the plan of %s is encoded in %s, and the router takes %s; give services/policy and services/push the same inventory", d.Name, got, want)
 		}
 	}

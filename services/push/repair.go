@@ -105,7 +105,7 @@ func (c *Component) planRepair(ctx context.Context, cs *pushv1.ChangeSet) (*poli
 		}
 		plan := shallow(force.plan, "entries")
 		for _, path := range slices.Sorted(maps.Keys(force.entries)) {
-			plan.Entries = append(plan.Entries, &policyv1.ConfigEntry{Path: path, Encoding: encodings[vendor.Encoding], Body: force.entries[path]})
+			plan.Entries = append(plan.Entries, &policyv1.ConfigEntry{Path: path, Encoding: vendor.Encoding.ToProto(), Body: force.entries[path]})
 		}
 		plan.Reasons = []string{"restores what change set " + force.change.GetId() + " left"}
 		out.Plans, routers = append(out.Plans, plan), append(routers, d)

@@ -14,18 +14,12 @@ var otherComponents = map[string]struct{ kind, why string }{
 	"services/peagent":     {"Agent", "a process on a router, which operators call the agent"},
 }
 
-// noComponents are folders that do not keep the contract, each with the reason.
-var noComponents = map[string]string{
-	"services/policy": "New does not return an error yet",
-	"services/push":   "New does not return an error yet",
-}
-
 // components: each folder of collectors and services has in its root the names
 // by which cmd/millrace configures, makes, starts and stops it.
 func components(t *Tree) []string {
 	roots := map[string][]*GoFile{}
 	for _, f := range t.Written(false) {
-		if c := component(f.Path); c != "" && noComponents[c] == "" {
+		if c := component(f.Path); c != "" {
 			roots[c] = slices.Grow(roots[c], 1)
 			if f.Folder() == c {
 				roots[c] = append(roots[c], f)
@@ -52,7 +46,7 @@ func components(t *Tree) []string {
 			}
 		}
 	}
-	return append(bad, gone(t, "components.go", slices.Concat(slices.Collect(maps.Keys(otherComponents)), slices.Collect(maps.Keys(noComponents))))...)
+	return append(bad, gone(t, "components.go", slices.Collect(maps.Keys(otherComponents)))...)
 }
 
 // gone lists folders with an exception that are no longer in the tree.

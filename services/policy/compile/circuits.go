@@ -118,7 +118,7 @@ func (p *placement) claim(circuit Circuit) string {
 // room is the guard rail against more circuits on a link than their queue guarantees, whatever was booked.
 func (p *placement) room(circuit Circuit, hops []Link, queue document.Queue) string {
 	for _, l := range hops {
-		guaranteed := l.Bandwidth * units.Rate(queue.Weight) / 100
+		guaranteed := guarantee(l.Bandwidth, queue)
 		if taken := p.booked[l.ID]; l.Bandwidth > 0 && (taken > guaranteed || circuit.Rate > guaranteed-taken) {
 			return fmt.Sprintf("queue %s guarantees %s of the %s from %s to %s, circuits before it have %s of that, and it needs %s; raise the queue's weight, or let services/circuits book less",
 				queue.Name, guaranteed, l.Bandwidth, l.From, l.To, taken, circuit.Rate)

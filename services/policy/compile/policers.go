@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/millrace/millrace/internal/shares"
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -54,8 +55,13 @@ func (c *compiler) enters(d *draft, port, queue string) bool {
 	return false
 }
 
+// guarantee is what a queue is guaranteed of a port or link.
+func guarantee(speed units.Rate, q document.Queue) units.Rate {
+	return units.Rate(shares.Guarantee(uint64(speed), uint64(q.Weight)))
+}
+
 // checkProfiles is guard rail share-below-profile. Ports no faster than the policer's rate are left out: there the
-// line is the limit, whatever the weight. So are queues of weight 0, which are promised nothing.
+// port speed is the limit, whatever the weight. So are queues of weight 0, which are promised nothing.
 func (c *compiler) checkProfiles() {
 	forced, crossed := c.in.Policy.Forces(document.ShareBelowProfile), false
 	for _, router := range slices.Sorted(maps.Keys(c.drafts)) {
@@ -64,7 +70,7 @@ func (c *compiler) checkProfiles() {
 			for _, o := range c.in.Policy.Policers {
 				q, _ := c.in.Policy.QueueByName(o.Queue)
 				speed := d.ports[name].Speed
-				share := speed * units.Rate(q.Weight) / 100
+				share := guarantee(speed, q)
 				if q.Weight == 0 || speed <= o.Rate || share > o.Rate {
 					continue
 				}

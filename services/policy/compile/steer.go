@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
@@ -113,7 +112,7 @@ func (c *compiler) hops(path Path) ([]Link, string) {
 // guarantee what the policy says an alpha flow is worth.
 func (c *compiler) checkShare(p Pair, d Demand, path Path) {
 	q, _ := c.in.Policy.QueueByName(c.redirect(p).Queue)
-	share := path.Bottleneck * units.Rate(q.Weight) / 100
+	share := guarantee(path.Bottleneck, q)
 	if path.Bottleneck > 0 && share < d.LSP.MinBandwidth && c.err == nil {
 		c.err = fmt.Errorf("policy %s: queue %s guarantees %s of the %s bottleneck between %s and %s, less than min_bandwidth %s; raise its weight or lower min_bandwidth",
 			c.in.Policy.Name, q.Name, share, path.Bottleneck, d.From, d.To, d.LSP.MinBandwidth)

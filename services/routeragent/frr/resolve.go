@@ -12,7 +12,7 @@ import (
 // survive restarts and the IGP repairs them; else it is the link's adjacency SID.
 // A loose hop is always a node SID.
 //
-// The hops of a computed path are the segments of services/paths/compute,
+// The hops of a computed path are the node SIDs of services/paths/segments,
 // segments.go, as loopbacks: their labels are known only to the router.
 func (db *Database) Resolve(hops []intent.Hop) ([]uint32, error) {
 	var lastErr error
