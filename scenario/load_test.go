@@ -116,6 +116,9 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{"an unknown NetFlow version", "netflow: {}", "netflow: {version: 7}", "NetFlow version 7"},
 		{"an FRR daemon that is not one", "{name: R2}", "{name: R2, frr: {daemons: [ripd]}}", `4:32: FRR daemon "ripd"`},
 		{"an IGP that cannot work", "name: small", "name: small\nigp: {hello: 2s, dead: 1s}", "dead is longer than hello"},
+		{"a storm without a second replica", "name: small", "name: small\nstorm: {clients: 2, requests: 20, replicas: 1, members: 3}", "2:45: 1 replicas: 2 to 9"},
+		{"a storm of few requests", "name: small", "name: small\nstorm: {clients: 2, requests: 20, replicas: 2, members: 3, kills: 3}", "20 requests of 2 clients with 3 kills"},
+		{"a storm on two members", "name: small", "name: small\nstorm: {clients: 2, requests: 20, replicas: 2, members: 2}", "2 members: 3 or 5"},
 		{"an empty file", good, "", "the scenario is empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

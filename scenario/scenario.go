@@ -36,6 +36,8 @@ type Scenario struct {
 	Pairs []Pair `yaml:"pairs"`
 	// Phases run in this order.
 	Phases []Phase `yaml:"phases"`
+	// Storm, where given, is run in the place of phases.
+	Storm *Storm `yaml:"storm"`
 	// Expectations are checked after all phases.
 	Expectations []Expectation `yaml:"expectations"`
 	// Text is the file as it was read, File its name in messages.

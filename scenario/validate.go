@@ -34,6 +34,7 @@ func (s *Scenario) problems() []problem {
 	c.links()
 	c.hosts()
 	c.pairs()
+	c.storm(s.Storm)
 	for i, p := range s.Phases {
 		c.phase(i, p)
 	}

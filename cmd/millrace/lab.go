@@ -16,7 +16,7 @@ guest (uml). Nothing of it touches this machine's network, and nothing is left
 when it ends, however it ends. Needs root.`,
 	}
 	cmd.AddCommand(labUpCommand(), labDownCommand(), labRunCommand(), labVPNCommand(), labStatusCommand(), labExecCommand(), labDumpCommand())
-	cmd.AddCommand(labInner("supervisor"), labInner("guest"))
+	cmd.AddCommand(labInner("supervisor"), labInner("guest"), labEtcdCommand())
 	return cmd
 }
 

@@ -92,7 +92,7 @@ func shippedScenarios() ([]*scenario.Scenario, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !hntes.Needed(s) && !circuits.Needed(s) {
+		if !hntes.Needed(s) && !circuits.Needed(s) && s.Storm == nil {
 			all = append(all, s)
 		}
 	}

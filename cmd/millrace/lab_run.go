@@ -23,7 +23,9 @@ func labRunCommand() *cobra.Command {
 		Long: `A scenario with a phase that requires a redirect is run with the whole product
 beside the routers: flows are collected, alpha pairs found, a change set
 approved and pushed, and rolled back at the end. One with a phase that requires
-a circuit has one asked for over REST, and waits for its start and its end. In any other scenario each
+a circuit has one asked for over REST, and waits for its start and its end. One
+with a storm needs no routers: clients ask for circuits while servers are killed.
+In any other scenario each
 phase's policy is compiled, rendered and pushed to the routers' agents over
 gNMI, and counters are read from them. Exit status 3 says that the run was
 complete and an expectation was not met.
@@ -48,6 +50,8 @@ all measurements is written.`,
 				return err
 			}
 			switch {
+			case s.Storm != nil:
+				return runStorm(cmd, s, f)
 			case hntes.Needed(s):
 				return runLoop(cmd, s, f, loop)
 			case circuits.Needed(s):

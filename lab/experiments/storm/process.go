@@ -1,0 +1,118 @@
+package storm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is this program again, which is killed and begins again.
+type process struct {
+	name, log string
+	argv      []string
+	// ready is what answers 200 when it can be asked.
+	ready  string
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// begin does not wait. The kernel ends the process with this one.
+func (p *process) begin() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own binary: %w", err)
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	defer log.Close()
+	p.cmd, p.exited = exec.Command(self, p.argv...), make(chan struct{})
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	go func(cmd *exec.Cmd, exited chan struct{}) { _ = cmd.Wait(); close(exited) }(p.cmd, p.exited)
+	return nil
+}
+
+// kill gives it no chance to finish anything.
+func (p *process) kill() error {
+	if p.cmd == nil {
+		return nil
+	}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	<-p.exited
+	return nil
+}
+
+// patience is how long anything may take before the run gives up.
+const patience = 2 * time.Minute
+
+// await waits until it can be asked.
+func (p *process) await(ctx context.Context) error {
+	return until(ctx, p.name+" answers", func() (bool, error) {
+		select {
+		case <-p.exited:
+			return false, fmt.Errorf("%s ended; its log says:\n%s", p.name, tail(p.log))
+		default:
+		}
+		text, err := read(ctx, p.ready)
+		return err == nil && text != "", nil
+	})
+}
+
+// until asks again and again.
+func until(ctx context.Context, what string, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited %s in vain until %s: %w", patience, what, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// read is the body of an answer that is 200.
+func read(ctx context.Context, url string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer r.Body.Close()
+	raw, err := io.ReadAll(r.Body)
+	if err == nil && r.StatusCode != http.StatusOK {
+		err = errors.New(r.Status)
+	}
+	return string(raw), err
+}
+
+func tail(path string) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	return strings.Join(lines[max(0, len(lines)-12):], "\n")
+}
