@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -314,6 +316,65 @@ func startsNothing(to *machine, folder string) {
 	if err := p.close(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// An etcd that does not answer at first is waited for: what it says then counts.
+func TestHalfARestoreIsNoticedHoweverLateEtcdAnswers(t *testing.T) {
+	server := state.NewEmbedded(t.TempDir(), state.UnsafeNoFsync)
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop(context.Background()) //nolint:errcheck // the test ends
+	if err := server.Store().BeginRestore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	late := server.Store().WithFaults(func(string, []byte) state.Fault {
+		if asked++; asked <= 2 {
+			return state.Refused
+		}
+		return state.None
+	})
+	b := bus.NewMemory()
+	defer b.Close()
+	p := &process{state: late, bus: b, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry()}
+	if err := p.keepState(t.Context(), nil); !errors.Is(err, state.ErrHalfRestored) {
+		t.Errorf("the control plane starts: %v", err)
+	}
+	if err := p.close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.keepState(cancelled, nil); err == nil {
+		t.Error("a start that is interrupted goes on")
+	}
+}
+
+// Whatever earlier restores left in etcd's file is room for the next, and so is what it deletes.
+func TestARestoreThatReplacesWhatIsThereFindsRoom(t *testing.T) {
+	folder, to := smallBackup(t), newMachine(t, "etcd: {quota: 5242880}\n")
+	for range 3 {
+		to.must("restore", folder, "--force")
+	}
+	err := withStores(t.Context(), to.file, false, func(s backup.Stores) error {
+		for n := 0; ; n++ { // until etcd takes no more
+			op := state.Op{Key: fmt.Sprint("change-contents/y/", n), Value: wrapperspb.Bytes(make([]byte, 1<<20))}
+			if err := s.State.Apply(t.Context(), op); err != nil {
+				return nil //nolint:nilerr // it is full
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.must("restore", folder, "--force")
+	to.hosted(func(p *process) {
+		entries, err := p.state.Keys(t.Context(), "change-contents/")
+		if err != nil || len(entries) != 2 {
+			t.Errorf("etcd has %d of 2 keys: %v", len(entries), err)
+		}
+	})
 }
 
 // What is wrong is found before a store is changed.

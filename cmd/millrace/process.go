@@ -119,14 +119,33 @@ func (p *process) openState(ctx context.Context) error {
 	return p.keepState(ctx, embedded.Defragment)
 }
 
-// wholeTimeout is how long it is waited for an etcd that does not answer yet; services wait for it longer.
-const wholeTimeout = 5 * time.Second
+const (
+	// wholeTimeout is how long an answer of etcd may take at the start before it is asked again.
+	wholeTimeout = 5 * time.Second
+	wholePause   = time.Second
+)
+
+// awaitWhole waits until etcd has answered that it does not have a part of a backup only: nothing starts before.
+func (p *process) awaitWhole(ctx context.Context) error {
+	for {
+		look, cancel := context.WithTimeout(ctx, wholeTimeout)
+		err := p.state.Whole(look)
+		cancel()
+		if err == nil || errors.Is(err, state.ErrHalfRestored) {
+			return err
+		}
+		p.log.Warn("etcd does not answer; nothing starts before it does", "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wholePause):
+		}
+	}
+}
 
 // keepState looks how full etcd is, after it has refused one that has a part of a backup only.
 func (p *process) keepState(ctx context.Context, defragment func() error) error {
-	look, cancel := context.WithTimeout(ctx, wholeTimeout)
-	defer cancel()
-	if err := p.state.Whole(look); errors.Is(err, state.ErrHalfRestored) {
+	if err := p.awaitWhole(ctx); err != nil {
 		return err
 	}
 	keeper := state.NewKeeper(p.state, defragment, events.NewPublisher(p.bus, p.log), p.log, p.metrics)

@@ -88,15 +88,35 @@ func (s Stores) fit(ctx context.Context, m Manifest, force bool) error {
 			return fmt.Errorf("etcd has %d keys and ClickHouse %d rows: %w", keys, rows, ErrNotEmpty)
 		}
 	}
-	size, err := s.State.Size(ctx)
-	if err != nil {
+	return s.room(ctx, m, keys)
+}
+
+// room finds out whether etcd can take the backup once its keys are deleted. What is no room before etcd has forgotten
+// old revisions, such as those of a restore that was cut off, is made room.
+func (s Stores) room(ctx context.Context, m Manifest, keys int64) error {
+	need := m.Etcd.Octets + overhead*m.Etcd.Keys
+	size, enough, err := s.enough(ctx, need)
+	if err != nil || enough {
 		return err
 	}
-	if need := m.Etcd.Octets + overhead*m.Etcd.Keys; size.Quota > 0 && size.File+need > size.Quota {
-		return fmt.Errorf("etcd has %d of %d MiB, and the backup's state needs about %d MiB more: raise etcd.quota (of a cluster: --quota-backend-bytes of every member)",
-			size.File>>20, size.Quota>>20, need>>20+1)
+	if err := s.State.MakeRoom(ctx); err != nil {
+		return err
 	}
-	return nil
+	freed := overhead * keys
+	if _, err := s.State.Export(ctx, func(e state.Entry) error { freed += int64(len(e.Key) + len(e.Value)); return nil }); err != nil {
+		return err
+	}
+	if size, enough, err = s.enough(ctx, need-freed); err != nil || enough {
+		return err
+	}
+	return fmt.Errorf("etcd has %d of %d MiB, and the backup's state needs about %d MiB: raise etcd.quota (of a cluster: --quota-backend-bytes of every member)",
+		size.File>>20, size.Quota>>20, need>>20+1)
+}
+
+// enough tells whether etcd takes so many octets more.
+func (s Stores) enough(ctx context.Context, octets int64) (size state.Size, enough bool, err error) {
+	size, err = s.State.Size(ctx)
+	return size, err == nil && (size.Quota <= 0 || size.File+octets <= size.Quota), err
 }
 
 // rows are of all tables.
@@ -134,6 +154,11 @@ func (s Stores) mark(ctx context.Context) error {
 func (s Stores) fill(ctx context.Context, m Manifest, folder string) error {
 	if err := errors.Join(s.State.Clear(ctx), store.Clear(ctx, s.DB)); err != nil {
 		return err
+	}
+	if _, enough, err := s.enough(ctx, m.Etcd.Octets+overhead*m.Etcd.Keys); !enough {
+		if err := errors.Join(err, s.State.MakeRoom(ctx)); err != nil {
+			return err
+		}
 	}
 	if m.Schema > 0 {
 		if err := s.Migrate(ctx, s.DB, m.Schema); err != nil {

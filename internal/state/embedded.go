@@ -95,6 +95,7 @@ func (e *Embedded) Start(ctx context.Context) (err error) {
 		return fmt.Errorf("embedded etcd did not become ready: %w", ctx.Err())
 	}
 	e.store = newStore(v3client.New(e.etcd.Server))
+	e.store.defragment = e.Defragment
 	return nil
 }
 

@@ -2,8 +2,13 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Size is how full etcd is, in octets.
@@ -41,4 +46,49 @@ func (s *Store) Size(ctx context.Context) (fullest Size, err error) {
 		}
 	}
 	return fullest, nil
+}
+
+// MakeRoom lets etcd forget old revisions, gives all members' free pages back, one after the other, and ends the alarm
+// of an etcd that was full. No key is changed. A member answers nobody while it is at it.
+func (s *Store) MakeRoom(ctx context.Context) error {
+	r, err := s.client.Get(ctx, s.root, clientv3.WithCountOnly())
+	if err == nil {
+		_, err = s.client.Compact(ctx, r.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return fmt.Errorf("let etcd forget old revisions: %w", err)
+	}
+	if err := s.defragmentAll(ctx); err != nil {
+		return err
+	}
+	return s.endFull(ctx)
+}
+
+func (s *Store) defragmentAll(ctx context.Context) error {
+	if s.defragment != nil {
+		return s.defragment()
+	}
+	for _, endpoint := range s.endpoints() {
+		if _, err := s.client.Defragment(ctx, endpoint); err != nil {
+			return fmt.Errorf("defragment etcd %s: %w", endpoint, err)
+		}
+	}
+	return nil
+}
+
+// endFull ends the alarm that keeps etcd from taking writes.
+func (s *Store) endFull(ctx context.Context) error {
+	alarms, err := s.client.AlarmList(ctx)
+	if err != nil {
+		return fmt.Errorf("read etcd's alarms: %w", err)
+	}
+	for _, a := range alarms.Alarms {
+		if a.Alarm != pb.AlarmType_NOSPACE {
+			continue
+		}
+		if _, err := s.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(a)); err != nil {
+			return fmt.Errorf("end the alarm of a full etcd: %w", err)
+		}
+	}
+	return nil
 }

@@ -33,13 +33,15 @@ type Store struct {
 	root   string
 	// rewind is nil where etcd is embedded.
 	rewind *rewind
+	// defragment is the embedded etcd's, which does not take that over its own client.
+	defragment func() error
 }
 
 func newStore(client *clientv3.Client) *Store { return &Store{client: client, root: root} }
 
 // Within is a store whose keys all lie below prefix, so that the tests of a package can share one etcd.
 func (s *Store) Within(prefix string) *Store {
-	return &Store{client: s.client, root: s.root + prefix, rewind: s.rewind}
+	return &Store{client: s.client, root: s.root + prefix, rewind: s.rewind, defragment: s.defragment}
 }
 
 // Close disconnects a store that Dial connected.

@@ -2,18 +2,13 @@ package push
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
 	"github.com/millrace/millrace/internal/state"
-	"github.com/millrace/millrace/services/push/driver"
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
@@ -70,53 +65,4 @@ func (r *run) claimed(ctx context.Context) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// keyIdentity names this store towards routers: revisions of another one, such as one that was made anew, are not
-// to be compared with those of this.
-const keyIdentity = "identity"
-
-// identity is the name that this process has used, and how often etcd had come back with older data by then.
-type identity struct {
-	sync.Mutex
-	name    string
-	rewound uint64
-}
-
-// master is how routers tell the runs of this store apart, and earlier from later ones. An etcd that came back with
-// older data counts revisions again that routers have seen, so it gets a name of its own.
-func (c *Component) master(ctx context.Context, held *state.Lock) (driver.Master, error) {
-	times, _ := c.deps.State.Rewound()
-	c.identity.Lock()
-	defer c.identity.Unlock()
-	name, revision, err := c.readIdentity(ctx)
-	if err == nil && name == c.identity.name && times > c.identity.rewound {
-		name, err = c.newIdentity(ctx, revision)
-	}
-	if err != nil {
-		return driver.Master{}, err
-	}
-	c.identity.name, c.identity.rewound = name, times
-	return driver.Master{Role: name, Term: uint64(held.Revision())}, nil
-}
-
-// readIdentity makes one where there is none.
-func (c *Component) readIdentity(ctx context.Context) (name string, revision int64, err error) {
-	id := &wrapperspb.StringValue{}
-	revision, err = c.deps.State.Get(ctx, keyIdentity, id)
-	if errors.Is(err, state.ErrNotFound) {
-		name, err = c.newIdentity(ctx, 0)
-		return name, 0, err
-	}
-	return id.GetValue(), revision, err
-}
-
-// newIdentity replaces the one at a revision; where another process does so first, its is taken.
-func (c *Component) newIdentity(ctx context.Context, revision int64) (string, error) {
-	id := wrapperspb.String("millrace-" + strings.ToLower(rand.Text()[:8]))
-	_, err := c.deps.State.Put(ctx, keyIdentity, revision, id)
-	if errors.Is(err, state.ErrConflict) {
-		_, err = c.deps.State.Get(ctx, keyIdentity, id)
-	}
-	return id.GetValue(), err
 }

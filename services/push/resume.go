@@ -14,8 +14,12 @@ import (
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // takeUpAll looks for change sets in motion that nobody here runs: a process that died or lost its locks left them,
-// or one that lives elsewhere has them, which their locks tell. It also plans drafts that were left.
+// or one that lives elsewhere has them, which their locks tell. It also plans drafts that were left, and reads the name
+// of the store (identity.go).
 func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
+	if _, err := c.currentIdentity(ctx); err != nil {
+		return fmt.Errorf("read the name of this store: %w", err)
+	}
 	all, err := c.list(ctx)
 	if err != nil {
 		return fmt.Errorf("read change sets: %w", err)

@@ -95,6 +95,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		now:      time.Now,
 		process:  rand.Text(),
 		active:   active{runs: map[string]chan struct{}{}},
+		identity: identity{seen: map[string]uint64{}},
 		contents: &contents{store: deps.State, recent: map[string]*pushv1.DeviceChange{}},
 		reader:   newReader(deps.Inventory),
 	}, nil
