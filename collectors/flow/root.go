@@ -26,6 +26,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
 
@@ -191,5 +192,5 @@ func (c *Component) closeSockets() error {
 
 // Handler serves FlowCollectorService.
 func (c *Component) Handler() (string, http.Handler) {
-	return flowv1connect.NewFlowCollectorServiceHandler(&api{c})
+	return flowv1connect.NewFlowCollectorServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }

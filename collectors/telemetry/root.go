@@ -21,6 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/telemetry/v1/telemetryv1connect"
 )
@@ -76,7 +77,7 @@ func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return telemetryv1connect.NewTelemetryCollectorServiceHandler(&api{c})
+	return telemetryv1connect.NewTelemetryCollectorServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }
 
 // api is the Connect face of the component.

@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/topo"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/topology/v1/topologyv1connect"
@@ -98,7 +99,7 @@ func (c *Component) Stop(ctx context.Context) error {
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return topologyv1connect.NewTopologyCollectorServiceHandler(&api{c})
+	return topologyv1connect.NewTopologyCollectorServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }
 
 // api is the Connect face of the component.

@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/faults"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
@@ -32,8 +33,8 @@ func (p *Plane) newPE(t *testing.T, name string) *PE {
 	}
 	pe := &PE{Link: p.Link(t, l.Addr().String())}
 	mux := http.NewServeMux()
-	mux.Handle(vpnv1connect.NewVpnServiceHandler(pe))
-	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(pe))
+	mux.Handle(vpnv1connect.NewVpnServiceHandler(pe, rpc.Bounded(rpc.MaxRequest)))
+	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(pe, rpc.Bounded(rpc.MaxRequest)))
 	server := &http.Server{Handler: mux, TLSConfig: p.Server(t, name)}
 	t.Cleanup(func() { _ = server.Close() })
 	go server.ServeTLS(l, "", "") //nolint:errcheck // ends with the test

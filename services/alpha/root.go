@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -85,7 +86,7 @@ func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return alphav1connect.NewAlphaServiceHandler(&api{c})
+	return alphav1connect.NewAlphaServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }
 
 func (c *Component) memory() memory { return memory{c.deps.State} }

@@ -20,11 +20,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"connectrpc.com/connect"
-
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
@@ -118,7 +117,7 @@ const maxRequest = 1 << 20
 
 // Handler returns path and handler of the API.
 func (c *Component) Handler() (string, http.Handler) {
-	path, handler := circuitsv1connect.NewCircuitsServiceHandler(&api{c}, connect.WithReadMaxBytes(maxRequest))
+	path, handler := circuitsv1connect.NewCircuitsServiceHandler(&api{c}, rpc.Bounded(maxRequest))
 	return path, withWriter(handler)
 }
 

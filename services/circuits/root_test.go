@@ -362,6 +362,21 @@ func TestCalendar(t *testing.T) {
 }
 
 // Whoever watches has the circuits that there are, and then every change, also those of another replica.
+func TestWatchersAreBounded(t *testing.T) {
+	c := newWorld(t).start()
+	if err := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
+		for range maxWatchers {
+			c.book.watchers[&watcher{}] = true
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	err := (&api{c}).Watch(t.Context(), connect.NewRequest(&circuitsv1.WatchRequest{}), nil)
+	if connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("one stream more: %v", err)
+	}
+}
+
 func TestWatch(t *testing.T) {
 	w := newWorld(t)
 	c, other := w.start(), w.start()

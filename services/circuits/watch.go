@@ -3,6 +3,7 @@ package circuits
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 
 // behind is how many changes wait for a watcher that does not take them before it is told to begin again.
 const behind = 1000
+
+// maxWatchers is how many streams may be open at once.
+const maxWatchers = 256
 
 // grace is how long one that is told to begin again may take to read that.
 const grace = 10 * time.Second
@@ -44,7 +48,11 @@ func (b *book) tell(r *circuitsv1.Record) {
 func (a *api) Watch(ctx context.Context, r *connect.Request[circuitsv1.WatchRequest], out *connect.ServerStream[circuitsv1.WatchResponse]) error {
 	w := &watcher{project: r.Msg.GetProject(), changes: make(chan *circuitsv1.Circuit, behind), lost: make(chan struct{})}
 	var now []*circuitsv1.Circuit
+	var crowded bool
 	err := a.c.ledger.Look("", func(all func(func(*circuitsv1.Record) bool)) {
+		if crowded = len(a.c.book.watchers) >= maxWatchers; crowded {
+			return
+		}
 		for record := range all {
 			if w.project == "" || w.project == record.GetCircuit().GetTerms().GetProject() {
 				now = append(now, record.GetCircuit())
@@ -54,6 +62,9 @@ func (a *api) Watch(ctx context.Context, r *connect.Request[circuitsv1.WatchRequ
 	})
 	if err != nil {
 		return answer(err)
+	}
+	if crowded {
+		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("%d streams are open, which is the most there may be; watch again when one has ended", maxWatchers))
 	}
 	defer a.c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) { delete(a.c.book.watchers, w) }) //nolint:errcheck // it is read
 	sent := make(chan struct{})

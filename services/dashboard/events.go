@@ -11,13 +11,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/rpc"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/event/v1/eventv1connect"
 )
 
 // Handler returns EventService, the one API the dashboard itself implements.
 func (c *Component) Handler() (path string, h http.Handler) {
-	return eventv1connect.NewEventServiceHandler(c)
+	return eventv1connect.NewEventServiceHandler(c, rpc.Bounded(rpc.MaxRequest))
 }
 
 // subscribe reads the event topic under a group of its own, because each
@@ -47,6 +48,7 @@ func (c *Component) take(_ context.Context, m bus.Message) error {
 
 var (
 	errLagging  = errors.New("the reader was too slow for the events; watch again to get the recent ones")
+	errCrowded  = fmt.Errorf("%d event streams are open, which is the most there may be; watch again when one has ended", maxWatchers)
 	errStopping = errors.New("the dashboard stops; watch again once it is back")
 )
 
@@ -54,6 +56,9 @@ var (
 // so that a reader knows it is connected even while nothing happens.
 func (c *Component) Watch(ctx context.Context, req *connect.Request[eventv1.WatchRequest], out *connect.ServerStream[eventv1.WatchResponse]) error {
 	recent, w := c.feed.watch(int(req.Msg.GetRecent()))
+	if w == nil {
+		return connect.NewError(connect.CodeResourceExhausted, errCrowded)
+	}
 	defer c.feed.leave(w)
 	if err := out.Send(nil); err != nil {
 		return fmt.Errorf("open the event stream: %w", err)

@@ -10,6 +10,9 @@ import (
 // It then reconnects and gets the recent ones again, so nothing is lost silently.
 const watcherQueue = 256
 
+// maxWatchers is how many may read at once: a client that opens streams without end must not take the port's memory.
+const maxWatchers = 256
+
 // feed keeps the recent events and hands new ones to whoever watches.
 type feed struct {
 	metrics *metrics
@@ -58,10 +61,13 @@ func (f *feed) offer(w *watcher, e *eventv1.Event) {
 }
 
 // watch returns up to n recent events and a watcher that gets every later one;
-// between the two nothing is lost or doubled.
+// between the two nothing is lost or doubled. The watcher is nil where there are enough.
 func (f *feed) watch(n int) ([]*eventv1.Event, *watcher) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.watchers) >= maxWatchers {
+		return nil, nil
+	}
 	w := &watcher{events: make(chan *eventv1.Event, watcherQueue)}
 	f.watchers[w] = true
 	f.metrics.watchers.Inc()

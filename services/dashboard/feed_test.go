@@ -50,3 +50,18 @@ func TestFeedEndsAWatcherThatLags(t *testing.T) {
 		t.Errorf("%v watchers counted after the only one ended", open)
 	}
 }
+
+func TestStreamsAreBounded(t *testing.T) {
+	f := newFeed(3, newMetrics(nil))
+	var last *watcher
+	for range maxWatchers {
+		_, last = f.watch(0)
+	}
+	if _, w := f.watch(0); last == nil || w != nil {
+		t.Errorf("%d streams: the last is %v, and one more %v, want none", maxWatchers, last, w)
+	}
+	f.leave(last)
+	if _, w := f.watch(0); w == nil {
+		t.Error("no stream although one has ended")
+	}
+}

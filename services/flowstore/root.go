@@ -20,6 +20,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/store"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 )
@@ -147,5 +148,5 @@ func (c *Component) close() error {
 
 // Handler serves FlowStoreService.
 func (c *Component) Handler() (string, http.Handler) {
-	return flowv1connect.NewFlowStoreServiceHandler(&api{c})
+	return flowv1connect.NewFlowStoreServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }

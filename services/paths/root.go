@@ -24,6 +24,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/topo"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
@@ -85,7 +86,7 @@ func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return pathsv1connect.NewPathsServiceHandler(&api{c})
+	return pathsv1connect.NewPathsServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }
 
 // take replaces one area. A snapshot that cannot be read is dropped and

@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rpc"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 	"github.com/millrace/millrace/services/peagent/law"
@@ -13,7 +14,7 @@ import (
 
 // Handler serves VpnService.
 func (a *Agent) Handler() (string, http.Handler) {
-	return vpnv1connect.NewVpnServiceHandler(api{agent: a})
+	return vpnv1connect.NewVpnServiceHandler(api{agent: a}, rpc.Bounded(rpc.MaxRequest))
 }
 
 // api serves VpnService for this PE. Calls that concern the network are unimplemented: the control plane serves them.

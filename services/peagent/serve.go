@@ -66,7 +66,7 @@ func (a *Agent) serve(ctx context.Context) error {
 	}
 	a.credentials = c
 	mux := a.mux()
-	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(installer{a}))
+	mux.Handle(vpnv1connect.NewVpnAgentServiceHandler(installer{a}, rpc.Bounded(rpc.MaxRequest)))
 	return a.open(ctx, a.cfg.Control.Listen, a.admit(mux), c.Server(tls.RequireAndVerifyClientCert, "h2", "http/1.1"))
 }
 

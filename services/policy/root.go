@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
@@ -75,5 +76,5 @@ func (c *Component) Stop(context.Context) error { return nil }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return policyv1connect.NewPolicyServiceHandler(&api{c})
+	return policyv1connect.NewPolicyServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
@@ -126,5 +127,5 @@ func (c *Component) Stop(ctx context.Context) error { return c.runs.Stop(ctx) }
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return pushv1connect.NewChangeServiceHandler(&api{c})
+	return pushv1connect.NewChangeServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }

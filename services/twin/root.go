@@ -14,9 +14,9 @@ import (
 	"fmt"
 	"net/http"
 
-	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 )
@@ -56,5 +56,5 @@ const maxRequest = 16 << 20
 
 // Handler is the API to mount.
 func (c *Component) Handler() (string, http.Handler) {
-	return twinv1connect.NewTwinServiceHandler(&api{c}, connect.WithReadMaxBytes(maxRequest))
+	return twinv1connect.NewTwinServiceHandler(&api{c}, rpc.Bounded(maxRequest))
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	vpnv1 "github.com/millrace/millrace/proto/gen/millrace/vpn/v1"
@@ -120,7 +121,7 @@ func (c *Component) Stop(ctx context.Context) error {
 
 // Handler returns path and handler of the API.
 func (c *Component) Handler() (string, http.Handler) {
-	return vpnv1connect.NewVpnServiceHandler(&api{c})
+	return vpnv1connect.NewVpnServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))
 }
 
 // inForce is the newest change, nil before the first.

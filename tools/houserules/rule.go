@@ -93,6 +93,11 @@ func Rules() []Rule {
 			portsPassedOn,
 		},
 		{
+			"handlers of services have a bound of their requests",
+			"one compressed request without it takes all memory of a process that has etcd and ClickHouse in it",
+			bounded,
+		},
+		{
 			"no registry hosts and no paths of somebody's machine",
 			"the tree must build wherever it is cloned, from whatever mirror that place uses",
 			machines,

@@ -84,7 +84,7 @@ func bench(ctx context.Context, w io.Writer, network *network, asJSON bool) erro
 
 func measure(ctx context.Context, store *state.Store, network *network) (result, error) {
 	mux := http.NewServeMux()
-	mux.Handle(policyv1connect.NewPolicyServiceHandler(network))
+	mux.Handle(policyv1connect.NewPolicyServiceHandler(network, rpc.Bounded(rpc.MaxRequest)))
 	local := rpc.NewLocal(mux)
 	defer local.Close()
 	messages := bus.NewMemory()
