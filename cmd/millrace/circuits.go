@@ -22,7 +22,7 @@ func circuitsCommand() *cobra.Command {
 			"A circuit is booked: nobody else gets its capacity. Where circuits.provision.policy is set, routers carry it from its start to its end.",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsReleaseCommand(), circuitsListCommand(),
+	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsActivateCommand(), circuitsDeactivateCommand(), circuitsReleaseCommand(), circuitsListCommand(),
 		circuitsShowCommand(), circuitsCalendarCommand())
 	return cmd
 }
@@ -166,6 +166,9 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 	fmt.Fprintf(out, "circuit %s of project %s, asked for by %s\n%s to %s, %s", c.GetId(), t.GetProject(), c.GetHolder(), t.GetFrom(), t.GetTo(), stateName(c.GetState()))
 	if c.GetExpires() != nil {
 		fmt.Fprintf(out, " until %s", clock(c.GetExpires()))
+	}
+	if c.GetDeactivated() {
+		fmt.Fprint(out, ", kept off routers")
 	}
 	if c.GetLate() {
 		fmt.Fprint(out, ", late")

@@ -24,6 +24,7 @@ type termsFlags struct {
 	gigabytes  int64
 	start, end string
 	protect    string
+	manual     bool
 	pairs      []string
 	ports      [2]circuitsv1.Port
 }
@@ -43,6 +44,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.ports[i].Name, end+"-port", "", "Ethernet frames between two ports instead of packets between routers: the port at "+strings.ToUpper(end))
 		flags.StringVar(&f.ports[i].Vlans, end+"-vlan", "", "VLAN at that port: 100, 1780-1790 or any for the lowest that is free; none: frames without a tag")
 	}
+	flags.BoolVar(&f.manual, "manual", false, "keep it off routers until `millrace circuits activate`")
 	flags.StringVar(&f.terms.Description, "description", "", "for people")
 }
 
@@ -56,6 +58,9 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 	}
 	t.RateBitsPerSecond, t.VolumeBytes = f.mbit*1_000_000, f.gigabytes*1_000_000_000
 	protections := map[string]circuitsv1.Protection{"": 0, "link": circuitsv1.Protection_PROTECTION_LINK_DISJOINT, "node": circuitsv1.Protection_PROTECTION_NODE_DISJOINT}
+	if f.manual {
+		t.Activation = circuitsv1.Activation_ACTIVATION_MANUAL
+	}
 	var known bool
 	if t.Protection, known = protections[f.protect]; !known {
 		return nil, coded{fmt.Errorf("--protect %s: link or node", f.protect), exitUsage}

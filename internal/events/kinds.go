@@ -189,7 +189,8 @@ var circuits = map[circuitsv1.State]Kind{
 		"Mend the link that the circuit's path lacks. The circuit is active again by itself once its routers were read to carry it."),
 	circuitsv1.State_STATE_RELEASING: define("services/circuits", info, "circuit-releasing", "A circuit is over, and routers are being rid of it.",
 		"Nothing, unless it lasts: `millrace change list` says what its change set waits for."),
-	circuitsv1.State_STATE_RELEASED: define("services/circuits", info, "circuit-released", "No router has the circuit any more, and its capacity is free.", nothing),
+	circuitsv1.State_STATE_DEACTIVATING: define("services/circuits", info, "circuit-deactivating", "A circuit is taken off routers, and keeps its capacity.", nothing),
+	circuitsv1.State_STATE_RELEASED:     define("services/circuits", info, "circuit-released", "No router has the circuit any more, and its capacity is free.", nothing),
 	circuitsv1.State_STATE_FAILED: define("services/circuits", failure, "circuit-failed", "A circuit could not be put on routers, or was removed from them by hand.",
 		"The text names the change set: `millrace change show ID` says what refused it. Then ask for a new circuit."),
 }

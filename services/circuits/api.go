@@ -174,6 +174,24 @@ func (a *api) Release(ctx context.Context, r *connect.Request[circuitsv1.Release
 	return connect.NewResponse(&circuitsv1.ReleaseResponse{Circuit: record.GetCircuit()}), nil
 }
 
+// Activate implements CircuitsService.
+func (a *api) Activate(ctx context.Context, r *connect.Request[circuitsv1.ActivateRequest]) (*connect.Response[circuitsv1.ActivateResponse], error) {
+	record, err := a.c.asked(ctx, r.Msg.GetId(), life.Event{Kind: life.Activate, By: r.Msg.GetBy(), Text: r.Msg.GetNote(), Now: a.c.deps.Now().Unix()})
+	if err != nil {
+		return nil, answer(err)
+	}
+	return connect.NewResponse(&circuitsv1.ActivateResponse{Circuit: record.GetCircuit()}), nil
+}
+
+// Deactivate implements CircuitsService.
+func (a *api) Deactivate(ctx context.Context, r *connect.Request[circuitsv1.DeactivateRequest]) (*connect.Response[circuitsv1.DeactivateResponse], error) {
+	record, err := a.c.asked(ctx, r.Msg.GetId(), life.Event{Kind: life.Deactivate, By: r.Msg.GetBy(), Text: r.Msg.GetNote(), Now: a.c.deps.Now().Unix()})
+	if err != nil {
+		return nil, answer(err)
+	}
+	return connect.NewResponse(&circuitsv1.DeactivateResponse{Circuit: record.GetCircuit()}), nil
+}
+
 // asked is what somebody asks of a circuit, who must act for its project.
 func (c *Component) asked(ctx context.Context, id string, e life.Event) (*circuitsv1.Record, error) {
 	if utf8.RuneCountInString(e.Text) > maxDescription {

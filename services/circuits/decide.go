@@ -85,6 +85,7 @@ func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) 
 	}}
 	moves := []life.Move{{To: life.Held, By: ask.GetBy()}}
 	c := life.Circuit{State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end)}
+	c.Deactivated = terms.GetActivation() == circuitsv1.Activation_ACTIVATION_MANUAL
 	if ask.GetCommit() {
 		c, _ = life.Next(c, life.Event{Kind: life.Commit, By: ask.GetBy(), Now: now.Unix()})
 		moves = append(moves, c.Moves...)

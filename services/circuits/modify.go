@@ -151,7 +151,7 @@ func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now ti
 }
 
 func onRouters(s life.State) bool {
-	return s == life.Provisioning || s == life.Active || s == life.Interrupted
+	return s == life.Provisioning || s == life.Active || s == life.Interrupted || s == life.Deactivating
 }
 
 // regrant decides on other terms of a circuit over a window: on the path that it has, or on another one where it has

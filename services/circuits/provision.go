@@ -141,7 +141,7 @@ func (p *provisioner) scan() (out []*carried, err error) {
 	err = p.ledger.Look("", func(all func(func(*circuitsv1.Record) bool)) {
 		for r := range all {
 			l := ledger.LifeOf(r)
-			waits := (l.State == life.Scheduled || l.State == life.Committed) && now+lead >= l.Start
+			waits := (l.State == life.Scheduled || l.State == life.Committed) && !l.Deactivated && now+lead >= l.Start
 			if !waits && !l.Open && l.State != life.Interrupted {
 				continue
 			}
@@ -156,7 +156,8 @@ func (b *book) carried(r *circuitsv1.Record, now int64) *carried {
 	l := r.GetLife()
 	c := &carried{record: r, Circuit: provision.Circuit{
 		ID: r.GetCircuit().GetId(), Life: ledger.LifeOf(r), Traffic: len(r.GetCircuit().GetTerms().GetPairs()) > 0, Late: r.GetCircuit().GetLate(),
-		Change: l.GetChange(), ChangeAttempt: int(l.GetChangeAttempt()), Asked: l.GetAsked(), Tries: int(l.GetTries()),
+		Punctual: r.GetCircuit().GetTerms().GetActivation() == 0 && r.GetCircuit().GetReady() == nil,
+		Change:   l.GetChange(), ChangeAttempt: int(l.GetChangeAttempt()), Asked: l.GetAsked(), Tries: int(l.GetTries()),
 	}}
 	c.Early = c.Life.State == life.Scheduled && b.freeUntilStart(r, now)
 	for _, h := range r.GetCircuit().GetPath() {

@@ -103,6 +103,10 @@ func (p *provisioner) sweep(ctx context.Context) error {
 				active = append(active, p.book.carried(r, 0))
 			case circuitsv1.State_STATE_RELEASED:
 				over = append(over, r)
+			case circuitsv1.State_STATE_COMMITTED, circuitsv1.State_STATE_SCHEDULED:
+				if ledger.LifeOf(r).Work == life.Removes {
+					over = append(over, r)
+				}
 			}
 		}
 	})

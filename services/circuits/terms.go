@@ -113,6 +113,8 @@ func checkTerms(t *circuitsv1.Terms) error {
 		return wrong("description", "at most %d characters", maxDescription)
 	case t.GetProtection() < 0 || t.GetProtection() > circuitsv1.Protection_PROTECTION_NODE_DISJOINT:
 		return wrong("protection", "there is no %d", t.GetProtection())
+	case t.GetActivation() < 0 || t.GetActivation() > circuitsv1.Activation_ACTIVATION_MANUAL:
+		return wrong("activation", "there is no %d", t.GetActivation())
 	case len(t.GetPairs()) > maxList:
 		return wrong("pairs", "%d are more than %d", len(t.GetPairs()), maxList)
 	}

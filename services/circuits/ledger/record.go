@@ -37,6 +37,7 @@ func LifeOf(r *circuitsv1.Record) life.Circuit {
 	return life.Circuit{
 		State: NameOf(r.GetCircuit().GetState()), Start: l.GetStart(), End: l.GetEnd(), Expires: l.GetExpires(), Extensions: int(l.GetExtensions()),
 		Work: life.Work(l.GetWork()), Attempt: int(l.GetAttempt()), Open: l.GetOpen(), Gone: l.GetGone(), Doubt: l.GetDoubt(), Looks: int(l.GetLooks()),
+		Before: int(l.GetBefore()), Deactivated: r.GetCircuit().GetDeactivated(),
 	}
 }
 
@@ -46,7 +47,7 @@ const maxHistory = 50
 // With is a copy of a record after life.Next.
 func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Record {
 	out := proto.CloneOf(r)
-	out.Circuit.State = StateOf(c.State)
+	out.Circuit.State, out.Circuit.Deactivated = StateOf(c.State), c.Deactivated
 	out.Circuit.Expires = nil
 	if c.State == life.Held {
 		out.Circuit.Expires = timestamppb.New(time.Unix(c.Expires, 0))
@@ -63,7 +64,7 @@ func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Recor
 	l := r.GetLife() // what is not of life.Circuit stays
 	out.Life = &circuitsv1.Life{
 		Start: c.Start, End: c.End, Expires: c.Expires, Extensions: int32(c.Extensions),
-		Work: string(c.Work), Attempt: int32(c.Attempt), Open: c.Open, Gone: c.Gone, Doubt: c.Doubt, Looks: int32(c.Looks),
+		Work: string(c.Work), Attempt: int32(c.Attempt), Open: c.Open, Gone: c.Gone, Doubt: c.Doubt, Looks: int32(c.Looks), Before: int32(c.Before),
 		Change: l.GetChange(), ChangeAttempt: l.GetChangeAttempt(), Asked: l.GetAsked(), Tries: l.GetTries(),
 	}
 	return out

@@ -18,10 +18,13 @@ type Kind string
 
 // The kinds.
 const (
-	// Commit, Extend and Release are asked for by a person or a program.
+	// Commit, Extend, Release, Activate and Deactivate are asked for by a person or a program.
 	Commit  Kind = "commit"
 	Extend  Kind = "extend"
 	Release Kind = "release"
+	// Activate lets a circuit onto routers in its window, Deactivate takes it off them and keeps its capacity.
+	Activate   Kind = "activate"
+	Deactivate Kind = "deactivate"
 	// Clock: the moment is Now. What is due by then is done.
 	Clock Kind = "clock"
 	// Begin: the teller puts circuits on routers, so that they have them at the moment Now. Where nobody tells this, no

@@ -41,10 +41,14 @@ const (
 	Lapsed State = "lapsed"
 	// Failed: it could not be put on routers, or was removed from them by hand; no router has it.
 	Failed State = "failed"
+	// Deactivating: routers are being rid of it, and it keeps its capacity.
+	Deactivating State = "deactivating"
 )
 
-// States are all of them, in the order of a life.
-var States = []State{Held, Committed, Scheduled, Provisioning, Active, Interrupted, Releasing, Released, Expired, Cancelled, Lapsed, Failed}
+// States are all of them, in the order of their numbers in the API.
+var States = []State{
+	Held, Committed, Scheduled, Provisioning, Active, Interrupted, Releasing, Released, Expired, Cancelled, Lapsed, Failed, Deactivating,
+}
 
 // Books tells whether a circuit in this state has its capacity. That of one which routers may have is not given to
 // anybody else.
@@ -80,6 +84,10 @@ type Circuit struct {
 	Work    Work
 	Attempt int
 	Open    bool
+	// Before counts the change sets from before it was put on routers this time.
+	Before int
+	// Deactivated: it is kept off routers.
+	Deactivated bool
 	// Gone: the topology lacks some link of the path. Doubt: it did once since routers were asked to take the circuit.
 	Gone, Doubt bool
 	// Looks numbers looks at routers, so that the answer to one from before the path was lost again proves nothing.
@@ -101,6 +109,6 @@ const Self = "services/circuits"
 const (
 	// MaxExtensions is how often a hold can be extended: held capacity that nobody pays for is refused to others.
 	MaxExtensions = 3
-	// MaxInstalls is how many change sets are tried before a circuit fails.
+	// MaxInstalls is how many change sets are tried to put a circuit on routers before it fails.
 	MaxInstalls = 3
 )

@@ -55,7 +55,9 @@ type world struct {
 	now    int64
 	faults int
 	// alone: the second replica never does anything.
-	alone  bool
+	alone bool
+	// stays: nobody deactivates it.
+	stays  bool
 	broken string
 }
 
@@ -89,12 +91,12 @@ func same(a, b Circuit) bool {
 func circuitKey(c Circuit, b []byte) []byte {
 	b = append(append(append(append(b, c.State...), 0), c.Work...), 0)
 	flags := byte(0)
-	for i, f := range []bool{c.Open, c.Gone, c.Doubt} {
+	for i, f := range []bool{c.Open, c.Gone, c.Doubt, c.Deactivated} {
 		if f {
 			flags |= 1 << i
 		}
 	}
-	return append(b, flags, byte(c.Expires), byte(c.Extensions), byte(c.Attempt), byte(c.Looks))
+	return append(b, flags, byte(c.Expires), byte(c.Extensions), byte(c.Attempt), byte(c.Looks), byte(c.Before))
 }
 
 // tell passes an event to a replica: it decides, records if the record is the one it knows, and only then asks.
@@ -131,6 +133,8 @@ func (w *world) judge(e Event, next Circuit) {
 		w.broken = "its capacity is given away, and routers may have it"
 	case next.State == Provisioning && w.record.State == Scheduled && (e.Now < start || e.Now >= end):
 		w.broken = "put on routers outside of its window"
+	case next.State == Provisioning && w.record.State == Scheduled && w.record.Deactivated:
+		w.broken = "put on routers though it is deactivated"
 	}
 }
 
@@ -177,6 +181,8 @@ func (w *world) look() string {
 	switch {
 	case w.record.State == Active && !(w.has && w.path):
 		return "told active, and nothing carries it"
+	case (w.record.State == Committed || w.record.State == Scheduled) && w.has:
+		return string(w.record.State) + ", and routers have it"
 	case !w.record.State.Books() && w.has:
 		return string(w.record.State) + ", and routers have it"
 	}
@@ -279,6 +285,10 @@ func (w *world) replicaSteps(p int, l limits, add func(bool, string, func(*world
 			tell(true, "extends", Event{Kind: Extend, Now: w.now, Until: start})
 		}
 		tell(true, "is asked for a release", Event{Kind: Release, By: "holder"})
+		if Allows(w.record.State, Activate) && !w.stays {
+			tell(!w.record.Deactivated, "is asked for an activation", Event{Kind: Activate, By: "holder"})
+			tell(true, "is asked for a deactivation", Event{Kind: Deactivate, By: "holder"})
+		}
 	}
 	if !same(r.knows, w.record) {
 		add(false, name+"reads the record", func(n *world) { n.replicas[p].knows = n.record })

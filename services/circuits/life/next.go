@@ -18,7 +18,7 @@ func Next(c Circuit, e Event) (Circuit, []Action) {
 	m := &machine{Circuit: c, event: e}
 	m.Moves = slices.Clone(c.Moves)
 	switch e.Kind {
-	case Commit, Extend, Release:
+	case Commit, Extend, Release, Activate, Deactivate:
 		m.asked(e)
 	case Clock, Begin:
 		m.clock(e)
@@ -55,6 +55,8 @@ func (m *machine) asked(e Event) {
 	switch {
 	case e.Kind == Release:
 		m.release(e)
+	case e.Kind == Activate || e.Kind == Deactivate:
+		m.activation(e)
 	case e.Kind == Commit && m.State != Held && m.State.Books():
 	case m.State != Held:
 		m.refuse("it is %s; ask for a new circuit", m.State)
@@ -78,12 +80,45 @@ func (m *machine) asked(e Event) {
 func (m *machine) release(e Event) {
 	switch m.State {
 	case Held, Committed, Scheduled:
+		if m.Work != Nothing {
+			m.become(Released, e.By, e.Text)
+			return
+		}
 		m.become(Cancelled, e.By, e.Text)
-	case Provisioning, Active, Interrupted:
+	case Provisioning, Active, Interrupted, Deactivating:
 		m.wind(e.By, e.Text)
 	case Expired, Lapsed, Failed:
 		m.refuse("it is %s; there is nothing to release", m.State)
 	}
+}
+
+// activation lets a circuit onto routers, or takes it off and keeps its capacity.
+func (m *machine) activation(e Event) {
+	switch {
+	case m.State == Held:
+		m.refuse("it is held; commit it first")
+	case !m.State.Books() || m.State == Releasing:
+		m.refuse("it is %s; ask for a new circuit", m.State)
+	case m.Deactivated == (e.Kind == Deactivate):
+	case m.onRouters() && e.Kind == Deactivate:
+		m.Deactivated = true
+		m.become(Deactivating, e.By, e.Text)
+		if !m.Open {
+			m.remove()
+		}
+	default:
+		m.Deactivated = e.Kind == Deactivate
+		note := string(e.Kind) + "d"
+		if e.Text != "" {
+			note += ": " + e.Text
+		}
+		m.Moves = append(m.Moves, Move{From: m.State, To: m.State, By: e.By, Note: note})
+	}
+}
+
+// onRouters: a change set that gives it to routers was asked for, and is to stay.
+func (m *machine) onRouters() bool {
+	return m.State == Provisioning || m.State == Active || m.State == Interrupted
 }
 
 // clock does what is due. A moment that is told late, or earlier than the one before, does no harm: what is due by
@@ -91,15 +126,18 @@ func (m *machine) release(e Event) {
 func (m *machine) clock(e Event) {
 	over := e.Now >= m.End
 	switch {
-	case e.Kind == Begin && m.State == Scheduled && e.Now >= m.Start && !over:
+	case e.Kind == Begin && m.State == Scheduled && !m.Deactivated && e.Now >= m.Start && !over:
 		m.become(Provisioning, Self, "")
+		m.Before = m.Attempt
 		m.install()
 	case e.Kind == Begin:
 	case m.State == Held && (over || e.Now >= m.Expires):
 		m.become(Expired, Self, "")
+	case (m.State == Committed || m.State == Scheduled) && over && m.Work != Nothing:
+		m.become(Released, Self, "its end came")
 	case (m.State == Committed || m.State == Scheduled) && over:
 		m.become(Lapsed, Self, "it was booked, and never put on routers")
-	case (m.State == Provisioning || m.State == Active || m.State == Interrupted) && over:
+	case (m.onRouters() || m.State == Deactivating) && over:
 		m.wind(Self, "its end came")
 	}
 }
@@ -163,15 +201,17 @@ func (m *machine) change(e Event) {
 	open := m.Open
 	m.Open = false
 	switch {
-	case m.State == Releasing && open:
+	case (m.State == Releasing || m.State == Deactivating) && open:
 		m.wound(e)
 	case e.Kind == ChangeVerified && m.State == Provisioning:
 		m.installed(e.Text)
-	case e.Kind == ChangeUndone && m.State == Provisioning && m.Attempt < MaxInstalls:
+	case e.Kind == ChangeUndone && m.State == Provisioning && m.Attempt-m.Before < MaxInstalls:
 		m.install()
-	case e.Kind == ChangeUndone && (m.State == Provisioning || m.State == Active || m.State == Interrupted):
+	case e.Kind == ChangeUndone && m.onRouters() && m.Before > 0:
+		m.wind(Self, e.Text)
+	case e.Kind == ChangeUndone && m.onRouters():
 		m.become(Failed, Self, e.Text)
-	case e.Kind == ChangeFailed && (m.State == Provisioning || m.State == Active || m.State == Interrupted):
+	case e.Kind == ChangeFailed && m.onRouters():
 		m.wind(Self, e.Text)
 	}
 }
@@ -188,25 +228,38 @@ func (m *machine) installed(note string) {
 	}
 }
 
-// wound: the change set that gave the circuit to routers has ended, and the circuit is over.
+// wound: the change set that gave the circuit to routers has ended, and no router is to have it any more. Undone, it
+// left routers as they were: without the circuit only if they never had it, for the removal may have been rolled back.
 func (m *machine) wound(e Event) {
-	if e.Kind == ChangeUndone {
-		m.become(Released, Self, e.Text)
+	if e.Kind == ChangeUndone && m.Before == 0 {
+		m.become(m.rid(), Self, e.Text)
 		return
 	}
 	m.remove()
 }
 
+// rid is what a circuit becomes when no router has it any more.
+func (m *machine) rid() State {
+	if m.State == Deactivating {
+		return Committed
+	}
+	return Released
+}
+
 // removal ends a circuit, or is tried again for as long as it takes: what routers may have is not given to others.
 func (m *machine) removal(e Event) {
+	under := m.State == Releasing || m.State == Deactivating
 	switch {
-	case e.Kind == ChangeVerified && m.State == Releasing:
+	case e.Kind == ChangeVerified && under:
 		m.Open = false
-		m.become(Released, Self, e.Text)
-	case e.Kind != ChangeVerified && m.State == Releasing:
+		m.become(m.rid(), Self, e.Text)
+	case e.Kind != ChangeVerified && under:
 		m.remove()
 	case e.Kind != ChangeVerified && m.State == Released:
 		m.become(Releasing, Self, e.Text)
+		m.remove()
+	case e.Kind != ChangeVerified && (m.State == Committed || m.State == Scheduled):
+		m.become(Deactivating, Self, e.Text)
 		m.remove()
 	}
 }

@@ -35,6 +35,12 @@ func TestAsked(t *testing.T) {
 		"a hold is given up":           {held(), Event{Kind: Release}, Cancelled, ""},
 		"a booking is given up":        {in(Scheduled), Event{Kind: Release}, Cancelled, ""},
 		"a second release":             {in(Cancelled), Event{Kind: Release}, Cancelled, ""},
+		"a hold is activated":          {held(), Event{Kind: Activate}, Held, "commit it first"},
+		"a deactivation before it":     {in(Scheduled), Event{Kind: Deactivate}, Scheduled, ""},
+		"a deactivation of what runs":  {in(Active), Event{Kind: Deactivate}, Deactivating, ""},
+		"an activation of what ends":   {in(Releasing), Event{Kind: Activate}, Releasing, "it is releasing"},
+		"a deactivated one given up":   {sent(Scheduled, Removes, 2, false), Event{Kind: Release}, Released, ""},
+		"one given up meanwhile":       {sent(Deactivating, Removes, 2, true), Event{Kind: Release}, Releasing, ""},
 		"a release of what failed":     {in(Failed), Event{Kind: Release}, Failed, "nothing to release"},
 	} {
 		next, actions := Next(c.circuit, c.event)
@@ -73,6 +79,12 @@ func sent(s State, work Work, attempt int, open bool) Circuit {
 	return c
 }
 
+// since is a circuit that had so many change sets before it was put on routers this time.
+func since(c Circuit, before int) Circuit {
+	c.Before = before
+	return c
+}
+
 // What becomes of a change set decides what becomes of the circuit.
 func TestChangeSets(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -94,6 +106,14 @@ func TestChangeSets(t *testing.T) {
 		"failed, after it was given up":     {sent(Releasing, Removes, 2, true), ChangeFailed, Releasing, Remove},
 		"removed":                           {sent(Releasing, Removes, 2, true), ChangeVerified, Released, ""},
 		"removed, and back by hand":         {sent(Released, Removes, 2, false), ChangeUndone, Releasing, Remove},
+		"deactivated":                       {sent(Deactivating, Removes, 2, true), ChangeVerified, Committed, ""},
+		"deactivated, and undone":           {sent(Deactivating, Removes, 2, true), ChangeUndone, Deactivating, Remove},
+		"deactivated before it was there":   {sent(Deactivating, Installs, 1, true), ChangeUndone, Committed, ""},
+		"deactivated, and in force":         {sent(Deactivating, Installs, 1, true), ChangeVerified, Deactivating, Remove},
+		"deactivated, and back by hand":     {sent(Scheduled, Removes, 2, false), ChangeUndone, Deactivating, Remove},
+		"the same without its path":         {sent(Committed, Removes, 2, false), ChangeFailed, Deactivating, Remove},
+		"undone the first time since":       {since(sent(Provisioning, Installs, 3, true), 2), ChangeUndone, Provisioning, Install},
+		"undone the third time since":       {since(sent(Provisioning, Installs, 5, true), 2), ChangeUndone, Releasing, Remove},
 		"told again":                        {sent(Released, Removes, 2, false), ChangeVerified, Released, ""},
 		"told of what failed":               {sent(Failed, Installs, 3, false), ChangeFailed, Failed, ""},
 	} {
@@ -135,10 +155,13 @@ func TestTakenUp(t *testing.T) {
 
 func TestOnlyTheTableIsAllowed(t *testing.T) {
 	rows, asks := map[string]bool{}, map[string]bool{"held extend": true}
-	kinds := []Kind{Commit, Extend, Release, Clock, Begin, PathSeen, PathLost, TakeUp, ChangeVerified, ChangeUndone, ChangeFailed, Proven}
+	kinds := []Kind{Commit, Extend, Release, Activate, Deactivate, Clock, Begin, PathSeen, PathLost, TakeUp, ChangeVerified, ChangeUndone, ChangeFailed, Proven}
 	for _, row := range Table {
 		rows[fmt.Sprint(row.From, " ", row.To, " ", row.On)] = true
 		asks[fmt.Sprint(row.From, " ", row.On)] = true
+	}
+	for _, from := range []State{Committed, Scheduled, Provisioning, Active, Interrupted, Deactivating} {
+		asks[fmt.Sprint(from, " activate")], asks[fmt.Sprint(from, " deactivate")] = true, true
 	}
 	for _, from := range States {
 		for _, on := range kinds {
@@ -161,18 +184,19 @@ func TestClock(t *testing.T) {
 		event Event
 		want  State
 	}{
-		"a hold before its end":         {Held, Event{Kind: Clock, Now: 299}, Held},
-		"a hold at its end":             {Held, Event{Kind: Clock, Now: 300}, Expired},
-		"a booking at its start":        {Scheduled, Event{Kind: Clock, Now: 1000}, Scheduled},
-		"a booking before its end":      {Scheduled, Event{Kind: Clock, Now: 1999}, Scheduled},
-		"a booking at its end":          {Scheduled, Event{Kind: Clock, Now: 2000}, Lapsed},
-		"one without a path at its end": {Committed, Event{Kind: Clock, Now: 9000}, Lapsed},
-		"a beginning before the start":  {Scheduled, Event{Kind: Begin, Now: 999}, Scheduled},
-		"a beginning at the start":      {Scheduled, Event{Kind: Begin, Now: 1000}, Provisioning},
-		"a late beginning":              {Scheduled, Event{Kind: Begin, Now: 1999}, Provisioning},
-		"a beginning at the end":        {Scheduled, Event{Kind: Begin, Now: 2000}, Scheduled},
-		"one without a path":            {Committed, Event{Kind: Begin, Now: 1000}, Committed},
-		"an end while it carries":       {Active, Event{Kind: Clock, Now: 2000}, Releasing},
+		"a hold before its end":          {Held, Event{Kind: Clock, Now: 299}, Held},
+		"a hold at its end":              {Held, Event{Kind: Clock, Now: 300}, Expired},
+		"an end while it is deactivated": {Deactivating, Event{Kind: Clock, Now: 2000}, Releasing},
+		"a booking at its start":         {Scheduled, Event{Kind: Clock, Now: 1000}, Scheduled},
+		"a booking before its end":       {Scheduled, Event{Kind: Clock, Now: 1999}, Scheduled},
+		"a booking at its end":           {Scheduled, Event{Kind: Clock, Now: 2000}, Lapsed},
+		"one without a path at its end":  {Committed, Event{Kind: Clock, Now: 9000}, Lapsed},
+		"a beginning before the start":   {Scheduled, Event{Kind: Begin, Now: 999}, Scheduled},
+		"a beginning at the start":       {Scheduled, Event{Kind: Begin, Now: 1000}, Provisioning},
+		"a late beginning":               {Scheduled, Event{Kind: Begin, Now: 1999}, Provisioning},
+		"a beginning at the end":         {Scheduled, Event{Kind: Begin, Now: 2000}, Scheduled},
+		"one without a path":             {Committed, Event{Kind: Begin, Now: 1000}, Committed},
+		"an end while it carries":        {Active, Event{Kind: Clock, Now: 2000}, Releasing},
 	} {
 		if next, _ := Next(in(c.state), c.event); next.State != c.want {
 			t.Errorf("%s: %s, want %s", name, next.State, c.want)

@@ -26,16 +26,21 @@ func space(l limits, rows map[row]bool) search.Space[*world] {
 // shapes are what is searched: how many replicas there are, and how many things may go wrong in one life. With few
 // faults a search takes a third of a second.
 var shapes = []struct {
-	name        string
-	alone       bool
-	faults, few int
+	name              string
+	alone, stays, off bool
+	faults, few       int
 }{
-	{"two replicas", false, 1, 0},
-	{"one replica, which dies and begins again", true, 5, 3},
+	{"two replicas", false, false, false, 1, 0},
+	{"two replicas, and it is deactivated at first", false, false, true, 0, 0},
+	{"one replica, which dies and begins again", true, true, false, 5, 3},
+	{"one replica, and it is deactivated and activated", true, false, false, 3, 2},
 }
 
-func begin(alone bool, faults int) *world {
-	w := &world{record: Circuit{State: Held, Start: start, End: end, Expires: expires}, path: true, faults: faults, alone: alone}
+func begin(alone, stays, off bool, faults int) *world {
+	w := &world{
+		record: Circuit{State: Held, Start: start, End: end, Expires: expires, Deactivated: off},
+		path:   true, faults: faults, alone: alone, stays: stays,
+	}
 	for p := range w.replicas {
 		w.replicas[p].knows = w.record
 	}
@@ -45,7 +50,7 @@ func begin(alone bool, faults int) *world {
 // make mutants does without the searches that take longer.
 func TestFewFaults(t *testing.T) {
 	for _, shape := range shapes {
-		if _, broken := space(limits{}, map[row]bool{}).Run(begin(shape.alone, shape.few)); broken != "" {
+		if _, broken := space(limits{}, map[row]bool{}).Run(begin(shape.alone, shape.stays, shape.off, shape.few)); broken != "" {
 			t.Fatalf("%s:\n%s", shape.name, broken)
 		}
 	}
@@ -54,7 +59,7 @@ func TestFewFaults(t *testing.T) {
 func TestExhaustive(t *testing.T) {
 	total, rows := 0, map[row]bool{}
 	for _, shape := range shapes {
-		worlds, broken := space(limits{}, rows).Run(begin(shape.alone, shape.faults))
+		worlds, broken := space(limits{}, rows).Run(begin(shape.alone, shape.stays, shape.off, shape.faults))
 		if broken != "" {
 			t.Fatalf("%s:\n%s", shape.name, broken)
 		}
@@ -77,7 +82,7 @@ func TestTheSearchMissesEveryGuard(t *testing.T) {
 		"change sets are followed after they were verified":     {deaf: true},
 		"the record is written before it is acted on":           {hasty: true},
 	} {
-		_, found := space(l, map[row]bool{}).Run(begin(false, 1))
+		_, found := space(l, map[row]bool{}).Run(begin(false, true, false, 1))
 		if found == "" {
 			t.Errorf("without the guard %q nothing breaks", name)
 		}

@@ -16,15 +16,18 @@ var Table = []Transition{
 	{Held, Cancelled, Release, "it is given up"},
 	{Held, Expired, Clock, "the hold is over"},
 	{Committed, Scheduled, PathSeen, "every link of its path is in the topology"},
-	{Committed, Cancelled, Release, "it is given up; no router was sent anything"},
-	{Committed, Lapsed, Clock, "its end came; no router was sent anything"},
+	{Committed, Cancelled, Release, "it is given up; no router was ever sent anything"},
+	{Committed, Lapsed, Clock, "its end came; no router was ever sent anything"},
 	{Scheduled, Committed, PathLost, "a link of its path is gone from the topology"},
-	{Scheduled, Cancelled, Release, "it is given up; no router was sent anything"},
-	{Scheduled, Lapsed, Clock, "its end came; no router was sent anything"},
-	{Scheduled, Provisioning, Begin, "its start came, and its change set is asked for"},
+	{Scheduled, Cancelled, Release, "it is given up; no router was ever sent anything"},
+	{Scheduled, Lapsed, Clock, "its end came; no router was ever sent anything"},
+	{Scheduled, Provisioning, Begin, "its start came, it is not deactivated, and its change set is asked for"},
 	{Provisioning, Active, ChangeVerified, "routers were read to have it, and its path is there"},
 	{Provisioning, Interrupted, ChangeVerified, "routers were read to have it, and its path was lost meanwhile"},
 	{Provisioning, Failed, ChangeUndone, "the change set was undone for the third time; no router has it"},
+	{Provisioning, Releasing, ChangeUndone, "the same, and routers had it before a deactivation: all are rid of it"},
+	{Active, Releasing, ChangeUndone, "its change set was rolled back by hand, and routers had it before a deactivation: all are rid of it"},
+	{Interrupted, Releasing, ChangeUndone, "its change set was rolled back by hand, and routers had it before a deactivation: all are rid of it"},
 	{Provisioning, Releasing, ChangeFailed, "some router may have it or not: all are rid of it"},
 	{Provisioning, Releasing, Release, "it is given up while routers are being given it"},
 	{Provisioning, Releasing, Clock, "its end came while routers were being given it"},
@@ -40,6 +43,21 @@ var Table = []Transition{
 	{Interrupted, Releasing, Clock, "its end came"},
 	{Releasing, Released, ChangeVerified, "the change set that removes it is in force on every router"},
 	{Releasing, Released, ChangeUndone, "the change set that gave it to routers was undone; no router has it"},
+	{Provisioning, Deactivating, Deactivate, "it is to be on no router while routers are being given it"},
+	{Active, Deactivating, Deactivate, "it is to be on no router, and keeps its capacity"},
+	{Interrupted, Deactivating, Deactivate, "it is to be on no router, and keeps its capacity"},
+	{Deactivating, Committed, ChangeVerified, "the change set that removes it is in force on every router"},
+	{Deactivating, Committed, ChangeUndone, "the change set that gave it to routers was undone; no router has it"},
+	{Deactivating, Releasing, Release, "it is given up while routers are being rid of it"},
+	{Deactivating, Releasing, Clock, "its end came while routers were being rid of it"},
+	{Committed, Released, Release, "it is given up; no router has it any more"},
+	{Committed, Released, Clock, "its end came; no router has it any more"},
+	{Scheduled, Released, Release, "it is given up; no router has it any more"},
+	{Scheduled, Released, Clock, "its end came; no router has it any more"},
+	{Committed, Deactivating, ChangeUndone, "the change set that removed it was rolled back by hand: routers have it again"},
+	{Committed, Deactivating, ChangeFailed, "the change set that removed it was being rolled back by hand, and some router may have it again"},
+	{Scheduled, Deactivating, ChangeUndone, "the change set that removed it was rolled back by hand: routers have it again"},
+	{Scheduled, Deactivating, ChangeFailed, "the change set that removed it was being rolled back by hand, and some router may have it again"},
 	{Released, Releasing, ChangeUndone, "the change set that removed it was rolled back by hand: routers have it again"},
 	{Released, Releasing, ChangeFailed, "the change set that removed it was being rolled back by hand, and some router may have it again"},
 }
@@ -51,5 +69,8 @@ func allowed(from, to State, on Kind) bool {
 
 // Allows tells whether somebody may ask for this in a state.
 func Allows(s State, on Kind) bool {
+	if on == Activate || on == Deactivate {
+		return s.Books() && s != Held && s != Releasing
+	}
 	return on == Extend && s == Held || slices.ContainsFunc(Table, func(t Transition) bool { return t.From == s && t.On == on })
 }

@@ -48,7 +48,7 @@ func UnderWay(cs *pushv1.ChangeSet) bool {
 func Judge(c Circuit, cs *pushv1.ChangeSet, ingress string, routers []string) Verdict {
 	switch cs.GetState() {
 	case pushv1.State_STATE_PLANNED, pushv1.State_STATE_APPROVED, pushv1.State_STATE_SCHEDULED:
-		if c.Life.State == life.Releasing && c.Life.Work == life.Installs {
+		if unwanted(c.Life) {
 			// Nobody can apply it any more: services/push asks before its first commit whether its circuits are in
 			// force.
 			return Verdict{Tell, life.ChangeUndone, fmt.Sprintf("change set %s was not applied before that", cs.GetId())}
@@ -66,6 +66,11 @@ func Judge(c Circuit, cs *pushv1.ChangeSet, ingress string, routers []string) Ve
 	return Verdict{Do: Wait}
 }
 
+// unwanted: the change set that gives it to routers has not ended, and no router is to have it any more.
+func unwanted(c life.Circuit) bool {
+	return c.Work == life.Installs && (c.State == life.Releasing || c.State == life.Deactivating)
+}
+
 func installed(c Circuit, cs *pushv1.ChangeSet, ingress string) Verdict {
 	for _, r := range cs.GetRefusedCircuits() {
 		if r.GetCircuit() == c.ID {
@@ -74,6 +79,8 @@ func installed(c Circuit, cs *pushv1.ChangeSet, ingress string) Verdict {
 	}
 	looked := slices.ContainsFunc(cs.GetDevices(), func(d *pushv1.DeviceChange) bool { return d.GetDevice() == ingress })
 	switch {
+	case !slices.Contains(cs.GetCircuits(), c.ID) && unwanted(c.Life):
+		return Verdict{Tell, life.ChangeFailed, fmt.Sprintf("change set %s was planned without it", cs.GetId())}
 	case !slices.Contains(cs.GetCircuits(), c.ID):
 		return Verdict{Do: Again, Text: fmt.Sprintf("change set %s was planned without it", cs.GetId())}
 	case cs.GetState() == pushv1.State_STATE_VERIFIED && looked:

@@ -25,6 +25,8 @@ type Circuit struct {
 	Traffic bool
 	// Early: nobody else has its capacity between now and its start.
 	Early bool
+	// Punctual: its start is when it is to be carried, and it was not carried before.
+	Punctual bool
 	// Late: it was told late.
 	Late bool
 	// Change names the change set that was asked for last, for ChangeAttempt of Life, at the second Asked. Tries counts
@@ -43,14 +45,14 @@ func Begin(c Circuit, now, lead int64) (life.Event, bool) {
 	if !c.Early {
 		lead = 0
 	}
-	due := c.Life.State == life.Scheduled && c.Traffic && now+lead >= c.Life.Start && now < c.Life.End
+	due := c.Life.State == life.Scheduled && !c.Life.Deactivated && c.Traffic && now+lead >= c.Life.Start && now < c.Life.End
 	return life.Event{Kind: life.Begin, Now: max(now, c.Life.Start)}, due
 }
 
 // IsLate tells whether a circuit's start is over, and routers were not proven to carry it. That is told once.
 func IsLate(c Circuit, now int64) bool {
 	waits := c.Life.State == life.Committed || c.Life.State == life.Scheduled || c.Life.State == life.Provisioning
-	return waits && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End
+	return waits && c.Punctual && !c.Life.Deactivated && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End
 }
 
 // Asks tells whether a circuit needs a change set and has asked for none.

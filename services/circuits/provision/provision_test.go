@@ -13,7 +13,7 @@ import (
 
 // of is a circuit from second 100 to 200.
 func of(id string, state life.State) Circuit {
-	return Circuit{ID: id, Traffic: true, Life: life.Circuit{State: state, Start: 100, End: 200}}
+	return Circuit{ID: id, Traffic: true, Punctual: true, Life: life.Circuit{State: state, Start: 100, End: 200}}
 }
 
 func TestWhenACircuitBegins(t *testing.T) {
@@ -21,6 +21,8 @@ func TestWhenACircuitBegins(t *testing.T) {
 	early.Early = true
 	silent := of("c", life.Scheduled)
 	silent.Traffic = false
+	off := of("c", life.Scheduled)
+	off.Life.Deactivated = true
 	for name, c := range map[string]struct {
 		circuit Circuit
 		now     int64
@@ -33,6 +35,7 @@ func TestWhenACircuitBegins(t *testing.T) {
 		"its start":                    {of("c", life.Scheduled), 100, true, 100},
 		"late, but within its window":  {of("c", life.Scheduled), 199, true, 199},
 		"its end":                      {of("c", life.Scheduled), 200, false, 0},
+		"it is deactivated":            {off, 150, false, 0},
 		"it names no traffic":          {silent, 150, false, 0},
 		"its path is not there":        {of("c", life.Committed), 150, false, 0},
 		"it was begun":                 {of("c", life.Provisioning), 150, false, 0},
@@ -52,6 +55,8 @@ func TestWhenACircuitBegins(t *testing.T) {
 func TestLateIsToldOnce(t *testing.T) {
 	told := of("c", life.Provisioning)
 	told.Late = true
+	off, manual := of("c", life.Scheduled), of("c", life.Provisioning)
+	off.Life.Deactivated, manual.Punctual = true, false
 	for name, c := range map[string]struct {
 		circuit Circuit
 		now     int64
@@ -61,6 +66,8 @@ func TestLateIsToldOnce(t *testing.T) {
 		"the second after":             {of("c", life.Provisioning), 101, true},
 		"its path is gone":             {of("c", life.Committed), 101, true},
 		"nobody began it":              {of("c", life.Scheduled), 101, true},
+		"it is deactivated":            {off, 101, false},
+		"it was activated later":       {manual, 101, false},
 		"it was told":                  {told, 101, false},
 		"routers carry it":             {of("c", life.Active), 101, false},
 		"it was carried, and is again": {of("c", life.Interrupted), 101, false},
@@ -136,8 +143,8 @@ func TestWhatAChangeSetMeans(t *testing.T) {
 		applying, verified, rolled, failed   = pushv1.State_STATE_APPLYING, pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED
 		dPlanned, dFailed, dUnknown, dRolled = pushv1.DeviceState_DEVICE_STATE_PLANNED, pushv1.DeviceState_DEVICE_STATE_FAILED, pushv1.DeviceState_DEVICE_STATE_UNKNOWN, pushv1.DeviceState_DEVICE_STATE_ROLLED_BACK
 	)
-	begins, ends, givenUp := of("c", life.Provisioning), of("c", life.Releasing), of("c", life.Releasing)
-	begins.Life.Work, ends.Life.Work, givenUp.Life.Work = life.Installs, life.Removes, life.Installs
+	begins, ends, givenUp, off := of("c", life.Provisioning), of("c", life.Releasing), of("c", life.Releasing), of("c", life.Deactivating)
+	begins.Life.Work, ends.Life.Work, givenUp.Life.Work, off.Life.Work = life.Installs, life.Removes, life.Installs, life.Installs
 	device := func(name string, s pushv1.DeviceState, commit string) *pushv1.DeviceChange {
 		return &pushv1.DeviceChange{Device: name, State: s, CommitId: commit}
 	}
@@ -157,6 +164,8 @@ func TestWhatAChangeSetMeans(t *testing.T) {
 		"being rolled back":                  {begins, &pushv1.ChangeSet{State: pushv1.State_STATE_ROLLING_BACK}, Wait, "", ""},
 		"a removal waits for a person":       {ends, &pushv1.ChangeSet{State: approved}, Wait, "", ""},
 		"given up while a person was waited": {givenUp, &pushv1.ChangeSet{State: planned}, Tell, life.ChangeUndone, "was not applied before that"},
+		"deactivated while it waited":        {off, &pushv1.ChangeSet{State: planned}, Tell, life.ChangeUndone, "was not applied before that"},
+		"given up before it was planned":     {givenUp, &pushv1.ChangeSet{State: empty}, Tell, life.ChangeFailed, "was planned without it"},
 		"given up while being applied":       {givenUp, &pushv1.ChangeSet{State: applying}, Wait, "", ""},
 
 		"in force, and read on its ingress": {begins, &pushv1.ChangeSet{State: verified, Circuits: with, Devices: devices{device("in", 0, "x")}}, Tell, life.ChangeVerified, "change set cs"},

@@ -44,6 +44,8 @@ var routes = []route{
 	unary("POST", "/v1/circuits/{id}/commit", "Commit", "Book what is held", http.StatusOK, Service.Commit),
 	unary("POST", "/v1/circuits/{id}/extend", "Extend", "Hold for longer", http.StatusOK, Service.Extend),
 	unary("POST", "/v1/circuits/{id}/release", "Release", "Give a circuit up", http.StatusOK, Service.Release),
+	unary("POST", "/v1/circuits/{id}/activate", "Activate", "Let a circuit onto routers", http.StatusOK, Service.Activate),
+	unary("POST", "/v1/circuits/{id}/deactivate", "Deactivate", "Take a circuit off routers, and keep it booked", http.StatusOK, Service.Deactivate),
 	unary("GET", "/v1/calendar", "Calendar", "What is free on links over time", http.StatusOK, Service.Calendar),
 }
 

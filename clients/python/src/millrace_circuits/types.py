@@ -31,6 +31,7 @@ Terms = TypedDict(
         "end": Time,
         "max_delay_microseconds": int,
         "protection": str,
+        "activation": str,
         "without_links": list[str],
         "without_routers": list[str],
         "apart_from": list[str],
@@ -73,6 +74,7 @@ class Circuit(TypedDict, total=False):
     request_id: str
     ready: str
     late: bool
+    deactivated: bool
     version: int
     back: list[Hop]
     from_vlan: int

@@ -24,6 +24,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Activation says when a circuit is put on routers.
+type Activation int32
+
+const (
+	// At its start.
+	Activation_ACTIVATION_UNSPECIFIED Activation = 0
+	// In its window, from Activate on.
+	Activation_ACTIVATION_MANUAL Activation = 1
+)
+
+// Enum value maps for Activation.
+var (
+	Activation_name = map[int32]string{
+		0: "ACTIVATION_UNSPECIFIED",
+		1: "ACTIVATION_MANUAL",
+	}
+	Activation_value = map[string]int32{
+		"ACTIVATION_UNSPECIFIED": 0,
+		"ACTIVATION_MANUAL":      1,
+	}
+)
+
+func (x Activation) Enum() *Activation {
+	p := new(Activation)
+	*p = x
+	return p
+}
+
+func (x Activation) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Activation) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[0].Descriptor()
+}
+
+func (Activation) Type() protoreflect.EnumType {
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[0]
+}
+
+func (x Activation) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Activation.Descriptor instead.
+func (Activation) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{0}
+}
+
 // Protection is what a backup, which is booked over the same window at the same rate, must not share with the path.
 type Protection int32
 
@@ -58,11 +107,11 @@ func (x Protection) String() string {
 }
 
 func (Protection) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[0].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[1].Descriptor()
 }
 
 func (Protection) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[0]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[1]
 }
 
 func (x Protection) Number() protoreflect.EnumNumber {
@@ -71,7 +120,7 @@ func (x Protection) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Protection.Descriptor instead.
 func (Protection) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{0}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
 }
 
 // State of a circuit; docs/reference/circuit-states.md says what leads from one to another.
@@ -91,6 +140,7 @@ const (
 	State_STATE_CANCELLED    State = 10
 	State_STATE_LAPSED       State = 11
 	State_STATE_FAILED       State = 12
+	State_STATE_DEACTIVATING State = 13
 )
 
 // Enum value maps for State.
@@ -109,6 +159,7 @@ var (
 		10: "STATE_CANCELLED",
 		11: "STATE_LAPSED",
 		12: "STATE_FAILED",
+		13: "STATE_DEACTIVATING",
 	}
 	State_value = map[string]int32{
 		"STATE_UNSPECIFIED":  0,
@@ -124,6 +175,7 @@ var (
 		"STATE_CANCELLED":    10,
 		"STATE_LAPSED":       11,
 		"STATE_FAILED":       12,
+		"STATE_DEACTIVATING": 13,
 	}
 )
 
@@ -138,11 +190,11 @@ func (x State) String() string {
 }
 
 func (State) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[1].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[2].Descriptor()
 }
 
 func (State) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[1]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[2]
 }
 
 func (x State) Number() protoreflect.EnumNumber {
@@ -151,7 +203,7 @@ func (x State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use State.Descriptor instead.
 func (State) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
 }
 
 // Terms are what is asked for: a circuit in one direction, or between two ports, in both.
@@ -183,8 +235,10 @@ type Terms struct {
 	Description string `protobuf:"bytes,14,opt,name=description,proto3" json:"description,omitempty"`
 	// Ethernet frames between two ports instead of packets between prefixes: both or none. The circuit has its rate in both
 	// directions then.
-	FromPort      *Port `protobuf:"bytes,15,opt,name=from_port,json=fromPort,proto3" json:"from_port,omitempty"`
-	ToPort        *Port `protobuf:"bytes,16,opt,name=to_port,json=toPort,proto3" json:"to_port,omitempty"`
+	FromPort *Port `protobuf:"bytes,15,opt,name=from_port,json=fromPort,proto3" json:"from_port,omitempty"`
+	ToPort   *Port `protobuf:"bytes,16,opt,name=to_port,json=toPort,proto3" json:"to_port,omitempty"`
+	// Whether it is put on routers by itself at its start.
+	Activation    Activation `protobuf:"varint,18,opt,name=activation,proto3,enum=millrace.circuits.v1.Activation" json:"activation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +385,13 @@ func (x *Terms) GetToPort() *Port {
 	return nil
 }
 
+func (x *Terms) GetActivation() Activation {
+	if x != nil {
+		return x.Activation
+	}
+	return Activation_ACTIVATION_UNSPECIFIED
+}
+
 // Port is where frames enter and leave a network, at a router.
 type Port struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -470,7 +531,9 @@ type Circuit struct {
 	// When routers were first proven to carry it.
 	Ready *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=ready,proto3" json:"ready,omitempty"`
 	// Its start was over before routers were proven to carry it.
-	Late          bool `protobuf:"varint,21,opt,name=late,proto3" json:"late,omitempty"`
+	Late bool `protobuf:"varint,21,opt,name=late,proto3" json:"late,omitempty"`
+	// It is kept off routers until Activate.
+	Deactivated   bool `protobuf:"varint,23,opt,name=deactivated,proto3" json:"deactivated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -627,6 +690,13 @@ func (x *Circuit) GetReady() *timestamppb.Timestamp {
 func (x *Circuit) GetLate() bool {
 	if x != nil {
 		return x.Late
+	}
+	return false
+}
+
+func (x *Circuit) GetDeactivated() bool {
+	if x != nil {
+		return x.Deactivated
 	}
 	return false
 }
@@ -1942,6 +2012,215 @@ func (x *ReleaseResponse) GetCircuit() *Circuit {
 	return nil
 }
 
+type ActivateRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The holder, somebody of the project, or an operator.
+	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Note          string `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActivateRequest) Reset() {
+	*x = ActivateRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActivateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActivateRequest) ProtoMessage() {}
+
+func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActivateRequest.ProtoReflect.Descriptor instead.
+func (*ActivateRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ActivateRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ActivateRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ActivateRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type ActivateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Circuit       *Circuit               `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActivateResponse) Reset() {
+	*x = ActivateResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActivateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActivateResponse) ProtoMessage() {}
+
+func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActivateResponse.ProtoReflect.Descriptor instead.
+func (*ActivateResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ActivateResponse) GetCircuit() *Circuit {
+	if x != nil {
+		return x.Circuit
+	}
+	return nil
+}
+
+type DeactivateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	Note          string                 `protobuf:"bytes,3,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeactivateRequest) Reset() {
+	*x = DeactivateRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeactivateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeactivateRequest) ProtoMessage() {}
+
+func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeactivateRequest.ProtoReflect.Descriptor instead.
+func (*DeactivateRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *DeactivateRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DeactivateRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DeactivateRequest) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+type DeactivateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Circuit       *Circuit               `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeactivateResponse) Reset() {
+	*x = DeactivateResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeactivateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeactivateResponse) ProtoMessage() {}
+
+func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeactivateResponse.ProtoReflect.Descriptor instead.
+func (*DeactivateResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *DeactivateResponse) GetCircuit() *Circuit {
+	if x != nil {
+		return x.Circuit
+	}
+	return nil
+}
+
 type GetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1951,7 +2230,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2242,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2255,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetRequest) GetId() string {
@@ -1995,7 +2274,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2007,7 +2286,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2020,7 +2299,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -2053,7 +2332,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2344,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2357,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -2148,7 +2427,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2439,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2452,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -2203,7 +2482,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2494,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2507,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -2261,7 +2540,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2552,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2565,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -2314,7 +2593,7 @@ type LinkCalendar struct {
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2326,7 +2605,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2339,7 +2618,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -2389,7 +2668,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2401,7 +2680,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2414,7 +2693,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -2448,7 +2727,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2460,7 +2739,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2473,7 +2752,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -2492,7 +2771,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2783,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2796,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -2531,7 +2810,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x05\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x05\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -2552,14 +2831,17 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05pairs\x18\r \x03(\v2 .millrace.circuits.v1.PrefixPairR\x05pairs\x12 \n" +
 	"\vdescription\x18\x0e \x01(\tR\vdescription\x127\n" +
 	"\tfrom_port\x18\x0f \x01(\v2\x1a.millrace.circuits.v1.PortR\bfromPort\x123\n" +
-	"\ato_port\x18\x10 \x01(\v2\x1a.millrace.circuits.v1.PortR\x06toPort\"0\n" +
+	"\ato_port\x18\x10 \x01(\v2\x1a.millrace.circuits.v1.PortR\x06toPort\x12@\n" +
+	"\n" +
+	"activation\x18\x12 \x01(\x0e2 .millrace.circuits.v1.ActivationR\n" +
+	"activation\"0\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05vlans\x18\x02 \x01(\tR\x05vlans\"F\n" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xcf\x05\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xf1\x05\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +
@@ -2580,7 +2862,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\ato_vlan\x18\x0f \x01(\x05R\x06toVlan\x12\x16\n" +
 	"\x06number\x18\x10 \x01(\x05R\x06number\x120\n" +
 	"\x05ready\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x05ready\x12\x12\n" +
-	"\x04late\x18\x15 \x01(\bR\x04late\"\x97\x01\n" +
+	"\x04late\x18\x15 \x01(\bR\x04late\x12 \n" +
+	"\vdeactivated\x18\x17 \x01(\bR\vdeactivated\"\x97\x01\n" +
 	"\x04Slot\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
@@ -2673,6 +2956,18 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
 	"\x04note\x18\x03 \x01(\tR\x04note\"J\n" +
 	"\x0fReleaseResponse\x127\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"E\n" +
+	"\x0fActivateRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"K\n" +
+	"\x10ActivateResponse\x127\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"G\n" +
+	"\x11DeactivateRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04note\x18\x03 \x01(\tR\x04note\"M\n" +
+	"\x12DeactivateResponse\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"\x1c\n" +
 	"\n" +
 	"GetRequest\x12\x0e\n" +
@@ -2711,12 +3006,16 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\fWatchRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\"H\n" +
 	"\rWatchResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit*d\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit*?\n" +
+	"\n" +
+	"Activation\x12\x1a\n" +
+	"\x16ACTIVATION_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11ACTIVATION_MANUAL\x10\x01*d\n" +
 	"\n" +
 	"Protection\x12\x1a\n" +
 	"\x16PROTECTION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18PROTECTION_LINK_DISJOINT\x10\x01\x12\x1c\n" +
-	"\x18PROTECTION_NODE_DISJOINT\x10\x02*\x8e\x02\n" +
+	"\x18PROTECTION_NODE_DISJOINT\x10\x02*\xa6\x02\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2732,7 +3031,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x0fSTATE_CANCELLED\x10\n" +
 	"\x12\x10\n" +
 	"\fSTATE_LAPSED\x10\v\x12\x10\n" +
-	"\fSTATE_FAILED\x10\f2\xbd\a\n" +
+	"\fSTATE_FAILED\x10\f\x12\x16\n" +
+	"\x12STATE_DEACTIVATING\x10\r2\xf9\b\n" +
 	"\x0fCircuitsService\x12P\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\x12V\n" +
 	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\x12S\n" +
@@ -2741,7 +3041,10 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\x12_\n" +
 	"\n" +
 	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\x12V\n" +
-	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\x12J\n" +
+	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\x12Y\n" +
+	"\bActivate\x12%.millrace.circuits.v1.ActivateRequest\x1a&.millrace.circuits.v1.ActivateResponse\x12_\n" +
+	"\n" +
+	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\x12J\n" +
 	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\x12M\n" +
 	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\x12Y\n" +
 	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\x12R\n" +
@@ -2760,130 +3063,142 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 	return file_millrace_circuits_v1_circuits_proto_rawDescData
 }
 
-var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
-	(Protection)(0),               // 0: millrace.circuits.v1.Protection
-	(State)(0),                    // 1: millrace.circuits.v1.State
-	(*Terms)(nil),                 // 2: millrace.circuits.v1.Terms
-	(*Port)(nil),                  // 3: millrace.circuits.v1.Port
-	(*PrefixPair)(nil),            // 4: millrace.circuits.v1.PrefixPair
-	(*Circuit)(nil),               // 5: millrace.circuits.v1.Circuit
-	(*Slot)(nil),                  // 6: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 7: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 8: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 9: millrace.circuits.v1.Refusal
-	(*Blocker)(nil),               // 10: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 11: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 12: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 13: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 14: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 15: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 16: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 17: millrace.circuits.v1.RequestAllResponse
-	(*ModifyRequest)(nil),         // 18: millrace.circuits.v1.ModifyRequest
-	(*ModifyResponse)(nil),        // 19: millrace.circuits.v1.ModifyResponse
-	(*CommitRequest)(nil),         // 20: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 21: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 22: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 23: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 24: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 25: millrace.circuits.v1.ReleaseResponse
-	(*GetRequest)(nil),            // 26: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 27: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 28: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 29: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 30: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 31: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 32: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 33: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 34: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 35: millrace.circuits.v1.WatchResponse
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(Activation)(0),               // 0: millrace.circuits.v1.Activation
+	(Protection)(0),               // 1: millrace.circuits.v1.Protection
+	(State)(0),                    // 2: millrace.circuits.v1.State
+	(*Terms)(nil),                 // 3: millrace.circuits.v1.Terms
+	(*Port)(nil),                  // 4: millrace.circuits.v1.Port
+	(*PrefixPair)(nil),            // 5: millrace.circuits.v1.PrefixPair
+	(*Circuit)(nil),               // 6: millrace.circuits.v1.Circuit
+	(*Slot)(nil),                  // 7: millrace.circuits.v1.Slot
+	(*Hop)(nil),                   // 8: millrace.circuits.v1.Hop
+	(*Transition)(nil),            // 9: millrace.circuits.v1.Transition
+	(*Refusal)(nil),               // 10: millrace.circuits.v1.Refusal
+	(*Blocker)(nil),               // 11: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                 // 12: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),          // 13: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 14: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),        // 15: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),       // 16: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),     // 17: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 18: millrace.circuits.v1.RequestAllResponse
+	(*ModifyRequest)(nil),         // 19: millrace.circuits.v1.ModifyRequest
+	(*ModifyResponse)(nil),        // 20: millrace.circuits.v1.ModifyResponse
+	(*CommitRequest)(nil),         // 21: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 22: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 23: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 24: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 25: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 26: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),       // 27: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),      // 28: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),     // 29: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),    // 30: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),            // 31: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 32: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 33: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 34: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 35: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 36: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 37: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 38: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 39: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 40: millrace.circuits.v1.WatchResponse
+	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	36, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	36, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
-	0,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
-	4,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
-	3,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
-	3,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
-	2,  // 6: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
-	1,  // 7: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	6,  // 8: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	7,  // 9: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	7,  // 10: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	36, // 11: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	36, // 12: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	8,  // 13: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	7,  // 14: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	36, // 15: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	36, // 16: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	36, // 17: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	1,  // 18: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	36, // 19: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	10, // 20: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	11, // 21: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	36, // 22: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	36, // 23: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	2,  // 24: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	2,  // 25: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	6,  // 26: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	7,  // 27: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	7,  // 28: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	9,  // 29: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	7,  // 30: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
-	2,  // 31: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	5,  // 32: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	2,  // 33: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	5,  // 34: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	36, // 35: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	5,  // 36: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	9,  // 37: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	5,  // 38: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	36, // 39: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	5,  // 40: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	5,  // 41: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	5,  // 42: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	1,  // 43: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	36, // 44: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	36, // 45: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	5,  // 46: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	36, // 47: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	36, // 48: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	32, // 49: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	7,  // 50: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	33, // 51: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	36, // 52: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	36, // 53: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	5,  // 54: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	12, // 55: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	14, // 56: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	20, // 57: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	22, // 58: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	18, // 59: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	16, // 60: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	24, // 61: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	26, // 62: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	28, // 63: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	30, // 64: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	34, // 65: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	13, // 66: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	15, // 67: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	21, // 68: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	23, // 69: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	19, // 70: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	17, // 71: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	25, // 72: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	27, // 73: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	29, // 74: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	31, // 75: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	35, // 76: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	66, // [66:77] is the sub-list for method output_type
-	55, // [55:66] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	41, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	41, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	1,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
+	5,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
+	4,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
+	4,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
+	0,  // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
+	3,  // 7: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
+	2,  // 8: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
+	7,  // 9: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	8,  // 10: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	8,  // 11: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	41, // 12: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	41, // 13: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	9,  // 14: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	8,  // 15: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	41, // 16: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	41, // 17: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	41, // 18: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	2,  // 19: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	41, // 20: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	11, // 21: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	12, // 22: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	41, // 23: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	41, // 24: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	3,  // 25: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	3,  // 26: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	7,  // 27: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	8,  // 28: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	8,  // 29: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	10, // 30: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	8,  // 31: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	3,  // 32: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	6,  // 33: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	3,  // 34: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	6,  // 35: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	41, // 36: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	6,  // 37: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	10, // 38: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	6,  // 39: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	41, // 40: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	6,  // 41: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	6,  // 42: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	6,  // 43: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	6,  // 44: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	6,  // 45: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	2,  // 46: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	41, // 47: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	41, // 48: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	6,  // 49: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	41, // 50: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	41, // 51: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	37, // 52: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	8,  // 53: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	38, // 54: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	41, // 55: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	41, // 56: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	6,  // 57: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	13, // 58: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	15, // 59: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	21, // 60: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	23, // 61: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	19, // 62: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	17, // 63: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	25, // 64: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	27, // 65: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	29, // 66: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	31, // 67: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	33, // 68: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	35, // 69: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	39, // 70: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	14, // 71: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	16, // 72: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	22, // 73: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	24, // 74: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	20, // 75: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	18, // 76: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	26, // 77: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	28, // 78: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	30, // 79: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	32, // 80: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	34, // 81: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	36, // 82: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	40, // 83: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	71, // [71:84] is the sub-list for method output_type
+	58, // [58:71] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -2896,8 +3211,8 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   34,
+			NumEnums:      3,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -92,6 +92,7 @@ type Life struct {
 	Gone    bool   `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
 	Doubt   bool   `protobuf:"varint,9,opt,name=doubt,proto3" json:"doubt,omitempty"`
 	Looks   int32  `protobuf:"varint,10,opt,name=looks,proto3" json:"looks,omitempty"`
+	Before  int32  `protobuf:"varint,11,opt,name=before,proto3" json:"before,omitempty"`
 	// The change set that was asked for last, by its idempotency key, empty where another one is to be asked for; for which
 	// attempt, when, in seconds since 1970, and how many were.
 	Change        string `protobuf:"bytes,20,opt,name=change,proto3" json:"change,omitempty"`
@@ -198,6 +199,13 @@ func (x *Life) GetDoubt() bool {
 func (x *Life) GetLooks() int32 {
 	if x != nil {
 		return x.Looks
+	}
+	return 0
+}
+
+func (x *Life) GetBefore() int32 {
+	if x != nil {
+		return x.Before
 	}
 	return 0
 }
@@ -356,7 +364,7 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"!millrace/circuits/v1/record.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#millrace/circuits/v1/circuits.proto\"q\n" +
 	"\x06Record\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x12.\n" +
-	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xd5\x02\n" +
+	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xed\x02\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x18\n" +
@@ -371,6 +379,7 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\x05doubt\x18\t \x01(\bR\x05doubt\x12\x14\n" +
 	"\x05looks\x18\n" +
 	" \x01(\x05R\x05looks\x12\x16\n" +
+	"\x06before\x18\v \x01(\x05R\x06before\x12\x16\n" +
 	"\x06change\x18\x14 \x01(\tR\x06change\x12%\n" +
 	"\x0echange_attempt\x18\x15 \x01(\x05R\rchangeAttempt\x12\x14\n" +
 	"\x05asked\x18\x16 \x01(\x03R\x05asked\x12\x14\n" +

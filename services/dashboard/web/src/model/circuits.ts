@@ -29,6 +29,7 @@ const labels: Record<State, Label> = {
   [State.CANCELLED]: { text: "cancelled", tone: "neutral" },
   [State.LAPSED]: { text: "lapsed", tone: "neutral" },
   [State.FAILED]: { text: "failed", tone: "bad" },
+  [State.DEACTIVATING]: { text: "deactivating", tone: "busy" },
 };
 
 export const circuitLabel = (s: State): Label => labels[s] ?? labels[State.UNSPECIFIED];
@@ -49,6 +50,7 @@ const meanings: Record<State, string> = {
   [State.CANCELLED]: "it was given up before routers had it",
   [State.LAPSED]: "its end came, and no router was sent anything of it",
   [State.FAILED]: "no router has it, though it should be there",
+  [State.DEACTIVATING]: "routers are being rid of it; it stays booked",
 };
 
 export const circuitMeaning = (s: State): string => meanings[s] ?? meanings[State.UNSPECIFIED];
@@ -61,6 +63,7 @@ export const bookedStates = [
   State.PROVISIONING,
   State.ACTIVE,
   State.INTERRUPTED,
+  State.DEACTIVATING,
   State.RELEASING,
 ];
 export const endedStates = [State.RELEASED, State.EXPIRED, State.CANCELLED, State.LAPSED, State.FAILED];

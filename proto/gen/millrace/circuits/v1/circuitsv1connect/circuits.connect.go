@@ -50,6 +50,12 @@ const (
 	CircuitsServiceRequestAllProcedure = "/millrace.circuits.v1.CircuitsService/RequestAll"
 	// CircuitsServiceReleaseProcedure is the fully-qualified name of the CircuitsService's Release RPC.
 	CircuitsServiceReleaseProcedure = "/millrace.circuits.v1.CircuitsService/Release"
+	// CircuitsServiceActivateProcedure is the fully-qualified name of the CircuitsService's Activate
+	// RPC.
+	CircuitsServiceActivateProcedure = "/millrace.circuits.v1.CircuitsService/Activate"
+	// CircuitsServiceDeactivateProcedure is the fully-qualified name of the CircuitsService's
+	// Deactivate RPC.
+	CircuitsServiceDeactivateProcedure = "/millrace.circuits.v1.CircuitsService/Deactivate"
 	// CircuitsServiceGetProcedure is the fully-qualified name of the CircuitsService's Get RPC.
 	CircuitsServiceGetProcedure = "/millrace.circuits.v1.CircuitsService/Get"
 	// CircuitsServiceListProcedure is the fully-qualified name of the CircuitsService's List RPC.
@@ -78,6 +84,10 @@ type CircuitsServiceClient interface {
 	RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error)
 	// Release gives a circuit up, whatever its state.
 	Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error)
+	// Activate lets a circuit that is kept off routers onto them, in its window.
+	Activate(context.Context, *connect.Request[v1.ActivateRequest]) (*connect.Response[v1.ActivateResponse], error)
+	// Deactivate takes a circuit off routers and keeps it off them. It stays booked.
+	Deactivate(context.Context, *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
 	// List lists circuits, those asked for first first unless it is asked for otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
@@ -140,6 +150,18 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(circuitsServiceMethods.ByName("Release")),
 			connect.WithClientOptions(opts...),
 		),
+		activate: connect.NewClient[v1.ActivateRequest, v1.ActivateResponse](
+			httpClient,
+			baseURL+CircuitsServiceActivateProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Activate")),
+			connect.WithClientOptions(opts...),
+		),
+		deactivate: connect.NewClient[v1.DeactivateRequest, v1.DeactivateResponse](
+			httpClient,
+			baseURL+CircuitsServiceDeactivateProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Deactivate")),
+			connect.WithClientOptions(opts...),
+		),
 		get: connect.NewClient[v1.GetRequest, v1.GetResponse](
 			httpClient,
 			baseURL+CircuitsServiceGetProcedure,
@@ -176,6 +198,8 @@ type circuitsServiceClient struct {
 	modify     *connect.Client[v1.ModifyRequest, v1.ModifyResponse]
 	requestAll *connect.Client[v1.RequestAllRequest, v1.RequestAllResponse]
 	release    *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
+	activate   *connect.Client[v1.ActivateRequest, v1.ActivateResponse]
+	deactivate *connect.Client[v1.DeactivateRequest, v1.DeactivateResponse]
 	get        *connect.Client[v1.GetRequest, v1.GetResponse]
 	list       *connect.Client[v1.ListRequest, v1.ListResponse]
 	calendar   *connect.Client[v1.CalendarRequest, v1.CalendarResponse]
@@ -217,6 +241,16 @@ func (c *circuitsServiceClient) Release(ctx context.Context, req *connect.Reques
 	return c.release.CallUnary(ctx, req)
 }
 
+// Activate calls millrace.circuits.v1.CircuitsService.Activate.
+func (c *circuitsServiceClient) Activate(ctx context.Context, req *connect.Request[v1.ActivateRequest]) (*connect.Response[v1.ActivateResponse], error) {
+	return c.activate.CallUnary(ctx, req)
+}
+
+// Deactivate calls millrace.circuits.v1.CircuitsService.Deactivate.
+func (c *circuitsServiceClient) Deactivate(ctx context.Context, req *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error) {
+	return c.deactivate.CallUnary(ctx, req)
+}
+
 // Get calls millrace.circuits.v1.CircuitsService.Get.
 func (c *circuitsServiceClient) Get(ctx context.Context, req *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error) {
 	return c.get.CallUnary(ctx, req)
@@ -254,6 +288,10 @@ type CircuitsServiceHandler interface {
 	RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error)
 	// Release gives a circuit up, whatever its state.
 	Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error)
+	// Activate lets a circuit that is kept off routers onto them, in its window.
+	Activate(context.Context, *connect.Request[v1.ActivateRequest]) (*connect.Response[v1.ActivateResponse], error)
+	// Deactivate takes a circuit off routers and keeps it off them. It stays booked.
+	Deactivate(context.Context, *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
 	// List lists circuits, those asked for first first unless it is asked for otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
@@ -312,6 +350,18 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 		connect.WithSchema(circuitsServiceMethods.ByName("Release")),
 		connect.WithHandlerOptions(opts...),
 	)
+	circuitsServiceActivateHandler := connect.NewUnaryHandler(
+		CircuitsServiceActivateProcedure,
+		svc.Activate,
+		connect.WithSchema(circuitsServiceMethods.ByName("Activate")),
+		connect.WithHandlerOptions(opts...),
+	)
+	circuitsServiceDeactivateHandler := connect.NewUnaryHandler(
+		CircuitsServiceDeactivateProcedure,
+		svc.Deactivate,
+		connect.WithSchema(circuitsServiceMethods.ByName("Deactivate")),
+		connect.WithHandlerOptions(opts...),
+	)
 	circuitsServiceGetHandler := connect.NewUnaryHandler(
 		CircuitsServiceGetProcedure,
 		svc.Get,
@@ -352,6 +402,10 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 			circuitsServiceRequestAllHandler.ServeHTTP(w, r)
 		case CircuitsServiceReleaseProcedure:
 			circuitsServiceReleaseHandler.ServeHTTP(w, r)
+		case CircuitsServiceActivateProcedure:
+			circuitsServiceActivateHandler.ServeHTTP(w, r)
+		case CircuitsServiceDeactivateProcedure:
+			circuitsServiceDeactivateHandler.ServeHTTP(w, r)
 		case CircuitsServiceGetProcedure:
 			circuitsServiceGetHandler.ServeHTTP(w, r)
 		case CircuitsServiceListProcedure:
@@ -395,6 +449,14 @@ func (UnimplementedCircuitsServiceHandler) RequestAll(context.Context, *connect.
 
 func (UnimplementedCircuitsServiceHandler) Release(context.Context, *connect.Request[v1.ReleaseRequest]) (*connect.Response[v1.ReleaseResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Release is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Activate(context.Context, *connect.Request[v1.ActivateRequest]) (*connect.Response[v1.ActivateResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Activate is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Deactivate(context.Context, *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Deactivate is not implemented"))
 }
 
 func (UnimplementedCircuitsServiceHandler) Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error) {

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/circuits.proto.
  */
 export const file_millrace_circuits_v1_circuits: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEi9gMKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCRItCglmcm9tX3BvcnQYDyABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EisKB3RvX3BvcnQYECABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0IiMKBFBvcnQSDAoEbmFtZRgBIAEoCRINCgV2bGFucxgCIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSLEBAoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSJwoEYmFjaxgNIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YDiABKAUSDwoHdG9fdmxhbhgPIAEoBRIOCgZudW1iZXIYECABKAUSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgieAoEU2xvdBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgDIAEoAyItCgNIb3ASDAoEbGluaxgBIAEoCRIMCgRmcm9tGAIgASgJEgoKAnRvGAMgASgJInwKClRyYW5zaXRpb24SKgoFc3RhdGUYASABKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgDIAEoCRIMCgRub3RlGAQgASgJIsABCgdSZWZ1c2FsEgwKBGNvZGUYASABKAkSDQoFZmllbGQYAiABKAkSDgoGcmVhc29uGAMgASgJEi8KCGJsb2NrZXJzGAQgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQmxvY2tlchIYChBibG9ja2Vyc19vbWl0dGVkGAUgASgFEisKBm9mZmVycxgGIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk9mZmVyEhAKCGdpdmVuX3VwGAcgAygJIssBCgdCbG9ja2VyEgwKBGxpbmsYASABKAkSKQoFc3RhcnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoZc2hvcnRmYWxsX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIOCgZyb3V0ZXIYBSABKAkSDAoEcG9ydBgGIAEoCRIMCgR2bGFuGAcgASgFEg8KB2NpcmN1aXQYCCABKAkiWwoFT2ZmZXISDAoEa2luZBgBIAEoCRIYChBjaGFuZ2VfcGVyX21pbGxlGAIgASgDEioKBXRlcm1zGAMgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMiRgoMUXVvdGVSZXF1ZXN0EioKBXRlcm1zGAEgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMSCgoCYnkYAiABKAkiiwIKDVF1b3RlUmVzcG9uc2USKQoFc2xvdHMYASADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYAiADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAMgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEi4KB3JlZnVzYWwYBCABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsEicKBGJhY2sYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASEQoJZnJvbV92bGFuGAYgASgFEg8KB3RvX3ZsYW4YByABKAUibAoOUmVxdWVzdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJBCg9SZXF1ZXN0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibwoRUmVxdWVzdEFsbFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJFChJSZXF1ZXN0QWxsUmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IrIBCg1Nb2RpZnlSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkSDwoHdmVyc2lvbhgEIAEoAxIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgFIAEoAxInCgNlbmQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm9wZW5fZW5kZWQYByABKAgSDwoHZHJ5X3J1bhgIIAEoCCJwCg5Nb2RpZnlSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIuCgdyZWZ1c2FsGAIgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbCI1Cg1Db21taXRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQAoOQ29tbWl0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiUgoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIpCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQAoORXh0ZW5kUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiNgoOUmVsZWFzZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJBCg9SZWxlYXNlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI9CgtHZXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCLqAQoLTGlzdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIrCgZzdGF0ZXMYAiADKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIMCgRsaW5rGAMgASgJEikKBXN0YXJ0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhQKDG5ld2VzdF9maXJzdBgIIAEoCCJYCgxMaXN0UmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJzCg9DYWxlbmRhclJlcXVlc3QSDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJFChBDYWxlbmRhclJlc3BvbnNlEjEKBWxpbmtzGAEgAygLMiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlua0NhbGVuZGFyIsIBCgxMaW5rQ2FsZW5kYXISJwoEbGluaxgBIAEoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIiChpyZXNlcnZhYmxlX2JpdHNfcGVyX3NlY29uZBgCIAEoAxIiChpsZWFzdF9mcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAxIvCgZwaWVjZXMYBCADKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5GcmVlUGllY2USEAoIY2lyY3VpdHMYBSADKAkifQoJRnJlZVBpZWNlEikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDIh8KDFdhdGNoUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJIj8KDVdhdGNoUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQqZAoKUHJvdGVjdGlvbhIaChZQUk9URUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYUFJPVEVDVElPTl9MSU5LX0RJU0pPSU5UEAESHAoYUFJPVEVDVElPTl9OT0RFX0RJU0pPSU5UEAIqjgIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDgoKU1RBVEVfSEVMRBABEhMKD1NUQVRFX0NPTU1JVFRFRBACEhMKD1NUQVRFX1NDSEVEVUxFRBADEhYKElNUQVRFX1BST1ZJU0lPTklORxAEEhAKDFNUQVRFX0FDVElWRRAFEhUKEVNUQVRFX0lOVEVSUlVQVEVEEAYSEwoPU1RBVEVfUkVMRUFTSU5HEAcSEgoOU1RBVEVfUkVMRUFTRUQQCBIRCg1TVEFURV9FWFBJUkVEEAkSEwoPU1RBVEVfQ0FOQ0VMTEVEEAoSEAoMU1RBVEVfTEFQU0VEEAsSEAoMU1RBVEVfRkFJTEVEEAwyvQcKD0NpcmN1aXRzU2VydmljZRJQCgVRdW90ZRIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVzcG9uc2USVgoHUmVxdWVzdBIkLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXF1ZXN0GiUubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdFJlc3BvbnNlElMKBkNvbW1pdBIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Db21taXRSZXNwb25zZRJTCgZFeHRlbmQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVzcG9uc2USUwoGTW9kaWZ5EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuTW9kaWZ5UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlc3BvbnNlEl8KClJlcXVlc3RBbGwSJy5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0QWxsUmVxdWVzdBooLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RBbGxSZXNwb25zZRJWCgdSZWxlYXNlEiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVzcG9uc2USSgoDR2V0EiAubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVxdWVzdBohLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlc3BvbnNlEk0KBExpc3QSIS5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVxdWVzdBoiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXNwb25zZRJZCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2USUgoFV2F0Y2gSIi5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlc3BvbnNlMAFC4wEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUINQ2lyY3VpdHNQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEirAQKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCRItCglmcm9tX3BvcnQYDyABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EisKB3RvX3BvcnQYECABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EjQKCmFjdGl2YXRpb24YEiABKA4yIC5taWxscmFjZS5jaXJjdWl0cy52MS5BY3RpdmF0aW9uIiMKBFBvcnQSDAoEbmFtZRgBIAEoCRINCgV2bGFucxgCIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSLZBAoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSJwoEYmFjaxgNIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YDiABKAUSDwoHdG9fdmxhbhgPIAEoBRIOCgZudW1iZXIYECABKAUSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgSEwoLZGVhY3RpdmF0ZWQYFyABKAgieAoEU2xvdBIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgDIAEoAyItCgNIb3ASDAoEbGluaxgBIAEoCRIMCgRmcm9tGAIgASgJEgoKAnRvGAMgASgJInwKClRyYW5zaXRpb24SKgoFc3RhdGUYASABKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJieRgDIAEoCRIMCgRub3RlGAQgASgJIsABCgdSZWZ1c2FsEgwKBGNvZGUYASABKAkSDQoFZmllbGQYAiABKAkSDgoGcmVhc29uGAMgASgJEi8KCGJsb2NrZXJzGAQgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQmxvY2tlchIYChBibG9ja2Vyc19vbWl0dGVkGAUgASgFEisKBm9mZmVycxgGIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk9mZmVyEhAKCGdpdmVuX3VwGAcgAygJIssBCgdCbG9ja2VyEgwKBGxpbmsYASABKAkSKQoFc3RhcnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIQoZc2hvcnRmYWxsX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIOCgZyb3V0ZXIYBSABKAkSDAoEcG9ydBgGIAEoCRIMCgR2bGFuGAcgASgFEg8KB2NpcmN1aXQYCCABKAkiWwoFT2ZmZXISDAoEa2luZBgBIAEoCRIYChBjaGFuZ2VfcGVyX21pbGxlGAIgASgDEioKBXRlcm1zGAMgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMiRgoMUXVvdGVSZXF1ZXN0EioKBXRlcm1zGAEgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMSCgoCYnkYAiABKAkiiwIKDVF1b3RlUmVzcG9uc2USKQoFc2xvdHMYASADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYAiADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAMgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEi4KB3JlZnVzYWwYBCABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsEicKBGJhY2sYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASEQoJZnJvbV92bGFuGAYgASgFEg8KB3RvX3ZsYW4YByABKAUibAoOUmVxdWVzdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJBCg9SZXF1ZXN0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibwoRUmVxdWVzdEFsbFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIqCgV0ZXJtcxgCIAMoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAMgASgJEg4KBmNvbW1pdBgEIAEoCCJFChJSZXF1ZXN0QWxsUmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IrIBCg1Nb2RpZnlSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkSDwoHdmVyc2lvbhgEIAEoAxIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgFIAEoAxInCgNlbmQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCm9wZW5fZW5kZWQYByABKAgSDwoHZHJ5X3J1bhgIIAEoCCJwCg5Nb2RpZnlSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIuCgdyZWZ1c2FsGAIgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbCI1Cg1Db21taXRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQAoOQ29tbWl0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiUgoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIpCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiQAoORXh0ZW5kUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiNgoOUmVsZWFzZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJBCg9SZWxlYXNlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiNwoPQWN0aXZhdGVSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQgoQQWN0aXZhdGVSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCI5ChFEZWFjdGl2YXRlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkQKEkRlYWN0aXZhdGVSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCIYCgpHZXRSZXF1ZXN0EgoKAmlkGAEgASgJIj0KC0dldFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IuoBCgtMaXN0UmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEisKBnN0YXRlcxgCIAMoDjIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlEgwKBGxpbmsYAyABKAkSKQoFc3RhcnQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJcGFnZV9zaXplGAYgASgFEhIKCnBhZ2VfdG9rZW4YByABKAkSFAoMbmV3ZXN0X2ZpcnN0GAggASgIIlgKDExpc3RSZXNwb25zZRIvCghjaXJjdWl0cxgBIAMoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInMKD0NhbGVuZGFyUmVxdWVzdBIMCgRsaW5rGAEgASgJEikKBXN0YXJ0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkUKEENhbGVuZGFyUmVzcG9uc2USMQoFbGlua3MYASADKAsyIi5taWxscmFjZS5jaXJjdWl0cy52MS5MaW5rQ2FsZW5kYXIiwgEKDExpbmtDYWxlbmRhchInCgRsaW5rGAEgASgLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEiIKGnJlc2VydmFibGVfYml0c19wZXJfc2Vjb25kGAIgASgDEiIKGmxlYXN0X2ZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDEi8KBnBpZWNlcxgEIAMoCzIfLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkZyZWVQaWVjZRIQCghjaXJjdWl0cxgFIAMoCSJ9CglGcmVlUGllY2USKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUZnJlZV9iaXRzX3Blcl9zZWNvbmQYAyABKAMiHwoMV2F0Y2hSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiPwoNV2F0Y2hSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCo/CgpBY3RpdmF0aW9uEhoKFkFDVElWQVRJT05fVU5TUEVDSUZJRUQQABIVChFBQ1RJVkFUSU9OX01BTlVBTBABKmQKClByb3RlY3Rpb24SGgoWUFJPVEVDVElPTl9VTlNQRUNJRklFRBAAEhwKGFBST1RFQ1RJT05fTElOS19ESVNKT0lOVBABEhwKGFBST1RFQ1RJT05fTk9ERV9ESVNKT0lOVBACKqYCCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg4KClNUQVRFX0hFTEQQARITCg9TVEFURV9DT01NSVRURUQQAhITCg9TVEFURV9TQ0hFRFVMRUQQAxIWChJTVEFURV9QUk9WSVNJT05JTkcQBBIQCgxTVEFURV9BQ1RJVkUQBRIVChFTVEFURV9JTlRFUlJVUFRFRBAGEhMKD1NUQVRFX1JFTEVBU0lORxAHEhIKDlNUQVRFX1JFTEVBU0VEEAgSEQoNU1RBVEVfRVhQSVJFRBAJEhMKD1NUQVRFX0NBTkNFTExFRBAKEhAKDFNUQVRFX0xBUFNFRBALEhAKDFNUQVRFX0ZBSUxFRBAMEhYKElNUQVRFX0RFQUNUSVZBVElORxANMvkICg9DaXJjdWl0c1NlcnZpY2USUAoFUXVvdGUSIi5taWxscmFjZS5jaXJjdWl0cy52MS5RdW90ZVJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5RdW90ZVJlc3BvbnNlElYKB1JlcXVlc3QSJC5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0UmVxdWVzdBolLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXNwb25zZRJTCgZDb21taXQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5Db21taXRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuQ29tbWl0UmVzcG9uc2USUwoGRXh0ZW5kEiMubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkV4dGVuZFJlc3BvbnNlElMKBk1vZGlmeRIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Nb2RpZnlSZXNwb25zZRJfCgpSZXF1ZXN0QWxsEicubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdEFsbFJlcXVlc3QaKC5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0QWxsUmVzcG9uc2USVgoHUmVsZWFzZRIkLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlbGVhc2VSZXF1ZXN0GiUubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlc3BvbnNlElkKCEFjdGl2YXRlEiUubWlsbHJhY2UuY2lyY3VpdHMudjEuQWN0aXZhdGVSZXF1ZXN0GiYubWlsbHJhY2UuY2lyY3VpdHMudjEuQWN0aXZhdGVSZXNwb25zZRJfCgpEZWFjdGl2YXRlEicubWlsbHJhY2UuY2lyY3VpdHMudjEuRGVhY3RpdmF0ZVJlcXVlc3QaKC5taWxscmFjZS5jaXJjdWl0cy52MS5EZWFjdGl2YXRlUmVzcG9uc2USSgoDR2V0EiAubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVxdWVzdBohLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlc3BvbnNlEk0KBExpc3QSIS5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVxdWVzdBoiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXNwb25zZRJZCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2USUgoFV2F0Y2gSIi5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlc3BvbnNlMAFC4wEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUINQ2lyY3VpdHNQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Terms are what is asked for: a circuit in one direction, or between two ports, in both.
@@ -124,6 +124,13 @@ export type Terms = Message<"millrace.circuits.v1.Terms"> & {
    * @generated from field: millrace.circuits.v1.Port to_port = 16;
    */
   toPort?: Port | undefined;
+
+  /**
+   * Whether it is put on routers by itself at its start.
+   *
+   * @generated from field: millrace.circuits.v1.Activation activation = 18;
+   */
+  activation: Activation;
 };
 
 /**
@@ -301,6 +308,13 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
    * @generated from field: bool late = 21;
    */
   late: boolean;
+
+  /**
+   * It is kept off routers until Activate.
+   *
+   * @generated from field: bool deactivated = 23;
+   */
+  deactivated: boolean;
 };
 
 /**
@@ -973,6 +987,96 @@ export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
   messageDesc(file_millrace_circuits_v1_circuits, 23);
 
 /**
+ * @generated from message millrace.circuits.v1.ActivateRequest
+ */
+export type ActivateRequest = Message<"millrace.circuits.v1.ActivateRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The holder, somebody of the project, or an operator.
+   *
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.ActivateRequest.
+ * Use `create(ActivateRequestSchema)` to create a new message.
+ */
+export const ActivateRequestSchema: GenMessage<ActivateRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 24);
+
+/**
+ * @generated from message millrace.circuits.v1.ActivateResponse
+ */
+export type ActivateResponse = Message<"millrace.circuits.v1.ActivateResponse"> & {
+  /**
+   * @generated from field: millrace.circuits.v1.Circuit circuit = 1;
+   */
+  circuit?: Circuit | undefined;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.ActivateResponse.
+ * Use `create(ActivateResponseSchema)` to create a new message.
+ */
+export const ActivateResponseSchema: GenMessage<ActivateResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 25);
+
+/**
+ * @generated from message millrace.circuits.v1.DeactivateRequest
+ */
+export type DeactivateRequest = Message<"millrace.circuits.v1.DeactivateRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * @generated from field: string note = 3;
+   */
+  note: string;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.DeactivateRequest.
+ * Use `create(DeactivateRequestSchema)` to create a new message.
+ */
+export const DeactivateRequestSchema: GenMessage<DeactivateRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 26);
+
+/**
+ * @generated from message millrace.circuits.v1.DeactivateResponse
+ */
+export type DeactivateResponse = Message<"millrace.circuits.v1.DeactivateResponse"> & {
+  /**
+   * @generated from field: millrace.circuits.v1.Circuit circuit = 1;
+   */
+  circuit?: Circuit | undefined;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.DeactivateResponse.
+ * Use `create(DeactivateResponseSchema)` to create a new message.
+ */
+export const DeactivateResponseSchema: GenMessage<DeactivateResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 27);
+
+/**
  * @generated from message millrace.circuits.v1.GetRequest
  */
 export type GetRequest = Message<"millrace.circuits.v1.GetRequest"> & {
@@ -987,7 +1091,7 @@ export type GetRequest = Message<"millrace.circuits.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 24);
+  messageDesc(file_millrace_circuits_v1_circuits, 28);
 
 /**
  * @generated from message millrace.circuits.v1.GetResponse
@@ -1004,7 +1108,7 @@ export type GetResponse = Message<"millrace.circuits.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 25);
+  messageDesc(file_millrace_circuits_v1_circuits, 29);
 
 /**
  * @generated from message millrace.circuits.v1.ListRequest
@@ -1070,7 +1174,7 @@ export type ListRequest = Message<"millrace.circuits.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 26);
+  messageDesc(file_millrace_circuits_v1_circuits, 30);
 
 /**
  * @generated from message millrace.circuits.v1.ListResponse
@@ -1094,7 +1198,7 @@ export type ListResponse = Message<"millrace.circuits.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 27);
+  messageDesc(file_millrace_circuits_v1_circuits, 31);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarRequest
@@ -1125,7 +1229,7 @@ export type CalendarRequest = Message<"millrace.circuits.v1.CalendarRequest"> & 
  * Use `create(CalendarRequestSchema)` to create a new message.
  */
 export const CalendarRequestSchema: GenMessage<CalendarRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 28);
+  messageDesc(file_millrace_circuits_v1_circuits, 32);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarResponse
@@ -1142,7 +1246,7 @@ export type CalendarResponse = Message<"millrace.circuits.v1.CalendarResponse"> 
  * Use `create(CalendarResponseSchema)` to create a new message.
  */
 export const CalendarResponseSchema: GenMessage<CalendarResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 29);
+  messageDesc(file_millrace_circuits_v1_circuits, 33);
 
 /**
  * LinkCalendar is one link over a window.
@@ -1189,7 +1293,7 @@ export type LinkCalendar = Message<"millrace.circuits.v1.LinkCalendar"> & {
  * Use `create(LinkCalendarSchema)` to create a new message.
  */
 export const LinkCalendarSchema: GenMessage<LinkCalendar> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 30);
+  messageDesc(file_millrace_circuits_v1_circuits, 34);
 
 /**
  * FreePiece is a window over which the free rate stays the same.
@@ -1218,7 +1322,7 @@ export type FreePiece = Message<"millrace.circuits.v1.FreePiece"> & {
  * Use `create(FreePieceSchema)` to create a new message.
  */
 export const FreePieceSchema: GenMessage<FreePiece> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 31);
+  messageDesc(file_millrace_circuits_v1_circuits, 35);
 
 /**
  * @generated from message millrace.circuits.v1.WatchRequest
@@ -1237,7 +1341,7 @@ export type WatchRequest = Message<"millrace.circuits.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 32);
+  messageDesc(file_millrace_circuits_v1_circuits, 36);
 
 /**
  * @generated from message millrace.circuits.v1.WatchResponse
@@ -1254,7 +1358,34 @@ export type WatchResponse = Message<"millrace.circuits.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 33);
+  messageDesc(file_millrace_circuits_v1_circuits, 37);
+
+/**
+ * Activation says when a circuit is put on routers.
+ *
+ * @generated from enum millrace.circuits.v1.Activation
+ */
+export enum Activation {
+  /**
+   * At its start.
+   *
+   * @generated from enum value: ACTIVATION_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * In its window, from Activate on.
+   *
+   * @generated from enum value: ACTIVATION_MANUAL = 1;
+   */
+  MANUAL = 1,
+}
+
+/**
+ * Describes the enum millrace.circuits.v1.Activation.
+ */
+export const ActivationSchema: GenEnum<Activation> = /*@__PURE__*/
+  enumDesc(file_millrace_circuits_v1_circuits, 0);
 
 /**
  * Protection is what a backup, which is booked over the same window at the same rate, must not share with the path.
@@ -1282,7 +1413,7 @@ export enum Protection {
  * Describes the enum millrace.circuits.v1.Protection.
  */
 export const ProtectionSchema: GenEnum<Protection> = /*@__PURE__*/
-  enumDesc(file_millrace_circuits_v1_circuits, 0);
+  enumDesc(file_millrace_circuits_v1_circuits, 1);
 
 /**
  * State of a circuit; docs/reference/circuit-states.md says what leads from one to another.
@@ -1354,13 +1485,18 @@ export enum State {
    * @generated from enum value: STATE_FAILED = 12;
    */
   FAILED = 12,
+
+  /**
+   * @generated from enum value: STATE_DEACTIVATING = 13;
+   */
+  DEACTIVATING = 13,
 }
 
 /**
  * Describes the enum millrace.circuits.v1.State.
  */
 export const StateSchema: GenEnum<State> = /*@__PURE__*/
-  enumDesc(file_millrace_circuits_v1_circuits, 1);
+  enumDesc(file_millrace_circuits_v1_circuits, 2);
 
 /**
  * CircuitsService is served by services/circuits, as Connect and gRPC, and as JSON under /v1.
@@ -1438,6 +1574,26 @@ export const CircuitsService: GenService<{
     methodKind: "unary";
     input: typeof ReleaseRequestSchema;
     output: typeof ReleaseResponseSchema;
+  },
+  /**
+   * Activate lets a circuit that is kept off routers onto them, in its window.
+   *
+   * @generated from rpc millrace.circuits.v1.CircuitsService.Activate
+   */
+  activate: {
+    methodKind: "unary";
+    input: typeof ActivateRequestSchema;
+    output: typeof ActivateResponseSchema;
+  },
+  /**
+   * Deactivate takes a circuit off routers and keeps it off them. It stays booked.
+   *
+   * @generated from rpc millrace.circuits.v1.CircuitsService.Deactivate
+   */
+  deactivate: {
+    methodKind: "unary";
+    input: typeof DeactivateRequestSchema;
+    output: typeof DeactivateResponseSchema;
   },
   /**
    * @generated from rpc millrace.circuits.v1.CircuitsService.Get
