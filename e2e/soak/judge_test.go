@@ -158,8 +158,8 @@ type grown struct {
 // grows by one, so half of one separates a leak from none. Memory: a night of the run stands for a day of a network,
 // and a process may live for a year, 365 nights; at 1 MiB a night it would have 365 MiB more, which a host of 4 GiB
 // bears.
-// Most descriptors of the flow store are connections to Kafka, 70 to 170 of 140 to 230 where they were looked at, and
-// they come and go thirty at a time: its line takes hours to be told from that noise.
+// Descriptors of the flow store are connections to Kafka, which come and go thirty at a time, and three for each thread
+// of the engine in it: internal/store bounds how many of those are kept without work.
 var bounds = map[string]float64{goroutines: 0.5, descriptors: 0.5, resident: 1 << 20}
 
 // growth fits every series. A line grows too much if that is certain: by more than the bound at two standard errors.
