@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"testing"
 	"time"
 
 	"connectrpc.com/connect"
@@ -132,20 +133,68 @@ func (w *world) sendAlpha(ctx context.Context, n int) {
 	w.importBatch(ctx, &flowv1.FlowBatch{BatchId: fmt.Sprint("alpha-", n), Records: []*flowv1.FlowRecord{r}})
 }
 
-// stored is what the store has of all flows of the run.
+// mostPairs are asked for at a time; an hour has about seventy (sendFlows has a new one each minute).
+const mostPairs = 1000
+
+// stored is what the store has of all flows of the run, hour by hour: a ranking is cut off, and a run is long.
 func (w *world) stored(ctx context.Context) (map[pair]sum, uint64, error) {
+	out, flows := map[pair]sum{}, uint64(0)
+	for _, h := range hours(w.begin.Add(-time.Hour), time.Now().Add(time.Hour)) {
+		pairs, err := w.storedIn(ctx, h)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, p := range pairs {
+			k := pair{p.GetPair().GetSrc(), p.GetPair().GetDst()}
+			out[k] = sum{out[k].octets + p.GetBytes(), out[k].flows + p.GetFlows()}
+			flows += p.GetFlows()
+		}
+	}
+	return out, flows, nil
+}
+
+func (w *world) storedIn(ctx context.Context, h hour) ([]*flowv1.PairBytes, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := w.store.Top(ctx, connect.NewRequest(&flowv1.TopRequest{
-		From: timestamppb.New(w.begin.Add(-time.Hour)), To: timestamppb.New(time.Now().Add(time.Hour)), Ipv4Length: 24, Limit: 1000,
+		From: timestamppb.New(h.from), To: timestamppb.New(h.to), Ipv4Length: 24, Limit: mostPairs,
 	}))
+	if err == nil && len(r.Msg.GetPairs()) == mostPairs {
+		err = fmt.Errorf("an hour from %s has more pairs than are asked for", h.from)
+	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	out, flows := map[pair]sum{}, uint64(0)
-	for _, p := range r.Msg.GetPairs() {
-		out[pair{p.GetPair().GetSrc(), p.GetPair().GetDst()}] = sum{p.GetBytes(), p.GetFlows()}
-		flows += p.GetFlows()
+	return r.Msg.GetPairs(), nil
+}
+
+// hour is a part of a run, from included and to not.
+type hour struct{ from, to time.Time }
+
+func hours(from, to time.Time) (out []hour) {
+	for ; from.Before(to); from = from.Add(time.Hour) {
+		end := from.Add(time.Hour)
+		if to.Before(end) {
+			end = to
+		}
+		out = append(out, hour{from, end})
 	}
-	return out, flows, nil
+	return out
+}
+
+func TestHours(t *testing.T) {
+	from := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	for length, want := range map[time.Duration]int{0: 0, time.Minute: 1, time.Hour: 1, time.Hour + 1: 2, 100 * time.Hour: 100} {
+		next := from
+		parts := hours(from, from.Add(length))
+		for _, h := range parts {
+			if !h.from.Equal(next) || h.to.Sub(h.from) > time.Hour {
+				t.Errorf("%s: from %s to %s after %s", length, h.from, h.to, next)
+			}
+			next = h.to
+		}
+		if len(parts) != want || !next.Equal(from.Add(length)) {
+			t.Errorf("%s has %d parts until %s", length, len(parts), next)
+		}
+	}
 }
