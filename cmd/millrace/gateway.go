@@ -77,10 +77,12 @@ type apiServer struct {
 	listener net.Listener
 	server   *http.Server
 	log      *slog.Logger
+	// failed is told when the port is no longer served, though nobody stopped it.
+	failed func(error)
 }
 
 // newAPIServer guards the port against web sites, as the dashboard's is.
-func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger, r prometheus.Registerer) *apiServer {
+func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger, r prometheus.Registerer, failed func(error)) *apiServer {
 	refused := promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 		Name: "millrace_cmd_refused_requests_total", Help: "Requests to the API of a service refused because of who seemed to send them.",
 	}, []string{"reason"})
@@ -88,14 +90,14 @@ func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger, r prometheus
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &apiServer{listener: l, log: log, server: &http.Server{Handler: h, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second}}
+	return &apiServer{listener: l, log: log, failed: failed, server: &http.Server{Handler: h, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second}}
 }
 
 // Start implements lifecycle.Component.
 func (s *apiServer) Start(context.Context) error {
 	go func() {
 		if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("API stopped serving", "error", err)
+			s.failed(fmt.Errorf("API stopped serving: %w", err))
 		}
 	}()
 	s.log.Info("API serves", "url", "http://"+s.listener.Addr().String())

@@ -59,7 +59,7 @@ func TestPortsOfServicesAreGuarded(t *testing.T) {
 	if err := p.assemble(); err != nil {
 		t.Fatal(err)
 	}
-	s := newAPIServer(l, p.mux, p.log, prometheus.NewRegistry())
+	s := newAPIServer(l, p.mux, p.log, prometheus.NewRegistry(), p.fail)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -45,12 +45,14 @@ type process struct {
 	closers  []func(context.Context) error
 	group    *lifecycle.Group
 	listener net.Listener
+	// failed gets the error of a part without which the rest is no use.
+	failed chan error
 }
 
 // newProcess opens the engines; run ends what it opened.
 func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted ...string) (*process, error) {
 	p := &process{
-		cfg: cfg, listener: listener, hosted: map[string]bool{}, mux: http.NewServeMux(),
+		cfg: cfg, listener: listener, failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), metrics: prometheus.NewRegistry(),
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -115,6 +117,7 @@ func (p *process) openState(ctx context.Context) error {
 		return err
 	}
 	p.state = embedded.Store()
+	p.watch(embedded.Failed())
 	p.closers = append(p.closers, embedded.Stop)
 	return p.keepState(ctx, embedded.Defragment)
 }
@@ -181,15 +184,20 @@ func (p *process) to(name string) (*http.Client, string) {
 	return http.DefaultClient, p.cfg.Endpoints[name]
 }
 
-// run starts everything, waits for ctx, stops everything.
+// run starts everything, waits for ctx or the end of a part, stops everything.
 func (p *process) run(ctx context.Context) error {
 	if err := p.group.Start(ctx); err != nil {
 		return errors.Join(err, p.close(ctx))
 	}
-	<-ctx.Done()
-	p.log.Info("stopping")
+	var failed error
+	select {
+	case <-ctx.Done():
+		p.log.Info("stopping")
+	case failed = <-p.failed:
+		p.log.Error("stopping, because a part has ended", "error", failed)
+	}
 	ctx = context.WithoutCancel(ctx)
-	return errors.Join(p.group.Stop(ctx), p.close(ctx))
+	return errors.Join(failed, p.group.Stop(ctx), p.close(ctx))
 }
 
 func (p *process) close(ctx context.Context) error {

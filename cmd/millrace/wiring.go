@@ -58,7 +58,8 @@ func (p *process) assemble() error {
 	if !p.hosted["dashboard"] { // which serves these itself
 		p.mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
 		p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-		parts = append(parts, lifecycle.Named{Name: "api", Component: newAPIServer(p.listener, p.mux, p.log, p.metrics)})
+		p.mux.HandleFunc(readyPath, p.answerReady)
+		parts = append(parts, lifecycle.Named{Name: "api", Component: newAPIServer(p.listener, p.mux, p.log, p.metrics, p.fail)})
 	}
 	p.group = lifecycle.NewGroup(parts...)
 	return nil
@@ -142,7 +143,8 @@ func buildDashboard(p *process, cfg dashboard.Configuration) (lifecycle.Componen
 	if err != nil {
 		return nil, err
 	}
+	mounts = append(mounts, dashboard.Mount{Path: readyPath, Handler: http.HandlerFunc(p.answerReady)})
 	return dashboard.New(cfg, dashboard.Dependencies{
-		Handlers: mounts, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
+		Handlers: mounts, Failed: p.fail, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})
 }

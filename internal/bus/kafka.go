@@ -198,6 +198,14 @@ func (k *Kafka) forget(m *kafkaMember) {
 	delete(k.members, m)
 }
 
+// Ready returns an error where no broker answers.
+func (k *Kafka) Ready(ctx context.Context) error {
+	if err := k.client.Ping(ctx); err != nil {
+		return fmt.Errorf("no Kafka broker answers: %w", err)
+	}
+	return nil
+}
+
 // Close implements Bus: offsets of what handlers took are committed and the
 // groups are left.
 func (k *Kafka) Close() error {

@@ -2,8 +2,11 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,11 +62,13 @@ func (b *Memory) Publish(ctx context.Context, name, key string, value proto.Mess
 			b.meter.published.WithLabelValues(name).Inc()
 			return nil
 		}
+		t.waiting.Add(1)
 		select {
 		case <-wait:
 		case <-ctx.Done():
 		case <-b.ctx.Done():
 		}
+		t.waiting.Add(-1)
 	}
 }
 
@@ -90,6 +95,19 @@ func (b *Memory) Subscribe(ctx context.Context, name, groupName string, handler 
 		m.run(ctx)
 	})
 	return nil
+}
+
+// Ready returns an error while a publisher waits for a group that lags.
+func (b *Memory) Ready(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(b.topics)) {
+		if n := b.topics[name].waiting.Load(); n > 0 {
+			errs = append(errs, fmt.Errorf("the bus is full: %d publishers wait on %s", n, name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Close implements Bus. What no member took by then is lost, counted and logged.

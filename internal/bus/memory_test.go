@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
@@ -39,12 +40,22 @@ func TestMemoryPublisherWaitsWhileAGroupIsFull(t *testing.T) {
 	if err := b.Publish(ctx, "topic", "k", &eventv1.Event{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("publish to a full group: got %v, want the deadline", err)
 	}
+	if err := b.Ready(t.Context()); err != nil {
+		t.Errorf("a full bus for which nobody waits: %v, want it ready", err)
+	}
 	// The group leaves while a publisher waits for it: nobody is left to wait for.
 	published := make(chan error, 1)
 	go func() { published <- b.Publish(t.Context(), "topic", "k", &eventv1.Event{}) }()
+	await.True(t, "the bus tells that a publisher waits", func() bool {
+		err := b.Ready(t.Context())
+		return err != nil && strings.Contains(err.Error(), "1 publishers wait on topic")
+	})
 	leave()
 	if err := <-published; err != nil {
 		t.Errorf("publish after the full group left: %v", err)
+	}
+	if err := b.Ready(t.Context()); err != nil {
+		t.Errorf("a bus with room: %v, want it ready", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,6 +15,8 @@ import (
 // message is the one its groups saw last.
 type topic struct {
 	name string
+	// waiting are the publishers for which there is no room.
+	waiting atomic.Int64
 
 	mu     sync.Mutex
 	groups map[string]*group

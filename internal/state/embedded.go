@@ -34,6 +34,9 @@ type Embedded struct {
 	socketDir string
 	etcd      *embed.Etcd
 	store     *Store
+	// failed gets the error of an etcd that ended by itself; stopping is closed by Stop.
+	failed   chan error
+	stopping chan struct{}
 	// logLevel is error, and above all levels while etcd stops.
 	logLevel zap.AtomicLevel
 }
@@ -96,8 +99,29 @@ func (e *Embedded) Start(ctx context.Context) (err error) {
 	}
 	e.store = newStore(v3client.New(e.etcd.Server))
 	e.store.defragment = e.Defragment
+	e.failed, e.stopping = make(chan error, 1), make(chan struct{})
+	go watchEnd(e.etcd, e.failed, e.stopping)
 	return nil
 }
+
+// watchEnd tells of an etcd that ends before it is stopped.
+func watchEnd(etcd *embed.Etcd, failed chan<- error, stopping <-chan struct{}) {
+	var err error
+	select {
+	case <-stopping:
+	case err = <-etcd.Err():
+	case <-etcd.Server.StopNotify():
+		err = errors.New("its server stopped, its log says why")
+	}
+	select {
+	case <-stopping: // which ends both, too
+	default:
+		failed <- fmt.Errorf("embedded etcd ended by itself: %w", err)
+	}
+}
+
+// Failed gets the error of an etcd that ended by itself; nil before Start.
+func (e *Embedded) Failed() <-chan error { return e.failed }
 
 // acquire locks the directory before etcd opens it: etcd itself would wait for
 // the other process without end.
@@ -131,6 +155,10 @@ func (e *Embedded) Endpoint() string { return e.etcd.Config().ListenClientUrls[0
 
 // Stop flushes and closes; without Start it does nothing.
 func (e *Embedded) Stop(context.Context) error {
+	if e.stopping != nil {
+		close(e.stopping)
+		e.stopping = nil
+	}
 	if e.store != nil {
 		_ = e.store.client.Close() // always says that its context ended
 		e.store = nil

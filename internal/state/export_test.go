@@ -11,3 +11,6 @@ func (s *Store) Compact(ctx context.Context) error {
 	_, err = s.client.Compact(ctx, r.Header.Revision)
 	return err
 }
+
+// Kill ends an embedded etcd as its own failure would.
+func Kill(e *Embedded) { e.etcd.Server.Stop() }

@@ -34,6 +34,14 @@ func (s *Store) endpoints() []string {
 	return []string{""}
 }
 
+// Ready tells whether etcd answers: it reads, which takes a majority of the members.
+func (s *Store) Ready(ctx context.Context) error {
+	if _, err := s.client.Get(ctx, s.root, clientv3.WithCountOnly()); err != nil {
+		return fmt.Errorf("etcd does not answer: %w", err)
+	}
+	return nil
+}
+
 // Size asks every member, and returns the size of the fullest.
 func (s *Store) Size(ctx context.Context) (fullest Size, err error) {
 	for i, endpoint := range s.endpoints() {

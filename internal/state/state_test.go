@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/etcd"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
@@ -257,6 +258,30 @@ func TestEmbeddedKeepsDataOverARestart(t *testing.T) {
 		if err := e.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// An etcd that ends by itself is told; one that is stopped is not.
+func TestEmbeddedTellsOfItsEnd(t *testing.T) {
+	ended, stopped := start(t, t.TempDir()), start(t, t.TempDir())
+	if err := ended.Store().Ready(t.Context()); err != nil {
+		t.Errorf("an etcd that runs: %v, want it ready", err)
+	}
+	failed := stopped.Failed()
+	if err := stopped.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state.Kill(ended)
+	if err := await.Value(t, "the end is told", ended.Failed()); err == nil {
+		t.Error("an end without an error")
+	}
+	if err := ended.Store().Ready(t.Context()); err == nil {
+		t.Error("an etcd that has ended is ready")
+	}
+	select {
+	case err := <-failed:
+		t.Errorf("an etcd that was stopped: %v", err)
+	default:
 	}
 }
 

@@ -43,6 +43,8 @@ type Dependencies struct {
 	Papers fs.FS
 	// Gatherer is what /metrics shows; nil leaves /metrics out.
 	Gatherer prometheus.Gatherer
+	// Failed is told when the port is no longer served, though nobody stopped it; nil: nobody is.
+	Failed func(error)
 }
 
 // Component serves the dashboard.
@@ -97,6 +99,9 @@ func (c *Component) serve(ln net.Listener) {
 	defer close(c.done)
 	if err := c.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		c.deps.Log.Error("dashboard stopped serving", "error", err)
+		if c.deps.Failed != nil {
+			c.deps.Failed(fmt.Errorf("dashboard stopped serving: %w", err))
+		}
 	}
 }
 

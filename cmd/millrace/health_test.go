@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
+)
+
+// running is a process that hosts the twin, which needs no other part.
+func running(t *testing.T) (*process, <-chan error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := serving(t, "twin")
+	p.listener, p.failed = l, make(chan error, 1)
+	if err := p.assemble(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.run(t.Context()) }()
+	await.True(t, "the port answers", func() bool {
+		r, err := http.Get("http://" + l.Addr().String() + "/healthz")
+		if err == nil {
+			r.Body.Close()
+		}
+		return err == nil
+	})
+	return p, ended
+}
+
+// A process whose port or etcd has ended by itself ends with an error, for its supervisor to start it again.
+func TestAProcessEndsWithItsParts(t *testing.T) {
+	p, ended := running(t)
+	p.listener.Close()
+	if err := await.Value(t, "the process without its port ends", ended); err == nil || !strings.Contains(err.Error(), "API stopped serving") {
+		t.Errorf("without its port: %v", err)
+	}
+	p, ended = running(t)
+	failed := make(chan error, 1)
+	p.watch(failed)
+	failed <- context.DeadlineExceeded
+	if err := await.Value(t, "the process without its etcd ends", ended); err == nil || !strings.Contains(err.Error(), "deadline") {
+		t.Errorf("without etcd: %v", err)
+	}
+}
+
+// TestReady waits on nothing: the bus is full once its only group holds all it may, and a publisher waits.
+func TestReady(t *testing.T) {
+	e := state.NewEmbedded(filepath.Join(t.TempDir(), "etcd"), state.UnsafeNoFsync)
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer e.Stop(context.Background())
+	p := serving(t, "push", "policy")
+	p.state = e.Store()
+	want := func(status int, says string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		p.answerReady(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if w.Code != status || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%d %s, want %d with %q", w.Code, w.Body, status, says)
+		}
+	}
+	want(http.StatusOK, "ok")
+	ctx, leave := context.WithCancel(t.Context())
+	if err := p.bus.Subscribe(ctx, bus.TopicEvents, "stuck", func(ctx context.Context, _ bus.Message) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	published := make(chan error, 1)
+	go func() {
+		var err error
+		for large := (&eventv1.Event{Text: strings.Repeat("x", 3<<20)}); err == nil; {
+			err = p.bus.Publish(ctx, bus.TopicEvents, "key", large)
+		}
+		published <- err
+	}()
+	await.True(t, "a publisher waits", func() bool { return p.ready(t.Context()) != nil })
+	want(http.StatusServiceUnavailable, "the bus is full")
+	leave()
+	await.Value(t, "the publisher gives up", published)
+	want(http.StatusOK, "ok")
+	if err := e.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want(http.StatusServiceUnavailable, "etcd does not answer")
+}
