@@ -32,12 +32,13 @@ kind answers UNIMPLEMENTED, one that OpenConfig does not have INVALID_ARGUMENT (
 
 // features are what kernel.Probe tries, with the configuration that needs it.
 var features = map[string]string{
-	kernel.FeatureHTB:  "`output/scheduler-policy` on an interface",
-	kernel.FeatureBPF:  "rules and classifiers on an interface, and schedulers, whose classes they choose",
-	kernel.FeatureMPLS: "tunnels whose hops are router or interface addresses",
-	kernel.FeatureSRv6: "tunnels whose hops are SRv6 segments",
-	kernel.FeatureRED:  "`queue-management-profile` with `wred/uniform` on an output queue",
-	kernel.FeatureWRED: "`queue-management-profile` with `wred/te-qos-ext:drop-profiles` on an output queue",
+	kernel.FeatureHTB:   "`output/scheduler-policy` on an interface",
+	kernel.FeatureBPF:   "rules and classifiers on an interface, and schedulers, whose classes they choose",
+	kernel.FeatureMPLS:  "tunnels whose hops are router or interface addresses",
+	kernel.FeatureSRv6:  "tunnels whose hops are SRv6 segments",
+	kernel.FeatureVXLAN: "network instances of type L2P2P",
+	kernel.FeatureRED:   "`queue-management-profile` with `wred/uniform` on an output queue",
+	kernel.FeatureWRED:  "`queue-management-profile` with `wred/te-qos-ext:drop-profiles` on an output queue",
 }
 
 func main() {

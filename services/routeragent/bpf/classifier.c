@@ -17,6 +17,7 @@
 #include "parse.h"
 #include "match.h"
 #include "police.h"
+#include "circuit.h"
 
 struct police_key {
 	__u32 ifindex;
@@ -104,7 +105,17 @@ int te_ingress(struct __sk_buff *skb)
 	const struct policy *y = 0;
 	struct packet p = {};
 
-	if (!o || (!o->policy && !o->police))
+	if (!o)
+		return TC_ACT_UNSPEC;
+	if (o->circuits == TE_OVERLAY)
+		return leave(skb);
+	if (o->circuits == TE_ATTACHED) {
+		int taken = enter(skb);
+
+		if (taken != TC_ACT_UNSPEC)
+			return taken;
+	}
+	if (!o->policy && !o->police)
 		return TC_ACT_UNSPEC;
 	slot = o->policy - 1;
 	if (o->policy)
@@ -166,5 +177,8 @@ const struct key6 *unused_key6 __attribute__((unused));
 const struct rule *unused_rule __attribute__((unused));
 const struct policy *unused_policy __attribute__((unused));
 const struct meter *unused_meter __attribute__((unused));
+const struct attachment *unused_attachment __attribute__((unused));
+const struct circuit *unused_circuit __attribute__((unused));
+const struct exit *unused_exit __attribute__((unused));
 
 char _license[] SEC("license") = "GPL";

@@ -26,11 +26,35 @@ type ClassifierAddr struct {
 	Word [4]uint32
 }
 
+type ClassifierAttachment struct {
+	_       structs.HostLayout
+	Ifindex uint32
+	Vlan    uint32
+}
+
 type ClassifierBucket struct {
 	_    structs.HostLayout
 	Rate uint64
 	Size uint64
 	Fill uint64
+}
+
+type ClassifierCircuit struct {
+	_      structs.HostLayout
+	Vni    uint32
+	Local  uint32
+	Remote uint32
+	Mark   uint32
+	Device uint32
+	Hit    uint32
+}
+
+type ClassifierExit struct {
+	_      structs.HostLayout
+	At     ClassifierAttachment
+	Remote uint32
+	Mark   uint32
+	Hit    uint32
 }
 
 type ClassifierHit struct {
@@ -118,11 +142,12 @@ type ClassifierPolicy struct {
 }
 
 type ClassifierPort struct {
-	_       structs.HostLayout
-	Policy  uint32
-	Handle  uint32
-	Unruled uint32
-	Police  uint32
+	_        structs.HostLayout
+	Policy   uint32
+	Handle   uint32
+	Unruled  uint32
+	Police   uint32
+	Circuits uint32
 }
 
 type ClassifierRange struct {
@@ -159,22 +184,27 @@ type ClassifierTerm struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	ClassifierMapTeHits       = "te_hits"
-	ClassifierMapTeMeters     = "te_meters"
-	ClassifierMapTePair       = "te_pair"
-	ClassifierMapTePair6      = "te_pair6"
-	ClassifierMapTePairs      = "te_pairs"
-	ClassifierMapTePairs6     = "te_pairs6"
-	ClassifierMapTePolicers   = "te_policers"
-	ClassifierMapTePolicies   = "te_policies"
-	ClassifierMapTePorts      = "te_ports"
-	ClassifierProgTeEgress    = "te_egress"
-	ClassifierProgTeIngress   = "te_ingress"
-	ClassifierVarUnusedKey    = "unused_key"
-	ClassifierVarUnusedKey6   = "unused_key6"
-	ClassifierVarUnusedMeter  = "unused_meter"
-	ClassifierVarUnusedPolicy = "unused_policy"
-	ClassifierVarUnusedRule   = "unused_rule"
+	ClassifierMapTeCircuits       = "te_circuits"
+	ClassifierMapTeExits          = "te_exits"
+	ClassifierMapTeHits           = "te_hits"
+	ClassifierMapTeMeters         = "te_meters"
+	ClassifierMapTePair           = "te_pair"
+	ClassifierMapTePair6          = "te_pair6"
+	ClassifierMapTePairs          = "te_pairs"
+	ClassifierMapTePairs6         = "te_pairs6"
+	ClassifierMapTePolicers       = "te_policers"
+	ClassifierMapTePolicies       = "te_policies"
+	ClassifierMapTePorts          = "te_ports"
+	ClassifierProgTeEgress        = "te_egress"
+	ClassifierProgTeIngress       = "te_ingress"
+	ClassifierVarUnusedAttachment = "unused_attachment"
+	ClassifierVarUnusedCircuit    = "unused_circuit"
+	ClassifierVarUnusedExit       = "unused_exit"
+	ClassifierVarUnusedKey        = "unused_key"
+	ClassifierVarUnusedKey6       = "unused_key6"
+	ClassifierVarUnusedMeter      = "unused_meter"
+	ClassifierVarUnusedPolicy     = "unused_policy"
+	ClassifierVarUnusedRule       = "unused_rule"
 )
 
 // LoadClassifier returns the embedded CollectionSpec for Classifier.
@@ -227,6 +257,8 @@ type ClassifierProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ClassifierMapSpecs struct {
+	TeCircuits *ebpf.MapSpec `ebpf:"te_circuits"`
+	TeExits    *ebpf.MapSpec `ebpf:"te_exits"`
 	TeHits     *ebpf.MapSpec `ebpf:"te_hits"`
 	TeMeters   *ebpf.MapSpec `ebpf:"te_meters"`
 	TePair     *ebpf.MapSpec `ebpf:"te_pair"`
@@ -242,11 +274,14 @@ type ClassifierMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type ClassifierVariableSpecs struct {
-	UnusedKey    *ebpf.VariableSpec `ebpf:"unused_key"`
-	UnusedKey6   *ebpf.VariableSpec `ebpf:"unused_key6"`
-	UnusedMeter  *ebpf.VariableSpec `ebpf:"unused_meter"`
-	UnusedPolicy *ebpf.VariableSpec `ebpf:"unused_policy"`
-	UnusedRule   *ebpf.VariableSpec `ebpf:"unused_rule"`
+	UnusedAttachment *ebpf.VariableSpec `ebpf:"unused_attachment"`
+	UnusedCircuit    *ebpf.VariableSpec `ebpf:"unused_circuit"`
+	UnusedExit       *ebpf.VariableSpec `ebpf:"unused_exit"`
+	UnusedKey        *ebpf.VariableSpec `ebpf:"unused_key"`
+	UnusedKey6       *ebpf.VariableSpec `ebpf:"unused_key6"`
+	UnusedMeter      *ebpf.VariableSpec `ebpf:"unused_meter"`
+	UnusedPolicy     *ebpf.VariableSpec `ebpf:"unused_policy"`
+	UnusedRule       *ebpf.VariableSpec `ebpf:"unused_rule"`
 }
 
 // ClassifierObjects contains all objects after they have been loaded into the kernel.
@@ -269,6 +304,8 @@ func (o *ClassifierObjects) Close() error {
 //
 // It can be passed to LoadClassifierObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ClassifierMaps struct {
+	TeCircuits *ebpf.Map `ebpf:"te_circuits"`
+	TeExits    *ebpf.Map `ebpf:"te_exits"`
 	TeHits     *ebpf.Map `ebpf:"te_hits"`
 	TeMeters   *ebpf.Map `ebpf:"te_meters"`
 	TePair     *ebpf.Map `ebpf:"te_pair"`
@@ -282,6 +319,8 @@ type ClassifierMaps struct {
 
 func (m *ClassifierMaps) Close() error {
 	return _ClassifierClose(
+		m.TeCircuits,
+		m.TeExits,
 		m.TeHits,
 		m.TeMeters,
 		m.TePair,
@@ -298,11 +337,14 @@ func (m *ClassifierMaps) Close() error {
 //
 // It can be passed to LoadClassifierObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ClassifierVariables struct {
-	UnusedKey    *ebpf.Variable `ebpf:"unused_key"`
-	UnusedKey6   *ebpf.Variable `ebpf:"unused_key6"`
-	UnusedMeter  *ebpf.Variable `ebpf:"unused_meter"`
-	UnusedPolicy *ebpf.Variable `ebpf:"unused_policy"`
-	UnusedRule   *ebpf.Variable `ebpf:"unused_rule"`
+	UnusedAttachment *ebpf.Variable `ebpf:"unused_attachment"`
+	UnusedCircuit    *ebpf.Variable `ebpf:"unused_circuit"`
+	UnusedExit       *ebpf.Variable `ebpf:"unused_exit"`
+	UnusedKey        *ebpf.Variable `ebpf:"unused_key"`
+	UnusedKey6       *ebpf.Variable `ebpf:"unused_key6"`
+	UnusedMeter      *ebpf.Variable `ebpf:"unused_meter"`
+	UnusedPolicy     *ebpf.Variable `ebpf:"unused_policy"`
+	UnusedRule       *ebpf.Variable `ebpf:"unused_rule"`
 }
 
 // ClassifierPrograms contains all programs after they have been loaded into the kernel.

@@ -99,6 +99,35 @@ struct port {
 	__u32 handle;  // HTB major << 16; 0 = no scheduler of ours
 	__u32 unruled; // class whose policer holds for packets without a class; 0 = none
 	__u32 police;  // 1: this port has policers
+	__u32 circuits; // TE_ATTACHED, TE_OVERLAY or 0
+};
+
+// What an interface has to do with circuits: frames of some VLANs are theirs, or it is the device that carries them.
+#define TE_ATTACHED 1
+#define TE_OVERLAY 2
+
+// A VLAN of a port; 0 is a frame without a tag.
+struct attachment {
+	__u32 ifindex;
+	__u32 vlan;
+};
+
+// Where the frames of an attachment go.
+struct circuit {
+	__u32 vni;
+	__u32 local;  // in the byte order of the host, as bpf_tunnel_key has it
+	__u32 remote;
+	__u32 mark;   // class and path
+	__u32 device; // that carries them
+	__u32 hit;    // slot in hits
+};
+
+// Where the frames of a circuit leave.
+struct exit {
+	struct attachment at;
+	__u32 remote; // whom they must come from
+	__u32 mark;   // class
+	__u32 hit;
 };
 
 struct hit {
@@ -151,6 +180,23 @@ struct {
 	__type(key, __u32);
 	__type(value, struct port);
 } te_ports SEC(".maps");
+
+// By attachment, and by VNI.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct attachment);
+	__type(value, struct circuit);
+} te_circuits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct exit);
+} te_exits SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -21,16 +21,20 @@ type Deviation struct {
 }
 
 const (
-	schedulerList = "/qos/scheduler-policies/scheduler-policy/schedulers/scheduler"
-	ruleList      = "/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule"
-	termList      = "/qos/classifiers/classifier/terms/term"
-	lsps          = "/network-instances/network-instance/mpls/lsps/constrained-path"
+	schedulerList    = "/qos/scheduler-policies/scheduler-policy/schedulers/scheduler"
+	ruleList         = "/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule"
+	termList         = "/qos/classifiers/classifier/terms/term"
+	connectionPoints = "/network-instances/network-instance/connection-points/connection-point"
+	lsps             = "/network-instances/network-instance/mpls/lsps/constrained-path"
 )
 
 // Deviations lists the deviations of every agent. What the kernel of one router lacks is kernel.Features.Missing.
 func Deviations() []Deviation {
 	return []Deviation{
-		{"/network-instances/network-instance/config/name", "only DEFAULT"},
+		{"/network-instances/network-instance/config/name", "DEFAULT, and L2P2P instances, whose names begin with te-"},
+		{connectionPoints + "/config/connection-point-id", "one connection point with a LOCAL endpoint and one with a REMOTE one, one endpoint each; precedence changes nothing"},
+		{connectionPoints + "/endpoints/endpoint/remote/config/remote-system", "IPv4; frames are carried in VXLAN (RFC 7348), port 4789, to this address from local-system"},
+		{connectionPoints + "/endpoints/endpoint/remote/config/virtual-circuit-identifier", "the VXLAN network identifier, 1 to 16777215, the same at both ends"},
 		{schedulerList + "/config/type", "ONE_RATE_TWO_COLOR for queues, ONE_RATE_TWO_COLOR and TWO_RATE_THREE_COLOR for policers"},
 		{schedulerList + "/config/priority", "STRICT: with it in a policy nothing is guaranteed to the other queues; they share what is left by weight"},
 		{schedulerList + "/inputs/input/config/input-type", "only QUEUE"},

@@ -75,6 +75,8 @@ type Plan struct {
 	Terms map[TermID]int
 	// Policers say where each policer counts.
 	Policers map[PolicerID]PolicerAt
+	// Circuits say where the ends of circuits are and count.
+	Circuits []CircuitAt
 }
 
 // RuleID names a rule of a forwarding policy.
@@ -122,7 +124,7 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 		return Plan{}, err
 	}
 	c := &compiler{root: view{node: config}, hardware: hardware, ids: newAllocator(previous)}
-	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings, c.readPolicers}
+	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings, c.readPolicers, c.readCircuits}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return Plan{}, err
@@ -181,14 +183,16 @@ type compiler struct {
 	policers    map[string][]kernel.Policer
 	policerIDs  map[PolicerID]PolicerAt
 	// ofPorts are the rule sets of classifiers.
-	ofPorts map[string][]kernel.Rule
+	ofPorts    map[string][]kernel.Rule
+	circuits   []kernel.Circuit
+	circuitAts []CircuitAt
 	// before and after reading the policies.
 	before, after IDs
 }
 
 func (c *compiler) plan() Plan {
-	p := Plan{Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, PortIDs: c.portIDs}
-	p.Kernel = kernel.Spec{Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers}
+	p := Plan{Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, PortIDs: c.portIDs, Circuits: c.circuitAts}
+	p.Kernel = kernel.Spec{Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers, Circuits: c.circuits}
 	if len(c.policers) > 0 {
 		p.Kernel.Unruled = c.unruled()
 	}

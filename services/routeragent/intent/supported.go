@@ -39,7 +39,11 @@ var Supported = tree.LeafTable(`
 /qos/classifiers/classifier/terms/term/conditions/transport/config: source-port destination-port
 /qos/classifiers/classifier/terms/term/actions/config: target-group
 /qos/classifiers/classifier/terms/term/actions/remark/config: set-dscp
-/network-instances/network-instance/config: name type
+/network-instances/network-instance/config: name type description
+/network-instances/network-instance/connection-points/connection-point/config: connection-point-id
+/network-instances/network-instance/connection-points/connection-point/endpoints/endpoint/config: endpoint-id precedence type
+/network-instances/network-instance/connection-points/connection-point/endpoints/endpoint/local/config: interface vlan-id
+/network-instances/network-instance/connection-points/connection-point/endpoints/endpoint/remote/config: remote-system virtual-circuit-identifier local-system qos-forwarding-group path-selection-group
 /network-instances/network-instance/policy-forwarding/policies/policy/config: policy-id type
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/config: sequence-id description
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/ipv4/config: source-address destination-address source-address-prefix-set destination-address-prefix-set dscp dscp-set protocol
@@ -67,11 +71,6 @@ func checkSupported(config, before *tree.Node) error {
 			continue
 		}
 		return firstUnsupported(config)
-	}
-	for _, ni := range (view{node: config}).at("network-instances", "network-instance").entries() {
-		if ni.text("name") != "DEFAULT" {
-			return unsupported(ni.path, "only the network instance DEFAULT is implemented")
-		}
 	}
 	return nil
 }

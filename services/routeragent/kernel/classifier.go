@@ -23,6 +23,8 @@ type objects struct {
 	Hits     *ebpf.Map     `ebpf:"te_hits"`
 	Policers *ebpf.Map     `ebpf:"te_policers"`
 	Meters   *ebpf.Map     `ebpf:"te_meters"`
+	Circuits *ebpf.Map     `ebpf:"te_circuits"`
+	Exits    *ebpf.Map     `ebpf:"te_exits"`
 }
 
 // maps lists them by their names in the kernel.
@@ -31,6 +33,7 @@ func (o *objects) maps() map[string]**ebpf.Map {
 		bpf.ClassifierMapTePolicies: &o.Policies, bpf.ClassifierMapTePairs: &o.Pairs, bpf.ClassifierMapTePairs6: &o.Pairs6,
 		bpf.ClassifierMapTePorts: &o.Ports, bpf.ClassifierMapTeHits: &o.Hits,
 		bpf.ClassifierMapTePolicers: &o.Policers, bpf.ClassifierMapTeMeters: &o.Meters,
+		bpf.ClassifierMapTeCircuits: &o.Circuits, bpf.ClassifierMapTeExits: &o.Exits,
 	}
 }
 
@@ -80,6 +83,9 @@ func wanted(s Spec) []string {
 	for n := range s.Policers {
 		names[n] = true
 	}
+	for _, c := range s.Circuits {
+		names[c.Port], names[Overlay] = true, true
+	}
 	return slices.Sorted(maps.Keys(names))
 }
 
@@ -96,6 +102,9 @@ func (c *classifier) ensure(s Spec) error {
 		if err := c.load(policy, s.Policies[policy]); err != nil {
 			return err
 		}
+	}
+	if err := c.ensureCircuits(s); err != nil {
+		return err
 	}
 	for _, name := range names {
 		if err := c.ensurePolicers(name, s.Policers[name]); err != nil {
@@ -249,6 +258,7 @@ func (c *classifier) portEntry(name string, s Spec) (bpf.ClassifierPort, uint32,
 	if len(s.Policers[name]) > 0 {
 		e.Police, e.Unruled = 1, uint32(s.Unruled)
 	}
+	e.Circuits = s.attached(name)
 	return e, uint32(h.index), nil
 }
 
@@ -276,6 +286,9 @@ func (c *classifier) prune(s Spec) error {
 		return nil // nothing was loaded yet
 	}
 	if err := c.prunePolicers(s); err != nil {
+		return err
+	}
+	if err := c.pruneCircuits(s); err != nil {
 		return err
 	}
 	return c.pruneSets(s)
@@ -308,5 +321,8 @@ func (c *classifier) verify(s Spec) error {
 			return err
 		}
 	}
-	return nil
+	if len(names) == 0 {
+		return nil
+	}
+	return c.verifyCircuits(s)
 }

@@ -39,13 +39,16 @@ const (
 	FeatureSRv6 = "srv6"
 	FeatureRED  = "red"
 	FeatureWRED = "gred"
+	// FeatureVXLAN is a device that has many tunnels.
+	FeatureVXLAN = "vxlan"
 )
 
 // minimumVersions are the releases that brought features; those of queue disciplines are in leafKinds.
 var minimumVersions = map[string]string{
-	FeatureBPF:  "5.3",  // loops that the verifier bounds
-	FeatureMPLS: "4.3",  // routes that push labels
-	FeatureSRv6: "4.10", // encap seg6
+	FeatureBPF:   "5.3",  // loops that the verifier bounds
+	FeatureMPLS:  "4.3",  // routes that push labels
+	FeatureSRv6:  "4.10", // encap seg6
+	FeatureVXLAN: "6.0",  // local_ipv4 of bpf_tunnel_key
 }
 
 // Features are the features that Probe tried; nil means that the kernel has it, else it is an *UnsupportedFeatureError.
@@ -73,10 +76,11 @@ func (f Features) Missing() []string {
 // Require tells whether the kernel has every feature that a spec needs.
 func (f Features) Require(s Spec) error {
 	need := map[string]bool{
-		FeatureHTB:  len(s.Ports) > 0,
-		FeatureBPF:  len(s.Ports)+len(s.Bindings)+len(s.Policers) > 0,
-		FeatureMPLS: len(s.Paths) > len(s.Segments)+len(s.Groups),
-		FeatureSRv6: len(s.Segments) > 0,
+		FeatureHTB:   len(s.Ports) > 0,
+		FeatureBPF:   len(s.Ports)+len(s.Bindings)+len(s.Policers)+len(s.Circuits) > 0,
+		FeatureMPLS:  len(s.Paths) > len(s.Segments)+len(s.Groups),
+		FeatureSRv6:  len(s.Segments) > 0,
+		FeatureVXLAN: len(s.Circuits) > 0,
 	}
 	for _, p := range s.Ports {
 		for _, q := range p.Queues {

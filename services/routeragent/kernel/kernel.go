@@ -81,6 +81,9 @@ func (k *Kernel) Ensure(s Spec) error {
 	if err := k.ensureRoutes(s); err != nil {
 		return err
 	}
+	if err := k.ensureOverlay(s); err != nil {
+		return err
+	}
 	for _, family := range families {
 		if err := k.ensureRules(s.pathsOf(family), family); err != nil {
 			return err
@@ -108,6 +111,9 @@ func (k *Kernel) Prune(s Spec) error {
 	if err := k.bpf.prune(s); err != nil {
 		return err
 	}
+	if err := k.pruneOverlay(s); err != nil {
+		return err
+	}
 	if err := k.prunePorts(s.Ports); err != nil {
 		return err
 	}
@@ -129,6 +135,9 @@ func (k *Kernel) Verify(s Spec) error {
 		}
 	}
 	if err := k.verifyRoutes(s); err != nil {
+		return err
+	}
+	if err := k.verifyOverlay(s); err != nil {
 		return err
 	}
 	for name, port := range s.Ports {

@@ -38,6 +38,7 @@ func probeIn(ns netns.NsHandle) (Features, error) {
 			f.tried(k.name, k.since, c.batch(t.leafQdisc(queue)...))
 		}
 	}
+	f.tried(FeatureVXLAN, minimumVersions[FeatureVXLAN], (&Kernel{conn: c, log: discard}).addOverlay())
 	f.tried(FeatureBPF, minimumVersions[FeatureBPF], probeBPF(c, index))
 	return f, nil
 }

@@ -9,7 +9,7 @@
 // again. So a restart, a rollback and a first Set are the same code, and an object
 // that is right already is never touched. Only objects that carry our marks
 // are ours: qdisc handles 7e0x:, filters named millrace-te-…, rule preferences
-// 20000-20999 and routes with protocol 199.
+// 20000-20999, routes with protocol 199 and the device te-circuits.
 package kernel
 
 import "net/netip"
@@ -62,6 +62,8 @@ type Spec struct {
 	Segments map[int][]netip.Addr
 	// Groups are paths whose flows are shared among other paths, in equal parts.
 	Groups map[int][]int
+	// Circuits carry Ethernet frames; no two have a port and VLAN, a VNI or a local address in common.
+	Circuits []Circuit
 }
 
 // Port is the scheduler of one egress interface.

@@ -70,6 +70,7 @@ var Modules = []Module{
 	{"openconfig-yang-types", "OpenConfig working group", "1.0.0"},
 	{"te-agent-deviations", "", ""},
 	{"te-agent-ext", "Millrace", "0.1.0"},
+	{"te-circuit-ext", "Millrace", "0.1.0"},
 	{"te-lsdb-ext", "Millrace", "0.1.0"},
 	{"te-qos-ext", "Millrace", "0.2.0"},
 }

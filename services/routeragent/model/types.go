@@ -110,11 +110,15 @@ var typeDottedQuad = Type{Name: "dotted-quad", Kind: String, Patterns: []string{
 
 var identityNetworkInstanceType = Type{Name: "NETWORK_INSTANCE_TYPE", Kind: Identityref, Words: []string{"openconfig-network-instance-types:DEFAULT_INSTANCE", "openconfig-network-instance-types:L2L3", "openconfig-network-instance-types:L2P2P", "openconfig-network-instance-types:L2VSI", "openconfig-network-instance-types:L3VRF"}}
 
-var typeNamedExplicitPathSidSelectionMode = Type{Name: "enumeration", Kind: Enumeration, Words: []string{"ADJ_SID_ONLY", "MIXED_MODE"}}
+var identityEndpointType = Type{Name: "ENDPOINT_TYPE", Kind: Identityref, Words: []string{"openconfig-network-instance-types:LOCAL", "openconfig-network-instance-types:REMOTE"}}
+
+var typeUint16From1To4094 = Type{Name: "uint16", Kind: Integer, Range: Ranges{{1, 4094}}}
 
 var typeIpv6Address = Type{Name: "ipv6-address", Kind: String, Patterns: []string{`^(([0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,7}:|([0-9a-fA-F]{1,4}:){1,6}:[0-9a-fA-F]{1,4}|([0-9a-fA-F]{1,4}:){1,5}(:[0-9a-fA-F]{1,4}){1,2}|([0-9a-fA-F]{1,4}:){1,4}(:[0-9a-fA-F]{1,4}){1,3}|([0-9a-fA-F]{1,4}:){1,3}(:[0-9a-fA-F]{1,4}){1,4}|([0-9a-fA-F]{1,4}:){1,2}(:[0-9a-fA-F]{1,4}){1,5}|[0-9a-fA-F]{1,4}:((:[0-9a-fA-F]{1,4}){1,6})|:((:[0-9a-fA-F]{1,4}){1,7}|:))$`}}
 
 var typeIpAddress = Type{Name: "ip-address", Kind: Union, Members: []*Type{&typeIpv4Address, &typeIpv6Address}}
+
+var typeNamedExplicitPathSidSelectionMode = Type{Name: "enumeration", Kind: Enumeration, Words: []string{"ADJ_SID_ONLY", "MIXED_MODE"}}
 
 var typeMplsHopType = Type{Name: "mpls-hop-type", Kind: Enumeration, Words: []string{"EXCLUDE", "LOOSE", "STRICT"}}
 

@@ -639,6 +639,10 @@ var ΛEnum = map[string]map[int64]ygot.EnumDefinition{
 		1: {Name: "SPECIFIED"},
 		2: {Name: "AUTO"},
 	},
+	"E_OpenconfigNetworkInstanceTypes_ENDPOINT_TYPE": {
+		1: {Name: "LOCAL", DefiningModule: "openconfig-network-instance-types"},
+		2: {Name: "REMOTE", DefiningModule: "openconfig-network-instance-types"},
+	},
 	"E_OpenconfigNetworkInstanceTypes_NETWORK_INSTANCE_TYPE": {
 		1: {Name: "DEFAULT_INSTANCE", DefiningModule: "openconfig-network-instance-types"},
 		2: {Name: "L2L3", DefiningModule: "openconfig-network-instance-types"},
@@ -881,6 +885,12 @@ func initΛEnumTypes() {
 		},
 		"/network-instances/network-instance/config/type": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigNetworkInstanceTypes_NETWORK_INSTANCE_TYPE)(0)),
+		},
+		"/network-instances/network-instance/connection-points/connection-point/endpoints/endpoint/config/type": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstanceTypes_ENDPOINT_TYPE)(0)),
+		},
+		"/network-instances/network-instance/connection-points/connection-point/endpoints/endpoint/state/type": []reflect.Type{
+			reflect.TypeOf((E_OpenconfigNetworkInstanceTypes_ENDPOINT_TYPE)(0)),
 		},
 		"/network-instances/network-instance/mpls/lsps/constrained-path/named-explicit-paths/named-explicit-path/config/sid-selection-mode": []reflect.Type{
 			reflect.TypeOf((E_OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_Mpls_Lsps_ConstrainedPath_NamedExplicitPaths_NamedExplicitPath_Config_SidSelectionMode)(0)),

@@ -75,6 +75,7 @@ func New(deps Dependencies) *Reader {
 		{root: at("qos", "interfaces", "interface", "input", "scheduler-policy"), fill: r.policers},
 		{root: at("network-instances", "network-instance", "policy-forwarding"), fill: r.rules},
 		{root: at("network-instances", "network-instance", "mpls"), fill: r.tunnels},
+		{root: at("network-instances", "network-instance", "connection-points"), fill: r.circuits},
 		{root: at("network-instances", "network-instance", "protocols"), fill: r.database},
 		{root: at("network-instances", "network-instance", "agent"), fill: r.agent},
 	}

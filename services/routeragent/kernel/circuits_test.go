@@ -1,0 +1,318 @@
+package kernel
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netns"
+
+	"github.com/millrace/millrace/internal/testkit/await"
+)
+
+// circuitLab is two routers with a core link, and two hosts with two ports to one of them each.
+type circuitLab struct {
+	*testing.T
+	prefix  string
+	kernels map[string]*Kernel
+}
+
+func (l *circuitLab) run(node, script string) string {
+	l.Helper()
+	out, err := exec.Command("ip", "netns", "exec", l.prefix+node, "sh", "-ec", script).CombinedOutput()
+	if err != nil {
+		l.Fatalf("%s: %s: %v: %s", node, script, err, out)
+	}
+	return string(out)
+}
+
+func newCircuitLab(t *testing.T) *circuitLab {
+	l := &circuitLab{T: t, prefix: fmt.Sprintf("l2-%d-", os.Getpid()), kernels: map[string]*Kernel{}}
+	for _, n := range []string{"h1", "p1", "p2", "h2"} {
+		if out, err := exec.Command("ip", "netns", "add", l.prefix+n).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", l.prefix+n).Run() })
+		l.run(n, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 net.ipv4.ip_forward=1; ip link set lo up")
+	}
+	for _, link := range [][3]string{{"h1", "p1", "c1"}, {"h1", "p1", "c2"}, {"p1", "p2", "core"}, {"h2", "p2", "c1"}, {"h2", "p2", "c2"}} {
+		l.run(link[0], fmt.Sprintf("ip link add %[1]s mtu 9100 type veth peer name %[1]s mtu 9100 netns %[2]s%[3]s; ip link set %[1]s up", link[2], l.prefix, link[1]))
+		l.run(link[1], fmt.Sprintf("ip link set %s up", link[2]))
+	}
+	for _, n := range []string{"p1", "p2"} {
+		await.True(t, "the ports of "+n+" are up", func() bool {
+			return !strings.Contains(l.run(n, "ip -br link"), "DOWN")
+		})
+	}
+	for i, n := range []string{"p1", "p2"} {
+		l.run(n, fmt.Sprintf("ip addr add 10.0.0.%d/24 dev core; ip route add 198.18.0.0/24 via 10.0.0.%d", i+1, 2-i))
+		ns, err := netns.GetFromName(l.prefix + n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ns.Close() })
+		if l.kernels[n], err = Open(Configuration{Namespace: ns, Owned: filepath.Join(t.TempDir(), "owned.json")}, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.kernels[n].Close)
+	}
+	return l
+}
+
+// dump is what an agent can change in a router.
+func (l *circuitLab) dump(node string) string {
+	return l.run(node, "ip -br link | sed 's/@.*//'; tc qdisc show; ip rule; ip -br addr; for p in c1 c2 core; do tc filter show dev $p ingress 2>&1 || true; done")
+}
+
+// listen prints each frame that comes in at c1 or c2: port, VLAN, length and what it says.
+const listen = `
+import select, socket, struct, sys
+ports = []
+for name in ("c1", "c2"):
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    s.bind((name, 0))
+    s.setsockopt(263, 8, 1)
+    ports.append((name, s))
+print("ready", flush=True)
+while True:
+    for name, s in ports:
+        if not select.select([s], [], [], 0.01)[0]:
+            continue
+        data, more, _, sender = s.recvmsg(65536, 1024)
+        if sender[2] == 4:
+            continue
+        vlan = 0
+        for _, kind, raw in more:
+            status, = struct.unpack("I", raw[:4])
+            if kind == 8 and status & 16:
+                vlan = struct.unpack("H", raw[16:18])[0] & 4095
+        text = data[14:] if data[12:14] != b"\x81\x00" else data[18:]
+        print(name, vlan, data[0:6].hex(), len(data), text[:16].rstrip(b".").decode(errors="replace"), flush=True)
+`
+
+// listener is a host that listens.
+type listener struct {
+	l   *circuitLab
+	out *bufio.Scanner
+}
+
+func (l *circuitLab) listen(node string) *listener {
+	l.Helper()
+	cmd := exec.Command("ip", "netns", "exec", l.prefix+node, "python3", "-c", listen)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		l.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+	})
+	w := &listener{l, bufio.NewScanner(out)}
+	if !w.out.Scan() || w.out.Text() != "ready" {
+		l.Fatalf("%s does not listen", node)
+	}
+	return w
+}
+
+// until are the lines up to one that says a word.
+func (w *listener) until(word string) (lines []string) {
+	w.l.Helper()
+	for w.out.Scan() {
+		lines = append(lines, w.out.Text())
+		if strings.HasSuffix(w.out.Text(), word) {
+			return lines
+		}
+	}
+	w.l.Fatalf("the listener ended: %v", w.out.Err())
+	return nil
+}
+
+// send sends frames: port, tags, destination, length of the payload and what it says.
+func (l *circuitLab) send(node string, frames ...string) {
+	l.Helper()
+	script := `
+import socket, struct, sys
+for line in sys.argv[1:]:
+    port, tags, to, size, text = line.split()
+    frame = bytes.fromhex(to) + bytes.fromhex("020000000001")
+    for tag in tags.split(","):
+        if tag != "0":
+            frame += struct.pack("!HH", 0x8100, int(tag))
+    frame += struct.pack("!H", 0x88b5) + text.encode().ljust(int(size), b".")
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    s.bind((port, 0))
+    s.send(frame)
+`
+	args := append([]string{"netns", "exec", l.prefix + node, "python3", "-c", script}, frames...)
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		l.Fatalf("%v: %s", err, out)
+	}
+}
+
+func end(last byte) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, last}) }
+
+// circuitsAt are two circuits with VLAN 100 at two ports of the first router.
+func circuitsAt(node string) Spec {
+	all := map[string][]Circuit{
+		"p1": {
+			{Name: "one", Port: "c1", VLAN: 100, VNI: 1, Local: end(2), Remote: end(3), Entered: 1, Left: 2},
+			{Name: "two", Port: "c2", VLAN: 100, VNI: 2, Local: end(4), Remote: end(5), Entered: 3, Left: 4},
+			{Name: "three", Port: "c2", VNI: 3, Local: end(6), Remote: end(7), Entered: 5, Left: 6},
+		},
+		"p2": {
+			{Name: "one", Port: "c1", VLAN: 300, VNI: 1, Local: end(3), Remote: end(2), Entered: 1, Left: 2},
+			{Name: "two", Port: "c2", VLAN: 100, VNI: 2, Local: end(5), Remote: end(4), Entered: 3, Left: 4},
+			{Name: "three", Port: "c2", VLAN: 7, VNI: 3, Local: end(7), Remote: end(6), Entered: 5, Left: 6},
+		},
+	}
+	s := Spec{Circuits: all[node]}
+	for i := range s.Circuits {
+		s.Circuits[i].Mark = Mark(1, 0)
+	}
+	return s
+}
+
+func (l *circuitLab) converge(spec func(string) Spec) {
+	l.Helper()
+	for n, k := range l.kernels {
+		// The other router's addresses are behind the core link, its own are local.
+		if err := converge(k, spec(n)); err != nil {
+			l.Fatalf("%s: %v", n, err)
+		}
+	}
+}
+
+const (
+	anyone = "ffffffffffff"
+	lldp   = "0180c200000e"
+)
+
+func TestFramesOfAVLANComeOutAtTheOtherPort(t *testing.T) {
+	l := newCircuitLab(t)
+	before := map[string]string{"p1": l.dump("p1"), "p2": l.dump("p2")}
+	l.converge(circuitsAt)
+	h1, h2 := l.listen("h1"), l.listen("h2")
+
+	l.send("h1",
+		"c1 100 "+anyone+" 9000 long", "c1 101 "+anyone+" 46 other-vlan", "c1 0 "+anyone+" 46 untagged", "c1 100 "+lldp+" 46 lldp",
+		"c1 100,5 "+anyone+" 46 two-tags", "c2 100 "+anyone+" 46 same-vlan", "c2 0 "+lldp+" 46 no-tag", "c1 100 "+anyone+" 46 end")
+	got := h2.until("end")
+	if diff := cmp.Diff(got, []string{
+		"c1 300 " + anyone + " 9014 long", "c1 300 " + lldp + " 60 lldp", "c1 300 " + anyone + " 64 two-tags",
+		"c2 100 " + anyone + " 60 same-vlan", "c2 7 " + lldp + " 60 no-tag", "c1 300 " + anyone + " 60 end",
+	}, cmp.Transformer("sorted", sortedLines)); diff != "" {
+		t.Errorf("what came out (-got +want):\n%s", diff)
+	}
+	l.send("h2", "c1 300 "+anyone+" 9000 back", "c1 100 "+anyone+" 46 not-this", "c2 7 "+anyone+" 46 tag-goes", "c2 100 "+anyone+" 46 end")
+	got = h1.until("end")
+	if diff := cmp.Diff(got, []string{"c1 100 " + anyone + " 9014 back", "c2 0 " + anyone + " 60 tag-goes", "c2 100 " + anyone + " 60 end"},
+		cmp.Transformer("sorted", sortedLines)); diff != "" {
+		t.Errorf("what came back (-got +want):\n%s", diff)
+	}
+	counters, err := l.kernels["p1"].RuleCounters([]int{1, 2, 3, 4, 5, 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]Counters{1: {4, 9014 + 3*60}, 2: {1, 9014}, 3: {1, 60}, 4: {1, 60}, 5: {1, 60}, 6: {1, 60}}
+	if diff := cmp.Diff(counters, want); diff != "" {
+		t.Errorf("counters (-got +want):\n%s", diff)
+	}
+
+	l.converge(func(string) Spec { return Spec{} })
+	for n, want := range before {
+		if diff := cmp.Diff(l.dump(n), want); diff != "" {
+			t.Errorf("%s is not as before:\n%s", n, diff)
+		}
+	}
+}
+
+func sortedLines(lines []string) map[string]int {
+	out := map[string]int{}
+	for _, l := range lines {
+		out[l]++
+	}
+	return out
+}
+
+// TestCircuitsChangeOneByOne: what stays is not touched, and counts on; what is gone leaves nothing.
+func TestCircuitsChangeOneByOne(t *testing.T) {
+	l := newCircuitLab(t)
+	l.converge(circuitsAt)
+	h2 := l.listen("h2")
+	l.send("h1", "c1 100 "+anyone+" 46 first")
+	h2.until("first")
+	l.converge(func(n string) Spec {
+		s := circuitsAt(n)
+		s.Circuits = s.Circuits[:1]
+		s.Circuits[0].VLAN += 11
+		return s
+	})
+	l.send("h1", "c1 100 "+anyone+" 46 old", "c2 100 "+anyone+" 46 gone", "c1 111 "+anyone+" 46 new")
+	if diff := cmp.Diff(h2.until("new"), []string{"c1 311 " + anyone + " 60 new"}); diff != "" {
+		t.Errorf("after a change (-got +want):\n%s", diff)
+	}
+	counters, err := l.kernels["p2"].RuleCounters([]int{2})
+	if err != nil || counters[2].Packets != 2 {
+		t.Errorf("a circuit that stays has counted %v (%v)", counters, err)
+	}
+	if got := l.run("p1", "ip -br addr show "+Overlay); !strings.Contains(got, "198.18.0.2/32") || strings.Contains(got, "198.18.0.4") {
+		t.Errorf("addresses: %s", got)
+	}
+	// An agent that starts finds what is there, and touches nothing.
+	k := l.kernels["p1"]
+	k.Fault = func(step string) error { return fmt.Errorf("%s should not be needed", step) }
+	s := circuitsAt("p1")
+	s.Circuits = s.Circuits[:1]
+	s.Circuits[0].VLAN += 11
+	if err := converge(k, s); err != nil {
+		t.Error(err)
+	}
+	l.run("p1", "ip link del "+Overlay)
+	if err := k.Verify(s); err == nil {
+		t.Error("a device that is gone is not noticed")
+	}
+	k.Fault = nil
+	if err := converge(k, s); err != nil {
+		t.Error(err)
+	}
+	l.send("h1", "c1 111 "+anyone+" 46 repaired")
+	h2.until("repaired")
+}
+
+func TestEveryStepOfACircuitMayFailAndIsUndone(t *testing.T) {
+	l := newCircuitLab(t)
+	k := l.kernels["p1"]
+	before := l.dump("p1")
+	for n := 1; ; n++ {
+		steps := 0
+		k.Fault = func(step string) error {
+			if steps++; steps == n {
+				return fmt.Errorf("step %d fails", n)
+			}
+			return nil
+		}
+		err := converge(k, circuitsAt("p1"))
+		k.Fault = nil
+		if err == nil && steps < n {
+			break
+		}
+		if err := converge(k, Spec{}); err != nil {
+			t.Fatalf("after step %d: %v", n, err)
+		}
+		if diff := cmp.Diff(l.dump("p1"), before); diff != "" {
+			t.Fatalf("after step %d:\n%s", n, diff)
+		}
+	}
+}
