@@ -27,6 +27,7 @@ type termsFlags struct {
 	manual     bool
 	pairs      []string
 	ports      [2]circuitsv1.Port
+	excess     string
 }
 
 func (f *termsFlags) add(flags *pflag.FlagSet) {
@@ -45,6 +46,7 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 		flags.StringVar(&f.ports[i].Vlans, end+"-vlan", "", "VLAN at that port: 100, 1780-1790 or any for the lowest that is free; none: frames without a tag")
 	}
 	flags.BoolVar(&f.manual, "manual", false, "keep it off routers until `millrace circuits activate`")
+	flags.StringVar(&f.excess, "excess", "queue", "what is above the rate: queue, drop or best-effort")
 	flags.StringVar(&f.terms.Description, "description", "", "for people")
 }
 
@@ -64,6 +66,9 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 	var known bool
 	if t.Protection, known = protections[f.protect]; !known {
 		return nil, coded{fmt.Errorf("--protect %s: link or node", f.protect), exitUsage}
+	}
+	if t.Excess, known = excesses[f.excess]; !known {
+		return nil, coded{fmt.Errorf("--excess %s: queue, drop or best-effort", f.excess), exitUsage}
 	}
 	for _, pair := range f.pairs {
 		source, destination, two := strings.Cut(pair, ",")
@@ -91,6 +96,11 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 		*at.into = timestamppb.New(parsed)
 	}
 	return t, nil
+}
+
+// excesses by what people write.
+var excesses = map[string]circuitsv1.Excess{
+	"queue": circuitsv1.Excess_EXCESS_UNSPECIFIED, "drop": circuitsv1.Excess_EXCESS_DROP, "best-effort": circuitsv1.Excess_EXCESS_BEST_EFFORT,
 }
 
 func circuitsQuoteCommand() *cobra.Command {

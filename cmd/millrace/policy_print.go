@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -67,6 +68,9 @@ func printPlan(out io.Writer, p *policyv1.RouterPlan) {
 	for _, o := range p.GetPolicers() {
 		fmt.Fprintf(out, "  policer   %s\n", policerText(o))
 	}
+	for _, o := range p.GetProfiles() {
+		fmt.Fprintf(out, "  profile   %s\n", profileText(o))
+	}
 	for _, f := range p.GetFilters() {
 		fmt.Fprintf(out, "  filter    %s on %s\n", f.GetName(), strings.Join(f.GetInterfaces(), ", "))
 		for _, rule := range p.GetRules() {
@@ -103,6 +107,11 @@ func policerText(o *policyv1.Policer) string {
 		text += fmt.Sprintf(", above %s and %s at once %s", units.Rate(o.GetPeakRate()), units.Size(o.GetPeakBurst()), actionText(o.GetViolate()))
 	}
 	return text
+}
+
+func profileText(o *policyv1.Profile) string {
+	return fmt.Sprintf("circuit %s: up to %s and %s at once, above that %s", o.GetCircuit(),
+		units.Rate(o.GetRate()), units.Size(o.GetBurst()), cmp.Or(actionText(o.GetExceed()), "counted only"))
 }
 
 func actionText(a *policyv1.Action) string {

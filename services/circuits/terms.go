@@ -115,6 +115,8 @@ func checkTerms(t *circuitsv1.Terms) error {
 		return wrong("protection", "there is no %d", t.GetProtection())
 	case t.GetActivation() < 0 || t.GetActivation() > circuitsv1.Activation_ACTIVATION_MANUAL:
 		return wrong("activation", "there is no %d", t.GetActivation())
+	case circuitsv1.Excess_name[int32(t.GetExcess())] == "":
+		return wrong("excess", "there is no %d", t.GetExcess())
 	case len(t.GetPairs()) > maxList:
 		return wrong("pairs", "%d are more than %d", len(t.GetPairs()), maxList)
 	}

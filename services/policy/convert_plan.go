@@ -78,6 +78,9 @@ func planToProto(p compile.RouterPlan) *policyv1.RouterPlan {
 	for _, o := range p.Policers {
 		out.Policers = append(out.Policers, policerToProto(o))
 	}
+	for _, o := range p.Profiles {
+		out.Profiles = append(out.Profiles, &policyv1.Profile{Circuit: o.Circuit, Rate: uint64(o.Rate), Burst: uint64(o.Burst), Exceed: actionToProto(o.Exceed)})
+	}
 	return out
 }
 
@@ -112,7 +115,7 @@ func filtersToProto(filters []compile.Filter, out *policyv1.RouterPlan) {
 
 func ruleToProto(filter string, r compile.Rule) *policyv1.RedirectRule {
 	out := &policyv1.RedirectRule{
-		Sequence: r.Sequence, Filter: filter, Pair: r.Pair, Class: r.Class, Circuit: r.Circuit, Queue: r.Queue, Lsp: r.LSP, Mark: codePoint(r.Mark),
+		Sequence: r.Sequence, Filter: filter, Pair: r.Pair, Class: r.Class, Circuit: r.Circuit, Queue: r.Queue, Lsp: r.LSP, Mark: codePoint(r.Mark), Profiled: r.Profiled,
 		Src: prefixText(r.Match.Src), Dst: prefixText(r.Match.Dst), Protocol: uint32(r.Match.Protocol),
 		SourcePorts: portsText(r.Match.SrcPort), DestinationPorts: portsText(r.Match.DstPort),
 	}

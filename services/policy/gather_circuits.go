@@ -105,7 +105,7 @@ func (c *Component) pin(ctx context.Context, links []string, known map[string]pi
 
 // circuitFromProto is a circuit but for its path. What nobody can read is refused, not the plan.
 func circuitFromProto(m *circuitsv1.Circuit, now time.Time) compile.Circuit {
-	out := compile.Circuit{ID: m.GetId(), Until: endOf(m), Rate: rateAt(m, now)}
+	out := compile.Circuit{ID: m.GetId(), Until: endOf(m), Rate: rateAt(m, now), Profile: highestRate(m, now), Excess: excesses[m.GetTerms().GetExcess()]}
 	if len(m.GetSlots()) > 0 {
 		out.From = timeOf(m.GetSlots()[0].GetStart())
 	}
@@ -130,6 +130,22 @@ func rateAt(m *circuitsv1.Circuit, now time.Time) units.Rate {
 		return 0
 	}
 	return units.Rate(m.GetSlots()[i].GetRateBitsPerSecond())
+}
+
+// highestRate is the most that is booked from now on. A circuit keeps one profile over all its slots: routers are not
+// changed between them.
+func highestRate(m *circuitsv1.Circuit, now time.Time) (most units.Rate) {
+	for _, s := range m.GetSlots() {
+		if until := timeOf(s.GetEnd()); until.IsZero() || now.Before(until) {
+			most = max(most, units.Rate(s.GetRateBitsPerSecond()))
+		}
+	}
+	return most
+}
+
+// excesses are the treatments in the compiler's words; without one it is ExcessQueue.
+var excesses = map[circuitsv1.Excess]compile.Excess{
+	circuitsv1.Excess_EXCESS_DROP: compile.ExcessDrop, circuitsv1.Excess_EXCESS_BEST_EFFORT: compile.ExcessBestEffort,
 }
 
 // endOf is the end of the last slot, zero for a circuit that is open-ended.

@@ -167,4 +167,10 @@ func TestTheRateOfAVolumeIsThatOfItsSlot(t *testing.T) {
 	if !endOf(m).IsZero() {
 		t.Errorf("it ends at %s, want never", endOf(m))
 	}
+	m.Slots = append(m.Slots[:1], &circuitsv1.Slot{Start: at(20), End: at(30), RateBitsPerSecond: 3}, &circuitsv1.Slot{Start: at(40), RateBitsPerSecond: 2})
+	for minute, want := range map[int]uint64{-1: 3, 9: 3, 15: 3, 29: 3, 30: 2, 1000: 2} {
+		if got := highestRate(m, at(minute).AsTime()); uint64(got) != want {
+			t.Errorf("minute %d: the highest rate from then on is %d, want %d", minute, got, want)
+		}
+	}
 }

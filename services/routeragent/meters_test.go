@@ -25,6 +25,37 @@ const policed = `{"openconfig-qos:qos":{
  "interfaces":{"interface":[{"interface-id":"ge-a","config":{"interface-id":"ge-a"},"interface-ref":{"config":{"interface":"ge-a"}},
   "input":{"classifiers":{"classifier":[{"type":"IPV4","config":{"type":"IPV4","name":"te-in-4"}}]},"scheduler-policy":{"config":{"name":"te-police-1"}}}}]}}}`
 
+// profiled polices what a rule matches.
+const profiled = `{
+"openconfig-qos:qos":{"scheduler-policies":{"scheduler-policy":[{"name":"te-profile-c1","config":{"name":"te-profile-c1"},"schedulers":{"scheduler":[
+  {"sequence":1,"config":{"sequence":1,"type":"ONE_RATE_TWO_COLOR"},
+   "one-rate-two-color":{"config":{"cir":"800000","bc":20000,"queuing-behavior":"POLICE"},"exceed-action":{"config":{"drop":true}}}}]}}]}},
+"openconfig-network-instance:network-instances":{"network-instance":[{"name":"DEFAULT","config":{"name":"DEFAULT"},"policy-forwarding":{
+ "policies":{"policy":[{"policy-id":"te-in","config":{"policy-id":"te-in","type":"MATCH_ACTION_POLICY"},"rules":{"rule":[
+  {"sequence-id":1,"config":{"sequence-id":1},"ipv4":{"config":{"destination-address":"198.51.100.0/24"}},"action":{"config":{"te-qos-ext:policer":"te-profile-c1"}}}]}}]},
+ "interfaces":{"interface":[{"interface-id":"ge-a","config":{"interface-id":"ge-a","apply-forwarding-policy":"te-in"},"interface-ref":{"config":{"interface":"ge-a"}}}]}}}]}}`
+
+// What a rule's policer says it let through has arrived, and the rest has not.
+func TestCountersOfAPolicerThatARuleNamesAreTrue(t *testing.T) {
+	x := newTarget(t)
+	if err := x.set(x.request("update / " + profiled)); err != nil {
+		t.Fatal(err)
+	}
+	x.router.In("ip", "route", "add", "198.51.100.0/24", "via", "10.0.2.2")
+	receive := x.sink(t)
+	const sent, payload, ip = 400, 958, 986
+	x.send(t, sent, payload)
+	const at = "/qos/scheduler-policies/scheduler-policy[name=te-profile-c1]/schedulers/scheduler[sequence=1]/one-rate-two-color/state/"
+	await.True(t, "the policer has seen every packet", func() bool { return x.counter(t, at+"conforming-pkts")+x.counter(t, at+"exceeding-pkts") >= sent })
+	conforming, exceeding := x.counter(t, at+"conforming-pkts"), x.counter(t, at+"exceeding-pkts")
+	if received := receive(conforming); conforming != received || conforming+exceeding != sent || exceeding == 0 {
+		t.Errorf("policer counts %d conforming and %d exceeding; %d of %d arrived", conforming, exceeding, received, sent)
+	}
+	if c, e := x.counter(t, at+"conforming-octets"), x.counter(t, at+"exceeding-octets"); c != conforming*ip || e != exceeding*ip {
+		t.Errorf("octets %d and %d for %d and %d packets of %d", c, e, conforming, exceeding, ip)
+	}
+}
+
 func TestCountersOfTermsAndPolicersAreTrue(t *testing.T) {
 	x := newTarget(t)
 	if err := x.set(x.request("update / " + policed)); err != nil {

@@ -15,7 +15,7 @@ var unseen = []string{"/agent/state/drift", "/agent/state/pending-commit", "/age
 
 func TestProvidedStateIsWhatARouterAnswers(t *testing.T) {
 	seen := map[string]bool{}
-	for _, config := range []string{hntes("95"), policed, frames} {
+	for _, config := range []string{hntes("95"), policed, profiled, frames} {
 		readState(t, config, seen)
 	}
 	for path := range state.Provided {

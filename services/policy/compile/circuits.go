@@ -136,12 +136,19 @@ func (p *placement) plan(circuit Circuit, hops []Link, queue string) {
 	if p.matches[ingress] == nil {
 		p.matches[ingress] = map[matchKey]string{}
 	}
-	lsp := p.planCircuitLSP(circuit)
+	lsp, profiled := p.planCircuitLSP(circuit), p.planProfile(circuit)
 	for _, m := range circuit.Matches {
 		p.matches[ingress][keyOf(m)] = circuit.ID
 		f := flow{Rule{Circuit: circuit.ID, Match: m, Queue: queue}, ingress, egress}
+		behind := []flow{f}
+		if excess, ok := p.excessBehind(circuit, f); ok && profiled {
+			behind = append(behind, excess)
+		}
+		f.rule.Profiled = profiled
 		p.planIngress(f, lsp)
-		p.planBehind(f, hops, "circuit "+circuit.ID+" from "+ingress)
+		for _, f := range behind {
+			p.planBehind(f, hops, "circuit "+circuit.ID+" from "+ingress)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type draft struct {
 	filters map[string]*filterDraft
 	// policers are in the order of the policy.
 	policers []Policer
+	profiles []Profile
 	reasons  map[string]bool
 }
 
@@ -144,6 +145,7 @@ func (c *compiler) plan(router string) RouterPlan {
 			plan.Reasons = append(plan.Reasons, fmt.Sprintf("the speed of %s is not known, so its buffer is left to the router: the weights' shares of the port's buffer", name))
 		}
 	}
+	plan.Profiles = slices.SortedFunc(slices.Values(d.profiles), func(a, b Profile) int { return cmp.Compare(a.Circuit, b.Circuit) })
 	for _, name := range slices.Sorted(maps.Keys(d.lsps)) {
 		plan.LSPs = append(plan.LSPs, d.lsps[name])
 	}

@@ -85,6 +85,10 @@ type Circuit struct {
 	Matches []Match
 	// Rate is booked on every link of the path; 0 while nothing is.
 	Rate units.Rate
+	// Profile is the highest rate that is booked from now on; 0: nothing says what is above it.
+	Profile units.Rate
+	// Excess is what becomes of what is sent above the profile; empty: ExcessQueue.
+	Excess Excess
 	// From until just before Until. A zero Until is open-ended.
 	From, Until time.Time
 	// Path is the booked one. It begins at the ingress router, and its segments pin it.
@@ -92,6 +96,20 @@ type Circuit struct {
 	// Unplaced says why the path cannot be written as segments.
 	Unplaced string
 }
+
+// Excess is what becomes of what a circuit sends above its rate.
+type Excess string
+
+// The treatments of an excess. What is within the rate is the same under all of them.
+const (
+	// ExcessQueue leaves it in the circuits' queue; it is counted, and a circuit beside it may suffer.
+	ExcessQueue Excess = "queue"
+	// ExcessDrop drops it where it enters.
+	ExcessDrop Excess = "drop"
+	// ExcessBestEffort moves it to the default queue, on the circuit's path, marked LE (RFC 8622) so that routers
+	// behind the ingress tell it from the rest.
+	ExcessBestEffort Excess = "best-effort"
+)
 
 // Demand is one LSP that the pairs ask for; all pairs of the same ends share it.
 type Demand struct {

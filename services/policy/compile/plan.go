@@ -37,6 +37,8 @@ type RouterPlan struct {
 	LSPs       []LSP
 	Filters    []Filter
 	Policers   []Policer
+	// Profiles are those of the circuits that enter here.
+	Profiles []Profile `json:",omitempty"`
 	// Reasons say for people why this router has this plan.
 	Reasons []string
 }
@@ -52,6 +54,16 @@ type Port struct {
 type Policer struct {
 	document.Policer
 	Interfaces []string
+}
+
+// Profile is the rate of a circuit where it enters. What its rules match is counted on all interfaces together, within
+// the rate and above it.
+type Profile struct {
+	Circuit string
+	Rate    units.Rate
+	Burst   units.Size
+	// Exceed is for what is above the rate; the zero value only counts.
+	Exceed document.Action
 }
 
 // LSP starts at this router.
@@ -94,6 +106,8 @@ type Rule struct {
 	LSP string
 	// Mark is the DSCP written into the packets; nil: as it is.
 	Mark *document.DSCP
+	// Profiled: the profile of the rule's circuit counts the packets.
+	Profiled bool `json:",omitempty"`
 }
 
 // Match holds for packets that fit every field that is given; zero values fit all packets, IPv4 and IPv6.

@@ -147,7 +147,7 @@ func (p Path) compiled() compile.Path {
 }
 
 func (n *Network) circuit(c Circuit, find Finder) compile.Circuit {
-	out := compile.Circuit{ID: c.ID, Rate: c.Rate, From: c.From, Until: c.Until, Path: compile.Path{Links: c.Links, Segments: c.Segments}}
+	out := compile.Circuit{ID: c.ID, Rate: c.Rate, Profile: c.Rate, Excess: c.Excess, From: c.From, Until: c.Until, Path: compile.Path{Links: c.Links, Segments: c.Segments}}
 	for _, t := range c.Traffic {
 		out.Matches = append(out.Matches, compile.Match{Src: t.Src, Dst: t.Dst, Protocol: t.Protocol, SrcPort: t.SourcePort, DstPort: t.DestinationPort})
 	}

@@ -82,6 +82,8 @@ type Circuit struct {
 	ID      string     `yaml:"id"`
 	Traffic []Traffic  `yaml:"traffic"`
 	Rate    units.Rate `yaml:"rate"`
+	// Excess is queue, drop or best-effort.
+	Excess compile.Excess `yaml:"excess"`
 	// From and Until are as in 2026-11-23T22:00:00Z; without Until it is open-ended.
 	From  time.Time `yaml:"from"`
 	Until time.Time `yaml:"until"`

@@ -19,14 +19,15 @@
 #include "police.h"
 #include "circuit.h"
 
+// Policers of a class stand on one interface. Those that rules name are everywhere: their interface is 0.
 struct police_key {
 	__u32 ifindex;
-	__u32 class;
+	__u32 class; // or the number of a policer that rules name
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 8192);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct police_key);
 	__type(value, struct policer);
@@ -34,7 +35,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 8192);
 	__type(key, __u32);
 	__type(value, struct meter);
 } te_meters SEC(".maps");
@@ -73,10 +74,10 @@ static __always_inline void write_dscp(struct __sk_buff *skb, const struct packe
 	bpf_skb_store_bytes(skb, p->off, new, sizeof(new), BPF_F_RECOMPUTE_CSUM);
 }
 
-// limit polices a packet of a class and returns what is to be done with it; 0 if nothing.
-static __always_inline const struct action *limit(struct __sk_buff *skb, __u32 class, __u32 octets)
+// limit polices a packet and returns what is to be done with it; 0 if nothing.
+static __always_inline const struct action *limit(struct __sk_buff *skb, __u32 ifindex, __u32 class, __u32 octets)
 {
-	struct police_key k = {.ifindex = skb->ifindex, .class = class};
+	struct police_key k = {.ifindex = ifindex, .class = class};
 	const struct policer *p = bpf_map_lookup_elem(&te_policers, &k);
 	__u32 packets = packets_of(skb);
 	struct meter *m;
@@ -95,6 +96,22 @@ static __always_inline const struct action *limit(struct __sk_buff *skb, __u32 c
 	if (colour == TE_CONFORM)
 		return 0;
 	return colour == TE_EXCEED ? &p->exceed : &p->violate;
+}
+
+// obey does to a packet what its policer says; true: drop it.
+static __always_inline int obey(const struct action *a, __u32 *mark, __u32 *dscp)
+{
+	if (!a)
+		return 0;
+	if (a->drop)
+		return 1;
+	if (a->dscp)
+		*dscp = a->dscp;
+	if (a->class)
+		*mark = (*mark & ~TE_CLASS_MASK) | a->class << TE_CLASS_SHIFT;
+	if (a->loss)
+		*mark = (*mark & ~TE_LOSS_MASK) | (a->loss - 1) << TE_LOSS_SHIFT;
+	return 0;
 }
 
 SEC("tc")
@@ -132,22 +149,15 @@ int te_ingress(struct __sk_buff *skb)
 			mark = (mark & ~TE_MASK) | f.rule.mark;
 			dscp = f.rule.dscp;
 			count(skb, f.rule.hit);
+			if (f.rule.policer && obey(limit(skb, 0, f.rule.policer, p.octets), &mark, &dscp))
+				return TC_ACT_SHOT;
 		}
 	}
 	if (o->police) {
 		__u32 class = mark >> TE_CLASS_SHIFT;
-		const struct action *a = limit(skb, class ? class : o->unruled, p.octets);
 
-		if (a) {
-			if (a->drop)
-				return TC_ACT_SHOT;
-			if (a->dscp)
-				dscp = a->dscp;
-			if (a->class)
-				mark = (mark & ~TE_CLASS_MASK) | a->class << TE_CLASS_SHIFT;
-			if (a->loss)
-				mark = (mark & ~TE_LOSS_MASK) | (a->loss - 1) << TE_LOSS_SHIFT;
-		}
+		if (obey(limit(skb, ifindex, class ? class : o->unruled, p.octets), &mark, &dscp))
+			return TC_ACT_SHOT;
 	}
 	if (mark != skb->mark)
 		skb->mark = mark;

@@ -161,7 +161,8 @@ type ClassifierRule struct {
 	Mark     uint32
 	Sequence uint32
 	Hit      uint32
-	Dscp     uint32
+	Dscp     uint16
+	Policer  uint16
 }
 
 type ClassifierTerm struct {

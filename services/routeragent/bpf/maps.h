@@ -45,7 +45,8 @@ struct rule {
 	__u32 mark;
 	__u32 sequence;
 	__u32 hit;  // slot in hits
-	__u32 dscp; // to write, plus one; 0 = leave it
+	__u16 dscp; // to write, plus one; 0 = leave it
+	__u16 policer; // te_policers has it under interface 0 and this number; 0 = none
 };
 
 // A pair of prefix lengths in use, as masks.

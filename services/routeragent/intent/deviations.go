@@ -50,6 +50,7 @@ func Deviations() []Deviation {
 		{termList + "/conditions/transport/config/source-port", "TCP, UDP, UDP-Lite and SCTP; no fragment but the first has ports"},
 		{ruleList + "/config/sequence-id", fmt.Sprintf("%d rules of all policies; %d pairs of prefix lengths per policy and family; %d rules per policy with DSCP, protocol or ports, lists of prefixes multiplied out", kernel.MaxRuleCounters, kernel.MaxLengthPairs, kernel.MaxTerms)},
 		{ruleList + "/action/forwarding/config/forwarding-action", "only FORWARD"},
+		{ruleList + "/action/config/policer", fmt.Sprintf("a policy with one scheduler of one rate, cir and no input; %d policers of rules and interfaces", kernel.MaxPolicers)},
 		{ruleList + "/action/config/path-selection-group", "IPv6 only onto SRv6 tunnels"},
 		{"/network-instances/network-instance/policy-forwarding/policies/policy/config/type", "only MATCH_ACTION_POLICY"},
 		{"/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config/mpls-lsp", "several LSPs share flows in equal parts; how flows are told apart is net.ipv4.fib_multipath_hash_policy, which the agent does not change"},

@@ -16,20 +16,22 @@ type IDs struct {
 	Paths map[string]int `json:"paths"`
 	// Counters are indexes of rule counters by policy and sequence; "hits" is their name in the journal.
 	Counters map[string]int `json:"hits"`
+	// Policers that rules name, by scheduler policy, 1 to kernel.MaxPolicers.
+	Policers map[string]int `json:"policers,omitempty"`
 }
 
 func (n IDs) clone() IDs {
-	return IDs{Classes: maps.Clone(n.Classes), Paths: maps.Clone(n.Paths), Counters: maps.Clone(n.Counters)}
+	return IDs{Classes: maps.Clone(n.Classes), Paths: maps.Clone(n.Paths), Counters: maps.Clone(n.Counters), Policers: maps.Clone(n.Policers)}
 }
 
 func (n IDs) equal(m IDs) bool {
-	return maps.Equal(n.Classes, m.Classes) && maps.Equal(n.Paths, m.Paths) && maps.Equal(n.Counters, m.Counters)
+	return maps.Equal(n.Classes, m.Classes) && maps.Equal(n.Paths, m.Paths) && maps.Equal(n.Counters, m.Counters) && maps.Equal(n.Policers, m.Policers)
 }
 
 // allocator allocates IDs: names keep the ID they had, new names get a free one.
 type allocator struct {
-	old, next                IDs
-	classes, paths, counters pool
+	old, next                          IDs
+	classes, paths, counters, policers pool
 }
 
 // pool allocates the lowest free ID. An ID is taken if it is in use or was in use before this change.
@@ -48,10 +50,11 @@ func newPool(old map[string]int, low, high int) pool {
 
 func newAllocator(old IDs) *allocator {
 	return &allocator{
-		old: old, next: IDs{Classes: map[string]int{}, Paths: map[string]int{}, Counters: map[string]int{}},
+		old: old, next: IDs{Classes: map[string]int{}, Paths: map[string]int{}, Counters: map[string]int{}, Policers: map[string]int{}},
 		classes:  newPool(old.Classes, 1, kernel.MaxClass),
 		paths:    newPool(old.Paths, 1, kernel.MaxPath),
 		counters: newPool(old.Counters, 0, kernel.MaxRuleCounters-1),
+		policers: newPool(old.Policers, 1, kernel.MaxPolicers),
 	}
 }
 
@@ -65,6 +68,10 @@ func (a *allocator) path(tunnel string) (int, bool) {
 
 func (a *allocator) counter(rule string) (int, bool) {
 	return a.counters.allocate(a.old.Counters, a.next.Counters, rule)
+}
+
+func (a *allocator) policer(policy string) (int, bool) {
+	return a.policers.allocate(a.old.Policers, a.next.Policers, policy)
 }
 
 // allocate keeps the ID a name had, else takes the lowest that is free. An ID is

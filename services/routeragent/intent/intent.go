@@ -77,6 +77,9 @@ type Plan struct {
 	Policers map[PolicerID]PolicerAt
 	// Circuits say where the ends of circuits are and count.
 	Circuits []CircuitAt
+	// RulePolicers are the numbers of the policers that rules name, by scheduler policy and the sequence of its
+	// scheduler.
+	RulePolicers map[RuleID]int
 }
 
 // RuleID names a rule of a forwarding policy.
@@ -124,7 +127,10 @@ func (m *Compiler) Compile(config *tree.Node, hardware Hardware, previous IDs) (
 		return Plan{}, err
 	}
 	c := &compiler{root: view{node: config}, hardware: hardware, ids: newAllocator(previous)}
-	steps := []func() error{c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings, c.readPolicers, c.readCircuits}
+	steps := []func() error{
+		c.readSchedulers, c.readTunnels, c.readPorts, func() error { return c.policiesAfter(m.last) }, c.readBindings,
+		c.readPolicers, c.readRulePolicers, c.readCircuits,
+	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return Plan{}, err
@@ -142,7 +148,7 @@ func (c *compiler) policiesAfter(last *compiler) error {
 		c.after = c.ids.next.clone()
 		return err
 	}
-	c.policies, c.rules, c.after = last.policies, last.rules, last.after
+	c.policies, c.rules, c.policed, c.after = last.policies, last.rules, last.policed, last.after
 	c.ids.next = c.after.clone()
 	return nil
 }
@@ -182,6 +188,10 @@ type compiler struct {
 	terms       map[TermID]int
 	policers    map[string][]kernel.Policer
 	policerIDs  map[PolicerID]PolicerAt
+	// policed are the scheduler policies that rules name, each with the path of one of the rules.
+	policed      map[string]string
+	rulePolicers map[int]kernel.Policer
+	meters       map[RuleID]int
 	// ofPorts are the rule sets of classifiers.
 	ofPorts    map[string][]kernel.Rule
 	circuits   []kernel.Circuit
@@ -191,8 +201,14 @@ type compiler struct {
 }
 
 func (c *compiler) plan() Plan {
-	p := Plan{Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, PortIDs: c.portIDs, Circuits: c.circuitAts}
-	p.Kernel = kernel.Spec{Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers, Circuits: c.circuits}
+	p := Plan{
+		Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, RulePolicers: c.meters,
+		PortIDs: c.portIDs, Circuits: c.circuitAts,
+	}
+	p.Kernel = kernel.Spec{
+		Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers, RulePolicers: c.rulePolicers,
+		Circuits: c.circuits,
+	}
 	if len(c.policers) > 0 {
 		p.Kernel.Unruled = c.unruled()
 	}

@@ -89,7 +89,7 @@ func TestIDsStayWithTheirNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	// te-alpha must not get 2, nor the tunnel 1: what had them may still be in the kernel.
-	want := IDs{Classes: map[string]int{"te-beta": 1, "te-alpha": 3}, Paths: map[string]int{"te-lsp-7": 2}, Counters: map[string]int{"te-in/10": 7}}
+	want := IDs{Classes: map[string]int{"te-beta": 1, "te-alpha": 3}, Paths: map[string]int{"te-lsp-7": 2}, Counters: map[string]int{"te-in/10": 7}, Policers: map[string]int{}}
 	if diff := cmp.Diff(want, got.IDs); diff != "" {
 		t.Errorf("IDs (-want +got):\n%s", diff)
 	}

@@ -97,18 +97,10 @@ func (c *compiler) readPolicer(s view, speed uint64) (kernel.Policer, error) {
 	if p.Class, ok = c.ids.class(queue); !ok {
 		return p, unsupported(s.path, "more than %d queues in use", kernel.MaxClass)
 	}
-	var err error
 	if s.text("config", "type") != "TWO_RATE_THREE_COLOR" {
-		one := s.at("one-rate-two-color")
-		if b := one.text("config", "queuing-behavior"); b != "POLICE" {
-			return p, unsupported(one.path+"/config/queuing-behavior", "is %q; at input only POLICE is implemented", b)
-		}
-		if p.Rate, p.Burst, err = readBucket(one.at("config"), "cir", "bc", speed); err != nil {
-			return p, err
-		}
-		p.Exceed, err = c.readAction(one.at("exceed-action", "config"))
-		return p, err
+		return p, c.readOneRate(s.at("one-rate-two-color"), speed, &p)
 	}
+	var err error
 	two := s.at("two-rate-three-color")
 	if p.Rate, p.Burst, err = readBucket(two.at("config"), "cir", "bc", speed); err != nil {
 		return p, err
@@ -124,6 +116,17 @@ func (c *compiler) readPolicer(s view, speed uint64) (kernel.Policer, error) {
 	}
 	p.Violate, err = c.readAction(two.at("violate-action", "config"))
 	return p, err
+}
+
+func (c *compiler) readOneRate(one view, speed uint64, p *kernel.Policer) (err error) {
+	if b := one.text("config", "queuing-behavior"); b != "POLICE" {
+		return unsupported(one.path+"/config/queuing-behavior", "is %q; at input only POLICE is implemented", b)
+	}
+	if p.Rate, p.Burst, err = readBucket(one.at("config"), "cir", "bc", speed); err != nil {
+		return err
+	}
+	p.Exceed, err = c.readAction(one.at("exceed-action", "config"))
+	return err
 }
 
 // readBucket reads a rate in bit/s, or in percent of the port speed, and its burst in bytes.

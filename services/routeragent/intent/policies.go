@@ -10,7 +10,7 @@ import (
 
 // readPolicies reads the forwarding policies, every rule expanded to pairs of prefixes.
 func (c *compiler) readPolicies() error {
-	c.policies, c.rules = map[string][]kernel.Rule{}, map[RuleID]int{}
+	c.policies, c.rules, c.policed = map[string][]kernel.Rule{}, map[RuleID]int{}, map[string]string{}
 	for _, p := range c.ni("policy-forwarding", "policies", "policy").entries() {
 		name := p.text("policy-id")
 		if t := p.text("config", "type"); t != "MATCH_ACTION_POLICY" {
@@ -69,6 +69,10 @@ func (c *compiler) readRule(policy string, r view) ([]kernel.Rule, error) {
 		return nil, unsupported(r.path, "more than %d rules", kernel.MaxRuleCounters)
 	}
 	c.rules[RuleID{policy, uint32(sequence)}] = slot
+	policer, err := c.rulePolicer(r)
+	if err != nil {
+		return nil, err
+	}
 	for other := range anyPrefix {
 		if len(matches) == 1 && matches[0].family != other && r.at("action", other, "config", "dscp").exists() {
 			return nil, invalid(r.path+"/action/"+other, "is for packets the rule does not match")
@@ -80,13 +84,13 @@ func (c *compiler) readRule(policy string, r view) ([]kernel.Rule, error) {
 		if err != nil {
 			return nil, err
 		}
-		if class == 0 && path == 0 && remark == 0 {
-			return nil, invalid(r.path+"/action", "does nothing; give a qos-forwarding-group, a path-selection-group or a dscp")
+		if class == 0 && path == 0 && remark == 0 && policer == 0 {
+			return nil, invalid(r.path+"/action", "does nothing; give a qos-forwarding-group, a path-selection-group, a te-qos-ext:policer or a dscp")
 		}
 		if err := c.reachable(r, path, m.family); err != nil {
 			return nil, err
 		}
-		out = append(out, m.rules(kernel.Rule{Sequence: uint32(sequence), Mark: kernel.Mark(class, path), Remark: remark, Counter: slot})...)
+		out = append(out, m.rules(kernel.Rule{Sequence: uint32(sequence), Mark: kernel.Mark(class, path), Remark: remark, Counter: slot, Policer: policer})...)
 	}
 	return out, nil
 }

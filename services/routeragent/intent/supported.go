@@ -51,7 +51,7 @@ var Supported = tree.LeafTable(`
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/transport/config: source-port destination-port
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/ipv4/config: dscp
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/ipv6/config: dscp
-/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/config: path-selection-group
+/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/config: path-selection-group policer
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/forwarding/config: forwarding-action qos-forwarding-group
 /network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config: group-id mpls-lsp
 /network-instances/network-instance/policy-forwarding/interfaces/interface/config: interface-id apply-forwarding-policy

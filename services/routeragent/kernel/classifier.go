@@ -98,6 +98,9 @@ func (c *classifier) ensure(s Spec) error {
 	if err := c.open(); err != nil {
 		return err
 	}
+	if err := c.ensureRulePolicers(s.RulePolicers); err != nil {
+		return err
+	}
 	for _, policy := range slices.Sorted(maps.Keys(s.Policies)) {
 		if err := c.load(policy, s.Policies[policy]); err != nil {
 			return err
@@ -298,6 +301,9 @@ func (c *classifier) verify(s Spec) error {
 	names := wanted(s)
 	if len(names) > 0 && c.obj == nil {
 		return errors.New("classifier is not loaded")
+	}
+	if err := c.verifyRulePolicers(s.RulePolicers); len(names) > 0 && err != nil {
+		return err
 	}
 	for _, name := range names {
 		l, err := c.kernel.link(name)

@@ -33,7 +33,7 @@ func encode(rules []Rule) (*ruleset, error) {
 	lengths, lengths6 := map[[2]int]bool{}, map[[2]int]bool{}
 	var terms []Rule
 	for _, r := range rules {
-		v := bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint32(r.Remark)}
+		v := bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint16(r.Remark), Policer: uint16(r.Policer)}
 		pair := [2]int{r.Src.Bits(), r.Dst.Bits()}
 		switch {
 		case r.Match != nil:
@@ -89,7 +89,7 @@ func (s *ruleset) addTerms(terms []Rule) {
 	slices.SortStableFunc(terms, func(a, b Rule) int { return int(int64(a.Sequence) - int64(b.Sequence)) })
 	for i, r := range terms {
 		t := &s.policy.Term[i]
-		t.Rule = bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint32(r.Remark)}
+		t.Rule = bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint16(r.Remark), Policer: uint16(r.Policer)}
 		t.Family = 6
 		if r.Src.Addr().Is4() {
 			t.Family = 4
@@ -182,6 +182,7 @@ func digest(rules []Rule) [32]byte {
 		b = binary.LittleEndian.AppendUint32(b, r.Mark)
 		b = binary.LittleEndian.AppendUint32(b, uint32(r.Counter))
 		b = append(b, byte(r.Remark))
+		b = binary.LittleEndian.AppendUint16(b, uint16(r.Policer))
 		if m := r.Match; m != nil {
 			b = binary.LittleEndian.AppendUint64(b, m.DSCPs)
 			b = append(b, m.Protocol)

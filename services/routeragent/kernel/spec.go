@@ -34,8 +34,8 @@ const (
 	MaxPolicies = 64
 	// MaxTerms is how many rules of a policy may compare more than a pair of prefixes.
 	MaxTerms = 256
-	// MaxPolicers of all interfaces together.
-	MaxPolicers = 512
+	// MaxPolicers of all interfaces and rules together.
+	MaxPolicers = 4096
 )
 
 // Mark is the mark of packets of a class (0: none) on a path (0: the IGP's).
@@ -53,6 +53,8 @@ type Spec struct {
 	Bindings map[string]string
 	// Policers limit what comes in, by interface.
 	Policers map[string][]Policer
+	// RulePolicers limit what rules match, by the number that the rules have, 1 to MaxPolicers.
+	RulePolicers map[int]Policer
 	// Unruled is the class whose policers apply to packets that no rule gave a class; 0: none.
 	Unruled int
 	// Paths are the ids of LSPs that a rule leads into.
@@ -108,6 +110,8 @@ type Rule struct {
 	Remark Remark
 	// Counter is the index of the rule's counter, below MaxRuleCounters.
 	Counter int
+	// Policer is the number of the rule's policer, which other rules may share; 0: none.
+	Policer int
 }
 
 // Match is what a rule compares beside prefixes; zero fields fit all packets.
@@ -130,7 +134,7 @@ func RemarkTo(dscp uint8) Remark { return Remark(dscp&63) + 1 }
 
 // Policer limits what comes in for one class, in bits of IP packets.
 type Policer struct {
-	// Class whose packets it limits.
+	// Class whose packets it limits; 0 for those of rules.
 	Class int
 	// Rate is committed, bit/s; Burst in bytes.
 	Rate  uint64

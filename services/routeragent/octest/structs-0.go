@@ -469,7 +469,7 @@ var ΓModelData = []*gpb.ModelData{
 	{
 		Name:         "te-qos-ext",
 		Organization: "Millrace",
-		Version:      "0.2.0",
+		Version:      "0.3.0",
 	},
 }
 

@@ -1459,6 +1459,7 @@ func (*OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwardi
 // OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Action_Config represents the /openconfig-network-instance/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/config YANG schema element.
 type OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Action_Config struct {
 	PathSelectionGroup *string `path:"path-selection-group" module:"openconfig-network-instance"`
+	Policer            *string `path:"policer" module:"te-qos-ext"`
 }
 
 // IsYANGGoStruct ensures that OpenconfigNetworkInstance_NetworkInstances_NetworkInstance_PolicyForwarding_Policies_Policy_Rules_Rule_Action_Config implements the yang.GoStruct

@@ -987,6 +987,10 @@ type OpenconfigQos_Qos_SchedulerPolicies_SchedulerPolicy_Schedulers_Scheduler_On
 	Cir                  *uint64                            `path:"cir" module:"openconfig-qos"`
 	CirPct               *uint8                             `path:"cir-pct" module:"openconfig-qos"`
 	CirPctRemaining      *uint8                             `path:"cir-pct-remaining" module:"openconfig-qos"`
+	ConformingOctets     *uint64                            `path:"conforming-octets" module:"te-qos-ext"`
+	ConformingPkts       *uint64                            `path:"conforming-pkts" module:"te-qos-ext"`
+	ExceedingOctets      *uint64                            `path:"exceeding-octets" module:"te-qos-ext"`
+	ExceedingPkts        *uint64                            `path:"exceeding-pkts" module:"te-qos-ext"`
 	MaxQueueDepthBytes   *uint32                            `path:"max-queue-depth-bytes" module:"openconfig-qos"`
 	MaxQueueDepthPackets *uint32                            `path:"max-queue-depth-packets" module:"openconfig-qos"`
 	MaxQueueDepthPercent *uint8                             `path:"max-queue-depth-percent" module:"openconfig-qos"`

@@ -14,6 +14,7 @@ var Provided = tree.LeafTable(`
 /qos/interfaces/interface/input/classifiers/classifier/state: type
 /qos/interfaces/interface/input/classifiers/classifier/terms/term/state: id matched-packets matched-octets
 /qos/interfaces/interface/input/scheduler-policy/schedulers/scheduler/state: sequence conforming-pkts conforming-octets exceeding-pkts exceeding-octets violating-pkts violating-octets
+/qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/state: conforming-pkts conforming-octets exceeding-pkts exceeding-octets
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/state: sequence-id matched-pkts matched-octets
 /network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/state: name oper-status
 /network-instances/network-instance/connection-points/connection-point/endpoints/endpoint/state: endpoint-id active in-pkts in-octets out-pkts out-octets

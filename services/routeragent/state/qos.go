@@ -83,6 +83,26 @@ func (r *Reader) policers(_ context.Context, n *tree.Node) error {
 	return nil
 }
 
+// rulePolicers are the packets of policers that rules name.
+func (r *Reader) rulePolicers(_ context.Context, n *tree.Node) error {
+	plan := r.deps.Plan()
+	counters, err := r.deps.Kernel.RulePolicerCounters(slices.Collect(maps.Values(plan.RulePolicers)))
+	if err != nil {
+		return err
+	}
+	for id, number := range plan.RulePolicers {
+		c, ok := counters[number]
+		if !ok {
+			continue
+		}
+		s := n.Into("qos", "scheduler-policies").Entry("scheduler-policy", id.Policy).
+			Into("schedulers").Entry("scheduler", fmt.Sprint(id.Sequence)).Into("one-rate-two-color", "state")
+		colour(s, "conforming", c.Conforming)
+		colour(s, "exceeding", c.Exceeding)
+	}
+	return nil
+}
+
 func colour(s *tree.Node, name string, h kernel.Counters) {
 	s.Set(name+"-pkts", h.Packets).Set(name+"-octets", h.Octets)
 }

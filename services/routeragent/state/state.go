@@ -73,6 +73,7 @@ func New(deps Dependencies) *Reader {
 		{root: at("qos", "interfaces", "interface"), fill: r.queues},
 		{root: at("qos", "interfaces", "interface", "input", "classifiers"), fill: r.terms},
 		{root: at("qos", "interfaces", "interface", "input", "scheduler-policy"), fill: r.policers},
+		{root: at("qos", "scheduler-policies"), fill: r.rulePolicers},
 		{root: at("network-instances", "network-instance", "policy-forwarding"), fill: r.rules},
 		{root: at("network-instances", "network-instance", "mpls"), fill: r.tunnels},
 		{root: at("network-instances", "network-instance", "connection-points"), fill: r.circuits},

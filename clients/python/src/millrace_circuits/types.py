@@ -39,6 +39,7 @@ Terms = TypedDict(
         "description": str,
         "from_port": Port,
         "to_port": Port,
+        "excess": str,
     },
     total=False,
 )

@@ -146,7 +146,8 @@ func (r *renderer) terms(filter string, fam family, rules []compile.Rule, police
 // the policer, in the next term, has the last word.
 func (r *renderer) term(filter string, fam family, rule compile.Rule, name string, policers map[string]policer) (all bool) {
 	s, class := filter+" term "+name, "then forwarding-class "+owned(r.queue(rule.Queue).Name)
-	if policers[rule.Queue].moves {
+	limit, limited := r.policerOf(rule, policers)
+	if limit.moves {
 		first := filter + " term queue-" + name
 		r.from(first, fam, rule)
 		r.set("%s %s", first, class)
@@ -155,7 +156,12 @@ func (r *renderer) term(filter string, fam family, rule compile.Rule, name strin
 		r.set("%s %s", s, class)
 	}
 	all = r.from(s, fam, rule)
-	r.then(s, fam, rule, name, policers)
+	if limited && limit.three {
+		r.set("%s then three-color-policer two-rate %s", s, limit.name)
+	} else if limited {
+		r.set("%s then policer %s", s, limit.name)
+	}
+	r.then(s, fam, rule, name)
 	return all
 }
 
@@ -208,12 +214,7 @@ func (r *renderer) from(s string, fam family, rule compile.Rule) (all bool) {
 	return all
 }
 
-func (r *renderer) then(s string, fam family, rule compile.Rule, counter string, policers map[string]policer) {
-	if p, ok := policers[rule.Queue]; ok && p.three {
-		r.set("%s then three-color-policer two-rate %s", s, p.name)
-	} else if ok {
-		r.set("%s then policer %s", s, p.name)
-	}
+func (r *renderer) then(s string, fam family, rule compile.Rule, counter string) {
 	r.set("%s then count %s", s, counter)
 	if rule.Mark != nil {
 		r.set("%s then %s %d", s, fam.dscp, *rule.Mark)

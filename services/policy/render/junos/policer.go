@@ -72,6 +72,40 @@ func (r *renderer) twoColours(p compile.Policer) {
 	}
 }
 
+// profiles are the policers of circuits that do more than count: a term counts by itself.
+func (r *renderer) profiles() {
+	r.profile = map[string]policer{}
+	for _, o := range r.plan.Profiles {
+		if o.Exceed == (document.Action{}) {
+			continue
+		}
+		name := owned("profile-" + o.Circuit)
+		s := "firewall policer " + name
+		r.set("%s filter-specific", s) // one limit for all terms of the circuit
+		r.set("%s if-exceeding bandwidth-limit %s", s, junosconf.Quantity(uint64(o.Rate)))
+		r.set("%s if-exceeding burst-size-limit %s", s, junosconf.Quantity(uint64(o.Burst)))
+		if o.Exceed.Drop {
+			r.set("%s then discard", s)
+		} else { // the label says the class from here on, and no mark is needed
+			r.set("%s then forwarding-class %s", s, owned(o.Exceed.Queue))
+		}
+		r.profile[o.Circuit] = policer{name: name, moves: o.Exceed.Queue != ""}
+	}
+}
+
+// policerOf is the one policer that a rule's packets meet.
+func (r *renderer) policerOf(rule compile.Rule, policers map[string]policer) (policer, bool) {
+	ofQueue, ok := policers[rule.Queue]
+	ofCircuit, profiled := r.profile[rule.Circuit]
+	switch {
+	case !rule.Profiled || !profiled:
+		return ofQueue, ok
+	case ok:
+		r.refuse("policers", "a packet has one policer on Junos, and those of circuit %s have their profile's and %s of queue %s", rule.Circuit, ofQueue.name, rule.Queue)
+	}
+	return ofCircuit, true
+}
+
 // threeColours is a two-rate policer (RFC 2698), blind to what colour packets have.
 func (r *renderer) threeColours(p compile.Policer) {
 	s, field := "firewall three-color-policer "+owned(p.Name), "policers."+p.Name

@@ -29,6 +29,7 @@ func Tree(p compile.RouterPlan) (*junosconf.Tree, error) {
 	r.classes()
 	r.schedulers()
 	r.policers()
+	r.profiles()
 	r.filters()
 	r.ports()
 	r.lsps()
@@ -83,6 +84,8 @@ type renderer struct {
 	rewrites map[rewrite]document.DSCP
 	// policer names the policer for a queue's packets, by interface.
 	policer map[string]map[string]policer
+	// profile names the policer of a circuit.
+	profile map[string]policer
 }
 
 // set adds a statement below the group; names have no blanks.

@@ -7,6 +7,7 @@
 package linux
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -30,6 +31,9 @@ func Text(p compile.RouterPlan) (string, error) {
 	}
 	for _, o := range p.Policers {
 		w.policer(o)
+	}
+	for _, o := range p.Profiles {
+		w.profile(o)
 	}
 	for _, l := range p.LSPs {
 		w.lsp(l)
@@ -104,6 +108,9 @@ func (w *writer) filter(f compile.Filter) {
 		if r.Mark != nil {
 			text += ", DSCP becomes " + r.Mark.String()
 		}
+		if r.Profiled {
+			text += ", profile of circuit " + r.Circuit
+		}
 		w.line("#   %d %s: %s; mark %#08x", r.Sequence, matchText(r.Match), text, uint32(w.number(r.Queue))<<28|uint32(w.paths[r.LSP])<<16)
 	}
 }
@@ -133,6 +140,11 @@ func (w *writer) policer(o compile.Policer) {
 	if o.PeakRate > 0 {
 		w.line("#   above %s with bursts of %s %s", o.PeakRate, o.PeakBurst, actionText(o.Violate))
 	}
+}
+
+func (w *writer) profile(o compile.Profile) {
+	w.line("")
+	w.line("# profile of circuit %s, whatever the interface: %s with bursts of %s; above it %s", o.Circuit, o.Rate, o.Burst, cmp.Or(actionText(o.Exceed), "counted only"))
 }
 
 func actionText(a document.Action) string {

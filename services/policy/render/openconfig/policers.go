@@ -60,6 +60,21 @@ func (r *renderer) policerSet(name string, list []compile.Policer) {
 	r.add(configentry.SchedulerPolicy, name, entry("name", name, nil, object{"schedulers": object{"scheduler": schedulers}}))
 }
 
+// profiles makes a policer of each circuit that enters here; the circuit's rules name it.
+func (r *renderer) profiles() {
+	for _, o := range r.plan.Profiles {
+		s := object{
+			"sequence": 1, "config": object{"sequence": 1, "type": "openconfig-qos-types:ONE_RATE_TWO_COLOR"},
+			"one-rate-two-color": oneRate(document.Policer{Rate: o.Rate, Burst: o.Burst, Exceed: o.Exceed}),
+		}
+		name := profileName(o.Circuit)
+		r.add(configentry.SchedulerPolicy, name, entry("name", name, nil, object{"schedulers": object{"scheduler": []any{s}}}))
+	}
+}
+
+// profileName is the policer of a circuit. Its counters are found by it: services/flowstore looks for the beginning.
+func profileName(circuit string) string { return owned("profile-" + circuit) }
+
 func oneRate(o document.Policer) object {
 	return object{
 		"config":        object{"cir": bits(uint64(o.Rate)), "bc": uint64(o.Burst), "queuing-behavior": "POLICE"},
@@ -82,8 +97,8 @@ func bits(rate uint64) string { return strconv.FormatUint(rate, 10) }
 
 func actionOf(a document.Action) object {
 	out := object{}
-	if a.Drop {
-		out["drop"] = true
+	if a.Drop || a == (document.Action{}) {
+		out["drop"] = a.Drop // false only counts
 	}
 	if a.Mark != nil {
 		out["set-dscp"] = uint8(*a.Mark)

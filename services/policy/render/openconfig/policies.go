@@ -49,9 +49,14 @@ func oneRule(rule compile.Rule, sequence uint32, family string) object {
 		"forwarding-action":    "openconfig-policy-forwarding:FORWARD",
 		"qos-forwarding-group": owned(rule.Queue),
 	}}}
+	config := object{}
 	if rule.LSP != "" {
-		action["config"] = object{"path-selection-group": rule.LSP}
+		config["path-selection-group"] = rule.LSP
 	}
+	if rule.Profiled {
+		config["te-qos-ext:policer"] = profileName(rule.Circuit)
+	}
+	action["config"] = config
 	if rule.Mark != nil {
 		action[family] = object{"config": object{"dscp": uint8(*rule.Mark)}}
 	}

@@ -28,6 +28,7 @@ func Entries(p compile.RouterPlan) ([]configentry.Entry, error) {
 	r.queues()
 	r.scheduler()
 	r.policers()
+	r.profiles()
 	r.bufferProfiles()
 	r.managementProfiles()
 	r.classifiers()

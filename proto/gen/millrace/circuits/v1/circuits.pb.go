@@ -206,6 +206,63 @@ func (State) EnumDescriptor() ([]byte, []int) {
 	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
 }
 
+// Excess is what becomes of what a circuit sends above its rate. What is within the rate is never policed.
+type Excess int32
+
+const (
+	// As EXCESS_QUEUE.
+	Excess_EXCESS_UNSPECIFIED Excess = 0
+	// It stays in the circuits' queue, and a circuit beside it may suffer.
+	Excess_EXCESS_QUEUE Excess = 1
+	// It is dropped where it enters.
+	Excess_EXCESS_DROP Excess = 2
+	// It is in the default queue, on the circuit's path, marked LE. A TCP flow with packets in both arrives out of order.
+	Excess_EXCESS_BEST_EFFORT Excess = 3
+)
+
+// Enum value maps for Excess.
+var (
+	Excess_name = map[int32]string{
+		0: "EXCESS_UNSPECIFIED",
+		1: "EXCESS_QUEUE",
+		2: "EXCESS_DROP",
+		3: "EXCESS_BEST_EFFORT",
+	}
+	Excess_value = map[string]int32{
+		"EXCESS_UNSPECIFIED": 0,
+		"EXCESS_QUEUE":       1,
+		"EXCESS_DROP":        2,
+		"EXCESS_BEST_EFFORT": 3,
+	}
+)
+
+func (x Excess) Enum() *Excess {
+	p := new(Excess)
+	*p = x
+	return p
+}
+
+func (x Excess) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Excess) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[3].Descriptor()
+}
+
+func (Excess) Type() protoreflect.EnumType {
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[3]
+}
+
+func (x Excess) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Excess.Descriptor instead.
+func (Excess) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
+}
+
 // Terms are what is asked for: a circuit in one direction, or between two ports, in both.
 type Terms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -238,7 +295,9 @@ type Terms struct {
 	FromPort *Port `protobuf:"bytes,15,opt,name=from_port,json=fromPort,proto3" json:"from_port,omitempty"`
 	ToPort   *Port `protobuf:"bytes,16,opt,name=to_port,json=toPort,proto3" json:"to_port,omitempty"`
 	// Whether it is put on routers by itself at its start.
-	Activation    Activation `protobuf:"varint,18,opt,name=activation,proto3,enum=millrace.circuits.v1.Activation" json:"activation,omitempty"`
+	Activation Activation `protobuf:"varint,18,opt,name=activation,proto3,enum=millrace.circuits.v1.Activation" json:"activation,omitempty"`
+	// What becomes of what is sent above the rate.
+	Excess        Excess `protobuf:"varint,80,opt,name=excess,proto3,enum=millrace.circuits.v1.Excess" json:"excess,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,6 +449,13 @@ func (x *Terms) GetActivation() Activation {
 		return x.Activation
 	}
 	return Activation_ACTIVATION_UNSPECIFIED
+}
+
+func (x *Terms) GetExcess() Excess {
+	if x != nil {
+		return x.Excess
+	}
+	return Excess_EXCESS_UNSPECIFIED
 }
 
 // Port is where frames enter and leave a network, at a router.
@@ -2810,7 +2876,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x05\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9e\x06\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -2834,7 +2900,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\ato_port\x18\x10 \x01(\v2\x1a.millrace.circuits.v1.PortR\x06toPort\x12@\n" +
 	"\n" +
 	"activation\x18\x12 \x01(\x0e2 .millrace.circuits.v1.ActivationR\n" +
-	"activation\"0\n" +
+	"activation\x124\n" +
+	"\x06excess\x18P \x01(\x0e2\x1c.millrace.circuits.v1.ExcessR\x06excess\"0\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05vlans\x18\x02 \x01(\tR\x05vlans\"F\n" +
@@ -3032,7 +3099,12 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x12\x10\n" +
 	"\fSTATE_LAPSED\x10\v\x12\x10\n" +
 	"\fSTATE_FAILED\x10\f\x12\x16\n" +
-	"\x12STATE_DEACTIVATING\x10\r2\xf9\b\n" +
+	"\x12STATE_DEACTIVATING\x10\r*[\n" +
+	"\x06Excess\x12\x16\n" +
+	"\x12EXCESS_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fEXCESS_QUEUE\x10\x01\x12\x0f\n" +
+	"\vEXCESS_DROP\x10\x02\x12\x16\n" +
+	"\x12EXCESS_BEST_EFFORT\x10\x032\xf9\b\n" +
 	"\x0fCircuitsService\x12P\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\x12V\n" +
 	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\x12S\n" +
@@ -3063,142 +3135,144 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 	return file_millrace_circuits_v1_circuits_proto_rawDescData
 }
 
-var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(Activation)(0),               // 0: millrace.circuits.v1.Activation
 	(Protection)(0),               // 1: millrace.circuits.v1.Protection
 	(State)(0),                    // 2: millrace.circuits.v1.State
-	(*Terms)(nil),                 // 3: millrace.circuits.v1.Terms
-	(*Port)(nil),                  // 4: millrace.circuits.v1.Port
-	(*PrefixPair)(nil),            // 5: millrace.circuits.v1.PrefixPair
-	(*Circuit)(nil),               // 6: millrace.circuits.v1.Circuit
-	(*Slot)(nil),                  // 7: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 8: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 9: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 10: millrace.circuits.v1.Refusal
-	(*Blocker)(nil),               // 11: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 12: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 13: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 14: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 15: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 16: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 17: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 18: millrace.circuits.v1.RequestAllResponse
-	(*ModifyRequest)(nil),         // 19: millrace.circuits.v1.ModifyRequest
-	(*ModifyResponse)(nil),        // 20: millrace.circuits.v1.ModifyResponse
-	(*CommitRequest)(nil),         // 21: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 22: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 23: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 24: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 25: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 26: millrace.circuits.v1.ReleaseResponse
-	(*ActivateRequest)(nil),       // 27: millrace.circuits.v1.ActivateRequest
-	(*ActivateResponse)(nil),      // 28: millrace.circuits.v1.ActivateResponse
-	(*DeactivateRequest)(nil),     // 29: millrace.circuits.v1.DeactivateRequest
-	(*DeactivateResponse)(nil),    // 30: millrace.circuits.v1.DeactivateResponse
-	(*GetRequest)(nil),            // 31: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 32: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 33: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 34: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 35: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 36: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 37: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 38: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 39: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 40: millrace.circuits.v1.WatchResponse
-	(*timestamppb.Timestamp)(nil), // 41: google.protobuf.Timestamp
+	(Excess)(0),                   // 3: millrace.circuits.v1.Excess
+	(*Terms)(nil),                 // 4: millrace.circuits.v1.Terms
+	(*Port)(nil),                  // 5: millrace.circuits.v1.Port
+	(*PrefixPair)(nil),            // 6: millrace.circuits.v1.PrefixPair
+	(*Circuit)(nil),               // 7: millrace.circuits.v1.Circuit
+	(*Slot)(nil),                  // 8: millrace.circuits.v1.Slot
+	(*Hop)(nil),                   // 9: millrace.circuits.v1.Hop
+	(*Transition)(nil),            // 10: millrace.circuits.v1.Transition
+	(*Refusal)(nil),               // 11: millrace.circuits.v1.Refusal
+	(*Blocker)(nil),               // 12: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                 // 13: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),          // 14: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 15: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),        // 16: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),       // 17: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),     // 18: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 19: millrace.circuits.v1.RequestAllResponse
+	(*ModifyRequest)(nil),         // 20: millrace.circuits.v1.ModifyRequest
+	(*ModifyResponse)(nil),        // 21: millrace.circuits.v1.ModifyResponse
+	(*CommitRequest)(nil),         // 22: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 23: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 24: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 25: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 26: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 27: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),       // 28: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),      // 29: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),     // 30: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),    // 31: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),            // 32: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 33: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 34: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 35: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 36: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 37: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 38: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 39: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 40: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 41: millrace.circuits.v1.WatchResponse
+	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	41, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	41, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	42, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	42, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
 	1,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
-	5,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
-	4,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
-	4,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
+	6,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
+	5,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
+	5,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
 	0,  // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
-	3,  // 7: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
-	2,  // 8: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	7,  // 9: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	8,  // 10: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	8,  // 11: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	41, // 12: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	41, // 13: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	9,  // 14: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	8,  // 15: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	41, // 16: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	41, // 17: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	41, // 18: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	2,  // 19: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	41, // 20: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	11, // 21: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	12, // 22: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	41, // 23: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	41, // 24: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	3,  // 25: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	3,  // 26: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	7,  // 27: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	8,  // 28: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	8,  // 29: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	10, // 30: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	8,  // 31: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
-	3,  // 32: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	6,  // 33: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	3,  // 34: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	6,  // 35: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	41, // 36: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	6,  // 37: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	10, // 38: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	6,  // 39: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	41, // 40: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	6,  // 41: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	6,  // 42: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	6,  // 43: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	6,  // 44: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	6,  // 45: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	2,  // 46: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	41, // 47: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	41, // 48: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	6,  // 49: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	41, // 50: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	41, // 51: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	37, // 52: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	8,  // 53: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	38, // 54: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	41, // 55: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	41, // 56: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	6,  // 57: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	13, // 58: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	15, // 59: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	21, // 60: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	23, // 61: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	19, // 62: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	17, // 63: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	25, // 64: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	27, // 65: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	29, // 66: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	31, // 67: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	33, // 68: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	35, // 69: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	39, // 70: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	14, // 71: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	16, // 72: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	22, // 73: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	24, // 74: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	20, // 75: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	18, // 76: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	26, // 77: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	28, // 78: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	30, // 79: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	32, // 80: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	34, // 81: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	36, // 82: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	40, // 83: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	71, // [71:84] is the sub-list for method output_type
-	58, // [58:71] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	3,  // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
+	4,  // 8: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
+	2,  // 9: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
+	8,  // 10: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	9,  // 11: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	9,  // 12: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	42, // 13: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	42, // 14: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	10, // 15: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	9,  // 16: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	42, // 17: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	42, // 18: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	42, // 19: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	2,  // 20: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	42, // 21: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	12, // 22: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	13, // 23: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	42, // 24: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	42, // 25: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	4,  // 26: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	4,  // 27: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	8,  // 28: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	9,  // 29: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	9,  // 30: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	11, // 31: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	9,  // 32: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	4,  // 33: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	7,  // 34: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	4,  // 35: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	7,  // 36: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	42, // 37: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	7,  // 38: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	11, // 39: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	7,  // 40: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	42, // 41: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	7,  // 42: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	7,  // 43: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	7,  // 44: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	7,  // 45: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	7,  // 46: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	2,  // 47: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	42, // 48: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	42, // 49: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	7,  // 50: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	42, // 51: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	42, // 52: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	38, // 53: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	9,  // 54: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	39, // 55: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	42, // 56: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	42, // 57: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	7,  // 58: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	14, // 59: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	16, // 60: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	22, // 61: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	24, // 62: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	20, // 63: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	18, // 64: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	26, // 65: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	28, // 66: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	30, // 67: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	32, // 68: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	34, // 69: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	36, // 70: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	40, // 71: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	15, // 72: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	17, // 73: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	23, // 74: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	25, // 75: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	21, // 76: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	19, // 77: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	27, // 78: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	29, // 79: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	31, // 80: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	33, // 81: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	35, // 82: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	37, // 83: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	41, // 84: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	72, // [72:85] is the sub-list for method output_type
+	59, // [59:72] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -3211,7 +3285,7 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,

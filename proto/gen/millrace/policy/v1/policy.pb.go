@@ -605,7 +605,9 @@ type RouterPlan struct {
 	// Limits for what enters.
 	Policers []*Policer `protobuf:"bytes,13,rep,name=policers,proto3" json:"policers,omitempty"`
 	// The plan as PlanRequest.render asked.
-	Rendered      string `protobuf:"bytes,14,opt,name=rendered,proto3" json:"rendered,omitempty"`
+	Rendered string `protobuf:"bytes,14,opt,name=rendered,proto3" json:"rendered,omitempty"`
+	// The rates of the circuits that enter here.
+	Profiles      []*Profile `protobuf:"bytes,80,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -738,6 +740,84 @@ func (x *RouterPlan) GetRendered() string {
 	return ""
 }
 
+func (x *RouterPlan) GetProfiles() []*Profile {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+// Profile is the rate of a circuit where it enters: what its rules match is counted on all interfaces together.
+type Profile struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Circuit string                 `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// Bit/s and bytes.
+	Rate  uint64 `protobuf:"varint,2,opt,name=rate,proto3" json:"rate,omitempty"`
+	Burst uint64 `protobuf:"varint,3,opt,name=burst,proto3" json:"burst,omitempty"`
+	// Above the rate; absent: counted only.
+	Exceed        *Action `protobuf:"bytes,4,opt,name=exceed,proto3" json:"exceed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Profile) Reset() {
+	*x = Profile{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Profile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Profile) ProtoMessage() {}
+
+func (x *Profile) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Profile.ProtoReflect.Descriptor instead.
+func (*Profile) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Profile) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *Profile) GetRate() uint64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *Profile) GetBurst() uint64 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+func (x *Profile) GetExceed() *Action {
+	if x != nil {
+		return x.Exceed
+	}
+	return nil
+}
+
 // Scheduling is the part of weighted round robin that queues have in common.
 type Scheduling struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -751,7 +831,7 @@ type Scheduling struct {
 
 func (x *Scheduling) Reset() {
 	*x = Scheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +843,7 @@ func (x *Scheduling) String() string {
 func (*Scheduling) ProtoMessage() {}
 
 func (x *Scheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[10]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +856,7 @@ func (x *Scheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
 func (*Scheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Scheduling) GetExcess() string {
@@ -805,7 +885,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +897,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +910,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Filter) GetName() string {
@@ -868,7 +948,7 @@ type Policer struct {
 
 func (x *Policer) Reset() {
 	*x = Policer{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +960,7 @@ func (x *Policer) String() string {
 func (*Policer) ProtoMessage() {}
 
 func (x *Policer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +973,7 @@ func (x *Policer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policer.ProtoReflect.Descriptor instead.
 func (*Policer) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Policer) GetName() string {
@@ -974,7 +1054,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1066,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1079,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Action) GetDrop() bool {
@@ -1053,7 +1133,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1145,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1158,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Queue) GetName() string {
@@ -1151,7 +1231,7 @@ type DropProfile struct {
 
 func (x *DropProfile) Reset() {
 	*x = DropProfile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1243,7 @@ func (x *DropProfile) String() string {
 func (*DropProfile) ProtoMessage() {}
 
 func (x *DropProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1256,7 @@ func (x *DropProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
 func (*DropProfile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DropProfile) GetLossPriority() string {
@@ -1226,7 +1306,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1318,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1331,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -1281,7 +1361,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1373,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1386,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Lsp) GetName() string {
@@ -1361,14 +1441,16 @@ type RedirectRule struct {
 	// DSCP written into the packets.
 	Mark *uint32 `protobuf:"varint,13,opt,name=mark,proto3,oneof" json:"mark,omitempty"`
 	// Circuit id; empty for a pair or a class.
-	Circuit       string `protobuf:"bytes,14,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Circuit string `protobuf:"bytes,14,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// The profile of the circuit counts the packets.
+	Profiled      bool `protobuf:"varint,80,opt,name=profiled,proto3" json:"profiled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1462,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1475,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -1494,6 +1576,13 @@ func (x *RedirectRule) GetCircuit() string {
 	return ""
 }
 
+func (x *RedirectRule) GetProfiled() bool {
+	if x != nil {
+		return x.Profiled
+	}
+	return false
+}
+
 // ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
 // one: in OpenConfig a list entry that Millrace owns by name (te-*) or an interface binding, in Junos the configuration
 // group.
@@ -1509,7 +1598,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1610,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1623,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -1592,7 +1681,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"9\n" +
 	"\vSkippedPair\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf8\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb1\x05\n" +
 	"\n" +
 	"RouterPlan\x12\x16\n" +
 	"\x06router\x18\x01 \x01(\tR\x06router\x121\n" +
@@ -1612,7 +1701,13 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"bufferTime\x124\n" +
 	"\afilters\x18\f \x03(\v2\x1a.millrace.policy.v1.FilterR\afilters\x127\n" +
 	"\bpolicers\x18\r \x03(\v2\x1b.millrace.policy.v1.PolicerR\bpolicers\x12\x1a\n" +
-	"\brendered\x18\x0e \x01(\tR\brendered\"B\n" +
+	"\brendered\x18\x0e \x01(\tR\brendered\x127\n" +
+	"\bprofiles\x18P \x03(\v2\x1b.millrace.policy.v1.ProfileR\bprofiles\"\x81\x01\n" +
+	"\aProfile\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x12\n" +
+	"\x04rate\x18\x02 \x01(\x04R\x04rate\x12\x14\n" +
+	"\x05burst\x18\x03 \x01(\x04R\x05burst\x122\n" +
+	"\x06exceed\x18\x04 \x01(\v2\x1a.millrace.policy.v1.ActionR\x06exceed\"B\n" +
 	"\n" +
 	"Scheduling\x12\x16\n" +
 	"\x06excess\x18\x01 \x01(\tR\x06excess\x12\x1c\n" +
@@ -1663,7 +1758,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x12\n" +
 	"\x04hops\x18\x03 \x03(\tR\x04hops\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xf6\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x92\x03\n" +
 	"\fRedirectRule\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\rR\bsequence\x12\x12\n" +
 	"\x04pair\x18\x02 \x01(\tR\x04pair\x12\x10\n" +
@@ -1679,7 +1774,8 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\fsource_ports\x18\v \x01(\tR\vsourcePorts\x12+\n" +
 	"\x11destination_ports\x18\f \x01(\tR\x10destinationPorts\x12\x17\n" +
 	"\x04mark\x18\r \x01(\rH\x00R\x04mark\x88\x01\x01\x12\x18\n" +
-	"\acircuit\x18\x0e \x01(\tR\acircuitB\a\n" +
+	"\acircuit\x18\x0e \x01(\tR\acircuit\x12\x1a\n" +
+	"\bprofiled\x18P \x01(\bR\bprofiledB\a\n" +
 	"\x05_mark\"o\n" +
 	"\vConfigEntry\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
@@ -1708,7 +1804,7 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(Encoding)(0),            // 0: millrace.policy.v1.Encoding
 	(*CheckRequest)(nil),     // 1: millrace.policy.v1.CheckRequest
@@ -1721,45 +1817,48 @@ var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*RefusedCircuit)(nil),   // 8: millrace.policy.v1.RefusedCircuit
 	(*SkippedPair)(nil),      // 9: millrace.policy.v1.SkippedPair
 	(*RouterPlan)(nil),       // 10: millrace.policy.v1.RouterPlan
-	(*Scheduling)(nil),       // 11: millrace.policy.v1.Scheduling
-	(*Filter)(nil),           // 12: millrace.policy.v1.Filter
-	(*Policer)(nil),          // 13: millrace.policy.v1.Policer
-	(*Action)(nil),           // 14: millrace.policy.v1.Action
-	(*Queue)(nil),            // 15: millrace.policy.v1.Queue
-	(*DropProfile)(nil),      // 16: millrace.policy.v1.DropProfile
-	(*PortScheduling)(nil),   // 17: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),              // 18: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),     // 19: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),      // 20: millrace.policy.v1.ConfigEntry
+	(*Profile)(nil),          // 11: millrace.policy.v1.Profile
+	(*Scheduling)(nil),       // 12: millrace.policy.v1.Scheduling
+	(*Filter)(nil),           // 13: millrace.policy.v1.Filter
+	(*Policer)(nil),          // 14: millrace.policy.v1.Policer
+	(*Action)(nil),           // 15: millrace.policy.v1.Action
+	(*Queue)(nil),            // 16: millrace.policy.v1.Queue
+	(*DropProfile)(nil),      // 17: millrace.policy.v1.DropProfile
+	(*PortScheduling)(nil),   // 18: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),              // 19: millrace.policy.v1.Lsp
+	(*RedirectRule)(nil),     // 20: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),      // 21: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
 	10, // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
 	9,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
 	8,  // 3: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
-	15, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	17, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	18, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	19, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	20, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
-	11, // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	12, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	13, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
-	14, // 12: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	14, // 13: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	16, // 14: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
-	0,  // 15: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
-	1,  // 16: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	4,  // 17: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	6,  // 18: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
-	2,  // 19: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	5,  // 20: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	7,  // 21: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	18, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	19, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	20, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	21, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	12, // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	13, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	14, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	11, // 12: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
+	15, // 13: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
+	15, // 14: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	15, // 15: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	17, // 16: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	0,  // 17: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 18: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 19: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	6,  // 20: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
+	2,  // 21: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	5,  // 22: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	7,  // 23: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
+	21, // [21:24] is the sub-list for method output_type
+	18, // [18:21] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -1767,15 +1866,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
-	file_millrace_policy_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[18].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAki9QMKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIIjIKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBCJGCgNMc3ASDAoEbmFtZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgRob3BzGAMgAygJEg4KBnJlYXNvbhgEIAEoCSKCAgoMUmVkaXJlY3RSdWxlEhAKCHNlcXVlbmNlGAEgASgNEgwKBHBhaXIYAiABKAkSCwoDc3JjGAMgASgJEgsKA2RzdBgEIAEoCRINCgVxdWV1ZRgFIAEoCRILCgNsc3AYBiABKAkSDgoGZmlsdGVyGAcgASgJEg0KBWNsYXNzGAggASgJEg0KBWRzY3BzGAkgAygNEhAKCHByb3RvY29sGAogASgNEhQKDHNvdXJjZV9wb3J0cxgLIAEoCRIZChFkZXN0aW5hdGlvbl9wb3J0cxgMIAEoCRIRCgRtYXJrGA0gASgNSACIAQESDwoHY2lyY3VpdBgOIAEoCUIHCgVfbWFyayJZCgtDb25maWdFbnRyeRIMCgRwYXRoGAEgASgJEi4KCGVuY29kaW5nGAIgASgOMhwubWlsbHJhY2UucG9saWN5LnYxLkVuY29kaW5nEgwKBGJvZHkYAyABKAkqVQoIRW5jb2RpbmcSGAoURU5DT0RJTkdfVU5TUEVDSUZJRUQQABIWChJFTkNPRElOR19KU09OX0lFVEYQARIXChNFTkNPRElOR19KVU5PU19URVhUEAIy/wEKDVBvbGljeVNlcnZpY2USTAoFQ2hlY2sSIC5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXF1ZXN0GiEubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVzcG9uc2USSQoEUGxhbhIfLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVxdWVzdBogLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVzcG9uc2USVQoIQ2lyY3VpdHMSIy5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXF1ZXN0GiQubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVzcG9uc2VC0wEKFmNvbS5taWxscmFjZS5wb2xpY3kudjFCC1BvbGljeVByb3RvUAFaQmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL3BvbGljeS92MTtwb2xpY3l2MaICA01QWKoCEk1pbGxyYWNlLlBvbGljeS5WMcoCEk1pbGxyYWNlXFBvbGljeVxWMeICHk1pbGxyYWNlXFBvbGljeVxWMVxHUEJNZXRhZGF0YeoCFE1pbGxyYWNlOjpQb2xpY3k6OlYxYgZwcm90bzM");
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkipAQKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZSJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIi8KClNjaGVkdWxpbmcSDgoGZXhjZXNzGAEgASgJEhEKCXBhcnRpdGlvbhgCIAEoCSIqCgZGaWx0ZXISDAoEbmFtZRgBIAEoCRISCgppbnRlcmZhY2VzGAIgAygJItcBCgdQb2xpY2VyEgwKBG5hbWUYASABKAkSDQoFcXVldWUYAiABKAkSDAoEcmF0ZRgDIAEoBBINCgVidXJzdBgEIAEoBBIRCglwZWFrX3JhdGUYBSABKAQSEgoKcGVha19idXJzdBgGIAEoBBIqCgZleGNlZWQYByABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uEisKB3Zpb2xhdGUYCCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uEhIKCmludGVyZmFjZXMYCSADKAkiWAoGQWN0aW9uEgwKBGRyb3AYASABKAgSEQoEbWFyaxgCIAEoDUgAiAEBEhUKDWxvc3NfcHJpb3JpdHkYAyABKAkSDQoFcXVldWUYBCABKAlCBwoFX21hcmsirgEKBVF1ZXVlEgwKBG5hbWUYASABKAkSCgoCaWQYAiABKA0SDgoGd2VpZ2h0GAMgASgNEg4KBmJ1ZmZlchgEIAEoDRIQCghwcmlvcml0eRgFIAEoDRIPCgdkZWZhdWx0GAYgASgIEhAKCG1heF9yYXRlGAcgASgNEjYKDWRyb3BfcHJvZmlsZXMYCCADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuRHJvcFByb2ZpbGUiYAoLRHJvcFByb2ZpbGUSFQoNbG9zc19wcmlvcml0eRgBIAEoCRILCgNtaW4YAiABKA0SCwoDbWF4GAMgASgNEhMKC3Byb2JhYmlsaXR5GAQgASgNEgsKA2VjbhgFIAEoCCIyCg5Qb3J0U2NoZWR1bGluZxIRCglpbnRlcmZhY2UYASABKAkSDQoFc3BlZWQYAiABKAQiRgoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAkilAIKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBEg8KB2NpcmN1aXQYDiABKAkSEAoIcHJvZmlsZWQYUCABKAhCBwoFX21hcmsiWQoLQ29uZmlnRW50cnkSDAoEcGF0aBgBIAEoCRIuCghlbmNvZGluZxgCIAEoDjIcLm1pbGxyYWNlLnBvbGljeS52MS5FbmNvZGluZxIMCgRib2R5GAMgASgJKlUKCEVuY29kaW5nEhgKFEVOQ09ESU5HX1VOU1BFQ0lGSUVEEAASFgoSRU5DT0RJTkdfSlNPTl9JRVRGEAESFwoTRU5DT0RJTkdfSlVOT1NfVEVYVBACMv8BCg1Qb2xpY3lTZXJ2aWNlEkwKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlEkkKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlElUKCENpcmN1aXRzEiMubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVxdWVzdBokLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1Jlc3BvbnNlQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z");
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -346,6 +346,13 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
    * @generated from field: string rendered = 14;
    */
   rendered: string;
+
+  /**
+   * The rates of the circuits that enter here.
+   *
+   * @generated from field: repeated millrace.policy.v1.Profile profiles = 80;
+   */
+  profiles: Profile[];
 };
 
 /**
@@ -354,6 +361,44 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
  */
 export const RouterPlanSchema: GenMessage<RouterPlan> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 9);
+
+/**
+ * Profile is the rate of a circuit where it enters: what its rules match is counted on all interfaces together.
+ *
+ * @generated from message millrace.policy.v1.Profile
+ */
+export type Profile = Message<"millrace.policy.v1.Profile"> & {
+  /**
+   * @generated from field: string circuit = 1;
+   */
+  circuit: string;
+
+  /**
+   * Bit/s and bytes.
+   *
+   * @generated from field: uint64 rate = 2;
+   */
+  rate: bigint;
+
+  /**
+   * @generated from field: uint64 burst = 3;
+   */
+  burst: bigint;
+
+  /**
+   * Above the rate; absent: counted only.
+   *
+   * @generated from field: millrace.policy.v1.Action exceed = 4;
+   */
+  exceed?: Action | undefined;
+};
+
+/**
+ * Describes the message millrace.policy.v1.Profile.
+ * Use `create(ProfileSchema)` to create a new message.
+ */
+export const ProfileSchema: GenMessage<Profile> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 10);
 
 /**
  * Scheduling is the part of weighted round robin that queues have in common.
@@ -381,7 +426,7 @@ export type Scheduling = Message<"millrace.policy.v1.Scheduling"> & {
  * Use `create(SchedulingSchema)` to create a new message.
  */
 export const SchedulingSchema: GenMessage<Scheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 10);
+  messageDesc(file_millrace_policy_v1_policy, 11);
 
 /**
  * Filter is a list of rules on the ingress of some interfaces.
@@ -407,7 +452,7 @@ export type Filter = Message<"millrace.policy.v1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 11);
+  messageDesc(file_millrace_policy_v1_policy, 12);
 
 /**
  * Policer limits what arrives for a queue, on each interface by itself.
@@ -472,7 +517,7 @@ export type Policer = Message<"millrace.policy.v1.Policer"> & {
  * Use `create(PolicerSchema)` to create a new message.
  */
 export const PolicerSchema: GenMessage<Policer> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 12);
+  messageDesc(file_millrace_policy_v1_policy, 13);
 
 /**
  * Action is what happens to packets out of profile.
@@ -510,7 +555,7 @@ export type Action = Message<"millrace.policy.v1.Action"> & {
  * Use `create(ActionSchema)` to create a new message.
  */
 export const ActionSchema: GenMessage<Action> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 13);
+  messageDesc(file_millrace_policy_v1_policy, 14);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -576,7 +621,7 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 14);
+  messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
  * DropProfile is the drop probability by fill of the queue's buffer, percent.
@@ -615,7 +660,7 @@ export type DropProfile = Message<"millrace.policy.v1.DropProfile"> & {
  * Use `create(DropProfileSchema)` to create a new message.
  */
 export const DropProfileSchema: GenMessage<DropProfile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 15);
+  messageDesc(file_millrace_policy_v1_policy, 16);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -641,7 +686,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 16);
+  messageDesc(file_millrace_policy_v1_policy, 17);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -675,7 +720,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 17);
+  messageDesc(file_millrace_policy_v1_policy, 18);
 
 /**
  * RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
@@ -768,6 +813,13 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
    * @generated from field: string circuit = 14;
    */
   circuit: string;
+
+  /**
+   * The profile of the circuit counts the packets.
+   *
+   * @generated from field: bool profiled = 80;
+   */
+  profiled: boolean;
 };
 
 /**
@@ -775,7 +827,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 18);
+  messageDesc(file_millrace_policy_v1_policy, 19);
 
 /**
  * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
@@ -808,7 +860,7 @@ export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
  * Use `create(ConfigEntrySchema)` to create a new message.
  */
 export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 19);
+  messageDesc(file_millrace_policy_v1_policy, 20);
 
 /**
  * Encoding is the syntax of a config entry's body.
