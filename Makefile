@@ -102,6 +102,7 @@ LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/
 #   services/peagent/law     arithmetic in one goroutine, and hours of simulated time: 140 s for one of its cases
 #   services/push/rollout    a search in one goroutine through 100,000 states
 #   services/circuits/life   the same
+#   services/circuits/day    a simulated day in one goroutine
 #   octest                   the tests' oracle: generated structs, which nothing shares
 #   services/routeragent     48 gNMI checks of a whole agent, one after the other: a quarter of an hour; its parts (apply,
 #                            gnmi, state, kernel, frr) run with the detector
@@ -109,7 +110,7 @@ LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/
 #   tools/houserules         reads the sources in one goroutine
 #   e2e                      what runs there is the binary, which has no detector
 #   LAB                      what is measured there is delay and rates, and a guest's processes have no room for it
-RACELESS := -e /e2e/ -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/services/circuits/life$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
+RACELESS := -e /e2e/ -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/services/circuits/life$$' -e '/services/circuits/day$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
 
 # The time-outs end what hangs; they are no expectation of speed.
 GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped --

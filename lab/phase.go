@@ -114,6 +114,8 @@ type UDPSeries struct {
 type Observer struct {
 	// Progress gets plain words: an application starts or ends.
 	Progress func(string)
+	// WholeSecond lets the phase start on a full second of this machine's clock, as circuits do.
+	WholeSecond bool
 	// Started is told when the phase starts, a moment before it does.
 	Started func(time.Time)
 	// Echo gets every ping answer as it comes, of the named application. It is
@@ -204,6 +206,9 @@ const lead = 250 * time.Millisecond
 // begin sets the phase's start and tells everyone.
 func (r *phaseRun) begin() {
 	r.result.Start = time.Now().Add(lead)
+	if r.watch.WholeSecond {
+		r.result.Start = r.result.Start.Add(time.Second - time.Nanosecond).Truncate(time.Second)
+	}
 	for _, p := range r.streams {
 		p.tell(r.result.Start)
 	}

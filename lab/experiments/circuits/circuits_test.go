@@ -8,7 +8,7 @@ import (
 )
 
 func TestOnlyScenariosThatAskForACircuitNeedOne(t *testing.T) {
-	for name, want := range map[string]bool{"circuit-request": true, "hntes-redirect": false, "igp-costs": false} {
+	for name, want := range map[string]bool{"circuit-request": true, "circuit-volume": true, "circuit-storm": false, "hntes-redirect": false, "igp-costs": false} {
 		s, err := scenario.Load(name)
 		if err != nil {
 			t.Fatal(err)
@@ -39,5 +39,37 @@ func TestTheTopologyIsKnownWhenAllInterfacesAre(t *testing.T) {
 		if got := known(c.s, 2, 2); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+}
+
+// What the volume's phase is made for: each part of the transfer begins and ends with its slot, and its host has the
+// slot's rate.
+func TestTheVolumesTrafficFitsItsSlots(t *testing.T) {
+	s, err := scenario.Load("circuit-volume")
+	if err != nil {
+		t.Fatal(err)
+	}
+	phase, _ := s.Phase("night")
+	bits := int64(0)
+	for _, a := range phase.Applications {
+		if a.Group != "transfer" && a.Name != "other" {
+			continue
+		}
+		var line int64
+		for _, l := range s.Links {
+			if l.A.Node == a.From {
+				line = int64(l.Rate)
+			}
+		}
+		if a.Name == "other" {
+			if line != otherRate || a.Start.Seconds() != otherFrom || a.Stop.Seconds() != otherTo {
+				t.Errorf("the other circuit is of %d bit/s from %d to %d; its traffic is %+v", otherRate, otherFrom, otherTo, a)
+			}
+			continue
+		}
+		bits += line * int64((a.Stop - a.Start).Seconds())
+	}
+	if bits != volumeBytes*8 || phase.Applications[0].Start.Seconds() != volumeFrom {
+		t.Errorf("hosts send %d bits, from %s on", bits, phase.Applications[0].Start)
 	}
 }

@@ -3,8 +3,8 @@
 // It plays the operator, the researcher and the judge: everything that books, plans or configures is `millrace up` and
 // the routers' agents. What it judges with comes from hosts, from the REST API, and from kernels (state dumps).
 //
-// In: a scenario with the phases without and with, the last of which requires a circuit. Out: a qos.Result. Next:
-// `millrace lab run`.
+// In: a scenario with the phases without and with, the last of which requires a circuit, or with a phase night that
+// requires bookings. Out: a qos.Result. Next: `millrace lab run`.
 package circuits
 
 import (
@@ -28,12 +28,14 @@ import (
 const (
 	Requires = "circuit"
 	Before   = "control plane"
+	// Bookings is that of a phase during which a volume is booked.
+	Bookings = "bookings"
 )
 
 // Needed tells whether a scenario has a phase only this package can prepare.
 func Needed(s *scenario.Scenario) bool {
 	for _, p := range s.Phases {
-		if p.Requires == Requires {
+		if p.Requires == Requires || p.Requires == Bookings {
 			return true
 		}
 	}
@@ -58,7 +60,9 @@ type run struct {
 	before map[string]string // kernel dumps per router
 	// circuit is the one that was booked, asked when it was.
 	circuit *circuitsv1.Circuit
-	result  *qos.Result
+	// booked are those of a night: the other one, the volume.
+	booked []*circuitsv1.Circuit
+	result *qos.Result
 }
 
 // Run tells the story once. The result is returned also when an expectation is not met; an error means that the
@@ -81,21 +85,7 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *qos.Resu
 	}
 	defer func() { err = errors.Join(err, r.end()) }()
 	r.result.Backend = r.lab.Backend
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"control plane", r.startPlane},
-		{"queues", r.queues},
-		{"phase without", r.phase("without")},
-		{"state before", r.dumpBefore},
-		{"request", r.request},
-		{"refusal", r.refusal},
-		{"start", r.awaitActive},
-		{"phase with", r.phase("with")},
-		{"end", r.awaitReleased},
-		{"state after", r.dumpAfter},
-	} {
+	for _, step := range r.steps(s) {
 		if err := step.do(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
@@ -105,6 +95,30 @@ func Run(ctx context.Context, s *scenario.Scenario, o Options) (result *qos.Resu
 	r.result.Seconds = time.Since(began).Seconds()
 	r.result.Judge(s)
 	return r.result, nil
+}
+
+// step is a part of the story.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+// steps of the story that a scenario tells.
+func (r *run) steps(s *scenario.Scenario) []step {
+	ready := []step{{"control plane", r.startPlane}, {"queues", r.queues}}
+	if _, night := s.Phase("night"); night {
+		return append(ready, step{"state before", r.dumpBefore}, step{"phase night", r.night}, step{"end", r.awaitNight}, step{"state after", r.dumpAfter})
+	}
+	return append(ready,
+		step{"phase without", r.phase("without")},
+		step{"state before", r.dumpBefore},
+		step{"request", r.request},
+		step{"refusal", r.refusal},
+		step{"start", r.awaitActive},
+		step{"phase with", r.phase("with")},
+		step{"end", r.awaitReleased},
+		step{"state after", r.dumpAfter},
+	)
 }
 
 func (r *run) say(format string, args ...any) { r.Progress(fmt.Sprintf(format, args...)) }
