@@ -39,6 +39,9 @@ type KafkaConfiguration struct {
 	// Retention of messages on topics that are not compacted: how long a
 	// consumer may be down without losing anything. Default 72 h.
 	Retention time.Duration
+	// GiveUp is how long a group goes on with messages of a topic that is gone while its handler takes none of them.
+	// Then they are lost, and the group begins with the topic there is. Default 10 min.
+	GiveUp time.Duration
 	// Lost is told how many messages the brokers deleted before a group took them, which was away, or behind, for
 	// longer than Retention. The log and a metric tell of it too. May be nil.
 	Lost func(topic, group string, messages int64)

@@ -103,12 +103,39 @@ func (m *kafkaMember) gone(id kadm.TopicID) bool {
 	return d.ID != id
 }
 
-// drain waits until the handler has taken what is in memory: no broker has it any more.
+// defaultGiveUp is the default of KafkaConfiguration.GiveUp: a store that is away comes back in less, mostly.
+const defaultGiveUp = 10 * time.Minute
+
+// drain waits until the handler has taken what is in memory: no broker has it any more. What it refuses all that time
+// must not hold up the topic there is now: once nothing was taken for GiveUp, the rest is lost, and told of.
 func (m *kafkaMember) drain() {
-	for m.ctx.Err() == nil && m.held() > 0 {
+	last, since := m.held(), time.Now()
+	for m.ctx.Err() == nil && last > 0 {
+		if time.Since(since) > m.giveUp {
+			m.abandon()
+			return
+		}
 		select {
 		case <-m.ctx.Done():
 		case <-time.After(topicPause):
+		}
+		if held := m.held(); held < last {
+			last, since = held, time.Now()
+		}
+	}
+}
+
+// abandon tells of what is in memory as lost; whoever leaves the topic lets go of it.
+func (m *kafkaMember) abandon() {
+	rest := map[int32]int{}
+	m.mu.Lock()
+	for id, p := range m.partitions {
+		rest[id] = p.waiting()
+	}
+	m.mu.Unlock()
+	for id, messages := range rest {
+		if messages > 0 {
+			m.lost(id, int64(messages))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -46,4 +47,35 @@ func deletedTopic(t *testing.T, cfg bus.KafkaConfiguration) {
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == 7 })
 	publish(t, b, bus.TopicEvents, "key", "later")
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == 8 })
+}
+
+// poisonedAndDeleted: a group holds a message that its handler never takes, of a topic that somebody deletes. The
+// message is lost, and told of; the group goes on with the topic there is then, in all of its partitions.
+func poisonedAndDeleted(t *testing.T, cfg bus.KafkaConfiguration) {
+	lost := make(chan int64, 10)
+	cfg.Partitions, cfg.GiveUp = 1, time.Second
+	cfg.Lost = func(_, _ string, messages int64) { lost <- messages }
+	b, r := open(t, cfg), newRecorder()
+	defer b.Close()
+	refused := make(chan struct{}, 1)
+	subscribe(t, b, bus.TopicEvents, "g", func(ctx context.Context, m bus.Message) error {
+		if m.Key != "poison" {
+			return r.take(ctx, m)
+		}
+		select {
+		case refused <- struct{}{}:
+		default:
+		}
+		return errors.New("never")
+	})
+	publish(t, b, bus.TopicEvents, "poison", "held")
+	await.Value(t, "the message is refused", refused)
+	if _, err := adminClient(t, cfg).DeleteTopic(t.Context(), cfg.Prefix+bus.TopicEvents); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, b, bus.TopicEvents, "key", "after")
+	r.until(t, func(got []taken) bool { return len(got) == 1 })
+	if n := await.Value(t, "what is lost is told", lost); n != 1 {
+		t.Errorf("told of %d lost messages, want 1", n)
+	}
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -47,6 +48,7 @@ type kafkaMember struct {
 	meter        meter
 	tell         func(topic, group string, messages int64) // of lost messages; may be nil
 	ensure       func(context.Context) error               // makes the topic where there is none
+	giveUp       time.Duration                             // on messages of a topic that is gone
 	options      []kgo.Opt
 	client       *kgo.Client
 	ctx          context.Context // of the subscription
@@ -62,7 +64,7 @@ type kafkaMember struct {
 func newKafkaMember(ctx context.Context, cfg KafkaConfiguration, topic, group string, handler Handler, meter meter) *kafkaMember {
 	m := &kafkaMember{
 		ctx: ctx, topic: topic, group: group, wireTopic: cfg.Prefix + topic,
-		handler: handler, meter: meter, tell: cfg.Lost, partitions: map[int32]*partition{},
+		handler: handler, meter: meter, tell: cfg.Lost, giveUp: cmp.Or(cfg.GiveUp, defaultGiveUp), partitions: map[int32]*partition{},
 	}
 	m.options = append(cfg.options(),
 		// One Kafka group per pair of group and topic: a member that joins for

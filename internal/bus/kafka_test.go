@@ -42,6 +42,7 @@ func TestKafka(t *testing.T) {
 	t.Run("a consumer that takes nothing holds a bounded number of bytes", func(t *testing.T) { boundedBytes(t, config()) })
 	t.Run("messages that the brokers deleted before they were taken are told of", func(t *testing.T) { deletedBefore(t, config()) })
 	t.Run("a topic that is deleted is made again, and publishers and groups go on", func(t *testing.T) { deletedTopic(t, config()) })
+	t.Run("a message of a deleted topic that nobody takes is given up", func(t *testing.T) { poisonedAndDeleted(t, config()) })
 	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
 	t.Run("a publisher whose clock is ahead is heard", func(t *testing.T) { aheadOfTime(t, config()) })
 	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
