@@ -183,6 +183,10 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 	if c.GetReady() != nil {
 		fmt.Fprintf(out, "  on routers since %s\n", clock(c.GetReady()))
 	}
+	if no := c.GetNotRestored(); no != nil {
+		fmt.Fprint(out, "a link of its path is gone, and it has no other path: ")
+		printRefusal(out, no)
+	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, h := range c.GetHistory() {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", clock(h.GetTime()), stateName(h.GetState()), h.GetBy(), h.GetNote())

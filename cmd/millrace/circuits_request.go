@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/restore"
 )
 
 // termsFlags are what a circuit is asked for with.
@@ -25,6 +26,8 @@ type termsFlags struct {
 	start, end string
 	protect    string
 	manual     bool
+	onFailure  string
+	priority   int32
 	pairs      []string
 	ports      [2]circuitsv1.Port
 	excess     string
@@ -37,6 +40,8 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.start, "start", "", "RFC 3339 time such as 2026-11-23T22:00:00+01:00; none: now")
 	flags.StringVar(&f.end, "end", "", "RFC 3339 time; none: until it is released")
 	flags.StringVar(&f.protect, "protect", "", "link or node: book a disjoint backup with it")
+	flags.StringVar(&f.onFailure, "on-failure", "restore", "restore or hold: look for another path when a link of its path is gone, or wait for the link")
+	flags.Int32Var(&f.priority, "priority", restore.Last, "0 to 7: which circuits get another path first, where several lost theirs; 0 is first")
 	flags.StringSliceVar(&f.terms.WithoutLinks, "without-link", nil, "id of a link not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
@@ -70,6 +75,11 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 	if t.Excess, known = excesses[f.excess]; !known {
 		return nil, coded{fmt.Errorf("--excess %s: queue, drop or best-effort", f.excess), exitUsage}
 	}
+	onFailure := map[string]circuitsv1.OnFailure{"restore": circuitsv1.OnFailure_ON_FAILURE_RESTORE, "hold": circuitsv1.OnFailure_ON_FAILURE_HOLD}
+	if t.OnFailure, known = onFailure[f.onFailure]; !known {
+		return nil, coded{fmt.Errorf("--on-failure %s: restore or hold", f.onFailure), exitUsage}
+	}
+	t.Priority = &f.priority
 	for _, pair := range f.pairs {
 		source, destination, two := strings.Cut(pair, ",")
 		if !two {

@@ -172,6 +172,13 @@ var (
 // CircuitModified: somebody changed its rate or its end.
 var CircuitModified = define("services/circuits", info, "circuit-modified", "A circuit has another rate or another end; the text says which.", nothing)
 
+// What becomes of a circuit whose path is lost.
+var (
+	CircuitRerouted    = define("services/circuits", warning, "circuit-rerouted", "A link of a circuit's path is gone, and another path is booked for it.", nothing)
+	CircuitNotRerouted = define("services/circuits", failure, "circuit-not-rerouted", "A link of a circuit's path is gone, and there is no other path for it.",
+		"Mend the link, or give one of the circuits on the links that the text names up. It is tried again by itself when links or bookings change.")
+)
+
 // circuits has a kind for each state to which services/circuits leads a circuit.
 var circuits = map[circuitsv1.State]Kind{
 	circuitsv1.State_STATE_HELD: define("services/circuits", info, "circuit-held", "Capacity is held for a circuit.",

@@ -142,7 +142,7 @@ func (c *Component) scheduled(ctx context.Context, record *circuitsv1.Record) *c
 	if record.GetCircuit().GetState() != circuitsv1.State_STATE_COMMITTED {
 		return record
 	}
-	if looked, err := c.tell(ctx, record.GetCircuit().GetId(), c.pathEvent(record)); err == nil {
+	if looked, err := c.tellOf(ctx, record.GetCircuit().GetId(), c.pathEvent); err == nil {
 		return looked
 	}
 	return record // it is committed, and its path is looked at again in a second

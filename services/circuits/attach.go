@@ -249,7 +249,14 @@ func (b *book) free(r *circuitsv1.Record) error {
 
 // ways decides on a request, and between ports on the way back beside it.
 func (b *book) ways(r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
-	if forth, refusal = b.admit.Decide(r); refusal != nil || !both {
+	return b.waysBy(b.admit.Decide, r, both)
+}
+
+// decider is one of the decisions of admit.
+type decider func(admit.Request) (*admit.Grant, *admit.Refusal)
+
+func (b *book) waysBy(decide decider, r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
+	if forth, refusal = decide(r); refusal != nil || !both {
 		return forth, nil, refusal
 	}
 	if err := b.admit.Enter(*forth); err != nil {
@@ -262,7 +269,7 @@ func (b *book) ways(r admit.Request, both bool) (forth, back *admit.Grant, refus
 	}()
 	other := r
 	other.ID, other.From, other.To = backID(r.ID), r.To, r.From
-	back, refusal = b.admit.Decide(other)
+	back, refusal = decide(other)
 	return forth, back, refusal
 }
 
@@ -317,7 +324,7 @@ func (b *book) backHops(d decision) []*circuitsv1.Hop {
 }
 
 // instead decides on a request that replaces what a record has, which counts as free.
-func (b *book) instead(was *circuitsv1.Record, r admit.Request) (forth, back *admit.Grant, refusal *admit.Refusal) {
+func (b *book) instead(decide decider, was *circuitsv1.Record, r admit.Request) (forth, back *admit.Grant, refusal *admit.Refusal) {
 	if err := b.free(was); err != nil {
 		panic("what is booked is there: " + err.Error())
 	}
@@ -326,5 +333,5 @@ func (b *book) instead(was *circuitsv1.Record, r admit.Request) (forth, back *ad
 			panic("what was there fits: " + err.Error())
 		}
 	}()
-	return b.ways(r, between(was.GetCircuit().GetTerms()))
+	return b.waysBy(decide, r, between(was.GetCircuit().GetTerms()))
 }

@@ -27,6 +27,8 @@ type book struct {
 	read time.Time
 	// ports is which circuit has which VLAN; it needs no topology.
 	ports *ports.Book
+	// changes counts what may make room for a circuit: other links, and capacity that is given back.
+	changes int64
 	// usage is per project.
 	usage map[string]*usage
 	// states counts circuits by state.
@@ -65,6 +67,7 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 	}
 	switch had, has := ledger.Books(was), ledger.Books(is); {
 	case had && !has:
+		b.changes++
 		b.count(was, -1)
 		if b.admit != nil && b.free(was) != nil {
 			b.miss()
@@ -75,6 +78,7 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 			b.miss()
 		}
 	case has && !sameBooking(was, is):
+		b.changes++
 		b.count(was, -1)
 		b.count(is, 1)
 		if b.admit != nil && errors.Join(b.free(was), b.restore(b.admit, is)) != nil {
@@ -176,6 +180,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 		}
 	}
 	b.admit, b.graph, b.topo = made, g, t
+	b.changes++
 	return nil
 }
 
@@ -225,9 +230,14 @@ func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop {
 
 // there tells whether the topology has every link of a circuit's path, between the routers that it was booked between:
 // a link keeps its id where its port is connected to another router.
-func (b *book) there(c *circuitsv1.Circuit) bool {
-	return !slices.ContainsFunc(slices.Concat(c.GetPath(), c.GetBack()), func(h *circuitsv1.Hop) bool {
-		l := b.topo.Link(h.GetLink())
-		return l == nil || l.From.String() != h.GetFrom() || l.To.String() != h.GetTo()
-	})
+func (b *book) there(c *circuitsv1.Circuit) bool { return !slices.ContainsFunc(bothWays(c), b.isGone) }
+
+// bothWays are the hops of the path and of the way back.
+func bothWays(c *circuitsv1.Circuit) []*circuitsv1.Hop {
+	return slices.Concat(c.GetPath(), c.GetBack())
+}
+
+func (b *book) isGone(h *circuitsv1.Hop) bool {
+	l := b.topo.Link(h.GetLink())
+	return l == nil || l.From.String() != h.GetFrom() || l.To.String() != h.GetTo()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace/millrace/services/circuits/restore"
 	"github.com/millrace/millrace/services/circuits/webhook"
 )
 
@@ -28,6 +29,8 @@ type Configuration struct {
 	Operators []string `yaml:"operators"`
 	// Provision is about putting circuits on routers.
 	Provision Provision `yaml:"provision"`
+	// Restore is about circuits whose path is lost.
+	Restore Restore `yaml:"restore"`
 	// Projects may book, by their names. Default none: nobody may.
 	Projects map[string]Project `yaml:"projects"`
 }
@@ -40,6 +43,13 @@ type Provision struct {
 	// Lead is how long before its start a circuit is put on routers, if nobody else has its capacity until then; else
 	// it is put there at its start. Default 5s.
 	Lead time.Duration `yaml:"lead"`
+}
+
+// Restore says when a circuit whose path is lost gets another one.
+type Restore struct {
+	// After is how long a link is gone before its circuits are moved: one that comes back by then moves nobody.
+	// Default 3s.
+	After time.Duration `yaml:"after"`
 }
 
 // Project is who may book what. Limits of 0 are none.
@@ -55,6 +65,8 @@ type Project struct {
 	GbitHours int64 `yaml:"gbit_hours"`
 	// Lead is how far ahead the start of a circuit may be.
 	Lead time.Duration `yaml:"lead"`
+	// Priority is the first priority that its circuits may have, 0 to 7. Default 0: any.
+	Priority int32 `yaml:"priority"`
 	// Holds is how many circuits may be held and not committed at once. Default 10.
 	Holds int `yaml:"holds"`
 	// Webhooks are told of every change of its circuits.
@@ -73,7 +85,7 @@ const defaultHolds = 10
 // DefaultConfiguration lets nobody book.
 func DefaultConfiguration() Configuration {
 	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second, TopologyAge: time.Minute,
-		Provision: Provision{Lead: 5 * time.Second}}
+		Provision: Provision{Lead: 5 * time.Second}, Restore: Restore{After: 3 * time.Second}}
 }
 
 // Validate returns an error that names a valid value.
@@ -91,6 +103,8 @@ func (c Configuration) Validate() error {
 		return fmt.Errorf("circuits topology_age %s: at least twice topology, %s, so that one lost answer stops nothing", c.TopologyAge, c.Topology)
 	case c.Provision.Lead < 0 || c.Provision.Lead > time.Hour || c.Provision.Lead%time.Second != 0:
 		return fmt.Errorf("circuits provision.lead %s: whole seconds, 0s to 1h", c.Provision.Lead)
+	case c.Restore.After < 0 || c.Restore.After > time.Hour || c.Restore.After%time.Second != 0:
+		return fmt.Errorf("circuits restore.after %s: whole seconds, 0s to 1h", c.Restore.After)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		if err := c.Projects[name].validate(); err != nil {
@@ -107,6 +121,8 @@ func (p Project) validate() error {
 	switch {
 	case p.ConcurrentMbit < 0 || p.ConcurrentMbit > 1<<40, p.GbitHours < 0 || p.GbitHours > 1<<40, p.Lead < 0, p.Holds < 0:
 		return fmt.Errorf("limits are 0, for none, to 2^40")
+	case p.Priority < 0 || p.Priority > restore.Last:
+		return fmt.Errorf("priority %d: 0, which is first, to %d", p.Priority, restore.Last)
 	case len(p.Members) == 0:
 		return fmt.Errorf("name its members, or nobody can book")
 	}

@@ -24,9 +24,14 @@ var errTransition = errors.New("refused")
 
 // tell passes an event to a circuit, records what comes of it and publishes it.
 func (c *Component) tell(ctx context.Context, id string, e life.Event) (*circuitsv1.Record, error) {
+	return c.tellOf(ctx, id, func(*circuitsv1.Record) life.Event { return e })
+}
+
+// tellOf is tell with an event that depends on the record, as whether its path is there.
+func (c *Component) tellOf(ctx context.Context, id string, of func(*circuitsv1.Record) life.Event) (*circuitsv1.Record, error) {
 	var moves []life.Move
 	record, err := c.ledger.Change(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
-		next, actions := life.Next(ledger.LifeOf(was), e)
+		next, actions := life.Next(ledger.LifeOf(was), of(was))
 		if len(actions) > 0 && actions[0].Do == life.Refuse {
 			return nil, fmt.Errorf("circuit %s: %w: %s", id, errTransition, actions[0].Text)
 		}
@@ -65,27 +70,29 @@ func (c *Component) look(ctx context.Context) {
 	now := c.deps.Now().Unix()
 	type due struct {
 		id string
-		life.Event
+		of func(*circuitsv1.Record) life.Event
 	}
 	var all []due
+	clock := func(*circuitsv1.Record) life.Event { return life.Event{Kind: life.Clock, Now: now} }
 	err := c.ledger.Look("", func(records func(func(*circuitsv1.Record) bool)) {
 		for r := range records {
 			if !ledger.Books(r) {
 				continue
 			}
-			for _, e := range []life.Event{{Kind: life.Clock, Now: now}, c.book.path(r)} {
-				if changes(ledger.LifeOf(r), e) {
-					all = append(all, due{r.GetCircuit().GetId(), e})
-				}
+			if changes(ledger.LifeOf(r), clock(r)) {
+				all = append(all, due{r.GetCircuit().GetId(), clock})
+			}
+			if changes(ledger.LifeOf(r), c.book.path(r)) {
+				all = append(all, due{r.GetCircuit().GetId(), c.pathEvent})
 			}
 		}
 	})
 	for _, d := range all {
-		if _, told := c.tell(ctx, d.id, d.Event); told != nil && ctx.Err() == nil {
+		if _, told := c.tellOf(ctx, d.id, d.of); told != nil && ctx.Err() == nil {
 			err = errors.Join(err, told)
 		}
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ledger.ErrNotRead) {
+	if err = errors.Join(err, c.restore(ctx)); err != nil && ctx.Err() == nil && !errors.Is(err, ledger.ErrNotRead) {
 		c.deps.Log.WarnContext(ctx, "circuits are looked at again", "error", err)
 	}
 }

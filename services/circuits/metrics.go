@@ -16,8 +16,8 @@ import (
 const prefix = "millrace_services_circuits_"
 
 type metrics struct {
-	requests, modifications, hooks, changes *prometheus.CounterVec
-	late                                    prometheus.Counter
+	requests, modifications, reroutes, hooks, changes *prometheus.CounterVec
+	late                                              prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, c *Component) *metrics {
@@ -35,6 +35,7 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 	}
 	return &metrics{
 		requests: answers("requests_total", "Requests"), modifications: answers("modifications_total", "Modifications, with dry runs,"),
+		reroutes: answers("reroutes_total", "Searches for another path of a circuit whose path is lost"),
 		hooks: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "webhook_messages_total", Help: "Messages to webhooks by result: delivered, failed and sent again, given-up.",
 		}, []string{"result"}),

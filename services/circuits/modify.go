@@ -188,7 +188,7 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 	if err != nil {
 		return nil, nil, err
 	}
-	forth, back, refusal := b.instead(was, r)
+	forth, back, refusal := b.instead(b.admit.Decide, was, r)
 	if refusal != nil {
 		return nil, nil, b.refusal(refusal, terms, r)
 	}

@@ -35,6 +35,9 @@ func (p *provisioner) ask(ctx context.Context, all []*carried, underWay bool) er
 	for _, c := range all {
 		list = append(list, c.Circuit)
 	}
+	if p.restorer.busy.Load() {
+		return nil // those that lost the same link go together
+	}
 	batch := provision.Batch(list, now, underWay)
 	name := ""
 	for _, c := range batch {
@@ -103,8 +106,11 @@ func reason(circuits []provision.Circuit) string {
 			break
 		}
 		what := "begins"
-		if c.Life.Work == life.Removes {
+		switch {
+		case c.Life.Work == life.Removes:
 			what = "ends"
+		case c.Life.Verified > 0:
+			what = "changes"
 		}
 		out = append(out, fmt.Sprintf("circuit %s %s", c.ID, what))
 	}

@@ -126,8 +126,8 @@ func (p *provisioner) sweep(ctx context.Context) error {
 		}
 	}
 	for _, c := range active {
-		if !has[c.ID] && known[c.ingress] {
-			err = errors.Join(err, p.gone(ctx, c))
+		if known[c.ingress] && (!has[c.ID] || c.Life.Renewed) {
+			err = errors.Join(err, p.gone(ctx, c, has[c.ID]))
 		}
 	}
 	for _, r := range over {
@@ -140,8 +140,9 @@ func (p *provisioner) sweep(ctx context.Context) error {
 }
 
 // gone is an active circuit that no change set in force has any more: its own was rolled back, or another one was
-// planned while its path was gone.
-func (p *provisioner) gone(ctx context.Context, c *carried) error {
+// planned while its path was gone. One that routers had before may have had its change set rolled back, and still be
+// there as it was before that.
+func (p *provisioner) gone(ctx context.Context, c *carried, has bool) error {
 	if now, err := p.ledger.Get(c.ID); err != nil || now != c.record {
 		return err // it moved on since it was compared
 	}
@@ -156,6 +157,12 @@ func (p *provisioner) gone(ctx context.Context, c *carried) error {
 	case pushv1.State_STATE_FAILED:
 		e = life.Event{Kind: life.ChangeFailed, Attempt: c.Life.Attempt, Text: "change set " + cs.GetId() + " was being rolled back"}
 	case pushv1.State_STATE_ROLLING_BACK:
+		return nil
+	}
+	if known := c.Life.Attempt != c.Life.Verified; known && e.Kind != life.PathLost {
+		e = life.Event{Kind: life.PathLost, Text: e.Text}
+	}
+	if has && e.Kind == life.PathLost {
 		return nil
 	}
 	_, err = p.tell(ctx, c.ID, e)

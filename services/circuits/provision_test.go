@@ -290,14 +290,16 @@ func TestACircuitThatWaitsForAPersonIsGivenUp(t *testing.T) {
 	w.asBefore()
 }
 
-// A plan that is made while a circuit's link is gone is without it. Once the link is back the circuit asks for another
-// one, and is told active when routers were read.
+// A plan that is made while the link of a circuit that waits for it is gone is without it. Once the link is back the
+// circuit asks for another one, and is told active when routers were read.
 func TestALinkIsGoneAndBack(t *testing.T) {
 	t.Parallel()
 	w := newLive(t)
 	c := w.replica(w.changes)
 	w.queues()
-	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	waits := w.from("wr", "192.0.2.0/26", 20)
+	waits.OnFailure = circuitsv1.OnFailure_ON_FAILURE_HOLD
+	a := w.world.booked(c, "1", waits)
 	w.world.is(c, a.GetId(), activeState)
 	b := w.world.booked(c, "2", w.from("cr", "192.0.2.64/26", 10))
 	w.world.is(c, b.GetId(), activeState)
@@ -319,6 +321,56 @@ func TestALinkIsGoneAndBack(t *testing.T) {
 	}
 	w.release(c, a.GetId())
 	w.world.is(c, a.GetId(), released)
+	w.asBefore()
+}
+
+// Active circuits whose link is gone are given to routers on another path, and stay
+// there when the link is back, and nothing of them stays at their end. One that has no other path waits for room.
+func TestCircuitsAreReroutedTogether(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	w.world.cfg.Restore.After = time.Second
+	c := w.replica(w.changes)
+	w.queues()
+	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	b := w.world.booked(c, "2", w.from("wr", "192.0.2.64/26", 15))
+	big := w.world.booked(c, "3", w.from("cr", "192.0.2.128/26", 30))
+	for _, one := range []*circuitsv1.Circuit{a, b, big} {
+		w.world.is(c, one.GetId(), activeState)
+	}
+	sets := len(w.asked())
+	w.without("wr", "er")
+	moved := func(one *circuitsv1.Circuit) bool {
+		is := w.world.get(c, one.GetId())
+		return is.GetState() == activeState && len(is.GetPath()) > 1
+	}
+	await.True(t, "the first one is active on another path", func() bool { return moved(a) })
+	await.True(t, "the second one says that there is no room", func() bool { return w.world.get(c, b.GetId()).GetNotRestored() != nil })
+	if is := w.world.get(c, b.GetId()); is.GetState() != interrupted {
+		t.Errorf("the second one is %s", is.GetState())
+	}
+	if is := w.world.get(c, a.GetId()); is.GetReady().AsTime().After(is.GetHistory()[len(is.GetHistory())-2].GetTime().AsTime()) {
+		t.Errorf("it was ready at %s, and moved before that: %v", is.GetReady().AsTime(), is.GetHistory())
+	}
+	w.release(c, big.GetId())
+	await.True(t, "there is room for the second one", func() bool { return moved(b) })
+	w.without("", "")
+	other := w.world.booked(c, "4", w.from("wr", "192.0.2.192/26", 5))
+	w.world.is(c, other.GetId(), activeState)
+	for _, one := range []*circuitsv1.Circuit{a, b} {
+		if !moved(one) || !w.holds("wr", one.GetId()) {
+			t.Errorf("when the link is back it is %v", w.world.get(c, one.GetId()))
+		}
+	}
+	for _, cs := range w.asked()[sets:] {
+		if s := cs.GetState(); s != pushv1.State_STATE_VERIFIED && s != pushv1.State_STATE_EMPTY {
+			t.Errorf("change set %s is %s: %v", cs.GetId(), s, cs.GetHistory())
+		}
+	}
+	for _, one := range []*circuitsv1.Circuit{a, b, other} {
+		w.release(c, one.GetId())
+		w.world.is(c, one.GetId(), released)
+	}
 	w.asBefore()
 }
 

@@ -55,8 +55,9 @@ type Component struct {
 	events  *events.Publisher
 	ledger  *ledger.Ledger
 	// book is the ledger's mirror: it is read and changed within the ledger's calls only.
-	book  *book
-	loops lifecycle.Loops
+	book     *book
+	loops    lifecycle.Loops
+	restorer restorer
 	// grace and pace are the constants, but for tests.
 	grace time.Duration
 	pace  webhook.Pace

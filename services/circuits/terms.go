@@ -14,6 +14,7 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/circuits/restore"
 )
 
 // The bounds of lists and texts.
@@ -117,6 +118,10 @@ func checkTerms(t *circuitsv1.Terms) error {
 		return wrong("activation", "there is no %d", t.GetActivation())
 	case circuitsv1.Excess_name[int32(t.GetExcess())] == "":
 		return wrong("excess", "there is no %d", t.GetExcess())
+	case circuitsv1.OnFailure_name[int32(t.GetOnFailure())] == "":
+		return wrong("on_failure", "there is no %d", t.GetOnFailure())
+	case priorityOf(t) < 0 || priorityOf(t) > restore.Last:
+		return wrong("priority", "%d is none of 0, which is first, to %d", t.GetPriority(), restore.Last)
 	case len(t.GetPairs()) > maxList:
 		return wrong("pairs", "%d are more than %d", len(t.GetPairs()), maxList)
 	}
@@ -126,6 +131,14 @@ func checkTerms(t *circuitsv1.Terms) error {
 		}
 	}
 	return checkPorts(t)
+}
+
+// priorityOf terms: the last where they have none.
+func priorityOf(t *circuitsv1.Terms) int64 {
+	if t.Priority == nil {
+		return restore.Last
+	}
+	return int64(t.GetPriority())
 }
 
 func checkPair(p *circuitsv1.PrefixPair) error {

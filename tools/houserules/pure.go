@@ -22,6 +22,7 @@ var pureFolders = []string{
 	"services/circuits/life",
 	"services/circuits/ports",
 	"services/circuits/provision",
+	"services/circuits/restore",
 	"services/paths/compute",
 	"services/paths/cspf",
 	"services/paths/disjoint",

@@ -15,6 +15,19 @@ func (b *Book) Decide(r Request) (*Grant, *Refusal) {
 	}
 }
 
+// DecideOnly is Decide for who could take no offer: its refusal has none.
+func (b *Book) DecideOnly(r Request) (*Grant, *Refusal) {
+	a, refusal := b.look(r)
+	if refusal != nil {
+		return nil, refusal
+	}
+	found := a.find()
+	if found.found() {
+		return a.granted(found), nil
+	}
+	return nil, a.refuseOnly(found.givenUp)
+}
+
 func (a *ask) granted(r route) *Grant {
 	return &Grant{ID: a.ID, Slots: r.slots, Path: a.names(r.path), Backup: a.names(r.backup), Cap: a.Cap}
 }

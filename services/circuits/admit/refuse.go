@@ -23,6 +23,16 @@ func (a *ask) refuse(givenUp bool) *Refusal {
 	return r
 }
 
+// refuseOnly is refuse without offers.
+func (a *ask) refuseOnly(givenUp bool) *Refusal {
+	r := &Refusal{Code: a.code(givenUp)}
+	if r.Code == Capacity || r.Code == SearchBound {
+		a.block(r)
+	}
+	r.Reason = a.reason(r)
+	return r
+}
+
 // code is of the first thing that is in the way when one is given after the other: a path, a fast one, a backup, time.
 func (a *ask) code(givenUp bool) Code {
 	slow := *a

@@ -34,11 +34,16 @@ func Books(r *circuitsv1.Record) bool {
 // LifeOf is what life.Next takes of a record.
 func LifeOf(r *circuitsv1.Record) life.Circuit {
 	l := r.GetLife()
-	return life.Circuit{
+	c := life.Circuit{
 		State: NameOf(r.GetCircuit().GetState()), Start: l.GetStart(), End: l.GetEnd(), Expires: l.GetExpires(), Extensions: int(l.GetExtensions()),
 		Work: life.Work(l.GetWork()), Attempt: int(l.GetAttempt()), Open: l.GetOpen(), Gone: l.GetGone(), Doubt: l.GetDoubt(), Looks: int(l.GetLooks()),
 		Before: int(l.GetBefore()), Deactivated: r.GetCircuit().GetDeactivated(),
+		Verified: int(l.GetVerified()), Renewed: l.GetRenewed(), Undone: int(l.GetUndone()),
 	}
+	if carried := c.State == life.Active || c.State == life.Interrupted; carried && c.Verified == 0 && !c.Open {
+		c.Verified = c.Attempt // written before this was kept
+	}
+	return c
 }
 
 // maxHistory is how many transitions a record keeps: a removal that is tried for days must not fill etcd.
@@ -61,11 +66,15 @@ func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Recor
 	if out.Circuit.GetReady() == nil && c.State == life.Active {
 		out.Circuit.Ready = timestamppb.New(now)
 	}
+	if !c.Gone {
+		out.Circuit.NotRestored = nil
+	}
 	l := r.GetLife() // what is not of life.Circuit stays
 	out.Life = &circuitsv1.Life{
 		Start: c.Start, End: c.End, Expires: c.Expires, Extensions: int32(c.Extensions),
 		Work: string(c.Work), Attempt: int32(c.Attempt), Open: c.Open, Gone: c.Gone, Doubt: c.Doubt, Looks: int32(c.Looks), Before: int32(c.Before),
 		Change: l.GetChange(), ChangeAttempt: l.GetChangeAttempt(), Asked: l.GetAsked(), Tries: l.GetTries(),
+		Verified: int32(c.Verified), Renewed: c.Renewed, Undone: int32(c.Undone),
 	}
 	return out
 }

@@ -34,6 +34,11 @@ const (
 	// circuit's change set is being rolled back by hand.
 	PathSeen Kind = "path seen"
 	PathLost Kind = "path lost"
+	// Rerouted: another path was booked for a circuit whose path is lost. The caller writes it with the answer.
+	Rerouted Kind = "rerouted"
+	// Updated: another rate, or another path, was booked for a circuit that is active. The caller writes it with the
+	// answer, and what it had stays booked until it is told to settle or to revert.
+	Updated Kind = "updated"
 	// TakeUp: a process found the circuit, and does not know whether its last actions were performed.
 	TakeUp Kind = "take up"
 	// ChangeVerified: the change set of Attempt is in force, and routers were read to have it.
@@ -69,4 +74,8 @@ const (
 	Remove  Do = "remove"
 	// Prove reads routers.
 	Prove Do = "prove"
+	// Settle: routers have what was updated. What was booked before is given back, in the record that has the answer.
+	Settle Do = "settle"
+	// Revert: routers have what was before the update, and the circuit is that again, in the record with the answer.
+	Revert Do = "revert"
 )

@@ -90,6 +90,13 @@ type Circuit struct {
 	Deactivated bool
 	// Gone: the topology lacks some link of the path. Doubt: it did once since routers were asked to take the circuit.
 	Gone, Doubt bool
+	// Verified is the attempt that routers were read to have last, 0 for none. Where it is not the last attempt,
+	// routers may have the circuit as it was before that: on another path, or at another rate.
+	Verified int
+	// Renewed: some change set was to give it to routers that had it already.
+	Renewed bool
+	// Undone counts the change sets that were undone one after the other.
+	Undone int
 	// Looks numbers looks at routers, so that the answer to one from before the path was lost again proves nothing.
 	Looks int
 	// Moves are the transitions since the record was read.
@@ -109,6 +116,6 @@ const Self = "services/circuits"
 const (
 	// MaxExtensions is how often a hold can be extended: held capacity that nobody pays for is refused to others.
 	MaxExtensions = 3
-	// MaxInstalls is how many change sets are tried to put a circuit on routers before it fails.
+	// MaxInstalls is how many change sets are tried one after the other to put a circuit on routers before it fails.
 	MaxInstalls = 3
 )

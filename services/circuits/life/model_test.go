@@ -31,34 +31,59 @@ const (
 type changeSet struct {
 	work    Work
 	outcome outcome
+	// form is what it gives to routers, was what they had before.
+	form, was form
+}
+
+// form is the circuit as it is booked once: on one of two paths, and how often it was booked anew before. 0 is none.
+type form byte
+
+func (f form) path() int { return int(f & 1) }
+
+// next is another form, on the same path or on the other one.
+func (f form) next(other bool) form {
+	f += 2
+	if other {
+		f ^= 1
+	}
+	return f
 }
 
 // replica is one process.
 type replica struct {
-	// knows is the record as it was last read.
-	knows Circuit
+	// knows is the record as it was last read, with the form that is booked.
+	knows  Circuit
+	booked form
 	// asks are actions that are to be performed, heard are events that are to be told.
 	asks  []Action
 	heard []Event
+	// of is the form whose path was heard of.
+	of form
 }
 
 type world struct {
 	record   Circuit
 	replicas [2]replica
-	// changes are the change sets that were asked for; has tells that routers have the circuit.
+	// booked is what the record has; before is what it has booked beside that, while routers are given an update.
+	booked, before form
+	// changes are the change sets that were asked for; has is the form that routers have.
 	changes []changeSet
-	has     bool
-	// path is there.
-	path bool
-	// hand: a person rolled back the removal of the circuit.
-	hand   bool
+	has     form
+	// paths that are there.
+	paths [2]bool
+	// hand: a person rolled back the removal of the circuit, or an update.
+	hand bool
+	// rolled: he rolled back whatever.
+	rolled bool
 	now    int64
 	faults int
 	// alone: the second replica never does anything.
 	alone bool
 	// stays: nobody deactivates it.
-	stays  bool
-	broken string
+	stays bool
+	// updates: its holder asks for updates.
+	updates bool
+	broken  string
 }
 
 // limits of the model, which tests remove to see that the search notices.
@@ -91,12 +116,12 @@ func same(a, b Circuit) bool {
 func circuitKey(c Circuit, b []byte) []byte {
 	b = append(append(append(append(b, c.State...), 0), c.Work...), 0)
 	flags := byte(0)
-	for i, f := range []bool{c.Open, c.Gone, c.Doubt, c.Deactivated} {
+	for i, f := range []bool{c.Open, c.Gone, c.Doubt, c.Deactivated, c.Renewed} {
 		if f {
 			flags |= 1 << i
 		}
 	}
-	return append(b, flags, byte(c.Expires), byte(c.Extensions), byte(c.Attempt), byte(c.Looks), byte(c.Before))
+	return append(b, flags, byte(c.Expires), byte(c.Extensions), byte(c.Attempt), byte(c.Looks), byte(c.Before), byte(c.Verified), byte(c.Undone))
 }
 
 // tell passes an event to a replica: it decides, records if the record is the one it knows, and only then asks.
@@ -113,23 +138,56 @@ func (w *world) tell(p int, e Event, l limits) {
 	if l.hasty {
 		r.asks = append(r.asks, actions...)
 	}
-	if !l.blind && !same(r.knows, w.record) {
-		r.knows = w.record
+	if !l.blind && !w.current(r) {
+		w.read(r)
 		return
 	}
 	if !l.hasty {
 		r.asks = append(r.asks, actions...)
 	}
-	w.judge(e, next)
-	w.record, r.knows = next, next
+	w.judge(e, next, actions)
+	w.record = next
+	w.rebook(e, actions)
+	w.read(r)
+}
+
+// current tells whether a replica knows the record as it is.
+func (w *world) current(r *replica) bool { return same(r.knows, w.record) && r.booked == w.booked }
+
+func (w *world) read(r *replica) { r.knows, r.booked = w.record, w.booked }
+
+// rebook is what the caller writes into the record together with the answer.
+func (w *world) rebook(e Event, actions []Action) {
+	switch e.Kind {
+	case Rerouted:
+		w.booked = w.booked.next(true)
+	case Updated:
+		w.before, w.booked = w.booked, w.booked.next(false)
+	}
+	for _, a := range actions {
+		switch a.Do {
+		case Settle:
+			w.before = 0
+		case Revert:
+			w.before, w.booked = 0, w.before
+		}
+	}
 }
 
 // judge compares a record that is about to be written with the rest of the world.
-func (w *world) judge(e Event, next Circuit) {
+func (w *world) judge(e Event, next Circuit, actions []Action) {
+	does := func(do Do) bool { return slices.ContainsFunc(actions, func(a Action) bool { return a.Do == do }) }
 	switch {
+	case does(Settle) && w.has > 0 && w.has == w.before && !w.hand:
+		w.broken = "what it had before its update is given away, and routers have it"
+	case does(Revert) && w.has > 0 && w.has == w.booked:
+		w.broken = "its update is given away, and routers have it"
+	case e.Kind == Rerouted && slices.ContainsFunc(w.changes, func(c changeSet) bool { return c.outcome == open }):
+		w.broken = "booked anew while a change set is on its way"
+
 	case w.record.State == Held && next.State == Committed && e.Now >= w.record.Expires:
 		w.broken = "committed after its hold"
-	case w.record.State.Books() && !next.State.Books() && !w.hand && (w.has || slices.ContainsFunc(w.changes, func(c changeSet) bool { return c.outcome == open })):
+	case w.record.State.Books() && !next.State.Books() && !w.hand && (w.has > 0 || slices.ContainsFunc(w.changes, func(c changeSet) bool { return c.outcome == open })):
 		w.broken = "its capacity is given away, and routers may have it"
 	case next.State == Provisioning && w.record.State == Scheduled && (e.Now < start || e.Now >= end):
 		w.broken = "put on routers outside of its window"
@@ -140,19 +198,19 @@ func (w *world) judge(e Event, next Circuit) {
 
 // facts are what a replica is told when it looks around.
 func (w *world) facts(l limits) (out []Event) {
-	if c := w.current(); c.outcome > open && !(l.deaf && !w.record.Open) {
+	if c := w.last(); c.outcome > open && !(l.deaf && !w.record.Open) {
 		kind := map[outcome]Kind{verified: ChangeVerified, undone: ChangeUndone, failed: ChangeFailed}[c.outcome]
 		out = append(out, Event{Kind: kind, Attempt: w.record.Attempt})
 	}
 	kind := PathLost
-	if w.path {
+	if w.paths[w.booked.path()] {
 		kind = PathSeen
 	}
 	return append(out, Event{Kind: kind}, Event{Kind: Clock, Now: w.now}, Event{Kind: Begin, Now: w.now})
 }
 
-// current is the change set of the record.
-func (w *world) current() changeSet {
+// last is the change set of the record.
+func (w *world) last() changeSet {
 	if w.record.Attempt == 0 || w.record.Attempt > len(w.changes) {
 		return changeSet{}
 	}
@@ -179,35 +237,40 @@ func (w *world) look() string {
 		}
 	}
 	switch {
-	case w.record.State == Active && !(w.has && w.path):
+	case w.record.State == Active && !w.carries() && !(w.record.Open && w.rolled):
 		return "told active, and nothing carries it"
-	case (w.record.State == Committed || w.record.State == Scheduled) && w.has:
+	case (w.record.State == Committed || w.record.State == Scheduled) && w.has > 0:
 		return string(w.record.State) + ", and routers have it"
-	case !w.record.State.Books() && w.has:
+	case !w.record.State.Books() && w.has > 0:
 		return string(w.record.State) + ", and routers have it"
 	}
 	return ""
 }
 
+// carries tells whether routers carry the circuit as it is booked.
+func (w *world) carries() bool {
+	return w.has > 0 && (w.has == w.booked || w.has == w.before) && w.paths[w.has.path()]
+}
+
 // ended: the circuit is over, its window too, and nobody has anything to do.
 func (w *world) ended() bool {
 	idle := func(r replica) bool { return len(r.asks)+len(r.heard) == 0 }
-	return !w.record.State.Books() && !w.has && w.now == end && idle(w.replicas[0]) && idle(w.replicas[1])
+	return !w.record.State.Books() && w.has == 0 && w.now == end && idle(w.replicas[0]) && idle(w.replicas[1])
 }
 
 func (w *world) key(b []byte) []byte {
 	flags := byte(0)
-	for i, f := range []bool{w.has, w.path, w.hand} {
+	for i, f := range []bool{w.paths[0], w.paths[1], w.hand, w.rolled} {
 		if f {
 			flags |= 1 << i
 		}
 	}
-	b = append(circuitKey(w.record, b), flags, byte(w.now), byte(w.faults))
+	b = append(circuitKey(w.record, b), flags, byte(w.now), byte(w.faults), byte(w.has), byte(w.booked), byte(w.before))
 	for _, c := range w.changes {
-		b = append(b, c.work[0], byte(c.outcome))
+		b = append(b, c.work[0], byte(c.outcome), byte(c.form), byte(c.was))
 	}
 	for _, r := range w.replicas {
-		b = append(circuitKey(r.knows, append(b, 255)), 255)
+		b = append(circuitKey(r.knows, append(b, 255)), byte(r.booked), 255)
 		for _, a := range r.asks {
 			b = append(append(b, a.Do...), byte(a.Attempt), byte(a.Look))
 		}
@@ -215,6 +278,7 @@ func (w *world) key(b []byte) []byte {
 		for _, e := range r.heard {
 			b = append(append(b, e.Kind...), byte(e.Attempt), byte(e.Look), byte(e.Now))
 		}
+		b = append(b, byte(r.of))
 	}
 	return b
 }
@@ -235,10 +299,12 @@ func (w *world) steps(l limits) (out []search.Step[*world]) {
 	if w.now < end {
 		add(false, "time passes", func(n *world) { n.now++ })
 	}
-	if w.path {
-		add(true, "a link of its path fails", func(n *world) { n.path = false })
-	} else {
-		add(false, "the link is back", func(n *world) { n.path = true })
+	for i, there := range w.paths {
+		if there {
+			add(true, fmt.Sprintf("a link of path %d fails", i), func(n *world) { n.paths[i] = false })
+		} else {
+			add(false, fmt.Sprintf("path %d is back", i), func(n *world) { n.paths[i] = true })
+		}
 	}
 	for i, c := range w.changes {
 		w.changeSteps(i, c, add)
@@ -251,22 +317,21 @@ func (w *world) steps(l limits) (out []search.Step[*world]) {
 
 func (w *world) changeSteps(i int, c changeSet, add func(bool, string, func(*world))) {
 	what := fmt.Sprintf("change set %d, which %s it, ", i+1, c.work)
-	end := func(o outcome, has bool) func(*world) {
-		return func(n *world) { n.changes[i].outcome, n.has = o, has }
+	end := func(o outcome, has form) func(*world) {
+		return func(n *world) { n.changes[i].outcome, n.changes[i].was, n.has = o, w.has, has }
 	}
-	installs := c.work == Installs
 	switch {
 	case c.outcome == open:
-		add(false, what+"is verified", end(verified, installs))
+		add(false, what+"is verified", end(verified, c.form))
 		add(true, what+"is rolled back", end(undone, w.has))
-		add(true, what+"fails, and is in force", end(failed, true))
-		add(true, what+"fails, and is not in force", end(failed, false))
+		add(true, what+"fails, and is in force", end(failed, max(c.form, w.has)))
+		add(true, what+"fails, and is not in force", end(failed, 0))
 	case c.outcome == verified && i == len(w.changes)-1:
 		add(true, what+"is rolled back by hand", func(n *world) {
-			n.changes[i].outcome, n.has, n.hand = undone, !installs, !installs
+			n.changes[i].outcome, n.has, n.hand, n.rolled = undone, c.was, c.was > 0, true
 		})
 		add(true, what+"is rolled back by hand on some routers", func(n *world) {
-			n.changes[i].outcome, n.has, n.hand = failed, true, !installs
+			n.changes[i].outcome, n.has, n.hand, n.rolled = failed, max(c.form, c.was), c.was > 0, true
 		})
 	}
 }
@@ -289,20 +354,28 @@ func (w *world) replicaSteps(p int, l limits, add func(bool, string, func(*world
 			tell(!w.record.Deactivated, "is asked for an activation", Event{Kind: Activate, By: "holder"})
 			tell(true, "is asked for a deactivation", Event{Kind: Deactivate, By: "holder"})
 		}
+		if r.knows.State == Active && !r.knows.Open && w.updates {
+			tell(true, "is asked for an update", Event{Kind: Updated})
+		}
 	}
-	if !same(r.knows, w.record) {
-		add(false, name+"reads the record", func(n *world) { n.replicas[p].knows = n.record })
+	if r.knows.Gone && !r.knows.Open && w.paths[1-r.booked.path()] && (r.knows.State == Committed || r.knows.State == Interrupted) {
+		tell(false, "books the other path", Event{Kind: Rerouted})
+	}
+	if !w.current(&r) {
+		add(false, name+"reads the record", func(n *world) { n.read(&n.replicas[p]) })
 	}
 	if len(r.heard) == 0 {
 		for _, f := range w.facts(l) {
 			if next, _ := Next(r.knows, f); !same(next, r.knows) {
-				add(false, name+"hears "+string(f.Kind), func(n *world) { n.replicas[p].heard = []Event{f} })
+				add(false, name+"hears "+string(f.Kind), func(n *world) { n.replicas[p].heard, n.replicas[p].of = []Event{f}, n.booked })
 			}
 		}
 	} else {
 		add(false, name+"records "+string(r.heard[0].Kind), func(n *world) {
-			n.replicas[p].heard = nil
-			n.tell(p, r.heard[0], l)
+			n.replicas[p].heard, n.replicas[p].of = nil, 0
+			if path := r.heard[0].Kind == PathSeen || r.heard[0].Kind == PathLost; !path || r.of == r.booked {
+				n.tell(p, r.heard[0], l)
+			}
 		})
 	}
 	for i, a := range r.asks {
@@ -312,9 +385,9 @@ func (w *world) replicaSteps(p int, l limits, add func(bool, string, func(*world
 		})
 	}
 	if len(r.asks)+len(r.heard) > 0 {
-		add(true, name+"dies", func(n *world) { n.replicas[p] = replica{knows: n.record} })
-	} else if _, again := Next(w.record, Event{Kind: TakeUp}); len(again) > 0 && (w.current().outcome == absent || again[0].Do == Prove) && !w.asked(again[0]) {
-		add(false, name+"takes it up", func(n *world) { n.replicas[p].knows = n.record; n.tell(p, Event{Kind: TakeUp}, l) })
+		add(true, name+"dies", func(n *world) { n.replicas[p] = replica{knows: n.record, booked: n.booked} })
+	} else if _, again := Next(w.record, Event{Kind: TakeUp}); len(again) > 0 && (w.last().outcome == absent || again[0].Do == Prove) && !w.asked(again[0]) {
+		add(false, name+"takes it up", func(n *world) { n.read(&n.replicas[p]); n.tell(p, Event{Kind: TakeUp}, l) })
 	}
 }
 
@@ -327,11 +400,15 @@ func (w *world) asked(a Action) bool {
 func (w *world) perform(p int, a Action, l limits) {
 	switch {
 	case a.Do == Prove:
-		if w.has && w.path {
+		// What routers show is that some form of the circuit is on a path that is there.
+		if w.has > 0 && w.paths[w.has.path()] {
 			w.replicas[p].heard = []Event{{Kind: Proven, Look: a.Look}}
 		}
 	case a.Attempt > len(w.changes) || l.twice:
-		work := map[Do]Work{Install: Installs, Remove: Removes}[a.Do]
-		w.changes = append(w.changes, changeSet{work: work, outcome: open})
+		c := changeSet{work: map[Do]Work{Install: Installs, Remove: Removes}[a.Do], outcome: open}
+		if c.work == Installs {
+			c.form = w.booked
+		}
+		w.changes = append(w.changes, c)
 	}
 }

@@ -28,6 +28,8 @@ func Next(c Circuit, e Event) (Circuit, []Action) {
 		if e.Attempt == m.Attempt && m.Work != Nothing {
 			m.change(e)
 		}
+	case Rerouted, Updated:
+		m.rebooked(e)
 	case TakeUp:
 		m.again()
 	}
@@ -128,7 +130,7 @@ func (m *machine) clock(e Event) {
 	switch {
 	case e.Kind == Begin && m.State == Scheduled && !m.Deactivated && e.Now >= m.Start && !over:
 		m.become(Provisioning, Self, "")
-		m.Before = m.Attempt
+		m.Before, m.Undone = m.Attempt, 0
 		m.install()
 	case e.Kind == Begin:
 	case m.State == Held && (over || e.Now >= m.Expires):
@@ -152,7 +154,8 @@ func (m *machine) wind(by, note string) {
 }
 
 func (m *machine) install() {
-	m.Work, m.Open, m.Doubt = Installs, true, false
+	m.Work, m.Open, m.Doubt = Installs, true, m.Gone
+	m.Renewed = m.Renewed || m.Verified > 0
 	m.Attempt++
 	m.do(Action{Do: Install, Attempt: m.Attempt})
 }
@@ -174,15 +177,48 @@ func (m *machine) path(e Event) {
 			m.become(Interrupted, Self, e.Text)
 		}
 	case e.Kind == PathSeen:
-		back := m.Gone
+		returned := m.Gone
 		m.Gone = false
 		if m.State == Committed {
 			m.become(Scheduled, Self, "")
-		} else if m.State == Interrupted && back {
-			m.prove()
+		} else if m.State == Interrupted && returned && !m.Open {
+			m.back()
 		}
-	case e.Kind == Proven && m.State == Interrupted && e.Look == m.Looks && !m.Gone:
+	case e.Kind == Proven && m.State == Interrupted && e.Look == m.Looks && !m.Gone && !m.Open:
 		m.become(Active, Self, "its path is back")
+	}
+}
+
+// back: the path of an interrupted circuit is there. Where routers may have it as it was before, a look at them would
+// prove nothing.
+func (m *machine) back() {
+	if m.Verified == m.Attempt {
+		m.prove()
+		return
+	}
+	m.become(Provisioning, Self, "its path is there, and routers may have it as it was before")
+	m.install()
+}
+
+// rebooked is what the holder of the record has booked instead of what the circuit had.
+func (m *machine) rebooked(e Event) {
+	switch {
+	case m.Open:
+		m.refuse("a change set of it is on its way; ask again when that has ended")
+	case e.Kind == Updated && m.State == Active:
+		m.Undone = 0
+		m.install()
+	case e.Kind == Updated:
+		m.refuse("it is %s", m.State)
+	case m.State == Committed && m.Gone:
+		m.Gone = false
+		m.become(Scheduled, e.By, e.Text)
+	case m.State == Interrupted && m.Gone:
+		m.Gone, m.Undone = false, 0
+		m.become(Provisioning, e.By, e.Text)
+		m.install()
+	default:
+		m.refuse("it is %s, and its path is not gone", m.State)
 	}
 }
 
@@ -199,21 +235,73 @@ func (m *machine) change(e Event) {
 		return
 	}
 	open := m.Open
+	if !open && m.Attempt != m.Verified {
+		return // it was undone, which is known
+	}
 	m.Open = false
 	switch {
 	case (m.State == Releasing || m.State == Deactivating) && open:
 		m.wound(e)
-	case e.Kind == ChangeVerified && m.State == Provisioning:
-		m.installed(e.Text)
-	case e.Kind == ChangeUndone && m.State == Provisioning && m.Attempt-m.Before < MaxInstalls:
-		m.install()
-	case e.Kind == ChangeUndone && m.onRouters() && m.Before > 0:
-		m.wind(Self, e.Text)
-	case e.Kind == ChangeUndone && m.onRouters():
-		m.become(Failed, Self, e.Text)
+	case e.Kind == ChangeVerified:
+		m.verified(e, open)
+	case e.Kind == ChangeUndone && open:
+		m.undone(e)
+	case e.Kind == ChangeUndone && (m.State == Active || m.State == Interrupted):
+		m.byHand(e)
 	case e.Kind == ChangeFailed && m.onRouters():
 		m.wind(Self, e.Text)
 	}
+}
+
+// verified: routers were read to have it as it is booked.
+func (m *machine) verified(e Event, open bool) {
+	m.Verified, m.Undone = m.Attempt, 0
+	switch {
+	case m.State == Provisioning:
+		m.installed(e.Text)
+	case open && (m.State == Active || m.State == Interrupted):
+		m.do(Action{Do: Settle})
+		if m.State == Interrupted && !m.Gone {
+			m.prove()
+		}
+	}
+}
+
+// undone: no router has what the change set was to give it, and those that had the circuit have it as they did. One
+// that was undone while the path was gone says nothing about the circuit.
+func (m *machine) undone(e Event) {
+	update := m.State == Active || m.State == Interrupted
+	if !m.Gone {
+		m.Undone++
+	}
+	switch {
+	case !m.Gone && m.Undone < MaxInstalls && m.State != Interrupted:
+		m.install()
+	case update:
+		m.Undone = 0
+		m.do(Action{Do: Revert})
+		if m.State == Interrupted && !m.Gone {
+			m.back()
+		}
+	case m.Gone && m.had():
+		m.become(Interrupted, Self, e.Text)
+	case m.Gone:
+		m.become(Committed, Self, e.Text)
+	case m.had():
+		m.wind(Self, e.Text)
+	default:
+		m.become(Failed, Self, e.Text)
+	}
+}
+
+// byHand: the change set was verified, and a person rolled it back. He wants the circuit off routers, as far as this
+// service can know.
+func (m *machine) byHand(e Event) {
+	if m.Renewed || m.Before > 0 {
+		m.wind(Self, e.Text)
+		return
+	}
+	m.become(Failed, Self, e.Text)
 }
 
 // installed: routers have it. If its path was lost since they were asked, nobody knows whether they were read before.
@@ -231,11 +319,22 @@ func (m *machine) installed(note string) {
 // wound: the change set that gave the circuit to routers has ended, and no router is to have it any more. Undone, it
 // left routers as they were: without the circuit only if they never had it, for the removal may have been rolled back.
 func (m *machine) wound(e Event) {
-	if e.Kind == ChangeUndone && m.Before == 0 {
+	if e.Kind == ChangeUndone && !m.had() {
 		m.become(m.rid(), Self, e.Text)
+		m.settle()
 		return
 	}
 	m.remove()
+}
+
+// had tells whether routers had it before its last change set, or may have.
+func (m *machine) had() bool { return m.Verified > 0 || m.Before > 0 }
+
+// settle: a circuit that keeps its capacity, and that no router has, is as it was booked last.
+func (m *machine) settle() {
+	if m.State == Committed && m.Renewed {
+		m.do(Action{Do: Settle})
+	}
 }
 
 // rid is what a circuit becomes when no router has it any more.
@@ -253,6 +352,7 @@ func (m *machine) removal(e Event) {
 	case e.Kind == ChangeVerified && under:
 		m.Open = false
 		m.become(m.rid(), Self, e.Text)
+		m.settle()
 	case e.Kind != ChangeVerified && under:
 		m.remove()
 	case e.Kind != ChangeVerified && m.State == Released:
@@ -271,7 +371,7 @@ func (m *machine) again() {
 		m.do(Action{Do: Install, Attempt: m.Attempt})
 	case m.Open && m.Work == Removes:
 		m.do(Action{Do: Remove, Attempt: m.Attempt})
-	case m.State == Interrupted && !m.Gone:
+	case m.State == Interrupted && !m.Gone && m.Verified == m.Attempt:
 		m.do(Action{Do: Prove, Attempt: m.Attempt, Look: m.Looks})
 	}
 }

@@ -76,12 +76,18 @@ func TestAHoldIsExtendedThreeTimes(t *testing.T) {
 func sent(s State, work Work, attempt int, open bool) Circuit {
 	c := in(s)
 	c.Work, c.Attempt, c.Open = work, attempt, open
+	if work == Installs && !open && s != Failed {
+		c.Verified = attempt
+	}
+	if work == Installs && open {
+		c.Undone = attempt - 1
+	}
 	return c
 }
 
 // since is a circuit that had so many change sets before it was put on routers this time.
 func since(c Circuit, before int) Circuit {
-	c.Before = before
+	c.Before, c.Undone = before, c.Attempt-before-1
 	return c
 }
 
@@ -155,7 +161,9 @@ func TestTakenUp(t *testing.T) {
 
 func TestOnlyTheTableIsAllowed(t *testing.T) {
 	rows, asks := map[string]bool{}, map[string]bool{"held extend": true}
-	kinds := []Kind{Commit, Extend, Release, Activate, Deactivate, Clock, Begin, PathSeen, PathLost, TakeUp, ChangeVerified, ChangeUndone, ChangeFailed, Proven}
+	kinds := []Kind{
+		Commit, Extend, Release, Activate, Deactivate, Clock, Begin, PathSeen, PathLost, TakeUp, ChangeVerified, ChangeUndone, ChangeFailed, Proven, Rerouted, Updated,
+	}
 	for _, row := range Table {
 		rows[fmt.Sprint(row.From, " ", row.To, " ", row.On)] = true
 		asks[fmt.Sprint(row.From, " ", row.On)] = true
@@ -217,7 +225,7 @@ func TestNobodyIsToldActiveWhereNobodyProvisions(t *testing.T) {
 		seen[c.State] = true
 		for _, e := range []Event{
 			{Kind: Commit}, {Kind: Release}, {Kind: Clock, Now: 5000}, {Kind: PathSeen}, {Kind: PathLost}, {Kind: TakeUp},
-			{Kind: ChangeVerified}, {Kind: ChangeUndone}, {Kind: ChangeFailed}, {Kind: Proven},
+			{Kind: ChangeVerified}, {Kind: ChangeUndone}, {Kind: ChangeFailed}, {Kind: Proven}, {Kind: Rerouted}, {Kind: Updated},
 		} {
 			next, _ := Next(c, e)
 			todo = append(todo, next)
@@ -246,5 +254,60 @@ func TestAnswersOfBeforeAreIgnored(t *testing.T) {
 	}
 	if next, _ := Next(c, Event{Kind: Proven, Look: 2}); next.State != Active {
 		t.Errorf("a look after it: %s", next.State)
+	}
+}
+
+// routersHave is a circuit that routers were read to have, and that was booked anew since.
+func routersHave(s State, open bool) Circuit {
+	c := sent(s, Installs, 2, open)
+	c.Verified, c.Renewed, c.Undone = 1, true, 0
+	return c
+}
+
+// A circuit that routers have on another path, or at another rate, keeps what they have until they have what is booked.
+func TestBookedAnew(t *testing.T) {
+	change := func(c Circuit, do func(*Circuit)) Circuit { do(&c); return c }
+	gone := func(c *Circuit) { c.Gone = true }
+	often := func(c *Circuit) { c.Undone = MaxInstalls - 1 }
+	lost := change(sent(Interrupted, Installs, 1, false), gone)
+	for name, c := range map[string]struct {
+		circuit Circuit
+		event   Event
+		want    State
+		do      []Do
+	}{
+		"another path": {lost, Event{Kind: Rerouted}, Provisioning, []Do{Install}},
+		"another path while a change set is on its way": {change(routersHave(Interrupted, true), gone), Event{Kind: Rerouted}, Interrupted, []Do{Refuse}},
+		"another path of one whose path is there":       {sent(Interrupted, Installs, 1, false), Event{Kind: Rerouted}, Interrupted, []Do{Refuse}},
+		"another path of one that is active":            {sent(Active, Installs, 1, false), Event{Kind: Rerouted}, Active, []Do{Refuse}},
+		"another path before it began":                  {change(in(Committed), gone), Event{Kind: Rerouted}, Scheduled, nil},
+		"an update":                                     {sent(Active, Installs, 1, false), Event{Kind: Updated}, Active, []Do{Install}},
+		"an update of one that is interrupted":          {lost, Event{Kind: Updated}, Interrupted, []Do{Refuse}},
+		"an update during another one":                  {routersHave(Active, true), Event{Kind: Updated}, Active, []Do{Refuse}},
+		"its update is verified":                        {routersHave(Active, true), Event{Kind: ChangeVerified, Attempt: 2}, Active, []Do{Settle}},
+		"the same, told again":                          {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 2 }), Event{Kind: ChangeVerified, Attempt: 2}, Active, nil},
+		"the same, and its path was lost and is back":   {routersHave(Interrupted, true), Event{Kind: ChangeVerified, Attempt: 2}, Interrupted, []Do{Settle, Prove}},
+		"its update is undone":                          {routersHave(Active, true), Event{Kind: ChangeUndone, Attempt: 2}, Active, []Do{Install}},
+		"its update is undone for the third time":       {change(routersHave(Active, true), often), Event{Kind: ChangeUndone, Attempt: 2}, Active, []Do{Revert}},
+		"its update is undone, and its path is lost":    {change(routersHave(Interrupted, true), gone), Event{Kind: ChangeUndone, Attempt: 2}, Interrupted, []Do{Revert}},
+		"the same, and its path is back":                {routersHave(Interrupted, true), Event{Kind: ChangeUndone, Attempt: 2}, Provisioning, []Do{Revert, Install}},
+		"its update fails":                              {routersHave(Active, true), Event{Kind: ChangeFailed, Attempt: 2}, Releasing, []Do{Remove}},
+		"undone before, told again":                     {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 1 }), Event{Kind: ChangeUndone, Attempt: 2}, Active, nil},
+		"its update is rolled back by hand":             {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 2 }), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
+		"the new path is undone":                        {routersHave(Provisioning, true), Event{Kind: ChangeUndone, Attempt: 2}, Provisioning, []Do{Install}},
+		"the new path is undone for the third time":     {change(routersHave(Provisioning, true), often), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
+		"the new path is undone, and lost":              {change(routersHave(Provisioning, true), gone), Event{Kind: ChangeUndone, Attempt: 2}, Interrupted, nil},
+		"the first path is undone, and lost":            {change(sent(Provisioning, Installs, 1, true), gone), Event{Kind: ChangeUndone, Attempt: 1}, Committed, nil},
+		"its path is back, and routers have another":    {change(routersHave(Interrupted, false), func(c *Circuit) { c.Verified, c.Gone = 1, true }), Event{Kind: PathSeen}, Provisioning, []Do{Install}},
+		"given up, and the new path is undone":          {routersHave(Releasing, true), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
+	} {
+		next, actions := Next(c.circuit, c.event)
+		var do []Do
+		for _, a := range actions {
+			do = append(do, a.Do)
+		}
+		if next.State != c.want || !slices.Equal(do, c.do) {
+			t.Errorf("%s: %s, and to do: %v; want %s, %v", name, next.State, do, c.want, c.do)
+		}
 	}
 }

@@ -25,24 +25,28 @@ func space(l limits, rows map[row]bool) search.Space[*world] {
 
 // shapes are what is searched: how many replicas there are, and how many things may go wrong in one life. With few
 // faults a search takes a third of a second.
-var shapes = []struct {
-	name              string
-	alone, stays, off bool
-	faults, few       int
-}{
-	{"two replicas", false, false, false, 1, 0},
-	{"two replicas, and it is deactivated at first", false, false, true, 0, 0},
-	{"one replica, which dies and begins again", true, true, false, 5, 3},
-	{"one replica, and it is deactivated and activated", true, false, false, 3, 2},
+var shapes = []shape{
+	{name: "two replicas", faults: 1},
+	{name: "two replicas, and it is deactivated at first", off: true},
+	{name: "two replicas, and it is updated", stays: true, updates: true, faults: 1},
+	{name: "one replica, which dies and begins again", alone: true, stays: true, faults: 5, few: 3},
+	{name: "one replica, and it is deactivated and activated", alone: true, faults: 3, few: 2},
+	{name: "one replica, and it is updated", alone: true, stays: true, updates: true, faults: 4, few: 2},
 }
 
-func begin(alone, stays, off bool, faults int) *world {
+type shape struct {
+	name                       string
+	alone, stays, off, updates bool
+	faults, few                int
+}
+
+func begin(s shape, faults int) *world {
 	w := &world{
-		record: Circuit{State: Held, Start: start, End: end, Expires: expires, Deactivated: off},
-		path:   true, faults: faults, alone: alone, stays: stays,
+		record: Circuit{State: Held, Start: start, End: end, Expires: expires, Deactivated: s.off},
+		booked: 2, paths: [2]bool{true, true}, faults: faults, alone: s.alone, stays: s.stays, updates: s.updates,
 	}
 	for p := range w.replicas {
-		w.replicas[p].knows = w.record
+		w.read(&w.replicas[p])
 	}
 	return w
 }
@@ -50,7 +54,7 @@ func begin(alone, stays, off bool, faults int) *world {
 // make mutants does without the searches that take longer.
 func TestFewFaults(t *testing.T) {
 	for _, shape := range shapes {
-		if _, broken := space(limits{}, map[row]bool{}).Run(begin(shape.alone, shape.stays, shape.off, shape.few)); broken != "" {
+		if _, broken := space(limits{}, map[row]bool{}).Run(begin(shape, shape.few)); broken != "" {
 			t.Fatalf("%s:\n%s", shape.name, broken)
 		}
 	}
@@ -59,7 +63,7 @@ func TestFewFaults(t *testing.T) {
 func TestExhaustive(t *testing.T) {
 	total, rows := 0, map[row]bool{}
 	for _, shape := range shapes {
-		worlds, broken := space(limits{}, rows).Run(begin(shape.alone, shape.stays, shape.off, shape.faults))
+		worlds, broken := space(limits{}, rows).Run(begin(shape, shape.faults))
 		if broken != "" {
 			t.Fatalf("%s:\n%s", shape.name, broken)
 		}
@@ -82,7 +86,7 @@ func TestTheSearchMissesEveryGuard(t *testing.T) {
 		"change sets are followed after they were verified":     {deaf: true},
 		"the record is written before it is acted on":           {hasty: true},
 	} {
-		_, found := space(l, map[row]bool{}).Run(begin(false, true, false, 1))
+		_, found := space(l, map[row]bool{}).Run(begin(shape{stays: true}, 1))
 		if found == "" {
 			t.Errorf("without the guard %q nothing breaks", name)
 		}

@@ -52,7 +52,7 @@ func Begin(c Circuit, now, lead int64) (life.Event, bool) {
 // IsLate tells whether a circuit's start is over, and routers were not proven to carry it. That is told once.
 func IsLate(c Circuit, now int64) bool {
 	waits := c.Life.State == life.Committed || c.Life.State == life.Scheduled || c.Life.State == life.Provisioning
-	return waits && c.Punctual && !c.Life.Deactivated && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End
+	return waits && c.Punctual && c.Life.Verified == 0 && !c.Life.Deactivated && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End
 }
 
 // Asks tells whether a circuit needs a change set and has asked for none.

@@ -40,6 +40,8 @@ Terms = TypedDict(
         "from_port": Port,
         "to_port": Port,
         "excess": str,
+        "on_failure": str,
+        "priority": int,
     },
     total=False,
 )
@@ -81,6 +83,7 @@ class Circuit(TypedDict, total=False):
     from_vlan: int
     to_vlan: int
     number: int
+    not_restored: Refusal
 
 
 class Blocker(TypedDict, total=False):

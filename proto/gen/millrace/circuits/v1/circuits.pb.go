@@ -24,6 +24,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// OnFailure says what becomes of a circuit when a link of its path is gone.
+type OnFailure int32
+
+const (
+	// As restore.
+	OnFailure_ON_FAILURE_UNSPECIFIED OnFailure = 0
+	// It takes its backup, if it has one that is there, or another path is looked for, and booked.
+	OnFailure_ON_FAILURE_RESTORE OnFailure = 1
+	// It waits for the link.
+	OnFailure_ON_FAILURE_HOLD OnFailure = 2
+)
+
+// Enum value maps for OnFailure.
+var (
+	OnFailure_name = map[int32]string{
+		0: "ON_FAILURE_UNSPECIFIED",
+		1: "ON_FAILURE_RESTORE",
+		2: "ON_FAILURE_HOLD",
+	}
+	OnFailure_value = map[string]int32{
+		"ON_FAILURE_UNSPECIFIED": 0,
+		"ON_FAILURE_RESTORE":     1,
+		"ON_FAILURE_HOLD":        2,
+	}
+)
+
+func (x OnFailure) Enum() *OnFailure {
+	p := new(OnFailure)
+	*p = x
+	return p
+}
+
+func (x OnFailure) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnFailure) Descriptor() protoreflect.EnumDescriptor {
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[0].Descriptor()
+}
+
+func (OnFailure) Type() protoreflect.EnumType {
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[0]
+}
+
+func (x OnFailure) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnFailure.Descriptor instead.
+func (OnFailure) EnumDescriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{0}
+}
+
 // Activation says when a circuit is put on routers.
 type Activation int32
 
@@ -57,11 +110,11 @@ func (x Activation) String() string {
 }
 
 func (Activation) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[0].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[1].Descriptor()
 }
 
 func (Activation) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[0]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[1]
 }
 
 func (x Activation) Number() protoreflect.EnumNumber {
@@ -70,7 +123,7 @@ func (x Activation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Activation.Descriptor instead.
 func (Activation) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{0}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
 }
 
 // Protection is what a backup, which is booked over the same window at the same rate, must not share with the path.
@@ -107,11 +160,11 @@ func (x Protection) String() string {
 }
 
 func (Protection) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[1].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[2].Descriptor()
 }
 
 func (Protection) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[1]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[2]
 }
 
 func (x Protection) Number() protoreflect.EnumNumber {
@@ -120,7 +173,7 @@ func (x Protection) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Protection.Descriptor instead.
 func (Protection) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{1}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
 }
 
 // State of a circuit; docs/reference/circuit-states.md says what leads from one to another.
@@ -190,11 +243,11 @@ func (x State) String() string {
 }
 
 func (State) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[2].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[3].Descriptor()
 }
 
 func (State) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[2]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[3]
 }
 
 func (x State) Number() protoreflect.EnumNumber {
@@ -203,7 +256,7 @@ func (x State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use State.Descriptor instead.
 func (State) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{2}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
 }
 
 // Excess is what becomes of what a circuit sends above its rate. What is within the rate is never policed.
@@ -247,11 +300,11 @@ func (x Excess) String() string {
 }
 
 func (Excess) Descriptor() protoreflect.EnumDescriptor {
-	return file_millrace_circuits_v1_circuits_proto_enumTypes[3].Descriptor()
+	return file_millrace_circuits_v1_circuits_proto_enumTypes[4].Descriptor()
 }
 
 func (Excess) Type() protoreflect.EnumType {
-	return &file_millrace_circuits_v1_circuits_proto_enumTypes[3]
+	return &file_millrace_circuits_v1_circuits_proto_enumTypes[4]
 }
 
 func (x Excess) Number() protoreflect.EnumNumber {
@@ -260,7 +313,7 @@ func (x Excess) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Excess.Descriptor instead.
 func (Excess) EnumDescriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{3}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
 }
 
 // Terms are what is asked for: a circuit in one direction, or between two ports, in both.
@@ -297,7 +350,11 @@ type Terms struct {
 	// Whether it is put on routers by itself at its start.
 	Activation Activation `protobuf:"varint,18,opt,name=activation,proto3,enum=millrace.circuits.v1.Activation" json:"activation,omitempty"`
 	// What becomes of what is sent above the rate.
-	Excess        Excess `protobuf:"varint,80,opt,name=excess,proto3,enum=millrace.circuits.v1.Excess" json:"excess,omitempty"`
+	Excess Excess `protobuf:"varint,80,opt,name=excess,proto3,enum=millrace.circuits.v1.Excess" json:"excess,omitempty"`
+	// What becomes of it when a link of its path is gone.
+	OnFailure OnFailure `protobuf:"varint,60,opt,name=on_failure,json=onFailure,proto3,enum=millrace.circuits.v1.OnFailure" json:"on_failure,omitempty"`
+	// 0 to 7: which circuits get another path first, where several lost theirs. 0 is first, and 7 where there is none.
+	Priority      *int32 `protobuf:"varint,61,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -458,6 +515,20 @@ func (x *Terms) GetExcess() Excess {
 	return Excess_EXCESS_UNSPECIFIED
 }
 
+func (x *Terms) GetOnFailure() OnFailure {
+	if x != nil {
+		return x.OnFailure
+	}
+	return OnFailure_ON_FAILURE_UNSPECIFIED
+}
+
+func (x *Terms) GetPriority() int32 {
+	if x != nil && x.Priority != nil {
+		return *x.Priority
+	}
+	return 0
+}
+
 // Port is where frames enter and leave a network, at a router.
 type Port struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -599,7 +670,9 @@ type Circuit struct {
 	// Its start was over before routers were proven to carry it.
 	Late bool `protobuf:"varint,21,opt,name=late,proto3" json:"late,omitempty"`
 	// It is kept off routers until Activate.
-	Deactivated   bool `protobuf:"varint,23,opt,name=deactivated,proto3" json:"deactivated,omitempty"`
+	Deactivated bool `protobuf:"varint,23,opt,name=deactivated,proto3" json:"deactivated,omitempty"`
+	// A link of its path is gone, and this is why it has no other path.
+	NotRestored   *Refusal `protobuf:"bytes,60,opt,name=not_restored,json=notRestored,proto3" json:"not_restored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -765,6 +838,13 @@ func (x *Circuit) GetDeactivated() bool {
 		return x.Deactivated
 	}
 	return false
+}
+
+func (x *Circuit) GetNotRestored() *Refusal {
+	if x != nil {
+		return x.NotRestored
+	}
+	return nil
 }
 
 // Slot is a window in which a circuit has a rate on every link of its path.
@@ -2876,7 +2956,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9e\x06\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\a\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -2901,14 +2981,18 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
 	"activation\x18\x12 \x01(\x0e2 .millrace.circuits.v1.ActivationR\n" +
 	"activation\x124\n" +
-	"\x06excess\x18P \x01(\x0e2\x1c.millrace.circuits.v1.ExcessR\x06excess\"0\n" +
+	"\x06excess\x18P \x01(\x0e2\x1c.millrace.circuits.v1.ExcessR\x06excess\x12>\n" +
+	"\n" +
+	"on_failure\x18< \x01(\x0e2\x1f.millrace.circuits.v1.OnFailureR\tonFailure\x12\x1f\n" +
+	"\bpriority\x18= \x01(\x05H\x00R\bpriority\x88\x01\x01B\v\n" +
+	"\t_priority\"0\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05vlans\x18\x02 \x01(\tR\x05vlans\"F\n" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xf1\x05\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xb3\x06\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +
@@ -2930,7 +3014,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x06number\x18\x10 \x01(\x05R\x06number\x120\n" +
 	"\x05ready\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x05ready\x12\x12\n" +
 	"\x04late\x18\x15 \x01(\bR\x04late\x12 \n" +
-	"\vdeactivated\x18\x17 \x01(\bR\vdeactivated\"\x97\x01\n" +
+	"\vdeactivated\x18\x17 \x01(\bR\vdeactivated\x12@\n" +
+	"\fnot_restored\x18< \x01(\v2\x1d.millrace.circuits.v1.RefusalR\vnotRestored\"\x97\x01\n" +
 	"\x04Slot\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
@@ -3073,7 +3158,11 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\fWatchRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\"H\n" +
 	"\rWatchResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit*?\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit*T\n" +
+	"\tOnFailure\x12\x1a\n" +
+	"\x16ON_FAILURE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ON_FAILURE_RESTORE\x10\x01\x12\x13\n" +
+	"\x0fON_FAILURE_HOLD\x10\x02*?\n" +
 	"\n" +
 	"Activation\x12\x1a\n" +
 	"\x16ACTIVATION_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -3135,144 +3224,147 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 	return file_millrace_circuits_v1_circuits_proto_rawDescData
 }
 
-var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
-	(Activation)(0),               // 0: millrace.circuits.v1.Activation
-	(Protection)(0),               // 1: millrace.circuits.v1.Protection
-	(State)(0),                    // 2: millrace.circuits.v1.State
-	(Excess)(0),                   // 3: millrace.circuits.v1.Excess
-	(*Terms)(nil),                 // 4: millrace.circuits.v1.Terms
-	(*Port)(nil),                  // 5: millrace.circuits.v1.Port
-	(*PrefixPair)(nil),            // 6: millrace.circuits.v1.PrefixPair
-	(*Circuit)(nil),               // 7: millrace.circuits.v1.Circuit
-	(*Slot)(nil),                  // 8: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 9: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 10: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 11: millrace.circuits.v1.Refusal
-	(*Blocker)(nil),               // 12: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 13: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 14: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 15: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 16: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 17: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 18: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 19: millrace.circuits.v1.RequestAllResponse
-	(*ModifyRequest)(nil),         // 20: millrace.circuits.v1.ModifyRequest
-	(*ModifyResponse)(nil),        // 21: millrace.circuits.v1.ModifyResponse
-	(*CommitRequest)(nil),         // 22: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 23: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 24: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 25: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 26: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 27: millrace.circuits.v1.ReleaseResponse
-	(*ActivateRequest)(nil),       // 28: millrace.circuits.v1.ActivateRequest
-	(*ActivateResponse)(nil),      // 29: millrace.circuits.v1.ActivateResponse
-	(*DeactivateRequest)(nil),     // 30: millrace.circuits.v1.DeactivateRequest
-	(*DeactivateResponse)(nil),    // 31: millrace.circuits.v1.DeactivateResponse
-	(*GetRequest)(nil),            // 32: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 33: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 34: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 35: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 36: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 37: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 38: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 39: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 40: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 41: millrace.circuits.v1.WatchResponse
-	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
+	(OnFailure)(0),                // 0: millrace.circuits.v1.OnFailure
+	(Activation)(0),               // 1: millrace.circuits.v1.Activation
+	(Protection)(0),               // 2: millrace.circuits.v1.Protection
+	(State)(0),                    // 3: millrace.circuits.v1.State
+	(Excess)(0),                   // 4: millrace.circuits.v1.Excess
+	(*Terms)(nil),                 // 5: millrace.circuits.v1.Terms
+	(*Port)(nil),                  // 6: millrace.circuits.v1.Port
+	(*PrefixPair)(nil),            // 7: millrace.circuits.v1.PrefixPair
+	(*Circuit)(nil),               // 8: millrace.circuits.v1.Circuit
+	(*Slot)(nil),                  // 9: millrace.circuits.v1.Slot
+	(*Hop)(nil),                   // 10: millrace.circuits.v1.Hop
+	(*Transition)(nil),            // 11: millrace.circuits.v1.Transition
+	(*Refusal)(nil),               // 12: millrace.circuits.v1.Refusal
+	(*Blocker)(nil),               // 13: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                 // 14: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),          // 15: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 16: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),        // 17: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),       // 18: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),     // 19: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 20: millrace.circuits.v1.RequestAllResponse
+	(*ModifyRequest)(nil),         // 21: millrace.circuits.v1.ModifyRequest
+	(*ModifyResponse)(nil),        // 22: millrace.circuits.v1.ModifyResponse
+	(*CommitRequest)(nil),         // 23: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 24: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 25: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 26: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 27: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 28: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),       // 29: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),      // 30: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),     // 31: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),    // 32: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),            // 33: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 34: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 35: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 36: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 37: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 38: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 39: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 40: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 41: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 42: millrace.circuits.v1.WatchResponse
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	42, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	42, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
-	1,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
-	6,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
-	5,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
-	5,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
-	0,  // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
-	3,  // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
-	4,  // 8: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
-	2,  // 9: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	8,  // 10: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	9,  // 11: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	9,  // 12: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	42, // 13: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	42, // 14: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	10, // 15: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	9,  // 16: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	42, // 17: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	42, // 18: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	42, // 19: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	2,  // 20: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	42, // 21: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	12, // 22: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	13, // 23: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	42, // 24: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	42, // 25: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	4,  // 26: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	4,  // 27: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	8,  // 28: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	9,  // 29: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	9,  // 30: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	11, // 31: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	9,  // 32: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
-	4,  // 33: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	7,  // 34: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	4,  // 35: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	7,  // 36: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	42, // 37: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	7,  // 38: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	11, // 39: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	7,  // 40: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	42, // 41: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	7,  // 42: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	7,  // 43: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	7,  // 44: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	7,  // 45: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	7,  // 46: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	2,  // 47: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	42, // 48: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	42, // 49: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	7,  // 50: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	42, // 51: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	42, // 52: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	38, // 53: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	9,  // 54: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	39, // 55: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	42, // 56: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	42, // 57: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	7,  // 58: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	14, // 59: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	16, // 60: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	22, // 61: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	24, // 62: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	20, // 63: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	18, // 64: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	26, // 65: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	28, // 66: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	30, // 67: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	32, // 68: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	34, // 69: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	36, // 70: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	40, // 71: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	15, // 72: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	17, // 73: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	23, // 74: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	25, // 75: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	21, // 76: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	19, // 77: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	27, // 78: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	29, // 79: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	31, // 80: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	33, // 81: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	35, // 82: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	37, // 83: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	41, // 84: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	72, // [72:85] is the sub-list for method output_type
-	59, // [59:72] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	43, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	43, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	2,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
+	7,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
+	6,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
+	6,  // 5: millrace.circuits.v1.Terms.to_port:type_name -> millrace.circuits.v1.Port
+	1,  // 6: millrace.circuits.v1.Terms.activation:type_name -> millrace.circuits.v1.Activation
+	4,  // 7: millrace.circuits.v1.Terms.excess:type_name -> millrace.circuits.v1.Excess
+	0,  // 8: millrace.circuits.v1.Terms.on_failure:type_name -> millrace.circuits.v1.OnFailure
+	5,  // 9: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
+	3,  // 10: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
+	9,  // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	10, // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	10, // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	43, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	43, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	11, // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	10, // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	43, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	12, // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
+	43, // 20: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	43, // 21: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	3,  // 22: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	43, // 23: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	13, // 24: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	14, // 25: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	43, // 26: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	43, // 27: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	5,  // 28: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	5,  // 29: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	9,  // 30: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	10, // 31: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	10, // 32: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	12, // 33: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	10, // 34: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	5,  // 35: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	8,  // 36: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	5,  // 37: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	8,  // 38: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	43, // 39: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	8,  // 40: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	12, // 41: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	8,  // 42: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	43, // 43: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	8,  // 44: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 45: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 46: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 47: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 48: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	3,  // 49: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	43, // 50: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	43, // 51: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	8,  // 52: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	43, // 53: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	43, // 54: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	39, // 55: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	10, // 56: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	40, // 57: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	43, // 58: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	43, // 59: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	8,  // 60: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	15, // 61: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	17, // 62: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	23, // 63: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	25, // 64: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	21, // 65: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	19, // 66: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	27, // 67: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	29, // 68: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	31, // 69: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	33, // 70: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	35, // 71: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	37, // 72: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	41, // 73: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	16, // 74: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	18, // 75: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	24, // 76: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	26, // 77: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	22, // 78: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	20, // 79: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	28, // 80: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	30, // 81: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	32, // 82: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	34, // 83: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	36, // 84: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	38, // 85: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	42, // 86: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	74, // [74:87] is the sub-list for method output_type
+	61, // [61:74] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -3280,12 +3372,13 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 	if File_millrace_circuits_v1_circuits_proto != nil {
 		return
 	}
+	file_millrace_circuits_v1_circuits_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,

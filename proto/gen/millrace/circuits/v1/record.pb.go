@@ -99,6 +99,9 @@ type Life struct {
 	ChangeAttempt int32  `protobuf:"varint,21,opt,name=change_attempt,json=changeAttempt,proto3" json:"change_attempt,omitempty"`
 	Asked         int64  `protobuf:"varint,22,opt,name=asked,proto3" json:"asked,omitempty"`
 	Tries         int32  `protobuf:"varint,23,opt,name=tries,proto3" json:"tries,omitempty"`
+	Verified      int32  `protobuf:"varint,60,opt,name=verified,proto3" json:"verified,omitempty"`
+	Renewed       bool   `protobuf:"varint,61,opt,name=renewed,proto3" json:"renewed,omitempty"`
+	Undone        int32  `protobuf:"varint,62,opt,name=undone,proto3" json:"undone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -238,6 +241,27 @@ func (x *Life) GetTries() int32 {
 	return 0
 }
 
+func (x *Life) GetVerified() int32 {
+	if x != nil {
+		return x.Verified
+	}
+	return 0
+}
+
+func (x *Life) GetRenewed() bool {
+	if x != nil {
+		return x.Renewed
+	}
+	return false
+}
+
+func (x *Life) GetUndone() int32 {
+	if x != nil {
+		return x.Undone
+	}
+	return 0
+}
+
 // Claim says that a request id is in use.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -364,7 +388,7 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"!millrace/circuits/v1/record.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#millrace/circuits/v1/circuits.proto\"q\n" +
 	"\x06Record\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x12.\n" +
-	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xed\x02\n" +
+	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xbb\x03\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x18\n" +
@@ -383,7 +407,10 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\x06change\x18\x14 \x01(\tR\x06change\x12%\n" +
 	"\x0echange_attempt\x18\x15 \x01(\x05R\rchangeAttempt\x12\x14\n" +
 	"\x05asked\x18\x16 \x01(\x03R\x05asked\x12\x14\n" +
-	"\x05tries\x18\x17 \x01(\x05R\x05tries\"\x87\x01\n" +
+	"\x05tries\x18\x17 \x01(\x05R\x05tries\x12\x1a\n" +
+	"\bverified\x18< \x01(\x05R\bverified\x12\x18\n" +
+	"\arenewed\x18= \x01(\bR\arenewed\x12\x16\n" +
+	"\x06undone\x18> \x01(\x05R\x06undone\"\x87\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x124\n" +

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/record.proto.
  */
 export const file_millrace_circuits_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSL2AQoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUSDgoGYmVmb3JlGAsgASgFEg4KBmNoYW5nZRgUIAEoCRIWCg5jaGFuZ2VfYXR0ZW1wdBgVIAEoBRINCgVhc2tlZBgWIAEoAxINCgV0cmllcxgXIAEoBSJlCgVDbGFpbRIPCgdjaXJjdWl0GAEgASgJEg4KBmRpZ2VzdBgCIAEoDBIrCgdleHBpcmVzGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZvdGhlcnMYBCADKAkiGgoHVmVyc2lvbhIPCgdjaXJjdWl0GAEgASgJQuEBChhjb20ubWlsbHJhY2UuY2lyY3VpdHMudjFCC1JlY29yZFByb3RvUAFaRmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2NpcmN1aXRzL3YxO2NpcmN1aXRzdjGiAgNNQ1iqAhRNaWxscmFjZS5DaXJjdWl0cy5WMcoCFE1pbGxyYWNlXENpcmN1aXRzXFYx4gIgTWlsbHJhY2VcQ2lyY3VpdHNcVjFcR1BCTWV0YWRhdGHqAhZNaWxscmFjZTo6Q2lyY3VpdHM6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
+  fileDesc("CiFtaWxscmFjZS9jaXJjdWl0cy92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmNpcmN1aXRzLnYxImIKBlJlY29yZBIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIoCgRsaWZlGAIgASgLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlmZSKpAgoETGlmZRINCgVzdGFydBgBIAEoAxILCgNlbmQYAiABKAMSDwoHZXhwaXJlcxgDIAEoAxISCgpleHRlbnNpb25zGAQgASgFEgwKBHdvcmsYBSABKAkSDwoHYXR0ZW1wdBgGIAEoBRIMCgRvcGVuGAcgASgIEgwKBGdvbmUYCCABKAgSDQoFZG91YnQYCSABKAgSDQoFbG9va3MYCiABKAUSDgoGYmVmb3JlGAsgASgFEg4KBmNoYW5nZRgUIAEoCRIWCg5jaGFuZ2VfYXR0ZW1wdBgVIAEoBRINCgVhc2tlZBgWIAEoAxINCgV0cmllcxgXIAEoBRIQCgh2ZXJpZmllZBg8IAEoBRIPCgdyZW5ld2VkGD0gASgIEg4KBnVuZG9uZRg+IAEoBSJlCgVDbGFpbRIPCgdjaXJjdWl0GAEgASgJEg4KBmRpZ2VzdBgCIAEoDBIrCgdleHBpcmVzGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZvdGhlcnMYBCADKAkiGgoHVmVyc2lvbhIPCgdjaXJjdWl0GAEgASgJQuEBChhjb20ubWlsbHJhY2UuY2lyY3VpdHMudjFCC1JlY29yZFByb3RvUAFaRmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2NpcmN1aXRzL3YxO2NpcmN1aXRzdjGiAgNNQ1iqAhRNaWxscmFjZS5DaXJjdWl0cy5WMcoCFE1pbGxyYWNlXENpcmN1aXRzXFYx4gIgTWlsbHJhY2VcQ2lyY3VpdHNcVjFcR1BCTWV0YWRhdGHqAhZNaWxscmFjZTo6Q2lyY3VpdHM6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_millrace_circuits_v1_circuits]);
 
 /**
  * Record is a circuit, and what is needed to go on with it.
@@ -129,6 +129,21 @@ export type Life = Message<"millrace.circuits.v1.Life"> & {
    * @generated from field: int32 tries = 23;
    */
   tries: number;
+
+  /**
+   * @generated from field: int32 verified = 60;
+   */
+  verified: number;
+
+  /**
+   * @generated from field: bool renewed = 61;
+   */
+  renewed: boolean;
+
+  /**
+   * @generated from field: int32 undone = 62;
+   */
+  undone: number;
 };
 
 /**

@@ -1,0 +1,132 @@
+package circuits
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+// rerouted is a circuit's record with another path than the one of which a link is gone, and the transitions in it; nil
+// where it needs none. It is called while the book does not change. What the circuit has counts as free for it, and is
+// given back by the same record.
+func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Record, []life.Move, error) {
+	if err := b.known(); err != nil {
+		return nil, nil, err
+	}
+	c := was.GetCircuit()
+	if b.there(c) {
+		return nil, nil, nil
+	}
+	is := proto.CloneOf(was)
+	l := ledger.LifeOf(was)
+	if spare := c.GetBackup(); len(spare) > 0 && !slices.ContainsFunc(spare, b.isGone) {
+		is.Circuit.Path, is.Circuit.Backup = is.Circuit.GetBackup(), is.Circuit.GetPath()
+	} else {
+		g, back, err := b.elsewhere(was, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		l.Start, l.End = g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
+		is.Circuit.Slots, is.Circuit.Path, is.Circuit.Backup = slotsOf(g), b.hopsOf(g.Path), b.hopsOf(g.Backup)
+		is.Circuit.Back = b.backHops(decision{back: back})
+	}
+	next, actions := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
+	if len(actions) > 0 && actions[0].Do == life.Refuse {
+		return nil, nil, nil // it moved on since it was listed
+	}
+	return ledger.With(is, next, now), next.Moves, nil
+}
+
+// elsewhere decides on another path for what is left of a circuit. A volume gets other slots for what is left of it.
+func (b *book) elsewhere(was *circuitsv1.Record, now time.Time) (g, back *admit.Grant, err error) {
+	c, had := was.GetCircuit(), grantOf(was)
+	terms := b.stillThere(c.GetTerms())
+	from := max(had.Slots[0].Start, now.Unix())
+	terms.Start = moment(from)
+	past := until(had.Slots, from)
+	if terms.GetVolumeBytes() > 0 {
+		terms.VolumeBytes = min(terms.GetVolumeBytes(), bytesFrom(had.Slots, from))
+	}
+	r, err := b.request(c.GetId(), terms, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, back, refusal := b.instead(b.admit.DecideOnly, was, r)
+	switch {
+	case refusal != nil:
+		return nil, nil, refused{refusalOf(refusal, terms)}
+	case terms.GetVolumeBytes() == 0:
+		g.Slots = had.Slots // the same, on other links
+	case len(past)+len(g.Slots) > admit.MaxSlots:
+		return nil, nil, refuse(string(admit.SearchBound), "", "another path needs more than %d slots together with those that are over", admit.MaxSlots)
+	default:
+		g.Slots = append(past, g.Slots...)
+	}
+	return g, back, nil
+}
+
+// stillThere are terms without what they exclude and is gone: links and routers that the topology lacks, circuits that
+// are over.
+func (b *book) stillThere(t *circuitsv1.Terms) *circuitsv1.Terms {
+	t = proto.CloneOf(t)
+	t.WithoutLinks = slices.DeleteFunc(t.GetWithoutLinks(), func(id string) bool { _, known := b.graph.LinkIndex(id); return !known })
+	t.WithoutRouters = slices.DeleteFunc(t.GetWithoutRouters(), func(name string) bool { _, err := b.topo.Resolve(name); return err != nil })
+	t.ApartFrom = slices.DeleteFunc(t.GetApartFrom(), func(id string) bool { _, booked := b.admit.Grant(id); return !booked })
+	return t
+}
+
+// until are slots before a moment.
+func until(slots []admit.Slot, at int64) (out []admit.Slot) {
+	for _, s := range slots {
+		if s.End = min(s.End, at); s.Start < s.End {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// bytesFrom is what slots carry from a moment on, at least 1.
+func bytesFrom(slots []admit.Slot, at int64) int64 {
+	total := int64(0)
+	for _, s := range slots {
+		if s.Start = max(s.Start, at); s.Start < s.End {
+			total += s.Rate * (s.End - s.Start) / 8
+		}
+	}
+	return max(total, 1)
+}
+
+// movedText says for people from where to where a circuit was moved, and which link of it is gone.
+func (b *book) movedText(was, is *circuitsv1.Circuit) string {
+	text := "moved to " + b.wayText(is.GetPath())
+	if i := slices.IndexFunc(bothWays(was), b.isGone); i >= 0 {
+		text += ": link " + bothWays(was)[i].GetLink() + " is gone"
+	}
+	return text
+}
+
+// wayText is a path by the names of its routers.
+func (b *book) wayText(path []*circuitsv1.Hop) string {
+	var names []string
+	for i, h := range path {
+		if i == 0 {
+			names = append(names, b.nameOf(h.GetFrom()))
+		}
+		names = append(names, b.nameOf(h.GetTo()))
+	}
+	return strings.Join(names, "–")
+}
+
+func (b *book) nameOf(id string) string {
+	if label := b.label(id); label != "" {
+		return label
+	}
+	return id
+}

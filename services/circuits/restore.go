@@ -1,0 +1,155 @@
+package circuits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/events"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+	"github.com/millrace/millrace/services/circuits/restore"
+)
+
+// restorer is what a replica remembers of circuits whose path is lost. One that begins anew waits once more until links
+// are gone for long enough, and tries at once.
+type restorer struct {
+	// one pass at a time.
+	mu    sync.Mutex
+	lost  map[string]int64
+	tries map[string]restore.Tries
+	// busy: circuits are being moved, so a change set that is asked for now would lack some of them.
+	busy atomic.Bool
+}
+
+// restore gives circuits that have lost their path another one, those that come first first.
+func (c *Component) restore(ctx context.Context) (err error) {
+	r := &c.restorer
+	if !r.mu.TryLock() {
+		return nil
+	}
+	defer r.mu.Unlock()
+	now := c.deps.Now()
+	all, seen, err := c.lost(now.Unix())
+	if err != nil {
+		return err
+	}
+	due := restore.Due(all, now.Unix(), int64(c.cfg.Restore.After/time.Second), seen)
+	r.busy.Store(len(due) > 0)
+	defer r.busy.Store(false)
+	for _, l := range due {
+		found, looked := c.reroute(ctx, l.ID, now)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case looked != nil:
+			err = errors.Join(err, fmt.Errorf("look for another path of circuit %s: %w", l.ID, looked))
+		case !found:
+			r.tries[l.ID] = restore.Tries{Count: l.Tries.Count + 1, At: now.Unix(), Seen: seen}
+		}
+	}
+	return err
+}
+
+// lost lists the circuits whose path is lost, and says how often links or bookings have changed until now.
+func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err error) {
+	r := &c.restorer
+	since, tries := map[string]int64{}, map[string]restore.Tries{}
+	err = c.ledger.Look("", func(records func(func(*circuitsv1.Record) bool)) {
+		if c.book.known() != nil {
+			since, tries = maps.Clone(r.lost), maps.Clone(r.tries) // nobody knows which links there are
+			return
+		}
+		seen = c.book.changes
+		for m := range records {
+			if !m.GetLife().GetGone() || !ledger.Books(m) || c.book.there(m.GetCircuit()) {
+				continue
+			}
+			id := m.GetCircuit().GetId()
+			since[id] = now
+			if at, known := r.lost[id]; known {
+				since[id] = at
+			}
+			tries[id] = r.tries[id]
+			all = append(all, restore.Circuit{
+				ID: id, Priority: priorityOf(m.GetCircuit().GetTerms()), Created: m.GetCircuit().GetCreated().AsTime().UnixNano(), Life: ledger.LifeOf(m),
+				Hold: m.GetCircuit().GetTerms().GetOnFailure() == circuitsv1.OnFailure_ON_FAILURE_HOLD, Lost: since[id], Tries: tries[id],
+			})
+		}
+	})
+	if err == nil {
+		r.lost, r.tries = since, tries
+	}
+	return all, seen, err
+}
+
+// reroute books another path for a circuit, or records why there is none. It is found as well where somebody else did,
+// or the circuit needs none any more.
+func (c *Component) reroute(ctx context.Context, id string, now time.Time) (found bool, err error) {
+	var moves []life.Move
+	record, err := c.ledger.Rebook(ctx, id, func(was *circuitsv1.Record) (is *circuitsv1.Record, err error) {
+		is, moves, err = c.book.rerouted(was, now)
+		return is, err
+	})
+	var no refused
+	switch {
+	case errors.As(err, &no):
+		count(c.metrics.reroutes, err)
+		return false, c.tellNotRerouted(ctx, id, no.Refusal, now)
+	case err != nil || len(moves) == 0:
+		return err == nil, err
+	}
+	count(c.metrics.reroutes, nil)
+	c.events.Publish(ctx, events.CircuitRerouted, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s.", id, record.GetCircuit().GetTerms().GetProject(),
+		record.GetCircuit().GetTerms().GetFrom(), record.GetCircuit().GetTerms().GetTo(), moves[0].Note))
+	c.publish(ctx, record, moves)
+	return true, nil
+}
+
+// tellNotRerouted records why a circuit has no other path, and tells it, once for each reason.
+func (c *Component) tellNotRerouted(ctx context.Context, id string, no *circuitsv1.Refusal, now time.Time) error {
+	ours, note := false, "there is no other path: "+no.GetReason()
+	if links := blocking(no); len(links) > 0 {
+		note += "; in the way: " + strings.Join(links, ", ")
+	}
+	record, err := c.ledger.Change(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
+		had := was.GetCircuit().GetNotRestored()
+		ours = was.GetLife().GetGone() && (had.GetCode() != no.GetCode() || !slices.Equal(blocking(had), blocking(no)))
+		if !ours {
+			return nil, nil
+		}
+		is := proto.CloneOf(was)
+		is.Circuit.NotRestored = no
+		is.Circuit.History = append(is.Circuit.History, &circuitsv1.Transition{State: was.GetCircuit().GetState(), Time: timestamppb.New(now), By: life.Self, Note: note})
+		return ledger.With(is, ledger.LifeOf(is), now), nil
+	})
+	if err != nil || !ours {
+		return err
+	}
+	t := record.GetCircuit().GetTerms()
+	c.events.Publish(ctx, events.CircuitNotRerouted, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s.", id, t.GetProject(), t.GetFrom(), t.GetTo(), note))
+	return nil
+}
+
+// maxBlocking is how many links a note names.
+const maxBlocking = 5
+
+// blocking are the first links that a refusal names.
+func blocking(no *circuitsv1.Refusal) (out []string) {
+	for _, b := range no.GetBlockers() {
+		out = append(out, b.GetLink())
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxBlocking)]
+}

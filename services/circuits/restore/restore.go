@@ -1,0 +1,75 @@
+// Package restore decides which circuits that have lost their path are to get another one now, and in which order. It
+// knows no clock, store or network.
+//
+// In: circuits whose path is lost, since when, and when each was tried in vain. Out: those that are due, the first one
+// first. Next: services/circuits, which looks for another path for each in that order, and books it.
+//
+// Every replica does all of it. The first of two that books another path for a circuit changes its record, and the
+// other one finds a circuit that has a path.
+package restore
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+// Last is the last priority; 0 is the first.
+const Last = 7
+
+const (
+	// Ahead is how many seconds before its start a circuit is moved at the earliest: until then its link may be back.
+	Ahead = 600
+	// longest is how many seconds a circuit that was tried in vain waits at most.
+	longest = 64
+)
+
+// Circuit is what is known of one whose path is lost.
+type Circuit struct {
+	ID string
+	// Priority, and Created, in any one unit, say who is first.
+	Priority int64
+	Created  int64
+	Life     life.Circuit
+	// Hold: it is to wait for its link.
+	Hold bool
+	// Lost is the second in which a link of its path was first seen to be gone.
+	Lost  int64
+	Tries Tries
+}
+
+// Tries are how often another path was looked for in vain, when last, and on which version of book and topology.
+type Tries struct {
+	Count    int
+	At, Seen int64
+}
+
+// wait is how many seconds pass until the next try: none before the first, then 1, 2, 4 and so on.
+func (t Tries) wait() int64 {
+	if t.Count == 0 {
+		return 0
+	}
+	return min(int64(1)<<min(t.Count-1, 30), longest)
+}
+
+// Due are the circuits that are to get another path now: their links are gone for so many seconds, and what is booked
+// and which links there are has changed since they were tried. The first priority is first, and then who was first.
+func Due(all []Circuit, now, after, seen int64) (out []Circuit) {
+	for _, c := range all {
+		if c.moves(now) && now >= c.Lost+after && (c.Tries.Count == 0 || seen != c.Tries.Seen && now >= c.Tries.At+c.Tries.wait()) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b Circuit) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// moves tells whether a circuit may be moved at all: it is committed, no change set of it is on its way, and it has
+// begun, or will soon.
+func (c Circuit) moves(now int64) bool {
+	stands := c.Life.State == life.Committed || c.Life.State == life.Interrupted
+	return stands && c.Life.Gone && !c.Life.Open && !c.Hold && now < c.Life.End && now >= c.Life.Start-Ahead
+}
