@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"fmt"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func TestAssets(t *testing.T) {
@@ -47,18 +50,38 @@ func TestEmbeddedPage(t *testing.T) {
 	if _, err := fs.Stat(files, ".gitkeep"); err != nil {
 		t.Error("web/dist/.gitkeep is not embedded, so a clone without a web build would not compile:", err)
 	}
-	html, err := fs.ReadFile(files, "index.html")
-	if err != nil {
-		return // not built: TestAssets covers what is served then
-	}
 	inline := regexp.MustCompile(`(?i)<script(?:[^>]*)>\s*[^<\s]|<style|\son[a-z]+=|\sstyle=`)
-	if m := inline.Find(html); m != nil {
-		t.Errorf("index.html holds inline code %q, which the content security policy forbids", m)
+	for _, page := range []string{"index.html", strings.TrimPrefix(docs, "/") + "index.html"} {
+		html, err := fs.ReadFile(files, page)
+		if err != nil {
+			continue // not built: TestAssets covers what is served then
+		}
+		if m := inline.Find(html); m != nil {
+			t.Errorf("%s holds inline code %q, which the content security policy forbids", page, m)
+		}
+		for _, ref := range regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllSubmatch(html, -1) {
+			name := strings.TrimPrefix(string(ref[1]), "/")
+			if _, err := fs.Stat(files, name); err != nil {
+				t.Errorf("%s refers to %q, which is not embedded", page, ref[1])
+			}
+		}
 	}
-	for _, ref := range regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllSubmatch(html, -1) {
-		name := strings.TrimPrefix(string(ref[1]), "/")
-		if _, err := fs.Stat(files, name); err != nil {
-			t.Errorf("index.html refers to %q, which is not embedded", ref[1])
+}
+
+// The REST API has all of /v1/ but its page.
+func TestThePageOfTheAPIIsBesideIt(t *testing.T) {
+	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the API") })
+	c, err := New(DefaultConfiguration(), Dependencies{Handlers: []Mount{{Path: "/v1/", Handler: api}}, Registerer: prometheus.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, fromAPI := range map[string]bool{"/v1/openapi.json": true, "/v1/circuits/docs": true, "/v1/docs/": false, "/v1/docs": false} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", path, nil)
+		r.Host = "localhost"
+		c.gateway().ServeHTTP(w, r)
+		if (w.Body.String() == "the API") != fromAPI || w.Header().Get("Content-Security-Policy") != contentSecurityPolicy {
+			t.Errorf("GET %s: %d %q", path, w.Code, w.Body)
 		}
 	}
 }

@@ -122,6 +122,9 @@ func (c *Component) Stop(ctx context.Context) error {
 // Addr is where the dashboard listens; nil before Start.
 func (c *Component) Addr() net.Addr { return c.addr }
 
+// docs is where the page is that shows and tries the calls of the REST API.
+const docs = "/v1/docs/"
+
 // gateway routes APIs, metrics and page, all behind the guard.
 func (c *Component) gateway() http.Handler {
 	mux := http.NewServeMux()
@@ -135,6 +138,7 @@ func (c *Component) gateway() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	results{configured: c.cfg.Papers, built: c.deps.Papers}.mount(mux)
 	mux.Handle("/", newAssets(dist()))
+	mux.Handle("GET "+docs, newAssets(dist())) // beside a REST API, which has the rest of /v1/
 	guard := rpc.Guard{
 		Hosts: c.cfg.Hosts, Setting: "dashboard.hosts", Refused: func(reason string) { c.metrics.refused.WithLabelValues(reason).Inc() },
 	}

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { apidocsScenarios } from "./apidocs.mjs";
 import { circuitScenarios } from "./circuits.mjs";
 import { guardScenarios } from "./guards.mjs";
 import { scenarios } from "./scenarios.mjs";
@@ -46,7 +47,7 @@ async function serve(flags) {
 let failed = 0;
 try {
   await run("go", ["build", "-o", binary, "./services/dashboard/fixture"]);
-  for (const { name, flags, play } of [...scenarios, ...guardScenarios, ...circuitScenarios]) {
+  for (const { name, flags, play } of [...scenarios, ...guardScenarios, ...circuitScenarios, ...apidocsScenarios]) {
     const server = await serve(flags);
     try {
       await play(server, { scratch, serve });
