@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/internal/backup"
+	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/store"
 	"github.com/millrace/millrace/services/flowstore"
@@ -138,7 +139,7 @@ type openedEtcd struct {
 
 func openEtcd(ctx context.Context, cfg *config, mustExist bool) (openedEtcd, error) {
 	if len(cfg.Etcd.Endpoints) > 0 {
-		s, err := state.Dial(cfg.Etcd.Endpoints)
+		s, _, err := cfg.Etcd.dial(mtls.Dependencies{})
 		if err != nil {
 			return openedEtcd{}, err
 		}

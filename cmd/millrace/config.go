@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/millrace/millrace/internal/state"
 )
 
 // config is the one file of the control plane. Beside these keys it has one
@@ -34,8 +36,18 @@ type config struct {
 
 type etcdConfig struct {
 	// Endpoints are client URLs of an etcd cluster, such as
-	// http://127.0.0.1:2379. Default none: an etcd inside this process.
+	// https://192.0.2.1:2379. Default none: an etcd inside this process.
 	Endpoints []string `yaml:"endpoints"`
+	// CA signed the certificates of the cluster's members, for endpoints that begin with https; Cert and Key are this
+	// process's own. PEM files, relative to this file.
+	CA   string `yaml:"ca"`
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// CRL is a file with lists of revoked certificates; empty: none is revoked.
+	CRL string `yaml:"crl"`
+	// AllowPlaintext allows endpoints on other hosts that begin with http. Whoever is on the way can then approve and
+	// change everything. Default false.
+	AllowPlaintext bool `yaml:"allow_plaintext"`
 	// Quota is the size in octets at which the etcd inside this process takes no more writes. Default 2 GiB; etcd
 	// advises not to go over 8.
 	Quota int64 `yaml:"quota"`
@@ -119,6 +131,14 @@ func loadConfig(path string) (*config, error) {
 	cfg := configOf(document)
 	if err := knownEndpoints(cfg.Endpoints); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	for _, file := range []*string{&cfg.Etcd.CA, &cfg.Etcd.Cert, &cfg.Etcd.Key, &cfg.Etcd.CRL} {
+		if *file != "" && !filepath.IsAbs(*file) {
+			*file = filepath.Join(filepath.Dir(path), *file)
+		}
+	}
+	if err := state.CheckEndpoints(cfg.Etcd.Endpoints, cfg.Etcd.secured(), cfg.Etcd.AllowPlaintext); err != nil {
+		return nil, fmt.Errorf("configuration %s: etcd: %w", path, err)
 	}
 	if !filepath.IsAbs(cfg.Inventory) {
 		cfg.Inventory = filepath.Join(filepath.Dir(path), cfg.Inventory)

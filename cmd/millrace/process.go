@@ -104,11 +104,14 @@ func (p *process) openState(ctx context.Context) error {
 		return nil
 	}
 	if len(p.cfg.Etcd.Endpoints) > 0 {
-		store, err := state.Dial(p.cfg.Etcd.Endpoints)
+		store, credentials, err := p.cfg.Etcd.dial(p.mtls())
 		if err != nil {
 			return err
 		}
 		p.state = store
+		if credentials != nil {
+			p.renew(credentials)
+		}
 		p.closers = append(p.closers, func(context.Context) error { return store.Close() })
 		return p.keepState(ctx, nil)
 	}
@@ -163,16 +166,25 @@ func (p *process) openInventory(context.Context) (err error) {
 	if len(p.devices.Devices) == 0 {
 		return nil
 	}
-	c, err := p.devices.Credentials(mtls.Dependencies{Log: p.log, Registerer: p.metrics, Events: events.NewPublisher(p.bus, p.log)})
+	c, err := p.devices.Credentials(p.mtls())
 	if err != nil {
 		return err
 	}
 	p.tls = c.Client()
+	p.renew(c)
+	return nil
+}
+
+func (p *process) mtls() mtls.Dependencies {
+	return mtls.Dependencies{Log: p.log, Registerer: p.metrics, Events: events.NewPublisher(p.bus, p.log)}
+}
+
+// renew looks at the files of certificates until the process is closed.
+func (p *process) renew(c *mtls.Credentials) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })
 	p.closers = append(p.closers, func(context.Context) error { cancel(); running.Wait(); return nil })
-	return nil
 }
 
 // to returns what a generated client needs to reach a service: memory when it

@@ -9,13 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc"
 )
 
 // ErrLocked means another process has the data directory.
@@ -216,21 +214,4 @@ func (e *Embedded) socket() (string, error) {
 		return "", fmt.Errorf("make a folder for etcd's socket: %w", err)
 	}
 	return filepath.Join(e.socketDir, socketName), nil
-}
-
-// Dial connects to an etcd cluster elsewhere (production, or `serve` beside `up`).
-func Dial(endpoints []string) (*Store, error) {
-	back := newRewind()
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints, DialTimeout: startTimeout,
-		// A connection that died without a word would keep a watch silent, and its reader behind, as long as TCP takes.
-		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(back.intercept), grpc.WithStatsHandler(back)},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connect to etcd at %v: %w", endpoints, err)
-	}
-	s := newStore(client)
-	s.rewind = back
-	return s, nil
 }

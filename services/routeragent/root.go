@@ -161,7 +161,7 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 		grpc.ChainUnaryInterceptor(a.observe, a.audit), grpc.ChainStreamInterceptor(a.observeStream))
 	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Room: a.room}))
 	a.health = health.NewServer()
-	a.health.SetServingStatus(gnmi.GNMI_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	a.tellHealth()
 	healthpb.RegisterHealthServer(a.server, a.health)
 	reflection.Register(a.server)
 	ctx, stop := context.WithCancel(context.Background())
@@ -184,6 +184,16 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	})
 	a.deps.Log.Info("router agent serves gNMI", "name", a.cfg.Name, "address", listener.Addr().String())
 	return nil
+}
+
+// tellHealth tells whether the router holds its configuration. The agent itself serves either way, as the service
+// without a name: a client that refused to talk to it could not repair the router.
+func (a *Agent) tellHealth() {
+	now := healthpb.HealthCheckResponse_SERVING
+	if a.store.Drift() != nil {
+		now = healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	a.health.SetServingStatus(gnmi.GNMI_ServiceDesc.ServiceName, now)
 }
 
 // self is what the agent shows of itself as state.
@@ -231,6 +241,7 @@ func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 			}
 			must = false
 			next.Reset(a.again(ctx, &wait))
+			a.tellHealth()
 			if (before == nil) != (a.store.Drift() == nil) {
 				a.wake.Send() // in-sync is state that can be subscribed to
 			}

@@ -1,12 +1,14 @@
 package routeragent_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/millrace/millrace/internal/testkit/await"
 )
@@ -46,5 +48,13 @@ func TestMetricsAndHealthAreServed(t *testing.T) {
 	})
 	if code, text := page("/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "differs") {
 		t.Errorf("health of a router without a port: %d %s", code, text)
+	}
+	for service, want := range map[string]healthpb.HealthCheckResponse_ServingStatus{
+		"gnmi.gNMI": healthpb.HealthCheckResponse_NOT_SERVING, "": healthpb.HealthCheckResponse_SERVING,
+	} {
+		await.True(t, fmt.Sprintf("gRPC health of %q is %s", service, want), func() bool {
+			h, err := healthpb.NewHealthClient(x.conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+			return err == nil && h.GetStatus() == want
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -155,6 +156,9 @@ func methodLabel(call string) string {
 
 func (a *Agent) observe(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	resp, err := next(ctx, req)
+	if info.FullMethod == gnmi.GNMI_Set_FullMethodName {
+		a.tellHealth()
+	}
 	a.metrics.calls.WithLabelValues(path.Base(info.FullMethod), status.Code(err).String()).Inc()
 	return resp, err
 }

@@ -44,6 +44,15 @@ func Compacted(age string) func(*embed.Config) {
 	}
 }
 
+// TLS demands certificates of clients and shows its own: PEM files.
+func TLS(ca, cert, key string) func(*embed.Config) {
+	return func(cfg *embed.Config) {
+		cfg.ClientTLSInfo.TrustedCAFile, cfg.ClientTLSInfo.CertFile, cfg.ClientTLSInfo.KeyFile = ca, cert, key
+		cfg.ClientTLSInfo.ClientCertAuth = true
+		cfg.ListenClientUrls[0].Scheme, cfg.AdvertiseClientUrls[0].Scheme = "https", "https"
+	}
+}
+
 // Start starts a server on a host's port 2379 and ends it with the test.
 func Start(t testing.TB, host string, options ...func(*embed.Config)) *Server {
 	t.Helper()
@@ -57,7 +66,7 @@ func Start(t testing.TB, host string, options ...func(*embed.Config)) *Server {
 	for _, o := range options {
 		o(cfg)
 	}
-	s := &Server{URL: client.String(), cfg: cfg}
+	s := &Server{URL: cfg.AdvertiseClientUrls[0].String(), cfg: cfg}
 	t.Cleanup(s.Stop)
 	s.Again(t)
 	return s

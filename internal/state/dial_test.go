@@ -1,0 +1,81 @@
+package state_test
+
+import (
+	"crypto/tls"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/mtls"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/etcd"
+	"github.com/millrace/millrace/internal/testkit/pki"
+	"github.com/millrace/millrace/internal/testkit/program"
+)
+
+func TestCheckEndpoints(t *testing.T) {
+	for _, tt := range []struct {
+		endpoint       string
+		tls, plaintext bool
+		says           string
+	}{
+		{"http://127.0.0.1:2379", false, false, ""},
+		{"http://localhost:2379", false, false, ""},
+		{"http://[::1]:2379", false, false, ""},
+		{"unix:///var/lib/millrace/etcd.sock", false, false, ""},
+		{"http://192.0.2.1:2379", false, false, "not on this host"},
+		{"http://192.0.2.1:2379", true, false, "not on this host"},
+		{"http://127.0.0.1.example.net:2379", false, false, "not on this host"},
+		{"http://192.0.2.1:2379", false, true, ""},
+		{"https://192.0.2.1:2379", false, false, "name ca, cert and key"},
+		{"https://192.0.2.1:2379", false, true, "name ca, cert and key"},
+		{"https://192.0.2.1:2379", true, false, ""},
+		{"192.0.2.1:2379", true, true, "no URL"},
+	} {
+		err := state.CheckEndpoints([]string{"http://127.0.0.1:2379", tt.endpoint}, tt.tls, tt.plaintext)
+		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s, TLS %v, plaintext allowed %v: %v, want %q", tt.endpoint, tt.tls, tt.plaintext, err, tt.says)
+		}
+	}
+}
+
+// A cluster that demands certificates answers who has one of its CA. A client of another CA is refused, and a member
+// that another CA signed is not believed; the store would try both again until it is told to stop, so that is seen in
+// the handshake.
+func TestEtcdOverTLS(t *testing.T) {
+	ca, other := pki.New(t), pki.New(t)
+	cert, key := ca.Issue(t, "etcd", program.OwnHost())
+	server := etcd.Start(t, program.OwnHost(), etcd.TLS(ca.CA, cert, key))
+	credentials := func(theirs string, signer *pki.Authority) *tls.Config {
+		cert, key := signer.Issue(t, "millrace")
+		c, err := mtls.New(mtls.Files{CA: theirs, Cert: cert, Key: key}, mtls.Dependencies{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Client()
+	}
+	s, err := state.Dial([]string{server.URL}, state.WithTLS(credentials(ca.CA, ca)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Put(t.Context(), "key", 0, value("over TLS")); err != nil {
+		t.Error(err)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	address := strings.TrimPrefix(server.URL, "https://")
+	for name, c := range map[string]*tls.Config{"a client of another CA": credentials(ca.CA, other), "a member of another CA": credentials(other.CA, ca)} {
+		conn, err := tls.Dial("tcp", address, mtls.To(c, address))
+		if err == nil { // a server tells with its first octets
+			_, err = conn.Read(make([]byte, 1))
+			conn.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "tls: ") {
+			t.Errorf("%s: %v, want it refused", name, err)
+		}
+	}
+	if _, err := state.Dial([]string{server.URL}); err == nil {
+		t.Error("https without certificates was taken")
+	}
+}
