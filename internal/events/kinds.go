@@ -111,6 +111,9 @@ var (
 		"Read its diff in the dashboard or with `millrace change show ID`, then approve it, or set `push.nightly_budget`.")
 	ChangeAborted = define("services/push", warning, "change-aborted", "An operator stops a change set.",
 		"Nothing: what no router has confirmed is rolled back. `millrace change show ID` says who stopped it and why.")
+	ChangeUnreadable = define("services/push", failure, "change-unreadable", "The record of a change set in etcd cannot be read.",
+		"Put the record back from a backup (`millrace restore`), or delete its key with etcdctl. Until then nothing is rolled back, repaired or compared with routers, "+
+			"because nobody knows what that change set left on them; other change sets go on.")
 	RoutersUnfrozen = define("services/push", info, "routers-unfrozen", "The freeze switch is off again.", nothing)
 )
 

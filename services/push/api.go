@@ -47,7 +47,7 @@ func (a *api) Create(ctx context.Context, req *connect.Request[pushv1.CreateRequ
 const defaultLimit = 100
 
 func (a *api) List(ctx context.Context, req *connect.Request[pushv1.ListRequest]) (*connect.Response[pushv1.ListResponse], error) {
-	all, err := a.c.list(ctx)
+	all, err := a.c.readable(ctx)
 	if err != nil {
 		return nil, coded(err)
 	}

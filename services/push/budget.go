@@ -24,7 +24,7 @@ func (c *Component) overBudget(ctx context.Context, cs *pushv1.ChangeSet, size g
 
 // spent is what the other change sets of the same night that were approved change, whatever became of them.
 func (c *Component) spent(ctx context.Context, cs *pushv1.ChangeSet) (sum guard.Size, err error) {
-	all, err := c.list(ctx)
+	all, err := c.readable(ctx)
 	if err != nil {
 		return sum, err
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -87,5 +89,43 @@ func TestAnUnreadablePlanIsAFailedChangeSet(t *testing.T) {
 	last := w.record().GetHistory()
 	if note := last[len(last)-1].GetNote(); !strings.Contains(note, "cannot be read") {
 		t.Errorf("the record says %q", note)
+	}
+}
+
+// A record that cannot be read is told once and counted, and keeps neither the control plane from starting nor other
+// change sets from being listed and applied. What it left on routers is unknown, so nothing is decided by that.
+func TestAnUnreadableRecordStopsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	broken := state.Op{Key: recordPrefix + "broken", Value: wrapperspb.Bytes([]byte{0xff})} // no text, where the id is
+	if err := w.deps.State.Apply(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	codes := w.codes()
+	w.start()
+	must(t, w.command([]string{"create", "day-1"}), "planned")
+	must(t, w.command([]string{"approve", "apply"}), "")
+	w.await("verified", func(cs *pushv1.ChangeSet) bool { return cs.GetState() == pushv1.State_STATE_VERIFIED })
+	listed, err := (&api{w.push}).List(t.Context(), connect.NewRequest(&pushv1.ListRequest{}))
+	if err != nil || len(listed.Msg.GetChanges()) != 1 {
+		t.Errorf("listed %v, %v; want the other change set", listed, err)
+	}
+	if n := testutil.ToFloat64(w.push.metrics.unreadable); n != 1 {
+		t.Errorf("%v unreadable records, want 1", n)
+	}
+	if err := w.push.sweep(t.Context()); err == nil {
+		t.Error("plans were deleted, though nobody knows which the record names")
+	}
+	told := 0
+	for code := range codes {
+		if code == "change-unreadable broken" {
+			told++
+		}
+		if strings.HasPrefix(code, "change-verified ") {
+			break
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times, want once", told)
 	}
 }

@@ -68,7 +68,7 @@ func (c *Component) settle(ctx context.Context, cs *pushv1.ChangeSet) error {
 		return nil
 	}
 	for deadline := c.now().Add(c.cfg.CommitTimeout); ; pause(ctx, poll) {
-		all, err := c.list(ctx)
+		all, err := c.readable(ctx)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func lockKeys(routers []string) []string {
 // claimed names a router on which another change set that has not ended may have left a commit. Its next runner takes
 // that back, and could not tell it from ours.
 func (r *run) claimed(ctx context.Context) (string, error) {
-	all, err := r.c.list(ctx)
+	all, err := r.c.readable(ctx)
 	if err != nil {
 		return "", err
 	}

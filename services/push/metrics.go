@@ -10,6 +10,7 @@ type metrics struct {
 	commits     *prometheus.CounterVec
 	readings    *prometheus.CounterVec
 	drift       *prometheus.GaugeVec
+	unreadable  prometheus.Gauge
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -28,6 +29,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "millrace_services_push_readings_total",
 			Help: "Readings of routers after their change set, by result: as it should be, differs, not judged.",
 		}, []string{"result"}),
+		unreadable: f.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_services_push_unreadable_records",
+			Help: "Records of change sets in etcd that cannot be read.",
+		}),
 		drift: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "millrace_services_push_drift",
 			Help: "Whether a router differed from what change sets left on it when it was last read, by router.",

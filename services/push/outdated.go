@@ -35,7 +35,7 @@ func (c *Component) current(ctx context.Context, id string) error {
 // superseded says which newer change set of the same policy is in force, or found every router as it wanted it: a plan
 // is all that routers should hold, so an older one undoes what was decided since.
 func (c *Component) superseded(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
-	all, err := c.list(ctx)
+	all, err := c.readable(ctx)
 	if err != nil {
 		return "", err
 	}

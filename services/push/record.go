@@ -137,25 +137,52 @@ func stateWord(s pushv1.State) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "STATE_")), "_", "-")
 }
 
-// list returns all records without their contents, oldest first.
+// list returns the records, oldest first. It is for those who decide by what all change sets left on routers: a record
+// that cannot be read may have left anything, so it is an error.
 func (c *Component) list(ctx context.Context) ([]*pushv1.ChangeSet, error) {
+	all, unreadable, err := c.records(ctx)
+	if err == nil {
+		err = errors.Join(unreadable...)
+	}
+	return all, err
+}
+
+// readable is list without the records that cannot be read, which are told: one of them must not keep all others from
+// being seen and applied. Nobody can take it up, so it does not stand in their way.
+func (c *Component) readable(ctx context.Context) ([]*pushv1.ChangeSet, error) {
+	all, _, err := c.records(ctx)
+	return all, err
+}
+
+func (c *Component) records(ctx context.Context) (out []*pushv1.ChangeSet, unreadable []error, err error) {
 	entries, err := c.deps.State.List(ctx, recordPrefix)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]*pushv1.ChangeSet, 0, len(entries))
+	out = make([]*pushv1.ChangeSet, 0, len(entries))
 	for _, e := range entries {
 		cs := &pushv1.ChangeSet{}
 		if err := proto.Unmarshal(e.Value, cs); err != nil {
-			return nil, fmt.Errorf("decode %s: %w", e.Key, err)
+			unreadable = append(unreadable, fmt.Errorf("the record %s cannot be read: %w", e.Key, err))
+			c.tellUnreadable(ctx, e, err)
+			continue
 		}
 		c.stamps.saw(cs)
 		out = append(out, cs)
 	}
+	c.metrics.unreadable.Set(float64(len(unreadable)))
 	slices.SortFunc(out, func(a, b *pushv1.ChangeSet) int {
 		return cmp.Or(a.GetCreated().AsTime().Compare(b.GetCreated().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
 	})
-	return out, nil
+	return out, unreadable, nil
+}
+
+// tellUnreadable tells of each revision once.
+func (c *Component) tellUnreadable(ctx context.Context, e state.Entry, err error) {
+	if _, told := c.unreadable.LoadOrStore(fmt.Sprint(e.Key, "@", e.Revision), true); told {
+		return
+	}
+	c.events.Publish(ctx, events.ChangeUnreadable, strings.TrimPrefix(e.Key, recordPrefix), fmt.Sprintf("The record %s of etcd cannot be read: %v.", e.Key, err))
 }
 
 func deviceOf(cs *pushv1.ChangeSet, name string) *pushv1.DeviceChange {

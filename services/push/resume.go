@@ -20,7 +20,7 @@ func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 	if _, err := c.currentIdentity(ctx); err != nil {
 		return fmt.Errorf("read the name of this store: %w", err)
 	}
-	all, err := c.list(ctx)
+	all, err := c.readable(ctx)
 	if err != nil {
 		return fmt.Errorf("read change sets: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,6 +71,9 @@ type Component struct {
 	stamps  stamps
 	// identity is how routers know this control plane.
 	identity identity
+
+	// unreadable are the revisions of records that were told.
+	unreadable sync.Map
 
 	// now is the clock of routers' auto-rollback; tests have their own.
 	now func() time.Time

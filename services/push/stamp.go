@@ -51,7 +51,7 @@ func (s *stamps) next(now time.Time) *timestamppb.Timestamp {
 
 // created is the time of a new record, after those of all that there are.
 func (c *Component) created(ctx context.Context) (*timestamppb.Timestamp, error) {
-	if _, err := c.list(ctx); err != nil { // which sees their times
+	if _, err := c.readable(ctx); err != nil { // which sees their times
 		return nil, err
 	}
 	return c.stamps.next(c.now()), nil
