@@ -135,7 +135,7 @@ mutants: $(STAMPS)/go ## Mutation testing of the pure packages; fails where one 
 	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants
 
 .PHONY: faults
-faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set, a night, an import, a change of weights; writes docs/reference/faults.md
+faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set, a nightly run, an import, a change of weights; writes docs/reference/faults.md
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
 	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 60m -all -page ../../docs/reference/faults.md
 

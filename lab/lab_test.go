@@ -206,7 +206,7 @@ func testDaemons(t *testing.T, l *Lab) {
 }
 
 // testDetour sends WA's traffic to EA over CR by a label stack, sees it there,
-// takes the route back, and finds the kernel as it was.
+// withdraws the route, and finds the kernel as it was.
 func testDetour(t *testing.T, l *Lab) {
 	before, err := l.Dump(t.Context())
 	if err != nil {

@@ -81,7 +81,7 @@ type Router struct {
 type FRR struct {
 	// Daemons such as bgpd or pbrd.
 	Daemons []string `yaml:"daemons"`
-	// Configuration is appended to the generated one, in FRR's words.
+	// Configuration is appended to the generated one, in FRR's syntax.
 	Configuration string `yaml:"configuration"`
 }
 

@@ -24,7 +24,7 @@ type loopFlags struct {
 
 func (f *loopFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave lab and dashboard up at the end")
-	cmd.Flags().StringVar(&f.until, "until", "", "end early, after day1 or night")
+	cmd.Flags().StringVar(&f.until, "until", "", "end early, after day1 or nightly")
 	cmd.Flags().StringVar(&f.approve, "approve", "auto", "who approves the change set: dashboard (a real browser), api, or auto (dashboard where a browser is installed)")
 	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "where the dashboard is reached; another port is taken if this one is in use")
 }

@@ -239,7 +239,8 @@ func TestBatchesTellOfTheHours(t *testing.T) {
 	})
 }
 
-// TestImportedRecordsCountInTheHoursOfTheFlows: the night looks at flows of that time, whenever they were imported.
+// TestImportedRecordsCountInTheHoursOfTheFlows: the nightly run looks at flows of that time, whenever they were
+// imported.
 func TestImportedRecordsCountInTheHoursOfTheFlows(t *testing.T) {
 	at := func(h, m int) *timestamppb.Timestamp {
 		return timestamppb.New(time.Date(2026, 11, 20, h, m, 0, 0, time.UTC))

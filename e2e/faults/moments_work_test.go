@@ -98,21 +98,21 @@ func (w *workWorld) stored(ctx context.Context) (flows int, total octets, err er
 	return flows, total, nil
 }
 
-// nightReads is a night whose question to the flow store is on its way.
+// nightReads is a nightly run whose query of the flow store is on its way.
 func nightReads(t *testing.T, w *workWorld, n int) (func(), func(*testing.T, bool)) {
 	return w.night(t, n, w.Ways["flowstore"])
 }
 
-// nightAsks is a night whose request for a change set is on its way.
+// nightAsks is a nightly run whose request for a change set is on its way.
 func nightAsks(t *testing.T, w *workWorld, n int) (func(), func(*testing.T, bool)) {
 	return w.night(t, n, w.Ways["push"])
 }
 
-// night runs one that has a new alpha flow to find, and holds what it sends on a way. The night before it learns what
-// became of the last change set, so that this one asks services/push for its own first, after it has recorded its pair.
+// night makes a nightly run that has a new alpha flow to find, and holds what it sends on a connection. The run before
+// reads the outcome of the last change set, so that this one requests its own first, after it has recorded its pair.
 func (w *workWorld) night(t *testing.T, n int, way *faults.Link) (release func(), done func(*testing.T, bool)) {
 	t.Helper()
-	asking(t, "the night before", w.nightly)
+	asking(t, "the run before", w.nightly)
 	w.send(t, fmt.Sprint("alpha-", n), huge)
 	w.allStored(t)
 	pair := flow("", (len(w.taken)-1)%200, huge)
@@ -120,17 +120,17 @@ func (w *workWorld) night(t *testing.T, n int, way *faults.Link) (release func()
 	way.Set(faults.Condition{StallForth: true})
 	ended := make(chan error, 1)
 	go func() { ended <- w.nightly(context.WithoutCancel(t.Context())) }()
-	program.Until(t, "the night is there", func() (bool, any) {
+	program.Until(t, "the nightly run is there", func() (bool, any) {
 		select {
 		case err := <-ended:
-			t.Fatalf("the night has ended before: %v", err)
+			t.Fatalf("the nightly run has ended before: %v", err)
 		default:
 		}
 		return way.Held() > 0, nil
 	})
 	return func() { way.Set(faults.Condition{}) }, func(t *testing.T, _ bool) {
-		t.Logf("the night that was struck ended with %v", <-ended)
-		asking(t, "a night", w.nightly)
+		t.Logf("the nightly run that was struck ended with %v", <-ended)
+		asking(t, "a nightly run", w.nightly)
 		w.settle(t)
 		w.inForce(t, netip.PrefixFrom(src, 32).String())
 	}

@@ -54,9 +54,9 @@ operators so (event ` + "`state-rewound`" + `), every router is in the old or th
 `
 
 const otherWork = `
-## A night, an import, a change of weights
+## A nightly run, an import, a change of weights
 
-A night holds if, run again, it has found its pair once, the change sets have ended, and the router has the pair; an import, if each flow is counted
+A nightly run holds if, run again, it has found its pair once, the change sets have ended, and the router has the pair; an import, if each flow is counted
 once after the file was sent again; weights, if every PE has those in force, and the change is in the history once. The store counts what was taken before, and
 nothing twice. Operators are told that etcd has older data; weights that it has forgotten are set again by hand.
 
@@ -64,7 +64,7 @@ nothing twice. Operators are told that etcd has older data; weights that it has 
 
 const leftOut = `
 – is left out because the fault meets nothing of that work: an import is not kept in etcd, weights are not kept in ClickHouse, and of routers a
-night knows what change sets leave there, which is the first table. A night that reads flows has recorded nothing yet that etcd could forget.
+nightly run knows what change sets leave there, which is the first table. A nightly run that reads flows has recorded nothing yet that etcd could forget.
 
 ## How it is broken
 

@@ -28,8 +28,8 @@ var works = []struct {
 	work
 	faults []plane.Fault
 }{
-	{work{"a night reads flows", "alpha", nightReads}, slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets })},
-	{work{"a night asks for a change set", "alpha", nightAsks}, nightFaults},
+	{work{"a nightly run reads flows", "alpha", nightReads}, slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets })},
+	{work{"a nightly run requests a change set", "alpha", nightAsks}, nightFaults},
 	{work{"an import has sent half", "alpha", importing}, slices.Concat(
 		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault}, clocks)},
 	{work{"weights have reached one of two PEs", "vpn", weighing}, slices.Concat(both("vpn"), stateFaults, []plane.Fault{plane.BusFault}, clocks)},
@@ -68,7 +68,7 @@ type work struct {
 	begin func(t *testing.T, w *workWorld, n int) (release func(), done func(t *testing.T, forgot bool))
 }
 
-// workWorld is all services that take part in nights, imports and weights.
+// workWorld is all services that take part in nightly runs, imports and weights.
 type workWorld struct {
 	*world
 	store flowv1connect.FlowStoreServiceClient
@@ -102,8 +102,8 @@ func newWorkWorld(t *testing.T) *workWorld {
 	return w
 }
 
-// TestWork: after every fault the night has found its pair once, imports are counted once, and weights are the same on
-// every router. In `make test` e2e/soak does the same work while things break.
+// TestWork: after every fault the nightly run has found its pair once, imports are counted once, and weights are the
+// same on every router. In `make test` e2e/soak does the same work while things break.
 func TestWork(t *testing.T) {
 	if !*all {
 		return

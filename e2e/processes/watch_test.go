@@ -46,7 +46,7 @@ func (w *watcher) seen() []*eventv1.Event {
 	return w.events[:len(w.events):len(w.events)]
 }
 
-// check waits for what two services have to say of the night.
+// check waits for the events of two services after the nightly run.
 func (w *watcher) check(t *testing.T, night *alphav1.NightlyResponse, change *pushv1.ChangeSet) {
 	t.Helper()
 	for _, want := range []*eventv1.Event{

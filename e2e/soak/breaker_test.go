@@ -36,7 +36,7 @@ func (w *world) breakThings(t *testing.T, length time.Duration, seed uint64) {
 		}
 		f, longer, busy := deck[0], time.Duration(1+dice.IntN(2)), dice.IntN(3) > 0
 		deck = deck[1:]
-		if length > 0 && busy { // two of three while something is being done rather than between two nights
+		if length > 0 && busy { // two of three while something is being done rather than between two nightly runs
 			w.awaitNight(t)
 			time.Sleep(time.Duration(dice.Int64N(int64(4 * time.Second))))
 		}
@@ -52,11 +52,11 @@ func (w *world) breakThings(t *testing.T, length time.Duration, seed uint64) {
 	w.goesOn(t, "at the end", time.Now())
 }
 
-// awaitNight waits until a night begins.
+// awaitNight waits until a nightly run begins.
 func (w *world) awaitNight(t *testing.T) {
 	t.Helper()
 	before := w.nights.Load()
-	w.await(t, "a night begins", func() bool { return w.nights.Load() > before })
+	w.await(t, "a nightly run begins", func() bool { return w.nights.Load() > before })
 }
 
 // goesOn waits until everything that began after a time has succeeded once, the store has what had been taken, and the

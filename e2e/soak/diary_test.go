@@ -10,7 +10,7 @@ import (
 type kind string
 
 const (
-	aNight     kind = "night"
+	aNight     kind = "nightly run"
 	aChangeSet kind = "nightly change set"
 	aRound     kind = "operator's round"
 	anImport   kind = "import"

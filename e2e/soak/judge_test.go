@@ -48,7 +48,7 @@ func (w *world) judgeFlows(t *testing.T) {
 func (w *world) judgePairs(t *testing.T) {
 	t.Helper()
 	from := time.Now()
-	w.await(t, "a night after everything", func() bool {
+	w.await(t, "a nightly run after everything", func() bool {
 		_, err := w.nightly(t.Context())
 		return err == nil
 	})
@@ -154,9 +154,9 @@ type grown struct {
 	holds bool
 }
 
-// bounds per minute, which is per night, by quantity. What every night leaves behind of one goroutine or descriptor
-// grows by one, so half of one separates a leak from none. Memory: a night of the run stands for a day of a network,
-// and a process may live for a year, 365 nights; at 1 MiB a night it would have 365 MiB more, which a host of 4 GiB
+// bounds per minute, which is per nightly run, by quantity. What every one leaves behind of one goroutine or descriptor
+// grows by one, so half of one separates a leak from none. Memory: one of them stands for a day of a network,
+// and a process may live for a year, 365 runs; at 1 MiB a run it would have 365 MiB more, which a host of 4 GiB
 // bears.
 // Descriptors of the flow store are connections to Kafka, which come and go thirty at a time, and three for each thread
 // of the engine in it: internal/store bounds how many of those are kept without work.

@@ -13,8 +13,8 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// night brings a new alpha flow, runs the night, and approves what it asks for. One that fails is the next one's to
-// repair.
+// night brings a new alpha flow, makes the nightly run, and approves what it requests. One that fails is repaired by
+// the next.
 func (w *world) night(ctx context.Context, n int) {
 	w.nights.Add(1)
 	w.sendAlpha(ctx, n)

@@ -16,8 +16,8 @@ A control plane works while things break, one after another, each kind once befo
 seed. Processes are real: %s, etcd, Kafka, each service in a process of its own. The two
 routers speak gNMI with commit-confirm and a real timer, and their PE agents take weights; neither has a kernel underneath (` + "`e2e/plane`" + `).
 
-All the time flows come by the bus and by imports. Every minute there is a night: one new alpha flow, the nightly run, the change set that it
-asks for, approved. After it an operator's round: list, roll back what was verified last, freeze a router, ask for it again, see that it
+All the time flows come by the bus and by imports. Every minute there is a nightly run: one new alpha flow, the run, the change set that it
+requests, approved. After it an operator's round: list, roll back what was verified last, freeze a router, ask for it again, see that it
 cannot be applied, unfreeze, approve. Weights of VPNs change three times a minute. After each fault the run waits until all of this has
 succeeded once more, without hands.
 
@@ -71,8 +71,8 @@ func (w *world) reportFaults(b *strings.Builder) {
 		times[s.fault]++
 		longest[s.fault] = max(longest[s.fault], s.again.Sub(s.healed))
 	}
-	b.WriteString("\n## Faults\n\nA fault lasts 5 s or 10 s; a killed service is started again at once. Everything has succeeded again when a night that began after\n" +
-		"the fault has ended with its change set verified, and the round after it: up to a minute of it is the wait for that night.\n\n" +
+	b.WriteString("\n## Faults\n\nA fault lasts 5 s or 10 s; a killed service is started again at once. Everything has succeeded again when a nightly run that began after\n" +
+		"the fault has ended with its change set verified, and the round after it: up to a minute of it is the wait for that run.\n\n" +
 		"| fault | times | failures beside it | everything succeeded again, at most after |\n|---|---|---|---|\n")
 	for _, f := range faultTable() {
 		if times[f.Name] > 0 {
@@ -107,9 +107,9 @@ func (w *world) cell(text string) string {
 func (w *world) reportGrowth(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Growth\n\nA line fitted to readings every %s, without the first %d minutes of each life of a process: one slope for all lives, a level for each. A\n"+
 		"series grows too much if its slope is above the bound by more than two standard errors. Bounds: half a goroutine or file descriptor per\n"+
-		"night, because whatever a night leaves behind is at least one; 1 MiB of memory per night, because a night of the run stands for a day and\n"+
+		"run, because whatever a nightly run leaves behind is at least one; 1 MiB of memory per run, because a nightly run here stands for a day and\n"+
 		"a year of them must fit a host; of etcd four times the change sets themselves, which it is to keep (`push.keep`).\n\n"+
-		"| | process | mean | per night | bound | lives, minutes | |\n|---|---|---|---|---|---|---|\n", w.pace.sample, warmUp)
+		"| | process | mean | per nightly run | bound | lives, minutes | |\n|---|---|---|---|---|---|---|\n", w.pace.sample, warmUp)
 	for _, g := range w.growth() {
 		unit, name := 1.0, g.what
 		if g.what == resident || g.what == database {

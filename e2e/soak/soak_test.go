@@ -33,7 +33,7 @@ type pace struct {
 	push string
 }
 
-// paceOf a run: nights every minute, or as fast as they come. Batches of one exporter come no faster than from a
+// paceOf a run: nightly runs every minute, or as fast as they come. Batches of one exporter come no faster than from a
 // collector: the store takes them one after the other.
 func paceOf(length time.Duration) pace {
 	if length == 0 {

@@ -126,7 +126,7 @@ func (w *world) importBatch(ctx context.Context, batch *flowv1.FlowBatch) {
 	}
 }
 
-// sendAlpha imports the one flow of a night that is alpha, between hosts that nobody used before.
+// sendAlpha imports the one flow of a nightly run that is alpha, between hosts that nobody used before.
 func (w *world) sendAlpha(ctx context.Context, n int) {
 	r := flow(wr, 0, 40000, alphaOctets+uint64(n))
 	r.SrcAddr, r.DstAddr = []byte{10, 1, 0, byte(5 + n%200)}, []byte{10, 2, 0, byte(9 + n/200)}

@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
-// settings are an operator's, divided: a night of the run is a minute, so pairs age out after ten minutes and a
-// window is some minutes long.
+// settings are an operator's, divided: the nightly run comes every minute, so pairs age out after ten minutes
+// and a window is some minutes long.
 const settings = `alpha:
   nightly_at: ""
   rule: {ipv4_length: 32, age_after: 10m}
@@ -51,7 +51,7 @@ type world struct {
 	book  *book
 	// meters are what processes need, over time.
 	meters meters
-	// nights counts those that have begun.
+	// nights counts nightly runs that have begun.
 	nights atomic.Int64
 
 	bus     bus.Bus
@@ -86,7 +86,7 @@ func newWorld(t *testing.T, at pace) *world {
 	return w
 }
 
-// firstFlow waits until the store has one: before, a night rightly says that no exporter is heard.
+// firstFlow waits until the store has one: before, a nightly run rightly says that no exporter is heard.
 func (w *world) firstFlow(t *testing.T) {
 	t.Helper()
 	first := flow(wr, 1, 3000, 499)

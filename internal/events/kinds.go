@@ -107,7 +107,7 @@ var changes = map[pushv1.State]Kind{
 var (
 	RoutersFrozen = define("services/push", warning, "routers-frozen", "The freeze switch is on: no change set is sent to a router, or to any.",
 		"Nothing, if it is meant. `millrace change freezes` says who turned it on and why, `millrace change unfreeze` turns it off.")
-	BudgetExceeded = define("services/push", warning, "budget-exceeded", "A change set of the nightly run changes more than a night may without a person.",
+	BudgetExceeded = define("services/push", warning, "budget-exceeded", "A change set of the nightly run exceeds the nightly budget and waits for a person.",
 		"Read its diff in the dashboard or with `millrace change show ID`, then approve it, or set `push.nightly_budget`.")
 	ChangeAborted = define("services/push", warning, "change-aborted", "An operator stops a change set.",
 		"Nothing: what no router has confirmed is rolled back. `millrace change show ID` says who stopped it and why.")
@@ -129,7 +129,7 @@ var (
 
 // Kinds of etcd, where change sets, pairs and weights are kept.
 var (
-	StateFull = define("internal/state", failure, "state-full", "etcd is nearly at its quota, and takes no more writes then: no change set, no night, no weights.",
+	StateFull = define("internal/state", failure, "state-full", "etcd is nearly at its quota, and takes no more writes then: no change set, no nightly run, no weights.",
 		"Lower `push.keep`, or raise `etcd.quota` (of a cluster: `--quota-backend-bytes` of every member, and defragment them). `millrace_internal_state_etcd_bytes` shows the size.")
 	StateRewound = define("internal/state", failure, "state-rewound", "etcd came back with older data than it had while services run, or another etcd answers.",
 		"Unless a backup was put back on purpose, look at who did. Change sets, pairs and weights that were recorded since the backup are unknown, and routers may hold "+

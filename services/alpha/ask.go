@@ -42,7 +42,7 @@ func (c *Component) deliver(ctx context.Context, r remembered) (made []*pushv1.C
 	return made, errors.Join(errs...)
 }
 
-// maxReason bounds a reason, to which nights of failures would add without end.
+// maxReason bounds a reason, to which failed runs would add without end.
 const maxReason = 4 << 10
 
 // merge keeps what an earlier run could not bring about.

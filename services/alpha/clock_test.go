@@ -13,7 +13,7 @@ import (
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 )
 
-func TestWhenANightIsDue(t *testing.T) {
+func TestWhenARunIsDue(t *testing.T) {
 	at, err := parseTimeOfDay("02:00")
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestWhenANightIsDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock := func(d, h, m int) time.Time { return time.Date(2026, 11, d, h, m, 0, 0, time.UTC) }
-	// failed is the schedule of a night that fell due at 02:00 of the 21st and failed so often.
+	// failed is the schedule of a run that fell due at 02:00 of the 21st and failed so often.
 	failed := func(attempts uint32, next time.Time) schedule {
 		return schedule{last: clock(20, 2, 0), attempts: attempts, nextAttempt: next}
 	}
@@ -60,7 +60,7 @@ func TestWhenANightIsDue(t *testing.T) {
 	}
 }
 
-// TestNightsLeaveNoFlowOut follows windows through days of 23, 24 and 25 hours, nights that fail and nights by hand.
+// TestNightsLeaveNoFlowOut follows windows through days of 23, 24 and 25 hours, runs that fail and runs by hand.
 func TestNightsLeaveNoFlowOut(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -88,7 +88,7 @@ func TestNightsLeaveNoFlowOut(t *testing.T) {
 	}
 }
 
-func TestANightThatFailsIsTriedAgainOverTheSameFlows(t *testing.T) {
+func TestARunThatFailsIsTriedAgainOverTheSameFlows(t *testing.T) {
 	r := newRig(t, func(c *Configuration) { c.NightlyAt = "02:00" })
 	at := func(d, h, m int) time.Time { return time.Date(2026, 11, d, h, m, 0, 0, time.UTC) }
 	run := func(now time.Time) {
@@ -101,8 +101,8 @@ func TestANightThatFailsIsTriedAgainOverTheSameFlows(t *testing.T) {
 	if len(r.created) != 1 {
 		t.Fatalf("%d change sets after the first night, want one", len(r.created))
 	}
-	r.flow(wr, "10.1.0.5", "10.7.0.9", at(20, 2, 1), 2e9)  // first minutes of the second night's window
-	r.flow(wr, "10.1.0.5", "10.8.0.9", at(20, 1, 59), 2e9) // came after the night that judged its time
+	r.flow(wr, "10.1.0.5", "10.7.0.9", at(20, 2, 1), 2e9)  // first minutes of the second run's window
+	r.flow(wr, "10.1.0.5", "10.8.0.9", at(20, 1, 59), 2e9) // came after the run that judged its time
 	r.storeFails = 2
 	run(at(21, 2, 0))
 	r.heard(t, "nightly-failed")
@@ -126,8 +126,8 @@ func TestANightThatFailsIsTriedAgainOverTheSameFlows(t *testing.T) {
 	}
 }
 
-// TestANightWithoutAnyFlowIsLookedAtAgain: the store may be behind.
-func TestANightWithoutAnyFlowIsLookedAtAgain(t *testing.T) {
+// TestARunWithoutAnyFlowIsLookedAtAgain: the store may be behind.
+func TestARunWithoutAnyFlowIsLookedAtAgain(t *testing.T) {
 	r := newRig(t, nil)
 	r.nightly(t, night())
 	end := r.now
@@ -159,7 +159,7 @@ func TestOnlyRegularNightsMoveTheWindow(t *testing.T) {
 	}
 }
 
-func TestTheClockStartsOneNightOfTwoReplicas(t *testing.T) {
+func TestTheClockStartsOneRunOfTwoReplicas(t *testing.T) {
 	store := etcd(t)
 	cfg := DefaultConfiguration()
 	one, two := newRigOn(t, cfg, store), newRigOn(t, cfg, store)

@@ -28,7 +28,7 @@ type Configuration struct {
 	Gate gate.Limits `yaml:"gate"`
 }
 
-// DefaultConfiguration is the paper's rule, every night at 02:00.
+// DefaultConfiguration is the paper's rule, daily at 02:00.
 func DefaultConfiguration() Configuration {
 	return Configuration{
 		Rule: detect.DefaultRule(), Window: 24 * time.Hour, Overlap: 2 * time.Hour, MaxWindow: 7 * 24 * time.Hour, NightlyAt: "02:00",

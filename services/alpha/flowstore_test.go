@@ -30,8 +30,8 @@ func record(src, dst string, start time.Time, lasted time.Duration, bytes uint64
 	}
 }
 
-// A night over the real flow store: records go in over the bus, pairs come out.
-func TestANightOverTheRealFlowStore(t *testing.T) {
+// A nightly run over the real flow store: records go in over the bus, pairs come out.
+func TestARunOverTheRealFlowStore(t *testing.T) {
 	r := newRig(t, nil)
 	b := bus.NewMemory()
 	defer b.Close()
@@ -80,7 +80,7 @@ func TestANightOverTheRealFlowStore(t *testing.T) {
 	}
 	r.now = noon.Add(300 * day)
 	if out := r.nightly(t, night()); len(out.GetRefused()) != 1 {
-		t.Errorf("refused %v, want a night without any flow refused", out.GetRefused())
+		t.Errorf("refused %v, want a run without any flow refused", out.GetRefused())
 	}
 }
 

@@ -73,7 +73,7 @@ func (o *order) override(m *alphav1.NightlyRequest) error {
 
 // start is where a regular run begins to read: where the last one that succeeded ended, less an overlap for records
 // that came later; never less than a whole window, and never more than the largest. So no flow is left out on days of
-// 25 hours, after nights that failed, or because its record came after the run. What is judged twice changes nothing.
+// 25 hours, after runs that failed, or because its record came after the run. What is judged twice changes nothing.
 func start(cfg Configuration, now, end time.Time) (from, skipped time.Time) {
 	from = now.Add(-cfg.Window)
 	if end.IsZero() || end.After(now) {

@@ -32,12 +32,12 @@ func endsOf(pairs []*alphav1.Pair) (out []string) {
 	return out
 }
 
-func TestANightFindsStoresAndAsks(t *testing.T) {
+func TestARunFindsStoresAndRequests(t *testing.T) {
 	r := newRig(t, nil)
 	r.flow(wr, "10.1.0.5", "10.2.0.9", noon, 5_234_567_890)
 	r.flow(wr, "10.1.0.6", "10.3.0.9", noon, 900_000_000)
 	// services/policy lists the pairs while the change set is being
-	// made: it must neither wait for the night nor miss the pair.
+	// made: it must neither wait for the nightly run nor miss the pair.
 	var during []string
 	r.onCreate = func() { during = endsOf(r.list(t)) }
 
@@ -231,7 +231,7 @@ func TestAChangeSetThatFailedIsAskedForAgain(t *testing.T) {
 	if out.GetChangeId() != "change-1" || len(out.GetWarnings()) != 1 {
 		t.Fatalf("change %q, warnings %v; want the first, and a warning that it failed", out.GetChangeId(), out.GetWarnings())
 	}
-	r.c.retry(t.Context()) // between nights nothing new is known
+	r.c.retry(t.Context()) // between runs nothing new is known
 	if len(r.created) != 1 {
 		t.Fatalf("%d change sets asked for before the next night, want one", len(r.created))
 	}
@@ -344,7 +344,7 @@ func TestThousandsOfPairsAreStoredAtOnce(t *testing.T) {
 	if got := len(r.list(t)); got != n {
 		t.Fatalf("%d pairs, want %d", got, n)
 	}
-	// The night after, and nothing of the generation before may be left.
+	// The next run, and nothing of the generation before may be left.
 	r.flow(wr, "10.99.0.1", "172.16.0.1", noon.Add(day), 2e9)
 	r.now = r.now.Add(day)
 	r.nightly(t, night())

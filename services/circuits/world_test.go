@@ -184,7 +184,7 @@ func (w *world) told(code string) {
 	})
 }
 
-// terms are for the night, 22:00 to 06:00, Gbit/s.
+// terms are for 22:00 to 06:00, Gbit/s.
 func (w *world) terms(from, to string, gbit int64) *circuitsv1.Terms {
 	return &circuitsv1.Terms{
 		Project: "astro", From: from, To: to, RateBitsPerSecond: gbit * giga,

@@ -32,9 +32,9 @@ func batchKey(id string) uuid.UUID {
 // flowWriter inserts batches so that each counts once, however often it is
 // delivered and whenever the process dies.
 //
-// A block of one partition is one part, which is there or not. Partitions are
-// days, so a batch is inserted day by day and looked for day by day: one that
-// was cut off between two days is completed, not doubled.
+// An insert into one partition is atomic. Partitions are days, so a batch is
+// inserted and looked up day by day: one that was interrupted between two days
+// is completed, not doubled.
 type flowWriter struct {
 	db      store.DB
 	metrics *metrics

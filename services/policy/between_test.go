@@ -46,7 +46,7 @@ policers:
 			got[plan.GetRouter()] = append(got[plan.GetRouter()], strings.TrimSpace(rule.GetFilter()+" "+rule.GetSrc()+" "+rule.GetDst()+" "+rule.GetClass()+" "+rule.GetQueue()))
 		}
 		if !strings.Contains(plan.GetRendered(), "htb default") {
-			t.Errorf("%s is not rendered in tc's words", plan.GetRouter())
+			t.Errorf("%s is not rendered as commands of tc", plan.GetRouter())
 		}
 	}
 	want := map[string][]string{

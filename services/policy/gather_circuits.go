@@ -62,7 +62,7 @@ func (c *Component) circuits(ctx context.Context, in *compile.Input) error {
 		for _, hop := range m.GetPath() {
 			links = append(links, hop.GetLink())
 		}
-		if circuit.Unplaced == "" {
+		if circuit.Unmapped == "" {
 			if err := c.pin(ctx, links, known, &circuit); err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func (c *Component) pin(ctx context.Context, links []string, known map[string]pi
 			known[key] = pinned{path: path}
 		}
 	}
-	circuit.Path, circuit.Unplaced = known[key].path, known[key].why
+	circuit.Path, circuit.Unmapped = known[key].path, known[key].why
 	return nil
 }
 
@@ -113,7 +113,7 @@ func circuitFromProto(m *circuitsv1.Circuit, now time.Time) compile.Circuit {
 		src, err := netip.ParsePrefix(p.GetSource())
 		dst, err2 := netip.ParsePrefix(p.GetDestination())
 		if err != nil || err2 != nil {
-			out.Unplaced = fmt.Sprintf("its traffic from %q to %q is no pair of prefixes", p.GetSource(), p.GetDestination())
+			out.Unmapped = fmt.Sprintf("its traffic from %q to %q is no pair of prefixes", p.GetSource(), p.GetDestination())
 		}
 		out.Matches = append(out.Matches, compile.Match{Src: src, Dst: dst})
 	}

@@ -148,7 +148,7 @@ func TestACircuitWithoutSegmentsIsRefusedAlone(t *testing.T) {
 		client, _ := startWithCircuits(t, &booked{list: []*circuitsv1.Circuit{odd, overCR("one")}})
 		got := planned(t, client)
 		if len(got.GetRefusedCircuits()) != 1 || !strings.Contains(got.GetRefusedCircuits()[0].GetReason(), why) || !slices.Equal(got.GetCircuits(), []string{"one"}) {
-			t.Errorf("refused %v, placed %v; want odd, because %s", got.GetRefusedCircuits(), got.GetCircuits(), why)
+			t.Errorf("refused %v, mapped %v; want odd, because %s", got.GetRefusedCircuits(), got.GetCircuits(), why)
 		}
 	}
 }

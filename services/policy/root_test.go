@@ -152,7 +152,7 @@ func TestPlanOverTheServicesIsTheGoldenOne(t *testing.T) {
 	}
 }
 
-func TestPairsThatCannotBePlacedAreSkippedWithTheReason(t *testing.T) {
+func TestPairsThatCannotBeMappedAreSkippedWithTheReason(t *testing.T) {
 	client := start(t, DefaultConfiguration(),
 		pair("p-stranger", "192.0.2.2/32", "198.51.100.2/32", "203.0.113.9"),
 		pair("p-nowhere", "192.0.2.2/32", "203.0.113.0/24", "10.254.0.11"))

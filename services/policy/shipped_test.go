@@ -75,7 +75,7 @@ func TestGEANTsCodePointsLeadToGEANTsQueues(t *testing.T) {
 }
 
 // Paper 002, section III-D: 1 Gbit/s and 31 KB, out-of-profile packets to the
-// scavenger queue; section III-E: dropped at the rate of the queue's fill.
+// scavenger queue; section III-E: dropped at the rate of the queue's occupancy.
 func TestTheAlphaPolicersAreThePapers(t *testing.T) {
 	for _, c := range []struct {
 		policy string

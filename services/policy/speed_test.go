@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 )
 
-// A night's plan: 20,000 pairs through the testbed of paper 002, compiled and rendered for three routers.
+// The plan of a nightly run: 20,000 pairs through the testbed of paper 002, compiled and rendered for three routers.
 func BenchmarkTwentyThousandPairs(b *testing.B) {
 	in := twentyThousandPairs(b)
 	b.ReportAllocs()

@@ -45,8 +45,8 @@ func ruleOf(m *pushv1.ChangeSet) guard.Rule {
 	return guard.Rule{Persons: int(m.GetApprovalRule().GetPersons()), NotAuthor: m.GetApprovalRule().GetOtherThanAuthor()}
 }
 
-// ruleFor is the rule of a change set that is being planned, with these parts of routers, and that exceeds the budget
-// of its night by this. What speaks against the rule auto is noted where a person looks who has to approve anyhow, too.
+// ruleFor is the rule of a change set that is being planned, with these parts of routers, and that exceeds the nightly
+// budget by this. What speaks against the rule auto is noted where a person looks who has to approve anyhow, too.
 func (c *Component) ruleFor(ctx context.Context, m *pushv1.ChangeSet, devices []*pushv1.DeviceChange, over []string) (*pushv1.ApprovalRule, error) {
 	beyond, err := c.beyondCircuits(ctx, m, devices)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// overBudget says by what a change set of the nightly run exceeds the budget of its night.
+// overBudget says by what a change set of the nightly run exceeds the nightly budget.
 func (c *Component) overBudget(ctx context.Context, cs *pushv1.ChangeSet, size guard.Size) ([]string, error) {
 	if !cs.GetNightly() || c.cfg.NightlyBudget == (Budget{}) {
 		return nil, nil
@@ -22,7 +22,7 @@ func (c *Component) overBudget(ctx context.Context, cs *pushv1.ChangeSet, size g
 	return c.cfg.NightlyBudget.limit().Over(spent, size), nil
 }
 
-// spent is what the other change sets of the same night that were approved change, whatever became of them.
+// spent is what the other change sets since noon (local time) that were approved change, whatever became of them.
 func (c *Component) spent(ctx context.Context, cs *pushv1.ChangeSet) (sum guard.Size, err error) {
 	all, err := c.readable(ctx)
 	if err != nil {

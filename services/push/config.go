@@ -44,7 +44,7 @@ type Configuration struct {
 	// Window is when change sets may be applied. One that is to be applied outside of it is scheduled, and applied when
 	// it opens. Rollbacks are not held up. Default: always.
 	Window Window `yaml:"window"`
-	// NightlyBudget is how much the change sets that the nightly run asks for may change a night, from noon to
+	// NightlyBudget is how much the change sets that the nightly run asks for may change from noon to
 	// noon local time. One that exceeds it is planned, and waits for a person even where the rule is auto.
 	NightlyBudget Budget `yaml:"nightly_budget"`
 	// Reconcile is about routers whose change set has ended.

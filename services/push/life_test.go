@@ -120,7 +120,7 @@ func (w *world) command(words []string) string {
 		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "noc", Note: "looks right", Apply: arg(1) == "apply"}))
 	case "approve-as": // somebody, and apply where it is asked for
 		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: strings.ReplaceAll(arg(1), "_", " "), Apply: arg(2) == "apply"}))
-	case "budget": // of a night, in entries, from now on
+	case "budget": // of the nightly run, in entries, from now on
 		w.stop()
 		w.cfg.NightlyBudget.Entries, err = strconv.Atoi(arg(1))
 		w.start()

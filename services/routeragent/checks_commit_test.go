@@ -38,7 +38,7 @@ func extend(id string, d *durationpb.Duration) *gnmi_ext.Commit {
 }
 
 func check31(t *testing.T) {
-	t.Run("unconfirmed", unconfirmedIsTakenBack)
+	t.Run("unconfirmed", unconfirmedIsRolledBack)
 	t.Run("confirmed", confirmedStays)
 	t.Run("cancel and set_rollback_duration", cancelAndExtend)
 	t.Run("without duration", tenMinutes)
@@ -80,9 +80,9 @@ func tenMinutes(t *testing.T) {
 	}
 }
 
-// unconfirmedIsTakenBack goes by the machine's clock: each of two commits is looked at while it waits only
+// unconfirmedIsRolledBack goes by the machine's clock: each of two commits is looked at while it waits only
 // where nothing can run out meanwhile. The other tests of durations have a clock of their own.
-func unconfirmedIsTakenBack(t *testing.T) {
+func unconfirmedIsRolledBack(t *testing.T) {
 	x := newTarget(t)
 	before := x.dump()
 	reverted := func() {

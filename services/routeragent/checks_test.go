@@ -20,7 +20,7 @@ type check struct {
 var checks = []check{
 	{1, "Capabilities: version 0.10.0, JSON and JSON_IETF, every model with its version", "3.2.2, 2.3.1", check01},
 	{2, "plaintext is never served", "3.1", check02},
-	{3, "no client certificate or a foreign one: no handshake; wrong password: UNAUTHENTICATED", "3.1, 3.4.7", check03},
+	{3, "no client certificate or one of another CA: no handshake; wrong password: UNAUTHENTICATED", "3.1, 3.4.7", check03},
 	{4, "a viewer reads, and a Set of it is PERMISSION_DENIED and changes nothing; without a role, everything is", "3.4.7", check04},
 	{5, "Get: one Notification per requested path, timestamps in nanoseconds", "3.3.2", check05},
 	{6, "Get of an absent, an unimplemented and an unknown path: a code each; a default in use is a value", "3.3.4", check06},

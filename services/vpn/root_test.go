@@ -29,7 +29,7 @@ func (w *world) wantWeights(want map[string]float64) {
 	}
 }
 
-// TestLifeOfWeights: a policy file, an operator's change, the way back, another file.
+// TestLifeOfWeights: a policy file, an operator's change, its undoing, another file.
 func TestLifeOfWeights(t *testing.T) {
 	w := newWorld(t)
 	w.policy("shares.yaml", first)

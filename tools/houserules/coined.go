@@ -18,7 +18,7 @@ var coinedWords = []struct {
 	{regexp.MustCompile(`(?i)front door`), "API gateway"},
 	{regexp.MustCompile(`(?i)data[- ]quality`), "exporter health, or collection quality"},
 	{regexp.MustCompile(`(?i)how far .* trusted`), "exporter health"},
-	{regexp.MustCompile(`(?i)\b(the|last|one) night\b`), "nightly run"},
+	{regexp.MustCompile(`(?i)\b(the|last|one|a|this|its|every) night(\b[^ly]|'s|$)`), "nightly run"},
 	{regexp.MustCompile(`(?i)drop curves?\b`), "drop profile"},
 	{regexp.MustCompile(`(?i)goes back by itself`), "rolls back on its timer"},
 	{regexp.MustCompile(`(?i)queue's fill\b`), "queue occupancy, or fill level"},
@@ -33,44 +33,72 @@ var coinedWords = []struct {
 	{regexp.MustCompile(`(?i)answers to nothing`), "does not react to"},
 	{regexp.MustCompile(`(?i)lives? of the excess`), "borrows from the parent"},
 	{regexp.MustCompile(`(?i)is dearer`), "costs more"},
-	{regexp.MustCompile(`(?i)\b(taken|takes?|took) back\b`), "rolls back, undoes, or withdraws"},
-	{regexp.MustCompile(`(?i)in the words of`), "as commands, syntax or configuration of"},
+	{regexp.MustCompile(`(?i)\b(taken|takes?|took|taking) (it |them |that |this |itself )?back\b[^g]`), "rolls back, undoes, or withdraws"},
+	{regexp.MustCompile(`(?i)in the words of|\b(vendor|OpenConfig|Junos|FRR|tc)'s words`), "as commands, syntax or configuration of"},
+	{regexp.MustCompile(`(?i)\bshall (hold|have)\b`), "intended config"},
+	{regexp.MustCompile(`(?i)\bunplaced\b|cannot be placed`), "unmapped, or cannot be mapped"},
+	{regexp.MustCompile(`(?i)\bforeign (scheduler|router|config|binding)`), "unmanaged"},
+	{regexp.MustCompile(`(?i)configuration units?\b|\binto units\b`), "config entry"},
 }
 
 // coinedExempt may say them: they explain them, or keep what was written then.
 var coinedExempt = []string{"tools/houserules", "docs/glossary.md", "CHANGELOG.md"}
 
-// coined looks at comments, at what commands print, and at pages.
+// coinedSources are other files that people wrote, by the end of their names, and the folders looked at; nil is
+// all.
+var coinedSources = map[string][]string{
+	".md": nil, ".ts": nil, ".tsx": nil, ".proto": nil, ".c": nil, ".h": nil,
+	".yaml": {"policies", "scenario"},
+}
+
+// coined looks at pages, comments, names of tests, what programs say, and sources in other languages.
 func coined(t *Tree) []string {
 	var bad []string
 	for _, name := range t.Names() {
-		if path.Ext(name) == ".md" && !anyUnder(name, coinedExempt) {
-			for i, line := range strings.Split(string(t.Files[name]), "\n") {
-				bad = append(bad, coinedIn(fmt.Sprintf("%s:%d", name, i+1), line)...)
-			}
+		folders, read := coinedSources[path.Ext(name)]
+		if !read || len(folders) > 0 && !anyUnder(name, folders) || anyUnder(name, coinedExempt) || anyUnder(name, generatedFolders) {
+			continue
+		}
+		for i, line := range strings.Split(string(t.Files[name]), "\n") {
+			bad = append(bad, coinedIn(fmt.Sprintf("%s:%d", name, i+1), line)...)
 		}
 	}
-	for _, f := range t.Written(false) {
-		if anyUnder(f.Path, coinedExempt) {
-			continue
+	for _, f := range t.Written(true) {
+		if !anyUnder(f.Path, coinedExempt) {
+			bad = append(bad, coinedInGo(t, f)...)
 		}
-		for _, group := range f.AST.Comments {
-			for _, c := range group.List {
-				bad = append(bad, coinedIn(t.at(c), c.Text)...)
-			}
-		}
-		if !Under(f.Path, "cmd") {
-			continue
-		}
-		ast.Inspect(f.AST, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				bad = append(bad, coinedIn(t.at(lit), lit.Value)...)
-			}
-			return true
-		})
 	}
 	return bad
 }
+
+// coinedInGo reads comments, strings but a test's own, and names of tests.
+func coinedInGo(t *Tree, f *GoFile) []string {
+	var bad []string
+	for _, group := range f.AST.Comments {
+		for _, c := range group.List {
+			bad = append(bad, coinedIn(t.at(c), c.Text)...)
+		}
+	}
+	ast.Inspect(f.AST, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if n.Kind == token.STRING && !f.Test {
+				bad = append(bad, coinedIn(t.at(n), n.Value)...)
+			}
+		case *ast.FuncDecl:
+			if f.Test {
+				bad = append(bad, coinedIn(t.at(n), spaced(n.Name.Name))...)
+			}
+		}
+		return true
+	})
+	return bad
+}
+
+var capital = regexp.MustCompile(`[A-Z]`)
+
+// spaced is the name of a test as a sentence.
+func spaced(name string) string { return capital.ReplaceAllString(name, " $0") }
 
 func coinedIn(at, text string) []string {
 	var bad []string

@@ -78,7 +78,7 @@ func (l *linter) schedulers() {
 		}
 	}
 	for _, d := range l.cos.List("drop-profiles") {
-		l.curve(d)
+		l.dropProfile(d)
 	}
 }
 
@@ -91,18 +91,18 @@ func (l *linter) percent(rule Rule, where, text string, least int) {
 	}
 }
 
-func (l *linter) curve(d junosconf.View) {
+func (l *linter) dropProfile(d junosconf.View) {
 	where := "class-of-service drop-profiles " + d.Key()
 	fill, drop := numbers(d.In("interpolate").Values("fill-level")), numbers(d.In("interpolate").Values("drop-probability"))
 	switch {
 	case len(fill) != len(drop) || len(fill) < 2 || len(fill) > 64:
-		l.add(Curve, where, "%d fill-levels and %d drop-probabilities; both must be as many, 2 to 64", len(fill), len(drop))
+		l.add(DropProfile, where, "%d fill-levels and %d drop-probabilities; both must be as many, 2 to 64", len(fill), len(drop))
 	case !rises(fill):
-		l.add(Curve, where, "the fill-levels do not rise")
+		l.add(DropProfile, where, "the fill-levels do not rise")
 	case !rises(drop):
-		l.add(Curve, where, "the drop-probabilities do not rise")
+		l.add(DropProfile, where, "the drop-probabilities do not rise")
 	case fill[0] < 0 || fill[len(fill)-1] > 100 || drop[0] < 0 || drop[len(drop)-1] > 100:
-		l.add(Curve, where, "a point is not 0 to 100")
+		l.add(DropProfile, where, "a point is not 0 to 100")
 	}
 }
 

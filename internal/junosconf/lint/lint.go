@@ -19,21 +19,21 @@ type Rule string
 
 // The rules.
 const (
-	Dangling   Rule = "dangling"      // a name refers to nothing
-	Priority   Rule = "priority"      // a priority that Junos does not have
-	Rate       Rule = "transmit-rate" // outside 1 to 100, or over 100 together
-	Buffer     Rule = "buffer-size"   // outside 0 to 100, or over 100 together
-	QueueNum   Rule = "queue-num"     // outside 0 to 7, or two schedulers for one queue
-	StrictHigh Rule = "strict-high"   // more than one, or with a share of the excess
-	Exact      Rule = "exact"         // without a rate
-	Curve      Rule = "drop-profile"  // points that do not rise, or do not pair
-	CodePoint  Rule = "code-point"    // not of six or three bits, or in two classes
-	Limit      Rule = "limit"         // policer rates and bursts out of order or range
-	Action     Rule = "action"        // a term with two fates
-	Term       Rule = "term"          // behind one that matches everything
-	Path       Rule = "path"          // an LSP whose path ends elsewhere
-	Name       Rule = "name"          // too long
-	Reserved   Rule = "reserved"      // a class of ours that takes Junos' name or is one too many
+	Dangling    Rule = "dangling"      // a name refers to nothing
+	Priority    Rule = "priority"      // a priority that Junos does not have
+	Rate        Rule = "transmit-rate" // outside 1 to 100, or over 100 together
+	Buffer      Rule = "buffer-size"   // outside 0 to 100, or over 100 together
+	QueueNum    Rule = "queue-num"     // outside 0 to 7, or two schedulers for one queue
+	StrictHigh  Rule = "strict-high"   // more than one, or with a share of the excess
+	Exact       Rule = "exact"         // without a rate
+	DropProfile Rule = "drop-profile"  // points that do not rise, or do not pair
+	CodePoint   Rule = "code-point"    // not of six or three bits, or in two classes
+	Limit       Rule = "limit"         // policer rates and bursts out of order or range
+	Action      Rule = "action"        // a term with two fates
+	Term        Rule = "term"          // behind one that matches everything
+	Path        Rule = "path"          // an LSP whose path ends elsewhere
+	Name        Rule = "name"          // too long
+	Reserved    Rule = "reserved"      // a class of ours that takes Junos' name or is one too many
 )
 
 // Problem is one mistake.

@@ -47,7 +47,7 @@ type Options struct {
 	// Browser is the command that approves the change set in the dashboard; it is given --url and --out.
 	// Empty approves through the API.
 	Browser []string
-	// Until ends early, after "day1" or "night"; only useful with Keep.
+	// Until ends early, after "day1" or "nightly"; only useful with Keep.
 	Until string
 	// Keep leaves lab and control plane up.
 	Keep     bool
@@ -109,7 +109,7 @@ func (r *run) loop(ctx context.Context) error {
 		{"state before", r.dumpBefore},
 		{"idle", r.phase("idle", "nothing but a ping: this is how fast the network is when it is empty")},
 		{"day1", r.phase("day1", "day one: huge transfers share one queue with everyone else")},
-		{"night", r.night},
+		{"nightly", r.nightly},
 		{"approval", r.approve},
 		{"day2", r.phase("day2", "day two: the same transfers again, now on their own path and queue")},
 		{"counters", r.readQueues},

@@ -85,15 +85,15 @@ func unlessUnavailable(err error) error {
 	return err
 }
 
-// dumpBefore remembers every router's kernel and FRR state, to be compared after the way back.
+// dumpBefore remembers every router's kernel and FRR state, to be compared after the roll-back.
 func (r *run) dumpBefore(ctx context.Context) (err error) {
 	r.before, err = r.lab.Dump(ctx)
 	return err
 }
 
-// night waits for day one's last records and runs the nightly job.
-func (r *run) night(ctx context.Context) error {
-	r.say("night: wait for the exporters' last records of day one, then look for alpha flows")
+// nightly waits for day one's last records and runs the nightly job.
+func (r *run) nightly(ctx context.Context) error {
+	r.say("nightly: wait for the exporters' last records of day one, then look for alpha flows")
 	if err := r.awaitRecords(ctx); err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (r *run) describeChange(c *pushv1.ChangeSet) {
 	r.report.RedirectLatencyS = (active.Sub(r.lastRecord) - approved.Sub(planned)).Seconds()
 }
 
-// rollback takes the change back the way an operator would.
+// rollback rolls the change back as an operator would.
 func (r *run) rollback(ctx context.Context) error {
 	r.say("roll the change back")
 	req := &pushv1.RollbackRequest{Id: r.report.Change.ID, By: "scenario", Note: "the experiment is over"}

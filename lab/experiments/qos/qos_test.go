@@ -28,14 +28,14 @@ func TestCountersAreNamedAsMetricsAre(t *testing.T) {
 	}
 }
 
-func TestOpenConfigOfOthersIsCutIntoUnits(t *testing.T) {
-	units, err := splitTree([]byte(`{"openconfig-qos:qos":{"queues":{"queue":[{"name":"te-a","config":{"name":"te-a"}},{"name":"b","config":{"name":"b"}}]}},
+func TestOpenConfigOfOthersIsSplitIntoEntries(t *testing.T) {
+	entries, err := splitTree([]byte(`{"openconfig-qos:qos":{"queues":{"queue":[{"name":"te-a","config":{"name":"te-a"}},{"name":"b","config":{"name":"b"}}]}},
 		"openconfig-network-instance:network-instances":{"network-instance":[{"name":"DEFAULT","policy-forwarding":{"policies":{"policy":[{"policy-id":"te-in"}]}}}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(units) != 2 {
-		t.Errorf("units: %v", units)
+	if len(entries) != 2 {
+		t.Errorf("entries: %v", entries)
 	}
 	if _, err := splitTree([]byte(`{"openconfig-qos:qos":{"queues":{"queue":[{"name":"b"}]}}}`)); err == nil {
 		t.Error("a document without anything of ours was accepted")

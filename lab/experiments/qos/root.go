@@ -198,7 +198,7 @@ func (r *run) changes(ctx context.Context, p scenario.Phase, started <-chan time
 	return nil
 }
 
-// setCost changes what an interface costs in OSPF, in FRR's words.
+// setCost changes an interface's OSPF cost by a command of FRR.
 func (r *run) setCost(ctx context.Context, c scenario.InterfaceCost) error {
 	r.say(fmt.Sprintf("  %s costs %d", c.Interface, c.Cost))
 	_, err := r.lab.Capture(ctx, c.Interface.Node, "vtysh", "-N", c.Interface.Node, "-c", "configure terminal",

@@ -46,7 +46,7 @@ func randomInput(r *rand.Rand) Input {
 	return in
 }
 
-// randomMemory is what an earlier night would have left.
+// randomMemory is what an earlier run would have left.
 func randomMemory(r *rand.Rand) []Pair {
 	return Run(testRule(), nil, Input{Sums: randomSums(r, r.IntN(15))}, t0).Pairs
 }
@@ -164,7 +164,7 @@ func obvious(rule Rule, memory []Pair, in Input, now time.Time) (kept, added, ag
 	return kept, added, aged
 }
 
-// observed tells when any flow of the pair was last seen and whether one of the night was alpha.
+// observed reports when any flow of the pair was last seen and whether one of this run was alpha.
 func observed(rule Rule, k Key, memory []Pair, in Input) (last time.Time, alpha bool) {
 	last = in.LastSeen[k]
 	for _, p := range memory {

@@ -1,4 +1,4 @@
-// Package gate decides whose flows are complete enough to change anything for: pure, so that a night can be judged
+// Package gate decides whose flows are complete enough to change anything for: pure, so that a run can be judged
 // again.
 //
 // In: how complete each exporter's export was in each hour that a nightly run looks at, and the exporters it is about.

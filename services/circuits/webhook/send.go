@@ -40,7 +40,7 @@ type Pace struct {
 	GiveUp time.Duration
 }
 
-// DefaultPace leaves a target a night and a day to be mended.
+// DefaultPace gives a target 24 hours.
 func DefaultPace() Pace {
 	return Pace{Answer: 10 * time.Second, First: time.Second, Most: 5 * time.Minute, GiveUp: 24 * time.Hour}
 }

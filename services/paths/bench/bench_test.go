@@ -31,7 +31,7 @@ func TestEveryTaskHasARow(t *testing.T) {
 	if err := os.WriteFile(file, []byte(ring), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := run(file, 2, 3, peers{})
+	r, err := run(file, 2, 3, libraries{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +76,10 @@ func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"no file":    second(run("", 1, 1, peers{})),
-		"not there":  second(run(one+"x", 1, 1, peers{})),
-		"no runs":    second(run(one, 0, 1, peers{})),
-		"one router": second(run(one, 1, 1, peers{})),
+		"no file":    second(run("", 1, 1, libraries{})),
+		"not there":  second(run(one+"x", 1, 1, libraries{})),
+		"no runs":    second(run(one, 0, 1, libraries{})),
+		"one router": second(run(one, 1, 1, libraries{})),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)

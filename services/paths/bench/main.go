@@ -1,8 +1,8 @@
 // Command bench measures the path engine on a network that anyone can bring, beside other libraries if asked to.
 //
-// In: a REPETITA .graph file; with --peers a Python that has networkx, igraph and networkit, with --jgrapht the jars of
-// JGraphT. Out: one row per task and program with the median and range of interleaved runs, and the sum of all costs
-// found: where two programs solve the same task and the sums differ, it fails. Next: docs/reference/performance.md.
+// In: a REPETITA .graph file; with --libraries a Python that has networkx, igraph and networkit, with --jgrapht the
+// jars of JGraphT. Out: one row per task and program with the median and range of interleaved runs, and the sum of all
+// costs found: where two programs solve the same task and the sums differ, it fails. Next: docs/reference/performance.md.
 //
 // CSPF is also measured on a generated network of 1,000 routers and 6,000 links, whatever the file.
 package main
@@ -52,8 +52,8 @@ func main() {
 	asJSON := flag.Bool("json", false, "print JSON")
 	runs := flag.Int("runs", 5, "runs of each, interleaved")
 	k := flag.Int("k", 4, "paths per pair of routers")
-	var beside peers
-	flag.StringVar(&beside.python, "peers", "", "Python interpreter with networkx, igraph and networkit: measure these too")
+	var beside libraries
+	flag.StringVar(&beside.python, "libraries", "", "Python interpreter with networkx, igraph and networkit: measure these too")
 	flag.StringVar(&beside.jgrapht, "jgrapht", "", "folder with the jars of JGraphT: measure it too; needs a JDK")
 	flag.Parse()
 	r, err := run(*file, *runs, *k, beside)
@@ -65,7 +65,7 @@ func main() {
 	}
 }
 
-func run(file string, runs, k int, beside peers) (*Report, error) {
+func run(file string, runs, k int, beside libraries) (*Report, error) {
 	if file == "" || runs < 1 || k < 1 {
 		return nil, fmt.Errorf("--graph FILE is needed, and at least one of --runs and --k")
 	}

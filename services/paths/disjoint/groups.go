@@ -17,10 +17,10 @@ func groupsOf(g *graph.Graph, into []uint32, links []int32) []uint32 {
 }
 
 func (s *Search) shareGroup(a, b []int32) bool {
-	s.ways.groups = groupsOf(s.g, s.ways.groups[:0], a)
+	s.paths.groups = groupsOf(s.g, s.paths.groups[:0], a)
 	for _, l := range b {
 		for _, group := range s.g.Risks(l) {
-			if _, both := slices.BinarySearch(s.ways.groups, group); both {
+			if _, both := slices.BinarySearch(s.paths.groups, group); both {
 				return true
 			}
 		}
@@ -33,7 +33,7 @@ func (s *Search) shareGroup(a, b []int32) bool {
 // shares no link, or no router, which s.first and s.second are.
 func (s *Search) apart() (Pair, error) {
 	least := s.sum(s.first) + s.sum(s.second)
-	w := &s.ways
+	w := &s.paths
 	w.hopeless, w.a, w.b = w.hopeless[:0], w.a[:0], w.b[:0]
 	most := s.r.MaxPaths
 	if most == 0 {
@@ -70,7 +70,7 @@ func (s *Search) apart() (Pair, error) {
 
 // beside is the key of the cheapest path with nothing in common with a given one.
 func (s *Search) beside(links []int32) (uint64, bool) {
-	w := &s.ways
+	w := &s.paths
 	w.groups = groupsOf(s.g, w.groups[:0], links)
 	for _, set := range w.hopeless {
 		if contains(w.groups, set) {
@@ -93,7 +93,7 @@ func (s *Search) beside(links []int32) (uint64, bool) {
 
 // without makes a path's links, the routers between its ends and groups unusable.
 func (s *Search) without(usable []bool, links []int32, groups []uint32) {
-	w := &s.ways
+	w := &s.paths
 	w.free = filled(w.free, s.g.Links(), true)
 	copy(w.free, usable)
 	for i, l := range links {

@@ -4,7 +4,7 @@
 // In: a graph.Graph and a Request. Out: a Pair, or an Explanation with what all paths have in common. Next: whoever
 // books a protected circuit.
 //
-// Links and routers: Suurballe's method, a shortest path and then a shortest way in what it leaves, which may run back
+// Links and routers: Suurballe's method, a shortest path and then a shortest path in what it leaves, which may run back
 // over links of the first and so free them. That is exact, and finds a pair wherever there is one, where removing the
 // shortest path and searching again would not. Risk groups: the problem is NP-complete (Hu, 2003). The pair without
 // regard to groups is the answer if it happens to share none; otherwise paths are listed from the cheapest on, each

@@ -30,7 +30,7 @@ type Search struct {
 
 	pick          []bool // links of both paths
 	first, second []int32
-	ways          listing
+	paths         listing
 }
 
 // stay enters a node's entry from its exit.
@@ -112,7 +112,7 @@ func (s *Search) mark() {
 	slices.Reverse(s.path)
 }
 
-// reduced is what a link costs beyond the shortest way to its far end, which is never negative. Nodes beyond the end,
+// reduced is what a link costs beyond the shortest path to its far end, which is never negative. Nodes beyond the end,
 // where the first search stopped, count as far as the end.
 func (s *Search) reduced(l int32) uint64 {
 	end := s.key[s.r.To]
@@ -124,7 +124,7 @@ func (s *Search) inner(n int32) bool {
 	return s.r.Kind.nodes() && s.enter[n] >= 0 && s.leave[n] >= 0
 }
 
-// again finds the shortest way in what the first path leaves: forward over other links at their reduced costs, back
+// again finds the shortest path in what the first path leaves: forward over other links at their reduced costs, back
 // over its own for nothing. Who enters a node of the path that may not be shared can only go back from there.
 func (s *Search) again() bool {
 	n := 2 * s.g.Nodes()

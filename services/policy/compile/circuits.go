@@ -19,14 +19,14 @@ func CircuitsRedirect(p document.Policy) int {
 	return slices.IndexFunc(p.Redirect, func(d document.Redirect) bool { return d.Pairs == document.SourceCircuits })
 }
 
-// placeCircuits plans each circuit in force on every router of its booked path, those that began first first: one that
+// mapCircuits plans each circuit in force on every router of its booked path, those that began first first: one that
 // came later never takes anything from them.
-func (c *compiler) placeCircuits() {
+func (c *compiler) mapCircuits() {
 	list := slices.Clone(c.in.Circuits)
 	slices.SortFunc(list, func(a, b Circuit) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.ID, b.ID)) })
-	p := &placement{compiler: c, booked: map[string]units.Rate{}, matches: map[string]map[matchKey]string{}}
+	p := &mapping{compiler: c, booked: map[string]units.Rate{}, matches: map[string]map[matchKey]string{}}
 	for _, circuit := range list {
-		if why := p.place(circuit); why != "" {
+		if why := p.add(circuit); why != "" {
 			c.out.Refused = append(c.out.Refused, Refused{circuit.ID, why})
 			continue
 		}
@@ -37,8 +37,8 @@ func (c *compiler) placeCircuits() {
 // fitID is what names on routers are made of: an LSP's name has at most 64 characters there.
 var fitID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
-// placement is what the circuits before have.
-type placement struct {
+// mapping is what the circuits before have.
+type mapping struct {
 	*compiler
 	// booked is the sum of the rates on each link.
 	booked map[string]units.Rate
@@ -46,16 +46,16 @@ type placement struct {
 	matches map[string]map[matchKey]string
 }
 
-// place plans one circuit; it returns why it cannot.
-func (p *placement) place(circuit Circuit) string {
+// add plans one circuit; it returns why it cannot.
+func (p *mapping) add(circuit Circuit) string {
 	rule := CircuitsRedirect(p.in.Policy)
 	switch {
 	case rule < 0:
 		return fmt.Sprintf("policy %s has no rule for circuits; add one with pairs: circuits under redirect:", p.in.Policy.Name)
 	case !fitID.MatchString(circuit.ID):
 		return fmt.Sprintf("its id %.60q is no part of a name on routers", circuit.ID)
-	case circuit.Unplaced != "":
-		return circuit.Unplaced
+	case circuit.Unmapped != "":
+		return circuit.Unmapped
 	case len(circuit.Path.Segments) == 0:
 		return "its path has no segments"
 	}
@@ -75,7 +75,7 @@ func (p *placement) place(circuit Circuit) string {
 }
 
 // booking resolves the path, which must be whole, and managed all the way: elsewhere nothing keeps its rate.
-func (p *placement) booking(circuit Circuit) ([]Link, string) {
+func (p *mapping) booking(circuit Circuit) ([]Link, string) {
 	hops, why := p.hops(circuit.Path)
 	if why != "" {
 		return nil, why
@@ -97,7 +97,7 @@ func (p *placement) booking(circuit Circuit) ([]Link, string) {
 }
 
 // claim looks whether the circuit's packets can be told, and from those of others.
-func (p *placement) claim(circuit Circuit) string {
+func (p *mapping) claim(circuit Circuit) string {
 	if len(circuit.Matches) == 0 {
 		return "it names no traffic"
 	}
@@ -116,7 +116,7 @@ func (p *placement) claim(circuit Circuit) string {
 }
 
 // room is the guard rail against more circuits on a link than their queue guarantees, whatever was booked.
-func (p *placement) room(circuit Circuit, hops []Link, queue document.Queue) string {
+func (p *mapping) room(circuit Circuit, hops []Link, queue document.Queue) string {
 	for _, l := range hops {
 		guaranteed := guarantee(l.Bandwidth, queue)
 		if taken := p.booked[l.ID]; l.Bandwidth > 0 && (taken > guaranteed || circuit.Rate > guaranteed-taken) {
@@ -128,7 +128,7 @@ func (p *placement) room(circuit Circuit, hops []Link, queue document.Queue) str
 }
 
 // plan records what the circuit has, and gives it to the routers.
-func (p *placement) plan(circuit Circuit, hops []Link, queue string) {
+func (p *mapping) plan(circuit Circuit, hops []Link, queue string) {
 	ingress, egress := circuit.Path.Nodes[0], circuit.Path.Nodes[len(hops)]
 	for _, l := range hops {
 		p.booked[l.ID] += circuit.Rate
@@ -154,7 +154,7 @@ func (p *placement) plan(circuit Circuit, hops []Link, queue string) {
 
 // planCircuitLSP starts the circuit's own LSP at its ingress: its counters are the circuit's, and it goes when the
 // circuit goes.
-func (p *placement) planCircuitLSP(circuit Circuit) string {
+func (p *mapping) planCircuitLSP(circuit Circuit) string {
 	path := circuit.Path
 	dr := p.draft(path.Nodes[0])
 	name := CircuitLSPName(circuit)

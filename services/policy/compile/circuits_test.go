@@ -38,13 +38,13 @@ func compiled(t *testing.T, in compile.Input) compile.Result {
 	return got
 }
 
-// A circuit that cannot be placed is refused in words, and nothing else changes.
-func TestACircuitThatCannotBePlacedIsRefusedAlone(t *testing.T) {
+// A circuit that cannot be mapped to an LSP is refused in words, and nothing else changes.
+func TestACircuitThatCannotBeMappedIsRefusedAlone(t *testing.T) {
 	for _, c := range []struct {
 		why    string
 		change func(*compile.Input, *compile.Circuit)
 	}{
-		{"adjacency SIDs are missing", func(_ *compile.Input, c *compile.Circuit) { c.Unplaced = "adjacency SIDs are missing" }},
+		{"adjacency SIDs are missing", func(_ *compile.Input, c *compile.Circuit) { c.Unmapped = "adjacency SIDs are missing" }},
 		{`its id "Té" is no part of a name on routers`, func(_ *compile.Input, c *compile.Circuit) { c.ID = "Té" }},
 		{"its path has no segments", func(_ *compile.Input, c *compile.Circuit) { c.Path.Segments = nil }},
 		{"the path has no links", func(_ *compile.Input, c *compile.Circuit) { c.Path.Links = nil }},
@@ -139,7 +139,7 @@ func TestRoomForCircuitsAtItsBounds(t *testing.T) {
 				in.Circuits = append(in.Circuits, circuit)
 			}
 			if diff := cmp.Diff(compiled(t, in).Circuits, c.want); diff != "" {
-				t.Errorf("placed (-got +want):\n%s", diff)
+				t.Errorf("mapped (-got +want):\n%s", diff)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestACircuitThatBeginsLaterTakesNothing(t *testing.T) {
 	in.Circuits = []compile.Circuit{newer, older}
 	got := compiled(t, in)
 	if !slices.Equal(got.Circuits, []string{"z"}) || len(got.Refused) != 1 {
-		t.Errorf("placed %v, refused %v; want z, which began first", got.Circuits, got.Refused)
+		t.Errorf("mapped %v, refused %v; want z, which began first", got.Circuits, got.Refused)
 	}
 }
 

@@ -7,7 +7,7 @@ import "github.com/millrace/millrace/services/policy/document"
 func Compile(in Input) (Result, error) {
 	c := newCompiler(in)
 	c.schedulePorts()
-	c.placeCircuits() // before the pairs: of two rules with one match the first stays
+	c.mapCircuits() // before the pairs: of two rules with one match the first stays
 	for _, pair := range sortedPairs(in.Pairs) {
 		if why := c.steer(pair); why != "" {
 			c.skip(pair, why)

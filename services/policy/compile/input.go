@@ -93,8 +93,8 @@ type Circuit struct {
 	From, Until time.Time
 	// Path is the booked one. It begins at the ingress router, and its segments pin it.
 	Path Path
-	// Unplaced says why the path cannot be written as segments.
-	Unplaced string
+	// Unmapped says why no LSP can carry it.
+	Unmapped string
 }
 
 // Excess is what becomes of what a circuit sends above its rate.

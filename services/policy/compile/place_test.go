@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/services/policy/policytest"
 )
 
-// placed lists what stands where: by router, each filter's interfaces, and the ports with queues.
-func placed(result compile.Result) map[string]map[string][]string {
+// layout lists the plan by place: by router, each filter's interfaces, and the ports with queues.
+func layout(result compile.Result) map[string]map[string][]string {
 	out := map[string]map[string][]string{}
 	for _, plan := range result.Plans {
 		at := map[string][]string{}
@@ -78,7 +78,7 @@ func TestWhereClassesPolicersAndQueuesStand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(placed(got), c.want); diff != "" {
+			if diff := cmp.Diff(layout(got), c.want); diff != "" {
 				t.Errorf("places (-got +want):\n%s", diff)
 			}
 		})
@@ -142,7 +142,7 @@ func TestLinksOfWhichLittleIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(placed(got), placed(want)); diff != "" {
+	if diff := cmp.Diff(layout(got), layout(want)); diff != "" {
 		t.Errorf("places (-with the links +without):\n%s", diff)
 	}
 }

@@ -25,7 +25,7 @@ type Skipped struct{ Pair, Why string }
 // Refused is a circuit that no router gets, and why.
 type Refused struct{ Circuit, Why string }
 
-// RouterPlan is everything one router shall hold on behalf of Millrace, in no vendor's words.
+// RouterPlan is the intended config of one router, in no vendor's language.
 type RouterPlan struct {
 	Router string
 	// Policy names the document behind it.

@@ -154,7 +154,7 @@ func (n *Network) circuit(c Circuit, find Finder) compile.Circuit {
 	for i, id := range c.Links {
 		at := slices.IndexFunc(n.Links, func(l Link) bool { return l.ID == id })
 		if at < 0 {
-			out.Unplaced = fmt.Sprintf("there is no link %q in the file", id)
+			out.Unmapped = fmt.Sprintf("there is no link %q in the file", id)
 			return out
 		}
 		if i == 0 {
@@ -165,7 +165,7 @@ func (n *Network) circuit(c Circuit, find Finder) compile.Circuit {
 	if len(c.Segments) == 0 && find != nil {
 		var err error
 		if out.Path.Segments, err = find.Segments(c.Links); err != nil {
-			out.Unplaced = err.Error()
+			out.Unmapped = err.Error()
 		}
 	}
 	return out

@@ -15,10 +15,10 @@ func (s Size) Plus(t Size) Size {
 	return Size{s.Entries + t.Entries, s.Routers + t.Routers, s.LSPs + t.LSPs}
 }
 
-// Budget is how much may be changed a night without a person; 0 is no limit.
+// Budget is how much the nightly run may change without a person; 0 is no limit.
 type Budget Size
 
-// Over says by what a change set exceeds the budget, after what was spent in the same night; nothing if it fits.
+// Over says by what a change set exceeds the budget, after what was spent since the noon before; nothing if it fits.
 func (b Budget) Over(spent, want Size) (out []string) {
 	for _, row := range []struct {
 		what              string
@@ -33,14 +33,14 @@ func (b Budget) Over(spent, want Size) (out []string) {
 		}
 		text := fmt.Sprintf("it changes %d %s", row.now, row.what)
 		if row.spent > 0 {
-			text += fmt.Sprintf(" after %d earlier in this night", row.spent)
+			text += fmt.Sprintf(" after %d since noon", row.spent)
 		}
-		out = append(out, fmt.Sprintf("%s, and the budget of a night is %d", text, row.limit))
+		out = append(out, fmt.Sprintf("%s, and the nightly budget is %d", text, row.limit))
 	}
 	return out
 }
 
-// Night is that of a moment, from noon to noon by the clock on the wall: 23, 24 or 25 hours.
+// Night is the budget's period, from noon to noon by the clock on the wall: 23, 24 or 25 hours.
 func Night(t time.Time) (from, to time.Time) {
 	y, m, d := t.Date()
 	from = time.Date(y, m, d, 12, 0, 0, 0, t.Location())

@@ -18,15 +18,15 @@ func TestOver(t *testing.T) {
 		{"nothing is limited", Budget{}, Size{}, Size{1e6, 1000, 1000}, nil},
 		{"below", b, Size{}, Size{99, 2, 1}, nil},
 		{"just", b, Size{}, Size{100, 3, 2}, nil},
-		{"one entry too many", b, Size{}, Size{101, 3, 2}, []string{"it changes 101 config entries, and the budget of a night is 100"}},
+		{"one entry too many", b, Size{}, Size{101, 3, 2}, []string{"it changes 101 config entries, and the nightly budget is 100"}},
 		{"all three", b, Size{}, Size{101, 4, 3}, []string{
-			"it changes 101 config entries, and the budget of a night is 100",
-			"it changes 4 routers, and the budget of a night is 3",
-			"it changes 3 LSPs, and the budget of a night is 2",
+			"it changes 101 config entries, and the nightly budget is 100",
+			"it changes 4 routers, and the nightly budget is 3",
+			"it changes 3 LSPs, and the nightly budget is 2",
 		}},
 		{"what the night has left", b, Size{90, 1, 1}, Size{10, 2, 1}, nil},
-		{"more than the night has left", b, Size{90, 1, 1}, Size{11, 2, 1}, []string{"it changes 11 config entries after 90 earlier in this night, and the budget of a night is 100"}},
-		{"a limit of routers alone", Budget{Routers: 1}, Size{}, Size{1e6, 2, 9}, []string{"it changes 2 routers, and the budget of a night is 1"}},
+		{"more than the night has left", b, Size{90, 1, 1}, Size{11, 2, 1}, []string{"it changes 11 config entries after 90 since noon, and the nightly budget is 100"}},
+		{"a limit of routers alone", Budget{Routers: 1}, Size{}, Size{1e6, 2, 9}, []string{"it changes 2 routers, and the nightly budget is 1"}},
 	} {
 		if got := c.b.Over(c.spent, c.want); !slices.Equal(got, c.over) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.over)

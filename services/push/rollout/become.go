@@ -62,7 +62,7 @@ func (m *machine) becomeVerified() {
 	m.become(Verified, m.By, "confirmed on "+m.in(m.direction().done))
 }
 
-// becomeRollingBack: every router keeps the change, and nothing was sent to take it back.
+// becomeRollingBack: every router keeps the change, and nothing was sent to roll it back.
 func (m *machine) becomeRollingBack(note string) {
 	m.Attempt++
 	m.become(RollingBack, m.By, note)

@@ -19,7 +19,7 @@ func sent(t *testing.T, s State) ChangeSet {
 	return cs
 }
 
-func TestWhatFailsIsTakenBack(t *testing.T) {
+func TestWhatFailsIsRolledBack(t *testing.T) {
 	no := func(router, why string) Event { return Event{Kind: Answer, Router: router, Result: Refused, Text: why} }
 	for name, script := range map[string][]step{
 		"one refuses the commit": {
@@ -253,7 +253,7 @@ func TestTakenUp(t *testing.T) {
 	} {
 		told(t, name, c.cs, []step{{Event{Kind: TakeUp}, "lock"}, {Event{Kind: Locked}, c.want}})
 	}
-	told(t, "why it is taken back is in the record", lost, []step{
+	told(t, "why it is rolled back is in the record", lost, []step{
 		{Event{Kind: TakeUp}, "lock"},
 		{Event{Kind: Locked}, "cancel r1 c-r1-apply overdue; cancel r2 c-r2-apply overdue"},
 		{answer("r1", Done), "look r1 c-r1-apply overdue"},

@@ -241,7 +241,7 @@ func (w *world) judge(rec ChangeSet) {
 	want := map[State]config{Verified: 'n', RolledBack: 'o'}[rec.State]
 	for i, r := range rec.Routers {
 		touched := r.State == RouterConfirmed || r.State == RouterRolledBack
-		// A commit that arrives after its sender gave up takes itself back; one that is pending is not verified.
+		// A commit that arrives after its sender gave up rolls itself back; one that is pending is not verified.
 		if kept, by := w.routers[i].kept(); by != 'b' && touched && (kept != want || w.record.State == Applied && rec.State == Verified && w.routers[i].config != want) {
 			w.broken = string(rec.State) + " although " + r.Name + " does not keep it"
 		}

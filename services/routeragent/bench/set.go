@@ -99,7 +99,7 @@ func (x *target) many(t *table, generation int, inline bool, r *row) error {
 	return r.time(1, func() error { return x.set(req) })
 }
 
-// night sends what a night changed: the destinations of another generation.
+// night sends what a nightly run changed: the destinations of another generation.
 func (x *target) night() error {
 	req := &gnmi.SetRequest{}
 	for _, p := range manyPairs(thousands, 2) {

@@ -174,7 +174,7 @@ int te_egress(struct __sk_buff *skb)
 
 	if (!p || !p->handle)
 		return TC_ACT_UNSPEC;
-	// gred picks its curve by tc_index, and whoever had the packet before may have left one.
+	// gred picks its drop profile by tc_index, which may be left from another program.
 	skb->tc_index = (skb->mark & TE_LOSS_MASK) >> TE_LOSS_SHIFT;
 	if (class)
 		skb->priority = p->handle | (TE_CLASS_MINOR + class);

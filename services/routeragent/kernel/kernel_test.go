@@ -190,7 +190,7 @@ func everyStepMayFail(t *testing.T, spec Spec) {
 	}
 }
 
-func TestForeignSchedulerIsRefused(t *testing.T) {
+func TestAnUnmanagedSchedulerIsRefused(t *testing.T) {
 	r := labtest.NewRouter(t)
 	r.In("tc", "qdisc", "replace", "dev", "ge-b", "root", "handle", "5:", "htb", "default", "1")
 	r.In("tc", "class", "add", "dev", "ge-b", "parent", "5:", "classid", "5:1", "htb", "rate", "1mbit")

@@ -240,7 +240,7 @@ func TestTheHotPathAllocatesNothing(t *testing.T) {
 	}
 }
 
-// policed is a gigabit through a policer into two queues with a curve, beside a connection and a ping.
+// policed is a gigabit through a policer into two queues with a drop profile, beside a connection and a ping.
 func policed(t *testing.T) *Net {
 	n := New(1)
 	keep := func(i int, err error) int {

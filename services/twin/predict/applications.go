@@ -23,12 +23,12 @@ type running struct {
 	source int
 	// payload of a full segment, and frame of a datagram.
 	payload int32
-	// ways of its streams.
-	ways []way
+	// conversations of its streams.
+	conversations []conversation
 }
 
-// way is where a running application's packets go.
-type way struct{ there, home flow }
+// conversation is where a running application's packets go.
+type conversation struct{ there, home flow }
 
 // What the lab's Linux does: RFC 6928's first window, 40 ms of delayed acknowledgements, a timeout of at least 200 ms.
 const (
@@ -57,7 +57,7 @@ func (b *builder) applications(p scenario.Phase) []running {
 			b.transfers(&r, there, start, stop)
 		case scenario.UDP:
 			there.protocol = document.UDP
-			r.ways = []way{{there: there}}
+			r.conversations = []conversation{{there: there}}
 			pattern := traffic.Pattern{Gap: 1 / a.PacketsPerSecond(), Tick: a.Interval.Seconds(), Late: jiffy}
 			if from.Paced {
 				pattern = traffic.Pattern{Gap: pattern.Gap}
@@ -69,7 +69,7 @@ func (b *builder) applications(p scenario.Phase) []running {
 			})
 		case scenario.Ping:
 			there.protocol = icmp
-			r.ways = []way{{there, reversed(there)}}
+			r.conversations = []conversation{{there, reversed(there)}}
 			home := b.route(reversed(there))
 			r.source = b.source(engine.SourceConfig{
 				Name: a.Name, Pattern: traffic.Pattern{Gap: a.Interval.Seconds()}, Size: echoSize, Start: start, Stop: stop,
@@ -118,7 +118,7 @@ func (b *builder) transfers(r *running, f flow, start, stop engine.Time) {
 		})
 		b.keep(err)
 		r.tcps = append(r.tcps, n)
-		r.ways = append(r.ways, way{f, home})
+		r.conversations = append(r.conversations, conversation{f, home})
 		f.number += 1000
 	}
 }

@@ -58,9 +58,9 @@ func (b *builder) requeue(e scenario.Endpoint, l scenario.Link, before *discipli
 	b.keep(b.net.Requeue(b.ports[e], now, fallback))
 }
 
-// reroute walks an application's ways again.
+// reroute walks an application's conversations again.
 func (b *builder) reroute(a running) {
-	for i, w := range a.ways {
+	for i, w := range a.conversations {
 		forward := b.route(w.there)
 		switch {
 		case b.err != nil:

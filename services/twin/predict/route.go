@@ -23,7 +23,7 @@ type flow struct {
 // mostHops is IP's largest time to live.
 const mostHops = 255
 
-// step is one direction of a link on the way.
+// step is one direction of a link on the path.
 type step struct{ out, in scenario.Endpoint }
 
 // route walks a flow from host to host as its routers' plans have it.
@@ -138,21 +138,21 @@ func (b *builder) hop(plan compile.RouterPlan, managed bool, verdicts []decision
 
 // along follows an LSP: the shortest path to each of its hops in turn.
 func (b *builder) along(from string, hops []netip.Addr, number int) []step {
-	var way []step
+	var path []step
 	for _, loopback := range hops {
 		for _, r := range b.s.Routers {
 			if r.Loopback() == loopback {
-				way = append(way, b.shortest(from, r.Name, number)...)
+				path = append(path, b.shortest(from, r.Name, number)...)
 				from = r.Name
 			}
 		}
 	}
-	return way
+	return path
 }
 
 // shortest walks to the destination; among equal-cost next hops a flow keeps the one its number hashes to.
 func (b *builder) shortest(from, to string, number int) []step {
-	var way []step
+	var path []step
 	for at := from; at != to; {
 		var next []step
 		best := -1
@@ -179,10 +179,10 @@ func (b *builder) shortest(from, to string, number int) []step {
 			return nil
 		}
 		s := next[number*2654435761>>7%len(next)]
-		way = append(way, s)
+		path = append(path, s)
 		at = s.in.Node
 	}
-	return way
+	return path
 }
 
 // cost of a link in the direction that leaves at one end.

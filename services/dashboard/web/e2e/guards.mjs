@@ -66,7 +66,7 @@ export const guardScenarios = [
         for (const text of [
           "two persons, other than the author alpha nightly; 1 more needed",
           "agreed with the site",
-          "it changes 31 config entries after 40 earlier in this night, and the budget of a night is 60",
+          "it changes 31 config entries after 40 since noon, and the nightly budget is 60",
           "Router er is frozen by NOC night shift",
           "goes first",
         ])

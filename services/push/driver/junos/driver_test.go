@@ -102,7 +102,7 @@ func TestAGroupComesChangesAndGoes(t *testing.T) {
 	}
 }
 
-func TestACommitThatIsNotConfirmedIsTakenBack(t *testing.T) {
+func TestACommitThatIsNotConfirmedIsRolledBack(t *testing.T) {
 	r, d := start(t)
 	err := d.Commit(t.Context(), driver.Master{}, driver.Commit{ID: "c-1", Rollback: time.Hour, Changes: []diff.Change{{Path: junosconf.EntryPath, After: golden(t)}}})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestACommitThatIsNotConfirmedIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestACancelledCommitIsTakenBackAtOnce(t *testing.T) {
+func TestACancelledCommitIsRolledBackAtOnce(t *testing.T) {
 	_, d := start(t)
 	if err := commit(t, d, "c-1", "", golden(t)); err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func TestEditsLeadWhereAReplaceLeads(t *testing.T) {
 	}
 }
 
-// A night's change: 200 of 20,000 pairs have another queue.
+// A nightly run's change: 200 of 20,000 pairs have another queue.
 func TestTheWireCarriesTheRulesThatChanged(t *testing.T) {
 	before, after := map[int]string{}, map[int]string{}
 	for n := range 20_000 {

@@ -194,7 +194,7 @@ type ChangeSet struct {
 	// Who must approve it, by the configuration at the time when it was planned, and who has.
 	ApprovalRule *ApprovalRule `protobuf:"bytes,14,opt,name=approval_rule,json=approvalRule,proto3" json:"approval_rule,omitempty"`
 	Approvals    []*Approval   `protobuf:"bytes,15,rep,name=approvals,proto3" json:"approvals,omitempty"`
-	// The nightly run asked for it, so it counts against the budget of its night.
+	// The nightly run asked for it, so it counts against the nightly budget.
 	Nightly bool `protobuf:"varint,16,opt,name=nightly,proto3" json:"nightly,omitempty"`
 	// How much it changes.
 	Size *Size `protobuf:"bytes,17,opt,name=size,proto3" json:"size,omitempty"`
@@ -703,7 +703,7 @@ type CreateRequest struct {
 	IdempotencyKey string `protobuf:"bytes,6,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Ask the twin what the change does to each class of traffic; a prediction that fails is a note, not an obstacle.
 	Predict bool `protobuf:"varint,7,opt,name=predict,proto3" json:"predict,omitempty"`
-	// The nightly run asks: the change set counts against the budget of its night.
+	// The nightly run asks: the change set counts against the nightly budget.
 	Nightly bool `protobuf:"varint,8,opt,name=nightly,proto3" json:"nightly,omitempty"`
 	// Circuits begin or end: where nothing but circuits changes, the rule push.approval_for_circuits is the one to approve by.
 	ForCircuits   bool `protobuf:"varint,9,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`

@@ -1,4 +1,4 @@
-// What keeps a change set from being sent, in sentences: who must approve it, the night's budget, the maintenance
+// What keeps a change set from being sent, in sentences: who must approve it, the nightly budget, the maintenance
 // window and the freeze switch.
 import type { Freeze } from "../gen/millrace/push/v1/guard_pb";
 import { type ChangeSet, State } from "../gen/millrace/push/v1/push_pb";

@@ -118,7 +118,7 @@ export type ChangeSet = Message<"millrace.push.v1.ChangeSet"> & {
   approvals: Approval[];
 
   /**
-   * The nightly run asked for it, so it counts against the budget of its night.
+   * The nightly run asked for it, so it counts against the nightly budget.
    *
    * @generated from field: bool nightly = 16;
    */
@@ -387,7 +387,7 @@ export type CreateRequest = Message<"millrace.push.v1.CreateRequest"> & {
   predict: boolean;
 
   /**
-   * The nightly run asks: the change set counts against the budget of its night.
+   * The nightly run asks: the change set counts against the nightly budget.
    *
    * @generated from field: bool nightly = 8;
    */

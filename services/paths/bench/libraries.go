@@ -15,14 +15,14 @@ import (
 
 // Programs that solve the same tasks with libraries of Python, and with JGraphT.
 var (
-	//go:embed peers.py
+	//go:embed libraries.py
 	script string
 	//go:embed JGraphT.java
 	javaSource string
 )
 
-// peers says what stands beside; an empty field is not measured.
-type peers struct {
+// libraries says what stands beside; an empty field is not measured.
+type libraries struct {
 	// python is an interpreter that has networkx, igraph and networkit.
 	python string
 	// jgrapht is a folder with the jars of JGraphT.
