@@ -26,7 +26,7 @@ func BurstOf(rate units.Rate, buffer document.Duration) units.Size {
 }
 
 // planProfile puts the rate of a circuit where it enters; false: there is none.
-func (p *placement) planProfile(circuit Circuit) bool {
+func (p *mapping) planProfile(circuit Circuit) bool {
 	if circuit.Profile == 0 {
 		return false
 	}
@@ -46,7 +46,7 @@ func (p *placement) planProfile(circuit Circuit) bool {
 
 // excessBehind is the excess of a best-effort circuit on routers behind the ingress, which tell it by its mark: without
 // a rule of its own it would be back in the circuits' queue there.
-func (p *placement) excessBehind(circuit Circuit, f flow) (flow, bool) {
+func (p *mapping) excessBehind(circuit Circuit, f flow) (flow, bool) {
 	if circuit.Excess != ExcessBestEffort {
 		return flow{}, false
 	}
