@@ -60,7 +60,7 @@ type run struct {
 	before map[string]string // kernel dumps per router
 	// circuit is the one that was booked, asked when it was.
 	circuit *circuitsv1.Circuit
-	// booked are those of a night: the other one, the volume.
+	// booked are further circuits: the other one, the volume.
 	booked []*circuitsv1.Circuit
 	result *qos.Result
 }

@@ -2,7 +2,8 @@
 //
 // In: a REPETITA .graph file; with --libraries a Python that has networkx, igraph and networkit, with --jgrapht the
 // jars of JGraphT. Out: one row per task and program with the median and range of interleaved runs, and the sum of all
-// costs found: where two programs solve the same task and the sums differ, it fails. Next: docs/reference/performance.md.
+// costs found: where two programs solve the same task and the sums differ, it fails. Next:
+// docs/reference/performance.md.
 //
 // CSPF is also measured on a generated network of 1,000 routers and 6,000 links, whatever the file.
 package main
