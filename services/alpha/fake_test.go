@@ -111,7 +111,9 @@ func (n *neighbours) ExportQuality(_ context.Context, req *connect.Request[flowv
 			exporters[s.GetExporter()] = true
 		}
 		for e := range exporters {
-			hours = append(hours, exportHour(e, req.Msg.GetFrom().AsTime(), nil))
+			for at := req.Msg.GetFrom().AsTime(); at.Before(req.Msg.GetTo().AsTime()); at = at.Add(time.Hour) {
+				hours = append(hours, exportHour(e, at, nil))
+			}
 		}
 	}
 	for _, h := range hours {

@@ -13,6 +13,7 @@ import (
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/alpha/detect"
+	"github.com/millrace/millrace/services/alpha/gate"
 )
 
 // run is one nightly run: find pairs, leave alone whose exporter's export is incomplete, store them, create a change
@@ -121,7 +122,7 @@ func (c *Component) find(ctx context.Context, o order, before remembered) (old [
 	if in.Sums, err = c.sums(ctx, o); err != nil {
 		return nil, result, nil, err
 	}
-	refused = c.cfg.Gate.Judge(hours, exporters(old, in.Sums))
+	refused = c.cfg.Gate.Judge(gate.Window{From: o.from, To: o.to}, hours, exporters(old, in.Sums))
 	for exporter := range refused {
 		in.Frozen[exporter] = true
 	}

@@ -35,11 +35,14 @@ func (c *Component) silent(ctx context.Context, o order) (map[netip.Addr]string,
 		stamp(o.from), stamp(o.to))}, nil
 }
 
+// lookBack is how long before the window a collector that listened is looked for.
+const lookBack = 24 * time.Hour
+
 // hours reads how complete the export was in the hours that the window touches, and in the overlap behind it, in which
-// records of its flows still came.
+// records of its flows still came. Those before it say whether there was a collector that could have listened.
 func (c *Component) hours(ctx context.Context, o order) ([]gate.Hour, error) {
 	stream, err := c.deps.FlowStore.ExportQuality(ctx, connect.NewRequest(&flowv1.ExportQualityRequest{
-		From: timestamppb.New(o.from), To: timestamppb.New(o.to.Add(c.cfg.Overlap)),
+		From: timestamppb.New(o.from.Add(-lookBack)), To: timestamppb.New(o.to.Add(c.cfg.Overlap)),
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("query services/flowstore for the quality of the export, without which no pair may change: %w", err)

@@ -1,7 +1,8 @@
 // Package gate decides whose flows are complete enough to change anything for: pure, so that a run can be judged
 // again.
 //
-// In: how complete each exporter's export was in each hour that a nightly run looks at, and the exporters it is about.
+// In: how complete each exporter's export was in each hour that a nightly run looks at, the hours before it in which a
+// collector listened, and the exporters it is about.
 // Out: the exporters whose pairs must stay as they are, and why. Next: services/alpha/detect, which freezes their
 // pairs.
 package gate
@@ -10,6 +11,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -74,10 +76,14 @@ func (c Counts) add(d Counts) Counts {
 // noRecord is for exporters of which nothing is known: that is no proof of health.
 const noRecord = "nothing is known of its export in this window; check that it sends, that the inventory lists it, and `millrace flows quality`"
 
-// Judge returns the exporters whose flows may be incomplete, and why. About are exporters with pairs or alpha flows:
-// those of them that no hour tells of are refused.
-func (l Limits) Judge(hours []Hour, about []netip.Addr) map[netip.Addr]string {
-	sums := sumUp(hours)
+// Window is what a nightly run looks at.
+type Window struct{ From, To time.Time }
+
+// Judge returns the exporters whose flows in the window may be incomplete, and why. Hours that begin after it count as
+// well: records of its flows still come then. Of those before it only the collectors' count, as proof that one was
+// there. About are exporters with pairs or alpha flows: those of them without an hour are refused.
+func (l Limits) Judge(w Window, hours []Hour, about []netip.Addr) map[netip.Addr]string {
+	sums := sumUp(w, hours)
 	lost := l.collectors(sums)
 	refused := map[netip.Addr]string{}
 	for _, exporter := range sums.exporters() {
@@ -104,19 +110,29 @@ type sums struct {
 	heard     map[netip.Addr]bool   // rather than imported only
 	collector Counts
 	listened  map[int64]bool // hours since the epoch
+	required  span
 }
+
+// span is some hours since the epoch, first and last.
+type span struct{ first, last int64 }
 
 type domain struct {
 	exporter netip.Addr
 	id       uint32
 }
 
-func sumUp(hours []Hour) sums {
-	s := sums{map[domain]Counts{}, map[netip.Addr]Counts{}, map[netip.Addr]bool{}, Counts{}, map[int64]bool{}}
+func sumUp(w Window, hours []Hour) sums {
+	s := sums{domains: map[domain]Counts{}, whole: map[netip.Addr]Counts{}, heard: map[netip.Addr]bool{}, listened: map[int64]bool{}}
+	before := false
 	for _, h := range hours {
+		at := hourOf(h.Start)
+		if at < hourOf(w.From) {
+			before = before || h.Kind == Collector
+			continue
+		}
 		if h.Kind == Collector {
 			s.collector = s.collector.add(h.Counts)
-			s.listened[h.Start.Unix()/3600] = true
+			s.listened[at] = true
 			continue
 		}
 		d := domain{h.Exporter, h.Domain}
@@ -124,7 +140,24 @@ func sumUp(hours []Hour) sums {
 		s.whole[h.Exporter] = s.whole[h.Exporter].add(h.Counts)
 		s.heard[h.Exporter] = s.heard[h.Exporter] || h.Kind == Heard
 	}
+	s.required = required(w, s.listened, before)
 	return s
+}
+
+func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
+
+// required are the hours in which a collector must have listened: those of the window, up to the last one that is over.
+// Where none listened before the window, there may have been none to listen until the first that did.
+func required(w Window, listened map[int64]bool, before bool) span {
+	r := span{hourOf(w.From), hourOf(w.To) - 1}
+	if before {
+		return r
+	}
+	if len(listened) == 0 {
+		return span{0, -1}
+	}
+	r.first = slices.Min(slices.Collect(maps.Keys(listened)))
+	return r
 }
 
 func (s sums) exporters() []netip.Addr {
@@ -186,7 +219,7 @@ func (l Limits) collectors(s sums) string {
 	if n, over := l.over(s.collector.SocketDrops, s.collector.Datagrams); over {
 		return n + " of all datagrams were dropped at the collector's socket; give it a larger receive buffer or more CPU"
 	}
-	if missing, all := gaps(s.listened); all > 0 {
+	if missing, all := s.gaps(); all > 0 {
 		if n, over := l.over(missing, all-missing); over {
 			return fmt.Sprintf("no collector listened in %d of %d hours (%s)", missing, all, n)
 		}
@@ -194,18 +227,15 @@ func (l Limits) collectors(s sums) string {
 	return ""
 }
 
-// gaps counts the hours without a collector between the first and the last with one. Before the first there may have
-// been none to listen.
-func gaps(listened map[int64]bool) (missing, all uint64) {
-	if len(listened) == 0 {
-		return 0, 0
+// gaps counts the required hours, and those of them without a collector.
+func (s sums) gaps() (missing, all uint64) {
+	for h := s.required.first; h <= s.required.last; h++ {
+		all++
+		if !s.listened[h] {
+			missing++
+		}
 	}
-	var hours []int64
-	for h := range listened {
-		hours = append(hours, h)
-	}
-	all = uint64(slices.Max(hours)-slices.Min(hours)) + 1
-	return all - uint64(len(hours)), all
+	return missing, all
 }
 
 // over tells how much is missing of missing and there together, and whether that is too much.

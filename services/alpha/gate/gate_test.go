@@ -11,6 +11,8 @@ var (
 	wr    = netip.MustParseAddr("192.0.2.1")
 	er    = netip.MustParseAddr("192.0.2.2")
 	night = time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
+	// window ends in the middle of an hour, as that of a run by hand does: nobody has to have listened in it yet.
+	window = Window{night, night.Add(24*time.Hour + 20*time.Minute)}
 )
 
 // good is an hour as it should be.
@@ -32,7 +34,7 @@ func day(but map[int]Counts) (out []Hour) {
 	return out
 }
 
-// collector is 24 hours of its own, of which some are missing.
+// collector is its 24 hours, of which some are missing.
 func collector(missing ...int) (out []Hour) {
 	gone := map[int]bool{}
 	for _, n := range missing {
@@ -40,10 +42,15 @@ func collector(missing ...int) (out []Hour) {
 	}
 	for n := range 24 {
 		if !gone[n] {
-			out = append(out, Hour{Exporter: netip.IPv4Unspecified(), Start: night.Add(time.Duration(n) * time.Hour), Kind: Collector, Counts: Counts{Datagrams: 100}})
+			out = append(out, listening(n))
 		}
 	}
 	return out
+}
+
+// listening is one hour of a collector.
+func listening(n int) Hour {
+	return Hour{Exporter: netip.IPv4Unspecified(), Start: night.Add(time.Duration(n) * time.Hour), Kind: Collector, Counts: Counts{Datagrams: 100}}
 }
 
 func change(h Hour, by func(*Hour)) Hour { by(&h); return h }
@@ -78,15 +85,20 @@ func TestJudge(t *testing.T) {
 		{"another exporter's trouble", strict, append(day(nil), change(hour(0, Counts{Records: 1, Received: 1, Lost: 9}), func(h *Hour) { h.Exporter = er })), ""},
 		{"drops at the collector's socket", strict, append(day(nil), append(collector(), Hour{Kind: Collector, Start: night, Counts: Counts{SocketDrops: 50}})...), "2.04 % of all datagrams were dropped at the collector's socket"},
 		{"a collector that was down for two hours", strict, append(day(nil), collector(9, 10)...), "no collector listened in 2 of 24 hours"},
-		{"a collector that began to listen in the window", strict, append(day(nil), collector(0, 1, 2, 3)...), ""},
-		{"a collector whose last hour is not over", strict, append(day(nil), collector(23)...), ""},
+		{"a collector that began to listen in the window, the first ever", strict, append(day(nil), collector(0, 1, 2, 3)...), ""},
+		{"a collector that was down when the window began", strict, append(day(nil), append(collector(0, 1), listening(-1))...), "no collector listened in 2 of 24 hours"},
+		{"a collector that was down when the window began, and listened a day before", strict, append(day(nil), append(collector(0), listening(-24))...), "1 of 24 hours"},
+		{"a collector that has been down since the middle of the window", strict, append(day(nil), collector(12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23)...), "12 of 24 hours"},
+		{"a collector that came back when the window was over", strict, append(day(nil), append(collector(23), listening(24))...), "1 of 24 hours"},
+		{"no collector in all of the window", strict, append(day(nil), listening(-3)), "24 of 24 hours"},
+		{"an exporter's loss before the window", strict, append(day(nil), hour(-1, Counts{Datagrams: 1, Records: 9, Received: 1, Lost: 99})), ""},
 		{"files, while no collector listened", strict, append([]Hour{change(hour(0, Counts{Records: 9}), func(h *Hour) { h.Kind = Imported })}, collector(9, 10)...), ""},
 		{"files without a rate", strict, []Hour{change(hour(0, Counts{Records: 9, UnknownRate: 9}), func(h *Hour) { h.Kind = Imported })}, "unknown"},
 		{"nothing known", strict, nil, "nothing is known of its export"},
 		{"only another exporter known", strict, []Hour{change(hour(0, good), func(h *Hour) { h.Exporter = er })}, "nothing is known of its export"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := c.limits.Judge(c.hours, []netip.Addr{wr})[wr]
+			got := c.limits.Judge(window, c.hours, []netip.Addr{wr})[wr]
 			if (c.reason == "") != (got == "") || !strings.Contains(got, c.reason) {
 				t.Errorf("reason %q, want %q", got, c.reason)
 			}
@@ -96,7 +108,7 @@ func TestJudge(t *testing.T) {
 
 // TestWhoNobodyAsksAboutIsNotRefusedForSilence: there is nothing of it that could change.
 func TestWhoNobodyAsksAboutIsNotRefusedForSilence(t *testing.T) {
-	if got := (Limits{MaxLoss: 0.01}).Judge(day(nil), nil); len(got) != 0 {
+	if got := (Limits{MaxLoss: 0.01}).Judge(window, day(nil), nil); len(got) != 0 {
 		t.Errorf("refused %v, want nobody", got)
 	}
 }
