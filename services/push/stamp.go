@@ -38,8 +38,10 @@ func last(history []*pushv1.Transition) []*timestamppb.Timestamp {
 	return []*timestamppb.Timestamp{history[len(history)-1].GetTime()}
 }
 
-// next is now, or just after the latest.
+// next is now, or just after the latest. Only the wall clock counts: time.Now also reads a clock that does not step
+// with it, and two such times are compared by that.
 func (s *stamps) next(now time.Time) *timestamppb.Timestamp {
+	now = now.Round(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !now.After(s.latest) {

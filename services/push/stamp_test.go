@@ -1,6 +1,7 @@
 package push
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,5 +20,15 @@ func TestAClockThatWasAheadHoldsUpNoChangeSet(t *testing.T) {
 	second := w.record()
 	if !second.GetCreated().AsTime().After(first.GetCreated().AsTime()) || !after(second, first) {
 		t.Errorf("%s was made at %s and the one after it at %s", first.GetId(), first.GetCreated().AsTime(), second.GetCreated().AsTime())
+	}
+}
+
+// Where the clock steps while a process runs, its monotonic clock does not. A latest time with a reading of that one
+// would count as earlier than the first after a step back. `make faults` steps the clock of a process.
+func TestTimesOfRecordsAreThoseOfTheWallClock(t *testing.T) {
+	var s stamps
+	s.next(time.Now())
+	if text := s.latest.String(); strings.Contains(text, " m=") {
+		t.Errorf("%s has a reading of the monotonic clock", text)
 	}
 }
