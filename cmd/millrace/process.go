@@ -47,12 +47,14 @@ type process struct {
 	listener net.Listener
 	// failed gets the error of a part without which the rest is no use.
 	failed chan error
+	// remote is the one client of services elsewhere.
+	remote func() *http.Client
 }
 
 // newProcess opens the engines; run ends what it opened.
 func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted ...string) (*process, error) {
 	p := &process{
-		cfg: cfg, listener: listener, failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),
+		cfg: cfg, listener: listener, remote: sync.OnceValue(rpc.NewRemote), failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), metrics: prometheus.NewRegistry(),
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -193,7 +195,7 @@ func (p *process) to(name string) (*http.Client, string) {
 	if p.hosted[name] {
 		return p.local.Client(), rpc.LocalURL
 	}
-	return http.DefaultClient, p.cfg.Endpoints[name]
+	return p.remote(), p.cfg.Endpoints[name]
 }
 
 // run starts everything, waits for ctx or the end of a part, stops everything.

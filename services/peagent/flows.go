@@ -95,7 +95,8 @@ func (a *Agent) flowIndex(vpn int, egress netip.Addr) (uint32, error) {
 	k := &a.dp.Flows[i]
 	f.packetsAtRequest, f.packetsAtFeedback, f.queuedAtFeedback = k.Packets, k.Packets, k.Queued
 	f.octetsAtFeedback, f.octetsAtSample = k.Octets, k.Octets
-	f.sequence = a.firstSequence(i)
+	fb, _ := a.dp.Feedback(i)
+	f.sequence = firstSequence(time.Now(), fb)
 	f.answered, f.probeSequence = f.sequence, f.sequence
 	if f.to = a.reg.addresses[f.egress]; f.to == nil {
 		f.to = &net.UDPAddr{IP: egress.AsSlice(), Port: int(a.cfg.Port)}
@@ -110,9 +111,8 @@ const inFlight = 1 << 20
 
 // firstSequence is higher than any of an earlier agent, also where the clock was set back since: the datapath refuses
 // answers to lower ones than the last that it took.
-func (a *Agent) firstSequence(index uint32) uint64 {
-	fb, _ := a.dp.Feedback(index)
-	return sequence.After(time.Now(), fb.Begin+inFlight, fb.Probe+inFlight)
+func firstSequence(now time.Time, fb bpf.PeFeedback) uint64 {
+	return sequence.After(now, fb.Begin+inFlight, fb.Probe+inFlight)
 }
 
 // allocateIndex returns the index that an earlier agent gave the flow, or the first free one.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -101,6 +103,21 @@ func TestKeyFiles(t *testing.T) {
 	id, k := keys(t).Signing()
 	if id != 3 || fmt.Sprint(k) != "***" || fmt.Sprintf("%v", struct{ K Key }{k}) != "{***}" {
 		t.Errorf("key %d signs and prints as %v", id, k)
+	}
+}
+
+func TestKeyFilesAreTheirOwnersAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte("0 000102030405060708090a0b0c0d0e0f\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, says := range map[os.FileMode]string{0o600: "", 0o400: "", 0o640: "chmod 600", 0o604: "chmod 600", 0o620: "chmod 600"} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadKeys(path); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("mode %#o: %v, want %q", mode, err, says)
+		}
 	}
 }
 
