@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -58,5 +59,21 @@ func TestARowThatIsNotFilledInIsNamed(t *testing.T) {
 	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("missing (-got +want):\n%s", diff)
+	}
+}
+
+// TestEveryVendorHasItsPageRouterAndTranscripts: millrace is our own agent, which has all of this under its own names.
+func TestEveryVendorHasItsPageRouterAndTranscripts(t *testing.T) {
+	for _, os := range device.OSes {
+		if os == device.OSMillrace {
+			continue
+		}
+		for _, pattern := range []string{"docs/reference/%[1]s.md", "services/push/driver/%[1]s/%[1]stest/router.go", "services/push/testdata/%[1]s/*.txt", "services/policy/render/%[1]s/render.go"} {
+			name := fmt.Sprintf(pattern, os)
+			found, err := filepath.Glob(filepath.Join("../..", name))
+			if err != nil || len(found) == 0 {
+				t.Errorf("%s has no %s (%v); docs/how-to/add-a-vendor.md says what is in it", os, name, err)
+			}
+		}
 	}
 }

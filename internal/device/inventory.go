@@ -65,7 +65,7 @@ const (
 	OSJunos    OS = "junos"
 )
 
-// OSes lists them all.
+// OSes are those that an inventory may name; each is a row of vendors in cmd/millrace.
 var OSes = []OS{OSMillrace, OSJunos}
 
 // OrDefault is OSMillrace where the inventory gives no os.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,5 +66,28 @@ func TestMigrationsAreNotEdited(t *testing.T) {
 	}
 	if diff := cmp.Diff(strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")); diff != "" {
 		t.Errorf("a released migration is never edited: undo the edit and write a new file; add the sum of a new file to testdata/migrations.sha256 (-got +want):\n%s", diff)
+	}
+}
+
+func TestEveryTableIsOnItsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/flowstore.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := regexp.MustCompile(`(?i)CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
+	for _, name := range names {
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range created.FindAllSubmatch(text, -1) {
+			if !strings.Contains(string(page), "\n| `"+string(m[1])+"` |") {
+				t.Errorf("table %s of %s has no row in docs/reference/flowstore.md", m[1], name)
+			}
+		}
 	}
 }

@@ -78,6 +78,11 @@ func Rules() []Rule {
 			oneName,
 		},
 		{
+			"README and decision 10 have every folder",
+			"they are the map; a folder that is not on it is found by those alone who know it",
+			folders,
+		},
+		{
 			"what the documents name exists",
 			"a link, path, test or make target that is gone sends the reader nowhere",
 			links,

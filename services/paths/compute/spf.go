@@ -8,6 +8,10 @@
 // Segments are loopbacks here; the first router turns them into labels
 // (services/routeragent/frr, resolve.go).
 //
+// Index answers in production, by services/paths/spf, cspf and segments on dense
+// arrays. The searches of this package are what it falls back to where there is
+// no path, or none that node SIDs pin, because they say why.
+//
 // Nothing here has a clock, a network or a goroutine, and equal input gives
 // equal output.
 //

@@ -28,7 +28,7 @@ const DefaultPaths = 4096
 // Kind is what a pair may not share. Links are never shared.
 type Kind uint8
 
-// The kinds.
+// Two paths of a pair have none of these in common.
 const (
 	// Links alone.
 	Links Kind = iota

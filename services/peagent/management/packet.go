@@ -20,7 +20,7 @@ const (
 // Kind of a packet.
 type Kind uint8
 
-// The kinds of packets.
+// A PE sends requests; the PE at the far end returns an answer to each. The values are on the wire.
 const (
 	Request Kind = 1
 	Answer  Kind = 2

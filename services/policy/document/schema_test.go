@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -232,4 +233,43 @@ func instance(t *testing.T, text string) any {
 		t.Fatal(err)
 	}
 	return v
+}
+
+var codeSpan = regexp.MustCompile("`[^`\n]+`")
+
+// TestThePageHasEveryField: docs/reference/policies.md names what the schema has.
+func TestThePageHasEveryField(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/reference/policies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for _, span := range codeSpan.FindAllString(string(page), -1) {
+		for _, word := range regexp.MustCompile(`[a-z_]+`).FindAllString(span, -1) {
+			said[word] = true
+		}
+	}
+	var walk func(n node)
+	walk = func(n node) {
+		for name, sub := range n.Properties {
+			if !said[name] {
+				t.Errorf("field %s is in policies/schema.json and not in docs/reference/policies.md", name)
+			}
+			walk(sub)
+		}
+		if n.Items != nil {
+			walk(*n.Items)
+		}
+		for _, sub := range n.AnyOf {
+			walk(sub)
+		}
+		for _, sub := range n.Defs {
+			walk(sub)
+		}
+	}
+	var root node
+	if err := json.Unmarshal(policies.Schema, &root); err != nil {
+		t.Fatal(err)
+	}
+	walk(root)
 }

@@ -35,7 +35,7 @@ func (p *Priority) UnmarshalText(text []byte) error { return word(p, text, prior
 // Excess is how queues of one priority share what others leave.
 type Excess uint8
 
-// The two ways.
+// Weighted shares the excess in proportion to the weights, equal in equal parts.
 const (
 	ExcessWeighted Excess = iota
 	ExcessEqual

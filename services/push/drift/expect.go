@@ -38,7 +38,7 @@ const (
 // Knowledge is how much is known of what a router should hold.
 type Knowledge string
 
-// The kinds of knowledge.
+// Drift is reported where the config is Known alone.
 const (
 	// Nothing: no change set is in force on the router, so nothing on it is Millrace's.
 	Nothing Knowledge = "nothing"

@@ -25,7 +25,7 @@ type Event struct {
 // Kind of an event.
 type Kind string
 
-// The kinds.
+// These are all events that a change set reacts to.
 const (
 	// Plan: every router was compared with what it should hold.
 	Plan Kind = "plan"

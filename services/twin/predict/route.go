@@ -150,7 +150,8 @@ func (b *builder) along(from string, hops []netip.Addr, number int) []step {
 	return path
 }
 
-// shortest walks to the destination; among equal-cost next hops a flow keeps the one its number hashes to.
+// shortest walks to the destination; among equal-cost next hops a flow keeps the one its number hashes to. It
+// decides hop by hop, as routers do, and shares no code with services/paths, whose answers it is compared with.
 func (b *builder) shortest(from, to string, number int) []step {
 	var path []step
 	for at := from; at != to; {

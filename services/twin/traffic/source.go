@@ -9,7 +9,7 @@ import "fmt"
 // Kind of a source.
 type Kind uint8
 
-// The kinds.
+// A source sends by one of these processes.
 const (
 	// Constant sends at equal gaps.
 	Constant Kind = iota
