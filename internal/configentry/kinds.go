@@ -13,6 +13,9 @@ const (
 	constrainedPath  = NetworkInstance + "/mpls/lsps/constrained-path"
 )
 
+// AnyCircuit is what every Ethernet circuit of a router has.
+const AnyCircuit = "/network-instances/network-instance[name=*]/connection-points"
+
 // Kind is one OpenConfig list whose entries Millrace manages.
 type Kind struct {
 	// Root is the subtree one Get reads; List is the list below it.
@@ -42,10 +45,14 @@ var (
 		Bindings: []string{"output/scheduler-policy/config/name", "input/classifiers/classifier/config/name", "input/scheduler-policy/config/name"},
 	}
 
-	ExplicitPath        = instance(constrainedPath, "/named-explicit-paths/named-explicit-path", "name")
-	Tunnel              = instance(constrainedPath, "/tunnels/tunnel", "name")
-	PathSelectionGroup  = instance(policyForwarding, "/path-selection-groups/path-selection-group", "group-id")
-	ForwardingPolicy    = instance(policyForwarding, "/policies/policy", "policy-id")
+	ExplicitPath       = instance(constrainedPath, "/named-explicit-paths/named-explicit-path", "name")
+	Tunnel             = instance(constrainedPath, "/tunnels/tunnel", "name")
+	PathSelectionGroup = instance(policyForwarding, "/path-selection-groups/path-selection-group", "group-id")
+	ForwardingPolicy   = instance(policyForwarding, "/policies/policy", "policy-id")
+	// Circuits are the network instances that are Ethernet circuits. Their root has all of the other instance as well,
+	// so it is read only where AnyCircuit has something.
+	Circuits = &Kind{Root: "/network-instances", List: "/network-instance", Key: "name", Module: "openconfig-network-instance"}
+
 	ForwardingInterface = &Kind{
 		Root: policyForwarding, List: "/interfaces/interface", Key: "interface-id", Module: "openconfig-network-instance",
 		Bindings: []string{"config/apply-forwarding-policy"},
@@ -57,7 +64,7 @@ var (
 var Kinds = []*Kind{
 	PrefixSet, IPv6PrefixSet,
 	Queue, ForwardingGroup, Classifier, SchedulerPolicy, BufferProfile, QueueManagementProfile, QosInterface,
-	ExplicitPath, Tunnel, PathSelectionGroup, ForwardingPolicy, ForwardingInterface,
+	ExplicitPath, Tunnel, PathSelectionGroup, ForwardingPolicy, ForwardingInterface, Circuits,
 }
 
 func qos(list, key string) *Kind {

@@ -60,6 +60,8 @@ func checkPorts(t *circuitsv1.Terms) error {
 		return wrong("volume_bytes", "a circuit between ports has a rate")
 	case t.GetProtection() != circuitsv1.Protection_PROTECTION_UNSPECIFIED:
 		return wrong("protection", "a circuit between ports has no backup")
+	case t.GetExcess() > circuitsv1.Excess_EXCESS_QUEUE:
+		return wrong("excess", "what a circuit between ports sends above its rate is not told from the rest")
 	}
 	return nil
 }

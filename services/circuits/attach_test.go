@@ -108,6 +108,7 @@ func TestWhatIsNoPortForACircuitIsRefused(t *testing.T) {
 		"from_port.vlans": func(t *circuitsv1.Terms) { t.FromPort.Vlans = "4095" },
 		"to_port.vlans":   func(t *circuitsv1.Terms) { t.ToPort.Vlans = "no" },
 		"volume_bytes":    func(t *circuitsv1.Terms) { t.VolumeBytes = 1000 },
+		"excess":          func(t *circuitsv1.Terms) { t.Excess = circuitsv1.Excess_EXCESS_DROP },
 		"protection":      func(t *circuitsv1.Terms) { t.Protection = 1 },
 		"pairs": func(t *circuitsv1.Terms) {
 			t.Pairs = []*circuitsv1.PrefixPair{{Source: "10.0.0.0/24", Destination: "10.1.0.0/24"}}

@@ -127,9 +127,10 @@ func (p *provisioner) round(ctx context.Context) (open bool, err error) {
 type carried struct {
 	provision.Circuit
 	record *circuitsv1.Record
-	// ingress is the router where it begins, routers are all of its path; empty where the topology does not know one.
-	ingress string
-	routers []string
+	// ingress is the router where it begins, ends are those that have an LSP of it, routers are all of its path; empty
+	// where the topology does not know one.
+	ingress       string
+	ends, routers []string
 	// waits: it is interrupted, and a change set that it asked for is on its way.
 	waits bool
 }
@@ -155,7 +156,7 @@ func (p *provisioner) scan() (out []*carried, err error) {
 func (b *book) carried(r *circuitsv1.Record, now int64) *carried {
 	l := r.GetLife()
 	c := &carried{record: r, Circuit: provision.Circuit{
-		ID: r.GetCircuit().GetId(), Life: ledger.LifeOf(r), Traffic: len(r.GetCircuit().GetTerms().GetPairs()) > 0, Late: r.GetCircuit().GetLate(),
+		ID: r.GetCircuit().GetId(), Life: ledger.LifeOf(r), Traffic: len(r.GetCircuit().GetTerms().GetPairs()) > 0 || between(r.GetCircuit().GetTerms()), Late: r.GetCircuit().GetLate(),
 		Punctual: r.GetCircuit().GetTerms().GetActivation() == 0 && r.GetCircuit().GetReady() == nil,
 		Change:   l.GetChange(), ChangeAttempt: int(l.GetChangeAttempt()), Asked: l.GetAsked(), Tries: int(l.GetTries()),
 	}}
@@ -168,6 +169,13 @@ func (b *book) carried(r *circuitsv1.Record, now int64) *carried {
 	}
 	if len(c.routers) > 0 {
 		c.ingress = c.routers[0]
+	}
+	c.ends = []string{c.ingress}
+	for _, h := range r.GetCircuit().GetBack() {
+		c.ends = []string{c.ingress, c.routers[len(r.GetCircuit().GetPath())]}
+		if name := b.label(h.GetTo()); !slices.Contains(c.routers, name) {
+			c.routers = append(c.routers, name)
+		}
 	}
 	return c
 }

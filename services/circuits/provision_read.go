@@ -22,7 +22,7 @@ const (
 	unproven shown = iota
 	// proven: they show all that they should hold, and the circuit is of it.
 	proven
-	// missing: nothing that is in force on the router where it begins is of the circuit.
+	// missing: nothing that is in force on the router where it begins, or between ports ends, is of the circuit.
 	missing
 	// unsure: nobody knows what some router should hold.
 	unsure
@@ -45,7 +45,7 @@ func (p *provisioner) shown(ctx context.Context, c *carried) (shown, error) {
 		switch {
 		case router.GetUnsure():
 			return unsure, nil
-		case router.GetRouter() == c.ingress && !slices.Contains(router.GetCircuits(), c.ID):
+		case slices.Contains(c.ends, router.GetRouter()) && !slices.Contains(router.GetCircuits(), c.ID):
 			return missing, nil
 		case !router.GetProven():
 			out = unproven

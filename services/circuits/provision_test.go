@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -416,4 +417,26 @@ func TestProvisioningIsConfigured(t *testing.T) {
 			t.Errorf("lead %s: %v", lead, err)
 		}
 	}
+}
+
+// A circuit between ports is put on both of its routers, and taken off both.
+func TestACircuitBetweenPortsIsOnBothItsRouters(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	c := w.replica(w.changes)
+	w.queues()
+	terms := w.from("wr", "192.0.2.0/26", 10)
+	terms.Pairs = nil
+	terms.FromPort, terms.ToPort = &circuitsv1.Port{Name: "ge-w1", Vlans: "100"}, &circuitsv1.Port{Name: "ge-e1", Vlans: "any"}
+	a := w.world.booked(c, "1", terms)
+	w.world.is(c, a.GetId(), activeState)
+	for router, vlan := range map[string]string{"wr": `"te-circuit-ext:vlan-id": 100`, "er": `"te-circuit-ext:vlan-id": 1`} {
+		body := w.routers[router].Entries()[configentry.Circuits.Path("te-circuit-"+a.GetId())]
+		if !strings.Contains(body, vlan) || !strings.Contains(body, `"virtual-circuit-identifier": 1`) {
+			t.Errorf("router %s has %s", router, body)
+		}
+	}
+	w.release(c, a.GetId())
+	w.world.is(c, a.GetId(), released)
+	w.asBefore()
 }

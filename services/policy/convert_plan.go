@@ -81,6 +81,12 @@ func planToProto(p compile.RouterPlan) *policyv1.RouterPlan {
 	for _, o := range p.Profiles {
 		out.Profiles = append(out.Profiles, &policyv1.Profile{Circuit: o.Circuit, Rate: uint64(o.Rate), Burst: uint64(o.Burst), Exceed: actionToProto(o.Exceed)})
 	}
+	for _, a := range p.Attachments {
+		out.Attachments = append(out.Attachments, &policyv1.Attachment{
+			Circuit: a.Circuit, Name: a.Name, Port: a.Port, Vlan: uint32(a.VLAN), Number: a.Number,
+			Local: a.Local.String(), Remote: a.Remote.String(), Queue: a.Queue, Lsp: a.LSP,
+		})
+	}
 	return out
 }
 

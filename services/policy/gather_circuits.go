@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/units"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
@@ -57,19 +60,27 @@ func (c *Component) circuits(ctx context.Context, in *compile.Input) error {
 	}
 	known := map[string]pinned{}
 	for _, m := range list {
-		circuit := circuitFromProto(m, c.now())
-		var links []string
-		for _, hop := range m.GetPath() {
-			links = append(links, hop.GetLink())
+		circuit := c.circuitFromProto(m)
+		if err := c.pin(ctx, linksOf(m.GetPath()), known, &circuit); err != nil {
+			return err
 		}
-		if circuit.Unmapped == "" {
-			if err := c.pin(ctx, links, known, &circuit); err != nil {
+		if circuit.Ports != nil {
+			back := circuit
+			if err := c.pin(ctx, linksOf(m.GetBack()), known, &back); err != nil {
 				return err
 			}
+			circuit.Ports.Back, circuit.Unmapped = back.Path, cmp.Or(circuit.Unmapped, back.Unmapped, c.foreign(circuit.Path.Nodes))
 		}
 		in.Circuits = append(in.Circuits, circuit)
 	}
 	return nil
+}
+
+func linksOf(hops []*circuitsv1.Hop) (out []string) {
+	for _, h := range hops {
+		out = append(out, h.GetLink())
+	}
+	return out
 }
 
 // pinned is what services/paths says of a path.
@@ -80,6 +91,9 @@ type pinned struct {
 
 // pin asks for the segments of a path once: circuits between the same ends often share it.
 func (c *Component) pin(ctx context.Context, links []string, known map[string]pinned, circuit *compile.Circuit) error {
+	if circuit.Unmapped != "" {
+		return nil
+	}
 	key := strings.Join(links, " ")
 	if _, asked := known[key]; !asked {
 		r, err := c.deps.Paths.Segments(ctx, connect.NewRequest(&pathsv1.SegmentsRequest{Links: links}))
@@ -104,8 +118,11 @@ func (c *Component) pin(ctx context.Context, links []string, known map[string]pi
 }
 
 // circuitFromProto is a circuit but for its path. What nobody can read is refused, not the plan.
-func circuitFromProto(m *circuitsv1.Circuit, now time.Time) compile.Circuit {
-	out := compile.Circuit{ID: m.GetId(), Until: endOf(m), Rate: rateAt(m, now), Profile: highestRate(m, now), Excess: excesses[m.GetTerms().GetExcess()]}
+func (c *Component) circuitFromProto(m *circuitsv1.Circuit) compile.Circuit {
+	out := compile.Circuit{ID: m.GetId(), Until: endOf(m), Rate: rateAt(m, c.now()), Profile: highestRate(m, c.now()), Excess: excesses[m.GetTerms().GetExcess()]}
+	if m.GetTerms().GetFromPort() != nil {
+		c.between(m, &out)
+	}
 	if len(m.GetSlots()) > 0 {
 		out.From = timeOf(m.GetSlots()[0].GetStart())
 	}
@@ -118,6 +135,38 @@ func circuitFromProto(m *circuitsv1.Circuit, now time.Time) compile.Circuit {
 		out.Matches = append(out.Matches, compile.Match{Src: src, Dst: dst})
 	}
 	return out
+}
+
+// foreign says why circuits between ports cannot end at the ends of a path.
+func (c *Component) foreign(nodes []string) string {
+	if len(nodes) == 0 {
+		return "its path has no routers"
+	}
+	for _, name := range []string{nodes[0], nodes[len(nodes)-1]} {
+		if d, _ := c.deps.Inventory.ByName(name); d.OS.OrDefault() != device.OSMillrace {
+			return fmt.Sprintf("router %s runs %s, and circuits between ports end at routers with the router agent in this version", name, d.OS)
+		}
+	}
+	return ""
+}
+
+// between fills in what a circuit between ports has more. Its ends have two addresses of the range, by its number.
+func (c *Component) between(m *circuitsv1.Circuit, out *compile.Circuit) {
+	base, n := c.cfg.Ends.Addr().As4(), uint32(m.GetNumber())
+	first := binary.BigEndian.Uint32(base[:]) + 2*n
+	var ends [2]netip.Addr
+	for i := range ends {
+		ends[i] = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, first+uint32(i))))
+	}
+	if n == 0 || !c.cfg.Ends.Contains(ends[1]) {
+		out.Unmapped = fmt.Sprintf("its number %d has no addresses in %s; give policy.circuit_ends a shorter prefix", n, c.cfg.Ends)
+	}
+	t := m.GetTerms()
+	out.Ports = &compile.PortPair{
+		Number: n,
+		From:   compile.End{Port: t.GetFromPort().GetName(), VLAN: int(m.GetFromVlan()), Address: ends[0]},
+		To:     compile.End{Port: t.GetToPort().GetName(), VLAN: int(m.GetToVlan()), Address: ends[1]},
+	}
 }
 
 // rateAt is what is booked at a moment; a volume may have pauses.

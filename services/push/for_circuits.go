@@ -47,7 +47,7 @@ func (c *Component) beyondCircuits(ctx context.Context, cs *pushv1.ChangeSet, de
 // withoutCircuits is what of a plan depends neither on circuits nor on links that come and go. The lists of rules, and
 // the interfaces they are bound to, follow from the rules, and how all of it is rendered from the rest.
 func withoutCircuits(p *policyv1.RouterPlan) *policyv1.RouterPlan {
-	out := shallow(p, "lsps", "rules", "rule_interfaces", "filters", "entries", "rendered", "reasons", "router", "ports", "profiles")
+	out := shallow(p, "lsps", "rules", "rule_interfaces", "filters", "entries", "rendered", "reasons", "router", "ports", "profiles", "attachments")
 	for _, l := range p.GetLsps() {
 		if !strings.HasPrefix(l.GetName(), circuitLSP) {
 			out.Lsps = append(out.Lsps, l)

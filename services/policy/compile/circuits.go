@@ -24,7 +24,7 @@ func CircuitsRedirect(p document.Policy) int {
 func (c *compiler) mapCircuits() {
 	list := slices.Clone(c.in.Circuits)
 	slices.SortFunc(list, func(a, b Circuit) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.ID, b.ID)) })
-	p := &mapping{compiler: c, booked: map[string]units.Rate{}, matches: map[string]map[matchKey]string{}}
+	p := &mapping{compiler: c, booked: map[string]units.Rate{}, matches: map[string]map[matchKey]string{}, attached: map[vlanOf]string{}}
 	for _, circuit := range list {
 		if why := p.add(circuit); why != "" {
 			c.out.Refused = append(c.out.Refused, Refused{circuit.ID, why})
@@ -44,6 +44,8 @@ type mapping struct {
 	booked map[string]units.Rate
 	// matches are the circuits whose packets are told by a match, by ingress router.
 	matches map[string]map[matchKey]string
+	// attached are the circuits that have a VLAN of a port.
+	attached map[vlanOf]string
 }
 
 // add plans one circuit; it returns why it cannot.
@@ -59,11 +61,14 @@ func (p *mapping) add(circuit Circuit) string {
 	case len(circuit.Path.Segments) == 0:
 		return "its path has no segments"
 	}
+	queue, _ := p.in.Policy.QueueByName(p.in.Policy.Redirect[rule].Queue)
+	if circuit.Ports != nil {
+		return p.addPorts(circuit, queue)
+	}
 	hops, why := p.booking(circuit)
 	if why == "" {
 		why = p.claim(circuit)
 	}
-	queue, _ := p.in.Policy.QueueByName(p.in.Policy.Redirect[rule].Queue)
 	if why == "" {
 		why = p.room(circuit, hops, queue)
 	}

@@ -19,6 +19,8 @@ type draft struct {
 	policers []Policer
 	profiles []Profile
 	reasons  map[string]bool
+	// attachments are the ends of circuits here.
+	attachments []Attachment
 }
 
 type filterDraft struct {
@@ -122,7 +124,7 @@ func (c *compiler) result() (Result, error) {
 		return Result{}, c.err
 	}
 	for _, router := range slices.Sorted(maps.Keys(c.drafts)) {
-		if d := c.drafts[router]; max(len(d.ports), len(d.lsps), len(d.filters), len(d.policers)) == 0 {
+		if d := c.drafts[router]; max(len(d.ports), len(d.lsps), len(d.filters), len(d.policers), len(d.attachments)) == 0 {
 			continue
 		}
 		c.out.Plans = append(c.out.Plans, c.plan(router))
@@ -146,6 +148,8 @@ func (c *compiler) plan(router string) RouterPlan {
 		}
 	}
 	plan.Profiles = slices.SortedFunc(slices.Values(d.profiles), func(a, b Profile) int { return cmp.Compare(a.Circuit, b.Circuit) })
+	slices.SortFunc(d.attachments, compareAttachments)
+	plan.Attachments = d.attachments
 	for _, name := range slices.Sorted(maps.Keys(d.lsps)) {
 		plan.LSPs = append(plan.LSPs, d.lsps[name])
 	}

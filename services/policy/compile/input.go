@@ -78,7 +78,7 @@ type Pair struct {
 	Redirect int
 }
 
-// Circuit is capacity that was booked, in one direction.
+// Circuit is capacity that was booked, in one direction or, between ports, in both.
 type Circuit struct {
 	ID string
 	// Matches say which packets it is for; each names two prefixes of IPv4 at least.
@@ -95,6 +95,8 @@ type Circuit struct {
 	Path Path
 	// Unmapped says why no LSP can carry it.
 	Unmapped string
+	// Ports is of a circuit between ports, which has no Matches.
+	Ports *PortPair
 }
 
 // Excess is what becomes of what a circuit sends above its rate.

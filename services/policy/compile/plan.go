@@ -39,6 +39,8 @@ type RouterPlan struct {
 	Policers   []Policer
 	// Profiles are those of the circuits that enter here.
 	Profiles []Profile `json:",omitempty"`
+	// Attachments are the ends of circuits between ports, sorted by name.
+	Attachments []Attachment `json:",omitempty"`
 	// Reasons say for people why this router has this plan.
 	Reasons []string
 }

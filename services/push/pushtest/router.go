@@ -277,6 +277,8 @@ func (r *Router) document(kind gnmi.GetRequest_DataType, p *gnmi.Path) ([]byte, 
 	var raw []byte
 	if kind == gnmi.GetRequest_STATE {
 		raw, err = r.state(path)
+	} else if path == configentry.AnyCircuit {
+		raw, err = configentry.Assemble(configentry.Circuits.Root, r.Entries())
 	} else {
 		raw, err = configentry.Assemble(path, r.Entries())
 	}

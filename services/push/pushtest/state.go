@@ -47,6 +47,13 @@ func (r *Router) state(path string) ([]byte, error) {
 		}
 		return found("openconfig-network-instance:policy", list)
 	}
+	for _, name := range e.Circuits {
+		if path == configentry.Circuits.Path(name)+"/connection-points" {
+			return found("openconfig-network-instance:connection-point", []any{object{"connection-point-id": "local", "endpoints": object{"endpoint": []any{
+				object{"endpoint-id": "1", "state": object{"endpoint-id": "1", "active": true}},
+			}}}})
+		}
+	}
 	return nil, nil
 }
 

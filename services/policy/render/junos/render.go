@@ -33,6 +33,7 @@ func Tree(p compile.RouterPlan) (*junosconf.Tree, error) {
 	r.filters()
 	r.ports()
 	r.lsps()
+	r.circuits()
 	r.apply()
 	if err := errors.Join(append(r.errs, lint.Error(lint.Check(r.tree)))...); err != nil {
 		return nil, fmt.Errorf("render the plan of %s for Junos: %w", p.Router, err)

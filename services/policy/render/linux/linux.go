@@ -38,6 +38,9 @@ func Text(p compile.RouterPlan) (string, error) {
 	for _, l := range p.LSPs {
 		w.lsp(l)
 	}
+	for _, a := range p.Attachments {
+		w.attachment(a)
+	}
 	return w.text.String(), nil
 }
 
@@ -173,4 +176,17 @@ func (w *writer) lsp(l compile.LSP) {
 	w.line("")
 	w.line("# %s: FRR SR policy colour %d to %s by the node SIDs of %s", l.Name, n, l.Destination, strings.Join(hops, ", "))
 	w.line("ip rule add pref %d fwmark %#08x/0x0fff0000 lookup %d", 20000+n, n<<16, 20000+n)
+}
+
+// attachment is an end of a circuit between ports, which the agent's programs are for.
+func (w *writer) attachment(a compile.Attachment) {
+	frames := "frames without a tag"
+	if a.VLAN != 0 {
+		frames = fmt.Sprintf("frames of VLAN %d", a.VLAN)
+	}
+	w.line("")
+	w.line("# %s: %s of %s, queue te-%s, LSP %s; VXLAN %d from %s to %s; mark %#08x", a.Name, frames, a.Port, a.Queue, a.LSP, a.Number, a.Local, a.Remote,
+		uint32(w.number(a.Queue))<<28|uint32(w.paths[a.LSP])<<16)
+	w.line("ip link add te-circuits mtu 65000 type vxlan external dstport 4789; ip link set te-circuits up")
+	w.line("ip addr add %s/32 dev te-circuits", a.Local)
 }

@@ -3,6 +3,7 @@ package linux
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/millrace/millrace/services/policy/offline"
 	"github.com/millrace/millrace/services/policy/render/openconfig"
 	"github.com/millrace/millrace/services/routeragent/intent"
+	"github.com/millrace/millrace/services/routeragent/kernel"
 	"github.com/millrace/millrace/services/routeragent/tree"
 	"github.com/millrace/millrace/services/twin/predict"
 )
@@ -171,5 +173,29 @@ func TestTheViewOfAPlan(t *testing.T) {
 				t.Errorf("%s: %q is missing in:\n%s", c.golden, want, text)
 			}
 		}
+	}
+}
+
+// TestTheAgentReadsACircuitBetweenPorts as the compiler planned it.
+func TestTheAgentReadsACircuitBetweenPorts(t *testing.T) {
+	plan := plans(t, "circuits-two-queue")[2]
+	plan.Attachments = []compile.Attachment{{
+		Circuit: "c1", Name: "te-circuit-c1", Port: "ge-w1", VLAN: 100, Number: 7, Local: netip.MustParseAddr("198.18.0.14"), Remote: netip.MustParseAddr("198.18.0.15"),
+		Queue: "circuits", LSP: plan.LSPs[0].Name,
+	}}
+	got, err := intent.Compile(configuration(t, plan), func(string) (intent.Interface, bool) {
+		return intent.Interface{Speed: 1_000_000_000, Buffer: 1_000_000}, true
+	}, intent.IDs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, c := plan.Attachments[0], got.Kernel.Circuits[0]
+	mark := kernel.Mark(got.IDs.Classes["te-circuits"], got.IDs.Paths[a.LSP])
+	if c.Name != a.Name || c.Port != a.Port || c.VLAN != a.VLAN || c.VNI != a.Number || c.Local != a.Local || c.Remote != a.Remote || c.Mark != mark {
+		t.Errorf("the agent makes %+v of %+v", c, a)
+	}
+	text, err := Text(plan)
+	if err != nil || !strings.Contains(text, "# te-circuit-c1: frames of VLAN 100 of ge-w1, queue te-circuits, LSP "+a.LSP+"; VXLAN 7 from 198.18.0.14 to 198.18.0.15") {
+		t.Errorf("the view (%v):\n%s", err, text)
 	}
 }

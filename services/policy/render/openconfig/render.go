@@ -36,6 +36,7 @@ func Entries(p compile.RouterPlan) ([]configentry.Entry, error) {
 	r.lsps()
 	r.policies()
 	r.bindings()
+	r.circuits()
 	if r.err != nil {
 		return nil, fmt.Errorf("render the plan of %s: %w", p.Router, r.err)
 	}

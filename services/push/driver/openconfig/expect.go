@@ -17,6 +17,8 @@ type Expectation struct {
 	Tunnels []string
 	// Rules are the sequence numbers each filter must have installed.
 	Rules map[string][]uint32
+	// Circuits must carry frames, both ways.
+	Circuits []string
 }
 
 // Expect derives the expectation from the intended config.
@@ -33,6 +35,8 @@ func Expect(intended map[string]string) (Expectation, error) {
 			e.Rules[key], err = rulesOf(intended[path])
 		case configentry.Tunnel:
 			e.Tunnels = append(e.Tunnels, key)
+		case configentry.Circuits:
+			e.Circuits = append(e.Circuits, key)
 		}
 		if err != nil {
 			return e, fmt.Errorf("read %s: %w", path, err)

@@ -73,6 +73,13 @@ func (r *router) Close() error { return r.client.Close() }
 func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 	s := driver.Snapshot{Entries: map[string]string{}, Unmanaged: map[string]string{}}
 	for _, root := range configentry.Roots() {
+		if root == configentry.Circuits.Root {
+			if any, err := r.get(ctx, gnmi.GetRequest_CONFIG, configentry.AnyCircuit); err != nil {
+				return s, err
+			} else if len(any) == 0 {
+				continue
+			}
+		}
 		raw, err := r.get(ctx, gnmi.GetRequest_CONFIG, root)
 		if err != nil {
 			return s, err

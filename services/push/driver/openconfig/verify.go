@@ -43,7 +43,36 @@ func (r *router) Verify(ctx context.Context, intended map[string]string) ([]driv
 		}
 		out = append(out, checks...)
 	}
+	for _, name := range e.Circuits {
+		check, err := r.circuit(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, check)
+	}
 	return out, nil
+}
+
+// circuit reads whether a router carries a circuit's frames.
+func (r *router) circuit(ctx context.Context, name string) (driver.Check, error) {
+	var v struct {
+		Point []struct {
+			Endpoints struct {
+				Endpoint []struct{ State struct{ Active bool } }
+			}
+		} `json:"connection-point"`
+	}
+	if err := r.read(ctx, configentry.Circuits.Path(name)+"/connection-points", &v); err != nil {
+		return driver.Check{}, err
+	}
+	for _, p := range v.Point {
+		for _, e := range p.Endpoints.Endpoint {
+			if e.State.Active {
+				return driver.Check{OK: true, Text: "circuit " + name + " is attached"}, nil
+			}
+		}
+	}
+	return driver.Check{Text: "circuit " + name + " is not attached"}, nil
 }
 
 // read decodes the state below a path into v, without module names.

@@ -607,7 +607,9 @@ type RouterPlan struct {
 	// The plan as PlanRequest.render asked.
 	Rendered string `protobuf:"bytes,14,opt,name=rendered,proto3" json:"rendered,omitempty"`
 	// The rates of the circuits that enter here.
-	Profiles      []*Profile `protobuf:"bytes,80,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	Profiles []*Profile `protobuf:"bytes,80,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	// Ends of circuits between ports.
+	Attachments   []*Attachment `protobuf:"bytes,15,rep,name=attachments,proto3" json:"attachments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -747,6 +749,13 @@ func (x *RouterPlan) GetProfiles() []*Profile {
 	return nil
 }
 
+func (x *RouterPlan) GetAttachments() []*Attachment {
+	if x != nil {
+		return x.Attachments
+	}
+	return nil
+}
+
 // Profile is the rate of a circuit where it enters: what its rules match is counted on all interfaces together.
 type Profile struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -818,6 +827,118 @@ func (x *Profile) GetExceed() *Action {
 	return nil
 }
 
+// Attachment is one end of a circuit between ports.
+type Attachment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Circuit id, and its name on routers.
+	Circuit string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Name    string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// VLAN 0 are frames without a tag.
+	Port string `protobuf:"bytes,3,opt,name=port,proto3" json:"port,omitempty"`
+	Vlan uint32 `protobuf:"varint,4,opt,name=vlan,proto3" json:"vlan,omitempty"`
+	// VXLAN network identifier; frames are carried from local to remote.
+	Number        uint32 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
+	Local         string `protobuf:"bytes,6,opt,name=local,proto3" json:"local,omitempty"`
+	Remote        string `protobuf:"bytes,7,opt,name=remote,proto3" json:"remote,omitempty"`
+	Queue         string `protobuf:"bytes,8,opt,name=queue,proto3" json:"queue,omitempty"`
+	Lsp           string `protobuf:"bytes,9,opt,name=lsp,proto3" json:"lsp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attachment) Reset() {
+	*x = Attachment{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attachment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attachment) ProtoMessage() {}
+
+func (x *Attachment) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
+func (*Attachment) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Attachment) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *Attachment) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Attachment) GetPort() string {
+	if x != nil {
+		return x.Port
+	}
+	return ""
+}
+
+func (x *Attachment) GetVlan() uint32 {
+	if x != nil {
+		return x.Vlan
+	}
+	return 0
+}
+
+func (x *Attachment) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Attachment) GetLocal() string {
+	if x != nil {
+		return x.Local
+	}
+	return ""
+}
+
+func (x *Attachment) GetRemote() string {
+	if x != nil {
+		return x.Remote
+	}
+	return ""
+}
+
+func (x *Attachment) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *Attachment) GetLsp() string {
+	if x != nil {
+		return x.Lsp
+	}
+	return ""
+}
+
 // Scheduling is the part of weighted round robin that queues have in common.
 type Scheduling struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -831,7 +952,7 @@ type Scheduling struct {
 
 func (x *Scheduling) Reset() {
 	*x = Scheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +964,7 @@ func (x *Scheduling) String() string {
 func (*Scheduling) ProtoMessage() {}
 
 func (x *Scheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[11]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +977,7 @@ func (x *Scheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scheduling.ProtoReflect.Descriptor instead.
 func (*Scheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Scheduling) GetExcess() string {
@@ -885,7 +1006,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +1018,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[12]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +1031,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Filter) GetName() string {
@@ -948,7 +1069,7 @@ type Policer struct {
 
 func (x *Policer) Reset() {
 	*x = Policer{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1081,7 @@ func (x *Policer) String() string {
 func (*Policer) ProtoMessage() {}
 
 func (x *Policer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[13]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1094,7 @@ func (x *Policer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policer.ProtoReflect.Descriptor instead.
 func (*Policer) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Policer) GetName() string {
@@ -1054,7 +1175,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1187,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[14]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1200,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Action) GetDrop() bool {
@@ -1133,7 +1254,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1266,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[15]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1279,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Queue) GetName() string {
@@ -1231,7 +1352,7 @@ type DropProfile struct {
 
 func (x *DropProfile) Reset() {
 	*x = DropProfile{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1364,7 @@ func (x *DropProfile) String() string {
 func (*DropProfile) ProtoMessage() {}
 
 func (x *DropProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[16]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1377,7 @@ func (x *DropProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropProfile.ProtoReflect.Descriptor instead.
 func (*DropProfile) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DropProfile) GetLossPriority() string {
@@ -1306,7 +1427,7 @@ type PortScheduling struct {
 
 func (x *PortScheduling) Reset() {
 	*x = PortScheduling{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1439,7 @@ func (x *PortScheduling) String() string {
 func (*PortScheduling) ProtoMessage() {}
 
 func (x *PortScheduling) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[17]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1452,7 @@ func (x *PortScheduling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortScheduling.ProtoReflect.Descriptor instead.
 func (*PortScheduling) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PortScheduling) GetInterface() string {
@@ -1361,7 +1482,7 @@ type Lsp struct {
 
 func (x *Lsp) Reset() {
 	*x = Lsp{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1494,7 @@ func (x *Lsp) String() string {
 func (*Lsp) ProtoMessage() {}
 
 func (x *Lsp) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[18]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1507,7 @@ func (x *Lsp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lsp.ProtoReflect.Descriptor instead.
 func (*Lsp) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Lsp) GetName() string {
@@ -1450,7 +1571,7 @@ type RedirectRule struct {
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1583,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[19]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1596,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -1598,7 +1719,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1731,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1744,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -1681,7 +1802,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"9\n" +
 	"\vSkippedPair\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb1\x05\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf3\x05\n" +
 	"\n" +
 	"RouterPlan\x12\x16\n" +
 	"\x06router\x18\x01 \x01(\tR\x06router\x121\n" +
@@ -1702,12 +1823,24 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\afilters\x18\f \x03(\v2\x1a.millrace.policy.v1.FilterR\afilters\x127\n" +
 	"\bpolicers\x18\r \x03(\v2\x1b.millrace.policy.v1.PolicerR\bpolicers\x12\x1a\n" +
 	"\brendered\x18\x0e \x01(\tR\brendered\x127\n" +
-	"\bprofiles\x18P \x03(\v2\x1b.millrace.policy.v1.ProfileR\bprofiles\"\x81\x01\n" +
+	"\bprofiles\x18P \x03(\v2\x1b.millrace.policy.v1.ProfileR\bprofiles\x12@\n" +
+	"\vattachments\x18\x0f \x03(\v2\x1e.millrace.policy.v1.AttachmentR\vattachments\"\x81\x01\n" +
 	"\aProfile\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\x04R\x04rate\x12\x14\n" +
 	"\x05burst\x18\x03 \x01(\x04R\x05burst\x122\n" +
-	"\x06exceed\x18\x04 \x01(\v2\x1a.millrace.policy.v1.ActionR\x06exceed\"B\n" +
+	"\x06exceed\x18\x04 \x01(\v2\x1a.millrace.policy.v1.ActionR\x06exceed\"\xd0\x01\n" +
+	"\n" +
+	"Attachment\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04port\x18\x03 \x01(\tR\x04port\x12\x12\n" +
+	"\x04vlan\x18\x04 \x01(\rR\x04vlan\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\rR\x06number\x12\x14\n" +
+	"\x05local\x18\x06 \x01(\tR\x05local\x12\x16\n" +
+	"\x06remote\x18\a \x01(\tR\x06remote\x12\x14\n" +
+	"\x05queue\x18\b \x01(\tR\x05queue\x12\x10\n" +
+	"\x03lsp\x18\t \x01(\tR\x03lsp\"B\n" +
 	"\n" +
 	"Scheduling\x12\x16\n" +
 	"\x06excess\x18\x01 \x01(\tR\x06excess\x12\x1c\n" +
@@ -1804,7 +1937,7 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(Encoding)(0),            // 0: millrace.policy.v1.Encoding
 	(*CheckRequest)(nil),     // 1: millrace.policy.v1.CheckRequest
@@ -1818,47 +1951,49 @@ var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*SkippedPair)(nil),      // 9: millrace.policy.v1.SkippedPair
 	(*RouterPlan)(nil),       // 10: millrace.policy.v1.RouterPlan
 	(*Profile)(nil),          // 11: millrace.policy.v1.Profile
-	(*Scheduling)(nil),       // 12: millrace.policy.v1.Scheduling
-	(*Filter)(nil),           // 13: millrace.policy.v1.Filter
-	(*Policer)(nil),          // 14: millrace.policy.v1.Policer
-	(*Action)(nil),           // 15: millrace.policy.v1.Action
-	(*Queue)(nil),            // 16: millrace.policy.v1.Queue
-	(*DropProfile)(nil),      // 17: millrace.policy.v1.DropProfile
-	(*PortScheduling)(nil),   // 18: millrace.policy.v1.PortScheduling
-	(*Lsp)(nil),              // 19: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),     // 20: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),      // 21: millrace.policy.v1.ConfigEntry
+	(*Attachment)(nil),       // 12: millrace.policy.v1.Attachment
+	(*Scheduling)(nil),       // 13: millrace.policy.v1.Scheduling
+	(*Filter)(nil),           // 14: millrace.policy.v1.Filter
+	(*Policer)(nil),          // 15: millrace.policy.v1.Policer
+	(*Action)(nil),           // 16: millrace.policy.v1.Action
+	(*Queue)(nil),            // 17: millrace.policy.v1.Queue
+	(*DropProfile)(nil),      // 18: millrace.policy.v1.DropProfile
+	(*PortScheduling)(nil),   // 19: millrace.policy.v1.PortScheduling
+	(*Lsp)(nil),              // 20: millrace.policy.v1.Lsp
+	(*RedirectRule)(nil),     // 21: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),      // 22: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
 	10, // 1: millrace.policy.v1.PlanResponse.plans:type_name -> millrace.policy.v1.RouterPlan
 	9,  // 2: millrace.policy.v1.PlanResponse.skipped:type_name -> millrace.policy.v1.SkippedPair
 	8,  // 3: millrace.policy.v1.PlanResponse.refused_circuits:type_name -> millrace.policy.v1.RefusedCircuit
-	16, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
-	18, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
-	19, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	20, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	21, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
-	12, // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
-	13, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
-	14, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
+	17, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
+	19, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
+	20, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
+	21, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	22, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	13, // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
+	14, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
+	15, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
 	11, // 12: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
-	15, // 13: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
-	15, // 14: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	15, // 15: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	17, // 16: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
-	0,  // 17: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
-	1,  // 18: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	4,  // 19: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	6,  // 20: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
-	2,  // 21: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	5,  // 22: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	7,  // 23: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
-	21, // [21:24] is the sub-list for method output_type
-	18, // [18:21] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	12, // 13: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
+	16, // 14: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
+	16, // 15: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	16, // 16: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	18, // 17: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	0,  // 18: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 19: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 20: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	6,  // 21: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
+	2,  // 22: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	5,  // 23: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	7,  // 24: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
+	22, // [22:25] is the sub-list for method output_type
+	19, // [19:22] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -1866,15 +2001,15 @@ func file_millrace_policy_v1_policy_proto_init() {
 	if File_millrace_policy_v1_policy_proto != nil {
 		return
 	}
-	file_millrace_policy_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[19].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkipAQKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZSJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIi8KClNjaGVkdWxpbmcSDgoGZXhjZXNzGAEgASgJEhEKCXBhcnRpdGlvbhgCIAEoCSIqCgZGaWx0ZXISDAoEbmFtZRgBIAEoCRISCgppbnRlcmZhY2VzGAIgAygJItcBCgdQb2xpY2VyEgwKBG5hbWUYASABKAkSDQoFcXVldWUYAiABKAkSDAoEcmF0ZRgDIAEoBBINCgVidXJzdBgEIAEoBBIRCglwZWFrX3JhdGUYBSABKAQSEgoKcGVha19idXJzdBgGIAEoBBIqCgZleGNlZWQYByABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uEisKB3Zpb2xhdGUYCCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uEhIKCmludGVyZmFjZXMYCSADKAkiWAoGQWN0aW9uEgwKBGRyb3AYASABKAgSEQoEbWFyaxgCIAEoDUgAiAEBEhUKDWxvc3NfcHJpb3JpdHkYAyABKAkSDQoFcXVldWUYBCABKAlCBwoFX21hcmsirgEKBVF1ZXVlEgwKBG5hbWUYASABKAkSCgoCaWQYAiABKA0SDgoGd2VpZ2h0GAMgASgNEg4KBmJ1ZmZlchgEIAEoDRIQCghwcmlvcml0eRgFIAEoDRIPCgdkZWZhdWx0GAYgASgIEhAKCG1heF9yYXRlGAcgASgNEjYKDWRyb3BfcHJvZmlsZXMYCCADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuRHJvcFByb2ZpbGUiYAoLRHJvcFByb2ZpbGUSFQoNbG9zc19wcmlvcml0eRgBIAEoCRILCgNtaW4YAiABKA0SCwoDbWF4GAMgASgNEhMKC3Byb2JhYmlsaXR5GAQgASgNEgsKA2VjbhgFIAEoCCIyCg5Qb3J0U2NoZWR1bGluZxIRCglpbnRlcmZhY2UYASABKAkSDQoFc3BlZWQYAiABKAQiRgoDTHNwEgwKBG5hbWUYASABKAkSEwoLZGVzdGluYXRpb24YAiABKAkSDAoEaG9wcxgDIAMoCRIOCgZyZWFzb24YBCABKAkilAIKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBEg8KB2NpcmN1aXQYDiABKAkSEAoIcHJvZmlsZWQYUCABKAhCBwoFX21hcmsiWQoLQ29uZmlnRW50cnkSDAoEcGF0aBgBIAEoCRIuCghlbmNvZGluZxgCIAEoDjIcLm1pbGxyYWNlLnBvbGljeS52MS5FbmNvZGluZxIMCgRib2R5GAMgASgJKlUKCEVuY29kaW5nEhgKFEVOQ09ESU5HX1VOU1BFQ0lGSUVEEAASFgoSRU5DT0RJTkdfSlNPTl9JRVRGEAESFwoTRU5DT0RJTkdfSlVOT1NfVEVYVBACMv8BCg1Qb2xpY3lTZXJ2aWNlEkwKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlEkkKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlElUKCENpcmN1aXRzEiMubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVxdWVzdBokLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1Jlc3BvbnNlQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z");
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAki2QQKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50ImMKB1Byb2ZpbGUSDwoHY2lyY3VpdBgBIAEoCRIMCgRyYXRlGAIgASgEEg0KBWJ1cnN0GAMgASgEEioKBmV4Y2VlZBgEIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24ikgEKCkF0dGFjaG1lbnQSDwoHY2lyY3VpdBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHBvcnQYAyABKAkSDAoEdmxhbhgEIAEoDRIOCgZudW1iZXIYBSABKA0SDQoFbG9jYWwYBiABKAkSDgoGcmVtb3RlGAcgASgJEg0KBXF1ZXVlGAggASgJEgsKA2xzcBgJIAEoCSIvCgpTY2hlZHVsaW5nEg4KBmV4Y2VzcxgBIAEoCRIRCglwYXJ0aXRpb24YAiABKAkiKgoGRmlsdGVyEgwKBG5hbWUYASABKAkSEgoKaW50ZXJmYWNlcxgCIAMoCSLXAQoHUG9saWNlchIMCgRuYW1lGAEgASgJEg0KBXF1ZXVlGAIgASgJEgwKBHJhdGUYAyABKAQSDQoFYnVyc3QYBCABKAQSEQoJcGVha19yYXRlGAUgASgEEhIKCnBlYWtfYnVyc3QYBiABKAQSKgoGZXhjZWVkGAcgASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhIrCgd2aW9sYXRlGAggASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhISCgppbnRlcmZhY2VzGAkgAygJIlgKBkFjdGlvbhIMCgRkcm9wGAEgASgIEhEKBG1hcmsYAiABKA1IAIgBARIVCg1sb3NzX3ByaW9yaXR5GAMgASgJEg0KBXF1ZXVlGAQgASgJQgcKBV9tYXJrIq4BCgVRdWV1ZRIMCgRuYW1lGAEgASgJEgoKAmlkGAIgASgNEg4KBndlaWdodBgDIAEoDRIOCgZidWZmZXIYBCABKA0SEAoIcHJpb3JpdHkYBSABKA0SDwoHZGVmYXVsdBgGIAEoCBIQCghtYXhfcmF0ZRgHIAEoDRI2Cg1kcm9wX3Byb2ZpbGVzGAggAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLkRyb3BQcm9maWxlImAKC0Ryb3BQcm9maWxlEhUKDWxvc3NfcHJpb3JpdHkYASABKAkSCwoDbWluGAIgASgNEgsKA21heBgDIAEoDRITCgtwcm9iYWJpbGl0eRgEIAEoDRILCgNlY24YBSABKAgiMgoOUG9ydFNjaGVkdWxpbmcSEQoJaW50ZXJmYWNlGAEgASgJEg0KBXNwZWVkGAIgASgEIkYKA0xzcBIMCgRuYW1lGAEgASgJEhMKC2Rlc3RpbmF0aW9uGAIgASgJEgwKBGhvcHMYAyADKAkSDgoGcmVhc29uGAQgASgJIpQCCgxSZWRpcmVjdFJ1bGUSEAoIc2VxdWVuY2UYASABKA0SDAoEcGFpchgCIAEoCRILCgNzcmMYAyABKAkSCwoDZHN0GAQgASgJEg0KBXF1ZXVlGAUgASgJEgsKA2xzcBgGIAEoCRIOCgZmaWx0ZXIYByABKAkSDQoFY2xhc3MYCCABKAkSDQoFZHNjcHMYCSADKA0SEAoIcHJvdG9jb2wYCiABKA0SFAoMc291cmNlX3BvcnRzGAsgASgJEhkKEWRlc3RpbmF0aW9uX3BvcnRzGAwgASgJEhEKBG1hcmsYDSABKA1IAIgBARIPCgdjaXJjdWl0GA4gASgJEhAKCHByb2ZpbGVkGFAgASgIQgcKBV9tYXJrIlkKC0NvbmZpZ0VudHJ5EgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDAoEYm9keRgDIAEoCSpVCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhYKEkVOQ09ESU5HX0pTT05fSUVURhABEhcKE0VOQ09ESU5HX0pVTk9TX1RFWFQQAjL/AQoNUG9saWN5U2VydmljZRJMCgVDaGVjaxIgLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1JlcXVlc3QaIS5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXNwb25zZRJJCgRQbGFuEh8ubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXF1ZXN0GiAubWlsbHJhY2UucG9saWN5LnYxLlBsYW5SZXNwb25zZRJVCghDaXJjdWl0cxIjLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1JlcXVlc3QaJC5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXNwb25zZULTAQoWY29tLm1pbGxyYWNlLnBvbGljeS52MUILUG9saWN5UHJvdG9QAVpCZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcG9saWN5L3YxO3BvbGljeXYxogIDTVBYqgISTWlsbHJhY2UuUG9saWN5LlYxygISTWlsbHJhY2VcUG9saWN5XFYx4gIeTWlsbHJhY2VcUG9saWN5XFYxXEdQQk1ldGFkYXRh6gIUTWlsbHJhY2U6OlBvbGljeTo6VjFiBnByb3RvMw");
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -353,6 +353,13 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
    * @generated from field: repeated millrace.policy.v1.Profile profiles = 80;
    */
   profiles: Profile[];
+
+  /**
+   * Ends of circuits between ports.
+   *
+   * @generated from field: repeated millrace.policy.v1.Attachment attachments = 15;
+   */
+  attachments: Attachment[];
 };
 
 /**
@@ -401,6 +408,71 @@ export const ProfileSchema: GenMessage<Profile> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 10);
 
 /**
+ * Attachment is one end of a circuit between ports.
+ *
+ * @generated from message millrace.policy.v1.Attachment
+ */
+export type Attachment = Message<"millrace.policy.v1.Attachment"> & {
+  /**
+   * Circuit id, and its name on routers.
+   *
+   * @generated from field: string circuit = 1;
+   */
+  circuit: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * VLAN 0 are frames without a tag.
+   *
+   * @generated from field: string port = 3;
+   */
+  port: string;
+
+  /**
+   * @generated from field: uint32 vlan = 4;
+   */
+  vlan: number;
+
+  /**
+   * VXLAN network identifier; frames are carried from local to remote.
+   *
+   * @generated from field: uint32 number = 5;
+   */
+  number: number;
+
+  /**
+   * @generated from field: string local = 6;
+   */
+  local: string;
+
+  /**
+   * @generated from field: string remote = 7;
+   */
+  remote: string;
+
+  /**
+   * @generated from field: string queue = 8;
+   */
+  queue: string;
+
+  /**
+   * @generated from field: string lsp = 9;
+   */
+  lsp: string;
+};
+
+/**
+ * Describes the message millrace.policy.v1.Attachment.
+ * Use `create(AttachmentSchema)` to create a new message.
+ */
+export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 11);
+
+/**
  * Scheduling is the part of weighted round robin that queues have in common.
  *
  * @generated from message millrace.policy.v1.Scheduling
@@ -426,7 +498,7 @@ export type Scheduling = Message<"millrace.policy.v1.Scheduling"> & {
  * Use `create(SchedulingSchema)` to create a new message.
  */
 export const SchedulingSchema: GenMessage<Scheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 11);
+  messageDesc(file_millrace_policy_v1_policy, 12);
 
 /**
  * Filter is a list of rules on the ingress of some interfaces.
@@ -452,7 +524,7 @@ export type Filter = Message<"millrace.policy.v1.Filter"> & {
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema: GenMessage<Filter> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 12);
+  messageDesc(file_millrace_policy_v1_policy, 13);
 
 /**
  * Policer limits what arrives for a queue, on each interface by itself.
@@ -517,7 +589,7 @@ export type Policer = Message<"millrace.policy.v1.Policer"> & {
  * Use `create(PolicerSchema)` to create a new message.
  */
 export const PolicerSchema: GenMessage<Policer> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 13);
+  messageDesc(file_millrace_policy_v1_policy, 14);
 
 /**
  * Action is what happens to packets out of profile.
@@ -555,7 +627,7 @@ export type Action = Message<"millrace.policy.v1.Action"> & {
  * Use `create(ActionSchema)` to create a new message.
  */
 export const ActionSchema: GenMessage<Action> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 14);
+  messageDesc(file_millrace_policy_v1_policy, 15);
 
 /**
  * Queue is a class of service: one forwarding group and one output queue.
@@ -621,7 +693,7 @@ export type Queue = Message<"millrace.policy.v1.Queue"> & {
  * Use `create(QueueSchema)` to create a new message.
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 15);
+  messageDesc(file_millrace_policy_v1_policy, 16);
 
 /**
  * DropProfile is the drop probability by fill of the queue's buffer, percent.
@@ -660,7 +732,7 @@ export type DropProfile = Message<"millrace.policy.v1.DropProfile"> & {
  * Use `create(DropProfileSchema)` to create a new message.
  */
 export const DropProfileSchema: GenMessage<DropProfile> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 16);
+  messageDesc(file_millrace_policy_v1_policy, 17);
 
 /**
  * PortScheduling binds the queues to one egress port.
@@ -686,7 +758,7 @@ export type PortScheduling = Message<"millrace.policy.v1.PortScheduling"> & {
  * Use `create(PortSchedulingSchema)` to create a new message.
  */
 export const PortSchedulingSchema: GenMessage<PortScheduling> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 17);
+  messageDesc(file_millrace_policy_v1_policy, 18);
 
 /**
  * @generated from message millrace.policy.v1.Lsp
@@ -720,7 +792,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  * Use `create(LspSchema)` to create a new message.
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 18);
+  messageDesc(file_millrace_policy_v1_policy, 19);
 
 /**
  * RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
@@ -827,7 +899,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 19);
+  messageDesc(file_millrace_policy_v1_policy, 20);
 
 /**
  * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
@@ -860,7 +932,7 @@ export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
  * Use `create(ConfigEntrySchema)` to create a new message.
  */
 export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 20);
+  messageDesc(file_millrace_policy_v1_policy, 21);
 
 /**
  * Encoding is the syntax of a config entry's body.

@@ -1,0 +1,138 @@
+package compile
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/internal/units"
+	"github.com/millrace/millrace/services/policy/document"
+)
+
+// PortPair is what a circuit between ports has more than one between prefixes: it carries Ethernet frames, both ways.
+type PortPair struct {
+	// Number is no other circuit's between ports.
+	Number uint32
+	// From is where Path begins, To where it ends.
+	From, To End
+	// Back is the path from To to From.
+	Back Path
+}
+
+// End is a VLAN of a port, 0 for frames without a tag, and the address of the circuit's end.
+type End struct {
+	Port    string
+	VLAN    int
+	Address netip.Addr
+}
+
+// Attachment is one end of a circuit, at a router.
+type Attachment struct {
+	Circuit string
+	// Name is the same at both ends.
+	Name   string
+	Port   string
+	VLAN   int
+	Number uint32
+	// Frames are carried from Local, which is the router's for this circuit only, to Remote.
+	Local, Remote netip.Addr
+	// Queue and LSP are those of frames that enter here; frames that leave have the queue, too.
+	Queue, LSP string
+}
+
+// AttachmentName is what a circuit between ports is called on routers.
+func AttachmentName(id string) string { return "te-circuit-" + id }
+
+// vlanOf is a VLAN of a port of a router.
+type vlanOf struct {
+	router, port string
+	vlan         int
+}
+
+// addPorts plans a circuit between ports; it returns why it cannot.
+func (p *mapping) addPorts(circuit Circuit, queue document.Queue) string {
+	k, back := circuit.Ports, circuit
+	back.Path = k.Back
+	if len(k.Back.Segments) == 0 {
+		return "its way back has no segments"
+	}
+	hops, why := p.booking(circuit)
+	if why != "" {
+		return why
+	}
+	returning, why := p.booking(back)
+	if why != "" {
+		return "its way back: " + why
+	}
+	from, to := circuit.Path.Nodes[0], circuit.Path.Nodes[len(hops)]
+	if nodes := k.Back.Nodes; nodes[0] != to || nodes[len(nodes)-1] != from {
+		return fmt.Sprintf("its way back goes from %s to %s, and it from %s to %s", nodes[0], nodes[len(nodes)-1], from, to)
+	}
+	for _, end := range []struct {
+		router string
+		End
+	}{{from, k.From}, {to, k.To}} {
+		if why := p.claimPort(circuit.ID, end.router, end.End); why != "" {
+			return why
+		}
+	}
+	if why := p.room(circuit, hops, queue); why != "" {
+		return why
+	}
+	p.book(hops, circuit.Rate)
+	if why := p.room(back, returning, queue); why != "" {
+		p.book(hops, -circuit.Rate)
+		return "its way back: " + why
+	}
+	p.book(returning, circuit.Rate)
+	p.attach(circuit, hops, from, to, k.From, k.To, queue.Name)
+	p.attach(back, returning, to, from, k.To, k.From, queue.Name)
+	return ""
+}
+
+func (p *mapping) book(hops []Link, rate units.Rate) {
+	for _, l := range hops {
+		p.booked[l.ID] += rate
+	}
+}
+
+// claimPort looks whether a port is there and can be told from those of others. What a refused circuit looked at stays
+// free.
+func (p *mapping) claimPort(id, router string, end End) string {
+	taken := p.attached[vlanOf{router, end.Port, end.VLAN}]
+	switch {
+	case !end.Address.Is4():
+		return fmt.Sprintf("its end at %s has no address of IPv4", router)
+	case p.core[router][end.Port]:
+		return fmt.Sprintf("port %s of %s joins it to another router", end.Port, router)
+	case !slices.ContainsFunc(p.routers[router].Interfaces, func(i Interface) bool { return i.Name == end.Port }):
+		return fmt.Sprintf("router %s has no port %s", router, end.Port)
+	case taken != "":
+		return fmt.Sprintf("VLAN %d of port %s of %s is that of circuit %s, which was first", end.VLAN, end.Port, router, taken)
+	}
+	return ""
+}
+
+// attach gives the routers one way of a circuit: frames are told from others behind the ingress by the addresses of its
+// ends.
+func (p *mapping) attach(circuit Circuit, hops []Link, ingress, egress string, at, other End, queue string) {
+	p.attached[vlanOf{ingress, at.Port, at.VLAN}] = circuit.ID
+	lsp := p.planCircuitLSP(circuit)
+	dr := p.draft(ingress)
+	dr.attachments = append(dr.attachments, Attachment{
+		Circuit: circuit.ID, Name: AttachmentName(circuit.ID), Port: at.Port, VLAN: at.VLAN, Number: circuit.Ports.Number,
+		Local: at.Address, Remote: other.Address, Queue: queue, LSP: lsp,
+	})
+	if p.in.Policy.Ports != document.PortsCore {
+		dr.port(p.iface(p.routers[ingress], at.Port))
+	}
+	for port := range p.core[ingress] {
+		p.onPath(ingress, p.iface(p.routers[ingress], port))
+	}
+	match := Match{Src: netip.PrefixFrom(at.Address, at.Address.BitLen()), Dst: netip.PrefixFrom(other.Address, other.Address.BitLen())}
+	f := flow{Rule{Circuit: circuit.ID, Match: match, Queue: queue}, ingress, egress}
+	p.planBehind(f, hops, "circuit "+circuit.ID+" from "+ingress)
+}
+
+func compareAttachments(a, b Attachment) int { return strings.Compare(a.Name, b.Name) }

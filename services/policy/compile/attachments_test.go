@@ -1,0 +1,108 @@
+package compile_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/policytest"
+)
+
+// between is a circuit from ge-w1 of wr to ge-e1 of er over cr, and straight back.
+func between(id string, number uint32) compile.Circuit {
+	out := overCR(id)
+	out.Matches = nil
+	end := func(port string, vlan int, last uint32) compile.End {
+		return compile.End{Port: port, VLAN: vlan, Address: netip.AddrFrom4([4]byte{198, 18, 0, byte(last)})}
+	}
+	out.Ports = &compile.PortPair{
+		Number: number, From: end("ge-w1", 100, 2*number), To: end("ge-e1", 300, 2*number+1),
+		Back: compile.Path{Nodes: []string{"er", "wr"}, Links: []string{"10.255.0.2|10.0.12.2"}, Segments: []netip.Addr{netip.MustParseAddr("10.255.0.1")}},
+	}
+	return out
+}
+
+// attachedIn are the parts of the plans that circuits between ports have.
+func attachedIn(r compile.Result) (out []string) {
+	for _, p := range r.Plans {
+		for _, a := range p.Attachments {
+			lsp := slices.IndexFunc(p.LSPs, func(l compile.LSP) bool { return l.Name == a.LSP })
+			out = append(out, fmt.Sprintf("%s: %s %s.%d, %d from %s to %s, queue %s, LSP over %v", p.Router, a.Name, a.Port, a.VLAN, a.Number, a.Local, a.Remote, a.Queue, p.LSPs[lsp].Hops))
+		}
+		for _, f := range p.Filters {
+			for _, rule := range f.Rules {
+				if strings.HasPrefix(rule.Circuit, "l2") {
+					out = append(out, fmt.Sprintf("%s %s: %s to %s, queue %s", p.Router, f.Name, rule.Match.Src, rule.Match.Dst, rule.Queue))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestACircuitBetweenPortsIsPlannedBothWays(t *testing.T) {
+	in := policytest.Read(t, "circuits-two-queue")
+	in.Circuits = []compile.Circuit{between("l2-one", 1)}
+	got := compiled(t, in)
+	if diff := cmp.Diff(got.Circuits, []string{"l2-one"}); diff != "" || len(got.Refused) > 0 {
+		t.Fatalf("refused %v (-got +want):\n%s", got.Refused, diff)
+	}
+	if diff := cmp.Diff(attachedIn(got), []string{
+		"cr transit: 198.18.0.2/32 to 198.18.0.3/32, queue circuits",
+		"er: te-circuit-l2-one ge-e1.300, 1 from 198.18.0.3 to 198.18.0.2, queue circuits, LSP over [10.255.0.1]",
+		"er transit: 198.18.0.2/32 to 198.18.0.3/32, queue circuits",
+		"wr: te-circuit-l2-one ge-w1.100, 1 from 198.18.0.2 to 198.18.0.3, queue circuits, LSP over [10.255.0.3 10.255.0.2]",
+		"wr transit: 198.18.0.3/32 to 198.18.0.2/32, queue circuits",
+	}); diff != "" {
+		t.Errorf("plans (-got +want):\n%s", diff)
+	}
+	// The same VLAN at another port is another one.
+	other := between("l2-two", 2)
+	other.Ports.From.Port, other.Ports.To.VLAN = "ge-wa", 301
+	in.Circuits = append(in.Circuits, other)
+	if got := compiled(t, in); len(got.Circuits) != 2 {
+		t.Errorf("beside it: %v", got.Refused)
+	}
+}
+
+func TestACircuitBetweenPortsThatCannotBeMappedIsRefusedAlone(t *testing.T) {
+	for why, change := range map[string]func(*compile.Input, *compile.Circuit){
+		"VLAN 100 of port ge-w1 of wr is that of circuit l2-first, which was first": func(_ *compile.Input, c *compile.Circuit) { c.Ports.To.VLAN++ },
+		"VLAN 300 of port ge-e1 of er is that of circuit l2-first, which was first": func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.VLAN++ },
+		"port ge-cr of wr joins it to another router":                               func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.Port = "ge-cr" },
+		"router er has no port ge-x":                                                func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.VLAN++; c.Ports.To.Port = "ge-x" },
+		"its way back has no segments":                                              func(_ *compile.Input, c *compile.Circuit) { c.Ports.Back.Segments = nil },
+		"its way back: the path has no links":                                       func(_ *compile.Input, c *compile.Circuit) { c.Ports.Back.Links = nil },
+		"its way back goes from wr to er, and it from wr to er": func(_ *compile.Input, c *compile.Circuit) {
+			c.Ports.Back.Nodes, c.Ports.Back.Links = []string{"wr", "er"}, []string{"10.255.0.1|10.0.12.1"}
+		},
+		"its end at wr has no address of IPv4": func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.Address = netip.Addr{} },
+		"its path has no segments":             func(_ *compile.Input, c *compile.Circuit) { c.Path.Segments = nil },
+		"its way back: queue circuits guarantees 80Mbit/s of the 100Mbit/s from er to wr, circuits before it have 10Mbit/s of that, and it needs 75Mbit/s; raise the queue's weight, or let services/circuits book less": func(in *compile.Input, c *compile.Circuit) {
+			c.Ports.From.VLAN, c.Ports.To.VLAN, c.Rate = 1, 1, 75e6
+			in.Circuits[0].Path.Nodes, in.Circuits[0].Path.Links = []string{"wr", "er"}, []string{"10.255.0.1|10.0.12.1"}
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			in := policytest.Read(t, "circuits-two-queue")
+			odd := between("l2-odd", 2)
+			odd.From = odd.From.AddDate(1, 0, 0)
+			in.Circuits = []compile.Circuit{between("l2-first", 1), odd}
+			change(&in, &in.Circuits[1])
+			got := compiled(t, in)
+			if diff := cmp.Diff(got.Refused, []compile.Refused{{Circuit: odd.ID, Why: why}}); diff != "" {
+				t.Errorf("refused (-got +want):\n%s", diff)
+			}
+			in.Circuits = in.Circuits[:1]
+			same := cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+			if diff := cmp.Diff(got.Plans, compiled(t, in).Plans, same); diff != "" {
+				t.Errorf("the rest (-with +without):\n%s", diff)
+			}
+		})
+	}
+}
