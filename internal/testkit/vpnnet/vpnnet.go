@@ -17,6 +17,8 @@ import (
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/millrace/millrace/internal/testkit/namespaces"
 )
 
 // Network is one of them; several may exist at a time.
@@ -29,10 +31,14 @@ type Network struct {
 
 var networks atomic.Int32
 
+// prefix is where names of namespaces begin.
+const prefix = "mpe"
+
 // Bare has no nodes yet; its folder has a bpf file system and keys of management packets.
 func Bare(t testing.TB, vpns int) *Network {
 	t.Helper()
-	n := &Network{T: t, id: fmt.Sprintf("mpe%d-%d", os.Getpid(), networks.Add(1)), VPNs: vpns, Dir: t.TempDir()}
+	namespaces.RemoveLeft(t, prefix)
+	n := &Network{T: t, id: fmt.Sprintf(prefix+"%d-%d", os.Getpid(), networks.Add(1)), VPNs: vpns, Dir: t.TempDir()}
 	if err := goFirst(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/namespaces"
 )
 
 // circuitLab is two routers with a core link, and two hosts with two ports to one of them each.
@@ -35,6 +36,7 @@ func (l *circuitLab) run(node, script string) string {
 }
 
 func newCircuitLab(t *testing.T) *circuitLab {
+	namespaces.RemoveLeft(t, "l2-")
 	l := &circuitLab{T: t, prefix: fmt.Sprintf("l2-%d-", os.Getpid()), kernels: map[string]*Kernel{}}
 	for _, n := range []string{"h1", "p1", "p2", "h2"} {
 		if out, err := exec.Command("ip", "netns", "add", l.prefix+n).CombinedOutput(); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netns"
+
+	"github.com/millrace/millrace/internal/testkit/namespaces"
 )
 
 // srv6Lab is a host h, the router r, two ways m1 and m2, an egress e and a destination d, each a namespace.
@@ -34,6 +36,7 @@ func (l *srv6Lab) run(node, command string) string {
 }
 
 func newSRv6Lab(t *testing.T) *srv6Lab {
+	namespaces.RemoveLeft(t, "srv6-")
 	l := &srv6Lab{T: t, prefix: fmt.Sprintf("srv6-%d-", os.Getpid())}
 	for _, n := range []string{"h", "r", "m1", "m2", "e", "d"} {
 		if out, err := exec.Command("ip", "netns", "add", l.prefix+n).CombinedOutput(); err != nil {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/vishvananda/netns"
+
+	"github.com/millrace/millrace/internal/testkit/namespaces"
 )
 
 // Router is a namespace with the ports ge-a and ge-b, whose far ends are in a
@@ -32,6 +34,7 @@ var count atomic.Int32
 // NewRouter makes a router: ge-a 10.0.1.1/24 and ge-b 10.0.2.1/24, peers at .2, forwarding on.
 func NewRouter(t testing.TB) *Router {
 	t.Helper()
+	namespaces.RemoveLeft(t, "mrt")
 	id := fmt.Sprintf("mrt%d-%d", os.Getpid(), count.Add(1))
 	r := &Router{t: t, Name: id, Peer: id + "p"}
 	for _, ns := range []string{r.Name, r.Peer} {
