@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -45,13 +44,12 @@ func (c *Component) readInterfaces(ctx context.Context, insist bool) {
 	wg.Wait()
 }
 
-// readAreas asks one router per area: every router of an area has the same
-// database. Routers already seen in one are not asked again.
+// readAreas reads the database of one router per area, or, where that router does not reach all of it, of others too.
 func (c *Component) readAreas(ctx context.Context) ([]topo.Snapshot, error) {
-	var out []topo.Snapshot
+	var read []database
 	var errs []error
 	for _, r := range c.routers {
-		if r.err != nil || seenIn(out, r) {
+		if r.err != nil || enough(read, r.device.Loopback) {
 			continue
 		}
 		areas, err := r.readTED(ctx)
@@ -61,30 +59,16 @@ func (c *Component) readAreas(ctx context.Context) ([]topo.Snapshot, error) {
 		}
 		for _, s := range areas {
 			s.Source = r.device.Name
-			if !slices.ContainsFunc(out, func(t topo.Snapshot) bool { return t.Area == s.Area }) {
-				out = append(out, s)
-			}
+			read = append(read, newDatabase(s, r.device.Loopback))
 		}
 	}
-	if len(out) > 0 {
+	if len(read) > 0 {
 		if len(errs) > 0 {
 			c.deps.Log.WarnContext(ctx, "some routers show no link-state database; others do", "error", errors.Join(errs...))
 		}
-		return out, nil
+		return believed(read), nil
 	}
 	return nil, errors.Join(append([]error{errors.New("no router shows a link-state database")}, errs...)...)
-}
-
-func seenIn(areas []topo.Snapshot, r *router) bool {
-	for _, s := range areas {
-		for i := range s.Nodes {
-			n := &s.Nodes[i]
-			if r.device.Loopback.IsValid() && (n.ID == r.device.Loopback || n.Loopback == r.device.Loopback) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // publish sends a snapshot if anything but its time and source changed.

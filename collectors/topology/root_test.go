@@ -199,12 +199,28 @@ func TestALinkThatGoesIsNewsAndSoIsItsReturn(t *testing.T) {
 		{cut, "link-down", "10.255.0.1|10.0.13.1"},
 		{all, "link-up", "10.255.0.1|10.0.13.1"},
 	} {
-		r.servers["wr"].Serve(pathProtocols, step.doc)
+		for _, s := range r.servers {
+			s.Serve(pathProtocols, step.doc)
+		}
 		if err := r.read(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		next(t, r.snapshots)
 		r.heard(t, step.code, step.subject)
+	}
+}
+
+// TestARouterThatIsCutOffIsNotBelieved: the first of the inventory lost its links, not its management port.
+func TestARouterThatIsCutOffIsNotBelieved(t *testing.T) {
+	r := newRig(t, nil)
+	all := recorded(t, "protocols.json")
+	lonely := strings.ReplaceAll(all, `"remote-router-id": "10.255.0.1"`, `"remote-router-id": "10.255.0.9"`)
+	r.servers["wr"].Serve(pathProtocols, lonely)
+	if err := r.read(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, r.snapshots); got.GetSource() != "er" {
+		t.Errorf("the database of %s is believed, want er's", got.GetSource())
 	}
 }
 
