@@ -26,7 +26,7 @@ func TestTheOpenAPIDocumentIsTrue(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), thirdparty.Tool(t, "python/bin/st"), "--config-file", filepath.Join(files, "schemathesis.toml"),
 		"run", url+"/v1/openapi.json", "--checks", "all", "--mode", "all", "--phases", "examples,coverage,fuzzing,stateful",
-		"--seed", "20261123", "--max-examples", "15", "--workers", "1", "--continue-on-failure", "--no-color", "--warnings", "off")
+		"--seed", "20261123", "--max-examples", "8", "--workers", "1", "--continue-on-failure", "--no-color", "--warnings", "off")
 	cmd.Dir = t.TempDir() // it writes what it has learnt there
 	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+files, "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
