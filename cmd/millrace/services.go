@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/flowstore"
+	"github.com/millrace/millrace/services/nsi"
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
@@ -73,6 +74,7 @@ func services() []service {
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
 		{name: "circuits", needs: []string{"paths"}, uses: []string{"push"}, state: true, api: circuitsv1connect.CircuitsServiceName, rest: rest.Prefix,
 			settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits)},
+		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI)},
 		{name: "alpha", needs: []string{"flowstore", "push"}, state: true, api: alphav1connect.AlphaServiceName,
 			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
 		{name: "dashboard",

@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/services/circuits"
 	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/flowstore"
+	"github.com/millrace/millrace/services/nsi"
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
 	"github.com/millrace/millrace/services/push"
@@ -133,6 +134,12 @@ func buildCircuits(p *process, cfg circuits.Configuration) (lifecycle.Component,
 	return circuits.New(cfg, circuits.Dependencies{
 		State: p.state, Bus: p.bus, Log: p.log, Registerer: p.metrics, Paths: pathsv1connect.NewPathsServiceClient(pathsClient, pathsURL),
 		Changes: optional(p, "push", pushv1connect.NewChangeServiceClient),
+	})
+}
+
+func buildNSI(p *process, cfg nsi.Configuration) (lifecycle.Component, error) {
+	return nsi.New(cfg, nsi.Dependencies{
+		State: p.state, Log: p.log, Registerer: p.metrics, Circuits: optional(p, "circuits", circuitsv1connect.NewCircuitsServiceClient),
 	})
 }
 

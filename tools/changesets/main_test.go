@@ -13,6 +13,7 @@ func TestThePagesAreCurrent(t *testing.T) {
 	for path, print := range map[string]func(io.Writer){
 		"docs/reference/change-set-states.md": write,
 		"docs/reference/circuit-states.md":    writeCircuits,
+		"docs/reference/nsi-states.md":        writeNSI,
 	} {
 		var b strings.Builder
 		print(&b)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gets the clients and servers that somebody else wrote, for tests: those in Go
-# as go.mod pins them, pygnmi and schemathesis as requirements.txt pins them,
+# as go.mod pins them, pygnmi, schemathesis and zeep as requirements.txt pins them,
 # hashes included.
 # They land in .cache/clients, or where MILLRACE_CLIENTS says.
 set -euo pipefail

@@ -23,6 +23,8 @@ var pureFolders = []string{
 	"services/circuits/ports",
 	"services/circuits/provision",
 	"services/circuits/restore",
+	"services/nsi/soap",
+	"services/nsi/states",
 	"services/paths/compute",
 	"services/paths/cspf",
 	"services/paths/disjoint",

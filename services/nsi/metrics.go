@@ -1,0 +1,22 @@
+package nsi
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	requests, messages *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_nsi_requests_total", Help: "Requests by operation and answer: accepted, repeated, or the error's id.",
+		}, []string{"operation", "answer"}),
+		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_nsi_messages_total", Help: "Messages to requesters by result: delivered, failed (and sent again), given-up.",
+		}, []string{"result"}),
+	}
+	if r != nil {
+		r.MustRegister(m.requests, m.messages)
+	}
+	return m
+}

@@ -1,0 +1,136 @@
+package nsi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+
+	"github.com/millrace/millrace/services/nsi/soap"
+)
+
+// Paths of the endpoint.
+const (
+	soapPath      = "/nsi/v2/provider"
+	discoveryPath = "/nsi/discovery"
+	topologyPath  = "/nsi/topology"
+)
+
+// Handler serves the SOAP endpoint and the discovery documents.
+func (c *Component) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+soapPath, c.serve)
+	mux.HandleFunc("GET "+discoveryPath, c.discovery)
+	mux.HandleFunc("GET "+topologyPath, c.topology)
+	return mux
+}
+
+// asked is one request, with who asks.
+type asked struct {
+	header soap.Header
+	soap.Request
+	Requester
+}
+
+// operations are what is served, each with what it answers at once.
+var operations = map[string]func(*Component, context.Context, asked) (soap.Element, *exception){
+	"reserve": (*Component).reserve, "reserveCommit": (*Component).ask, "reserveAbort": (*Component).ask, "provision": (*Component).ask,
+	"release": (*Component).ask, "terminate": (*Component).ask,
+	"querySummary": (*Component).later, "queryRecursive": (*Component).later, "queryNotification": (*Component).later, "queryResult": (*Component).later,
+	"querySummarySync": (*Component).now, "queryNotificationSync": (*Component).now, "queryResultSync": (*Component).now,
+}
+
+func (c *Component) serve(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, soap.MaxBody))
+	var tooLong *http.MaxBytesError
+	if errors.As(err, &tooLong) {
+		c.fault(w, http.StatusRequestEntityTooLarge, fail(payload, "a request has at most %d bytes", soap.MaxBody))
+		return
+	}
+	if err != nil {
+		c.fault(w, http.StatusBadRequest, fail(payload, "the request does not arrive"))
+		return
+	}
+	h, m, err := soap.Read(raw)
+	if err != nil {
+		c.fault(w, http.StatusInternalServerError, fail(payload, "%s", err))
+		return
+	}
+	do, known := operations[m.Operation]
+	name := m.Operation
+	if !known {
+		name = "unknown"
+	}
+	answer, no := soap.Element{}, c.admitted(h, r)
+	switch {
+	case no != nil:
+	case !known:
+		no = fail(notThere, "there is no %s", m.Operation)
+	default:
+		answer, no = do(c, r.Context(), asked{h, m, c.cfg.Requesters[h.RequesterNSA]})
+	}
+	if no != nil {
+		c.metrics.requests.WithLabelValues(name, no.id).Inc()
+		c.fault(w, http.StatusInternalServerError, no)
+		return
+	}
+	c.metrics.requests.WithLabelValues(name, "accepted").Inc()
+	h.ProtocolVersion, h.ReplyTo = soap.ToProvider, ""
+	write(w, http.StatusOK, soap.Envelope(h, answer.Bytes()))
+}
+
+func (c *Component) fault(w http.ResponseWriter, status int, no *exception) {
+	code := "Client"
+	if no.kind == internal {
+		code = "Server"
+	}
+	write(w, status, soap.Fault(code, no.Error(), c.exception("t:serviceException", no)))
+}
+
+func write(w http.ResponseWriter, status int, raw []byte) {
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // whoever asked may have left
+}
+
+var uuidURN = regexp.MustCompile(`^urn:uuid:[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)
+
+// admitted checks a header, and who sent it.
+func (c *Component) admitted(h soap.Header, r *http.Request) *exception {
+	who, known := c.cfg.Requesters[h.RequesterNSA]
+	switch {
+	case h.CorrelationID == "":
+		return fail(missing, "correlationId is missing").with("correlationId", "")
+	case h.RequesterNSA == "":
+		return fail(missing, "requesterNSA is missing").with("requesterNSA", "")
+	case !uuidURN.MatchString(h.CorrelationID):
+		return fail(payload, "correlationId %q is no urn:uuid: with lower-case digits", h.CorrelationID).with("correlationId", h.CorrelationID)
+	case h.ProtocolVersion != soap.ToProvider:
+		return fail(wrongVersion, "protocolVersion is %q, and %s is served", h.ProtocolVersion, soap.ToProvider).with("protocolVersion", h.ProtocolVersion)
+	case h.ProviderNSA != c.cfg.NSA:
+		return fail(unsupported, "providerNSA is %q, and this is %s", h.ProviderNSA, c.cfg.NSA).with("providerNSA", h.ProviderNSA)
+	case !known || c.cfg.TLS.Cert != "" && !certified(r, who.Certificate):
+		return fail(unauthorized, "requesterNSA %q may not reserve here, or not with this certificate", h.RequesterNSA).with("requesterNSA", h.RequesterNSA)
+	case h.ReplyTo != "" && !who.mayCall(h.ReplyTo):
+		return fail(unauthorized, "callbacks of %s do not go to %s", h.RequesterNSA, h.ReplyTo).with("replyTo", h.ReplyTo)
+	}
+	return nil
+}
+
+// certified tells whether the certificate of a connection has a name.
+func certified(r *http.Request, name string) bool {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return false
+	}
+	own := r.TLS.PeerCertificates[0]
+	if own.Subject.CommonName == name {
+		return true
+	}
+	for _, n := range own.DNSNames {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
