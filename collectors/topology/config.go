@@ -9,6 +9,9 @@ import (
 type Configuration struct {
 	// Interval between readings of the link-state database; 10 s. Routers do not announce its changes over gNMI.
 	Interval time.Duration `yaml:"interval"`
+	// Republish is how long a network that does not change is not published; 20 s. Readers take longer silence for a
+	// network that nobody reads.
+	Republish time.Duration `yaml:"republish"`
 	// Timeout bounds one reading of one router, connecting included; 10 s.
 	Timeout time.Duration `yaml:"timeout"`
 	// MaxBackoff bounds the wait before a router that does not answer is tried again; 1 min.
@@ -17,7 +20,7 @@ type Configuration struct {
 
 // DefaultConfiguration is what runs without a file.
 func DefaultConfiguration() Configuration {
-	return Configuration{Interval: 10 * time.Second, Timeout: 10 * time.Second, MaxBackoff: time.Minute}
+	return Configuration{Interval: 10 * time.Second, Republish: 20 * time.Second, Timeout: 10 * time.Second, MaxBackoff: time.Minute}
 }
 
 // Validate says what to write instead of a value that makes no sense.
@@ -25,6 +28,9 @@ func (c Configuration) Validate() error {
 	if c.Interval <= 0 || c.Timeout <= 0 || c.MaxBackoff < c.Interval {
 		return fmt.Errorf("topology collector: interval %s and timeout %s must be above 0, and the longest backoff %s not below the interval",
 			c.Interval, c.Timeout, c.MaxBackoff)
+	}
+	if c.Republish <= 0 {
+		return fmt.Errorf("topology collector: republish %s must be above 0", c.Republish)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, device),
 		published: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_collectors_topology_published_total",
-			Help: "Snapshots published because something changed.",
+			Help: "Snapshots published, because something changed or the last one was old.",
 		}, area),
 		nodes: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "millrace_collectors_topology_nodes",

@@ -71,13 +71,13 @@ func (c *Component) readAreas(ctx context.Context) ([]topo.Snapshot, error) {
 	return nil, errors.Join(append([]error{errors.New("no router shows a link-state database")}, errs...)...)
 }
 
-// publish sends a snapshot if anything but its time and source changed.
+// publish sends a snapshot if anything but its time and source changed, or if the last one is old.
 func (c *Component) publish(ctx context.Context, s topo.Snapshot) error {
 	last, known := c.published[s.Area]
-	if known && same(last, s) {
+	s.Time = time.Now()
+	if known && same(last, s) && s.Time.Sub(last.Time) < c.cfg.Republish {
 		return nil
 	}
-	s.Time = time.Now()
 	if err := c.deps.Bus.Publish(ctx, bus.TopicTopology, s.Area, s.ToProto()); err != nil {
 		return fmt.Errorf("publish the topology of area %s: %w", s.Area, err)
 	}

@@ -2,7 +2,7 @@
 //
 // In: the inventory; gNMI Get of the OSPF database from one router per area and
 // of interfaces from every router. Out: TopologySnapshot on the bus, keyed by
-// area, whenever something changed; events for routers and links. Next:
+// area, whenever something changed and every 20 s; events for routers and links. Next:
 // services/paths, which computes on it, and services/dashboard.
 package topology
 

@@ -189,6 +189,20 @@ func TestNothingNewIsNotPublished(t *testing.T) {
 	}
 }
 
+// TestAnOldSnapshotIsPublishedAgain: silence is a collector that does not read.
+func TestAnOldSnapshotIsPublishedAgain(t *testing.T) {
+	r := newRig(t, func(c *Configuration) { c.Republish = time.Nanosecond })
+	for range 2 {
+		if err := r.read(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, again := next(t, r.snapshots), next(t, r.snapshots)
+	if !again.GetTime().AsTime().After(first.GetTime().AsTime()) {
+		t.Errorf("read at %s, then at %s", first.GetTime().AsTime(), again.GetTime().AsTime())
+	}
+}
+
 func TestALinkThatGoesIsNewsAndSoIsItsReturn(t *testing.T) {
 	r := newRig(t, nil)
 	all := recorded(t, "protocols.json")

@@ -3,6 +3,7 @@ package circuits
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -100,6 +101,22 @@ func TestAReplicaThatIsBehindModifiesWhatIsNewer(t *testing.T) {
 	deaf.Store(false)
 	if err := await.Value(t, "the answer", answer); err != nil {
 		t.Error(err)
+	}
+}
+
+// services/paths answers with what it has, also while the collector is gone.
+func TestATopologyThatNobodyReadsIsNotTrusted(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	for _, step := range []struct {
+		age  time.Duration
+		want bool
+	}{{w.cfg.TopologyAge / 2, true}, {2 * w.cfg.TopologyAge, false}, {0, true}} {
+		w.unread(step.age)
+		await.True(t, fmt.Sprintf("with a topology of %s a quote is answered: %t", step.age, step.want), func() bool {
+			_, err := w.quote(c, w.terms("a", "b", 1))
+			return step.want == (err == nil) && (err == nil || connect.CodeOf(err) == connect.CodeUnavailable)
+		})
 	}
 }
 

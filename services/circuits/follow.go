@@ -154,6 +154,7 @@ func (c *Component) readTopology(ctx context.Context, last *topologyv1.TopologyS
 	if err != nil {
 		return nil, fmt.Errorf("ask for the topology: %w", err)
 	}
+	asked = asked.Add(-r.Msg.GetAge().AsDuration()) // services/paths may answer, and nobody read the network
 	now := proto.CloneOf(r.Msg.GetSnapshot())
 	now.Time, now.Source = nil, ""
 	if len(now.GetNodes()) == 0 {

@@ -68,6 +68,7 @@ func newLive(t *testing.T, configure ...func(*push.Configuration)) *live {
 	t.Cleanup(func() { w.local.Close() })
 	w.world = &world{t: t, store: etcd.Shared(t), now: noon, cfg: DefaultConfiguration()}
 	w.world.cfg.Topology, w.world.cfg.Provision.Policy = 100*time.Millisecond, policyOfCircuits
+	w.world.cfg.TopologyAge = time.Hour // it is published once
 	w.world.cfg.Projects = map[string]Project{"astro": {Members: []string{"ann"}}}
 	certs := gnmitest.NewCerts(t)
 	inv := w.network(certs)

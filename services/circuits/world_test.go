@@ -14,6 +14,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/bus"
@@ -53,6 +54,7 @@ type world struct {
 	now   time.Time
 	links map[string]bool // by "a-b"
 	away  bool            // services/paths does not answer
+	age   time.Duration   // since anybody has read the network
 	codes []string        // of events
 }
 
@@ -119,7 +121,14 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 			}
 		}
 	}
-	return connect.NewResponse(&pathsv1.TopologyResponse{Snapshot: s}), nil
+	return connect.NewResponse(&pathsv1.TopologyResponse{Snapshot: s, Age: durationpb.New(p.w.age)}), nil
+}
+
+// unread says how long nobody has read the network, though services/paths answers.
+func (w *world) unread(age time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.age = age
 }
 
 // pathsAway says whether services/paths answers.

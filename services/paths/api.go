@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	"github.com/millrace/millrace/services/paths/compute"
@@ -18,7 +20,11 @@ import (
 type api struct{ c *Component }
 
 func (a *api) Topology(context.Context, *connect.Request[pathsv1.TopologyRequest]) (*connect.Response[pathsv1.TopologyResponse], error) {
-	return connect.NewResponse(&pathsv1.TopologyResponse{Snapshot: a.c.view.Load().merged.ToProto()}), nil
+	out := &pathsv1.TopologyResponse{Snapshot: a.c.view.Load().merged.ToProto()}
+	if heard := a.c.heard.Load(); heard != nil {
+		out.Age = durationpb.New(time.Since(*heard))
+	}
+	return connect.NewResponse(out), nil
 }
 
 func (a *api) Compute(_ context.Context, req *connect.Request[pathsv1.ComputeRequest]) (*connect.Response[pathsv1.ComputeResponse], error) {

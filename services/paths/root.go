@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
@@ -49,6 +50,8 @@ type Component struct {
 	mu    sync.Mutex
 	areas map[string]topo.Snapshot
 	view  atomic.Pointer[view]
+	// heard is when the last snapshot came; nil before the first.
+	heard atomic.Pointer[time.Time]
 }
 
 // view is one consistent state of the network.
@@ -104,14 +107,22 @@ func (c *Component) take(ctx context.Context, m bus.Message) error {
 		return nil
 	}
 	c.replace(snapshot)
+	now := time.Now()
+	c.heard.Store(&now)
 	c.metrics.snapshots.WithLabelValues("taken").Inc()
 	return nil
 }
 
+// replace makes the graph anew only if the area has changed: collectors publish it again and again.
 func (c *Component) replace(s topo.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	last, known := c.areas[s.Area]
 	c.areas[s.Area] = s
+	if last.Time, last.Source = s.Time, s.Source; known && proto.Equal(last.ToProto(), s.ToProto()) {
+		c.view.Store(c.view.Load().readAgain(c.areas))
+		return
+	}
 	v := newView(c.areas)
 	c.view.Store(v)
 	c.metrics.nodes.Set(float64(len(v.graph.Nodes())))

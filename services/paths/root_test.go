@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/millrace/millrace/internal/bus"
@@ -123,6 +124,46 @@ func TestTopologyIsServedAsItCame(t *testing.T) {
 	if diff := cmp.Diff(r.Msg.GetSnapshot(), want, protocmp.Transform(),
 		protocmp.SortRepeatedFields(want, "links", "nodes")); diff != "" {
 		t.Errorf("snapshot (-got +want):\n%s", diff)
+	}
+}
+
+// TestTheSameNetworkReadAgain: the topology is as old as the last reading, and the graph is not made anew for it.
+func TestTheSameNetworkReadAgain(t *testing.T) {
+	c, err := New(DefaultConfiguration(), Dependencies{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(s topo.Snapshot) *pathsv1.TopologyResponse {
+		raw, err := proto.Marshal(s.ToProto())
+		if err == nil {
+			err = c.take(t.Context(), bus.Message{Key: s.Area, Value: raw})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := (&api{c}).Topology(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Msg
+	}
+	before, err := (&api{c}).Topology(t.Context(), nil)
+	if err != nil || before.Msg.GetAge() != nil {
+		t.Errorf("before the first snapshot: age %v, %v", before.Msg.GetAge(), err)
+	}
+	s := testbed()
+	if got := read(s); got.GetAge() == nil {
+		t.Error("no age after a snapshot")
+	}
+	graph := c.view.Load().graph
+	s.Time, s.Source = s.Time.Add(time.Minute), "er"
+	got := read(s)
+	if got.GetSnapshot().GetSource() != "er" || !got.GetSnapshot().GetTime().AsTime().Equal(s.Time) || c.view.Load().graph != graph {
+		t.Errorf("from %s at %s, the same graph: %t", got.GetSnapshot().GetSource(), got.GetSnapshot().GetTime().AsTime(), c.view.Load().graph == graph)
+	}
+	s.Links = s.Links[:2]
+	if got := read(s); len(got.GetSnapshot().GetLinks()) != 2 || c.view.Load().graph == graph {
+		t.Errorf("%d links of another network", len(got.GetSnapshot().GetLinks()))
 	}
 }
 

@@ -13,19 +13,11 @@ import (
 // newView joins areas. Paths across areas are computed on the joined graph as
 // if it were one; OSPF's preference of paths inside an area is not modelled.
 func newView(areas map[string]topo.Snapshot) *view {
-	names := slices.Sorted(maps.Keys(areas))
-	list := make([]topo.Snapshot, 0, len(names))
-	var sources []string
-	merged := topo.Snapshot{Area: strings.Join(names, ",")}
-	for _, name := range names {
-		s := areas[name]
-		list = append(list, s)
-		sources = append(sources, s.Source)
-		if s.Time.After(merged.Time) {
-			merged.Time = s.Time
-		}
+	var list []topo.Snapshot
+	for _, name := range slices.Sorted(maps.Keys(areas)) {
+		list = append(list, areas[name])
 	}
-	merged.Source = strings.Join(slices.Compact(sources), ",")
+	merged := heading(areas)
 	g := topo.NewGraph(list...)
 	for _, n := range g.Nodes() {
 		merged.Nodes = append(merged.Nodes, *n)
@@ -40,6 +32,29 @@ func newView(areas map[string]topo.Snapshot) *view {
 		}
 		return x
 	})}
+}
+
+// heading is the joined snapshot without routers and links: the names of the areas, where they come from, and when the
+// latest was read.
+func heading(areas map[string]topo.Snapshot) topo.Snapshot {
+	names := slices.Sorted(maps.Keys(areas))
+	out := topo.Snapshot{Area: strings.Join(names, ",")}
+	var sources []string
+	for _, name := range names {
+		sources = append(sources, areas[name].Source)
+		if t := areas[name].Time; t.After(out.Time) {
+			out.Time = t
+		}
+	}
+	out.Source = strings.Join(slices.Compact(sources), ",")
+	return out
+}
+
+// readAgain is the same network, read later.
+func (v *view) readAgain(areas map[string]topo.Snapshot) *view {
+	out, h := *v, heading(areas)
+	out.merged.Time, out.merged.Source = h.Time, h.Source
+	return &out
 }
 
 // path answers with the index, or, without one, in more time.

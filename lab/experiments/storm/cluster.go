@@ -54,7 +54,7 @@ inventory: %s
 kafka: {brokers: ["%s"]}
 etcd: {endpoints: [%s]}
 endpoints: {paths: "%s", circuits: "%s"}
-circuits: {topology: 1s, projects: {storm: {members: [crowd], holds: 100000}}}
+circuits: {topology: 1s, topology_age: 1h, projects: {storm: {members: [crowd], holds: 100000}}}
 `
 
 func newCluster(s *scenario.Scenario, output string) (*cluster, error) {

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -61,8 +62,10 @@ func (*TopologyRequest) Descriptor() ([]byte, []int) {
 }
 
 type TopologyResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Snapshot      *v1.TopologySnapshot   `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot *v1.TopologySnapshot   `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// How long ago the last snapshot of any area came from the bus; absent before the first.
+	Age           *durationpb.Duration `protobuf:"bytes,2,opt,name=age,proto3" json:"age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -100,6 +103,13 @@ func (*TopologyResponse) Descriptor() ([]byte, []int) {
 func (x *TopologyResponse) GetSnapshot() *v1.TopologySnapshot {
 	if x != nil {
 		return x.Snapshot
+	}
+	return nil
+}
+
+func (x *TopologyResponse) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
 	}
 	return nil
 }
@@ -601,10 +611,11 @@ var File_millrace_paths_v1_paths_proto protoreflect.FileDescriptor
 
 const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/paths/v1/paths.proto\x12\x11millrace.paths.v1\x1a#millrace/topology/v1/topology.proto\"\x11\n" +
-	"\x0fTopologyRequest\"V\n" +
+	"\x1dmillrace/paths/v1/paths.proto\x12\x11millrace.paths.v1\x1a\x1egoogle/protobuf/duration.proto\x1a#millrace/topology/v1/topology.proto\"\x11\n" +
+	"\x0fTopologyRequest\"\x83\x01\n" +
 	"\x10TopologyResponse\x12B\n" +
-	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot\"\xca\x01\n" +
+	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot\x12+\n" +
+	"\x03age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03age\"\xca\x01\n" +
 	"\x0eComputeRequest\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12#\n" +
@@ -671,27 +682,29 @@ var file_millrace_paths_v1_paths_proto_goTypes = []any{
 	(*PrefixOwnersRequest)(nil),  // 9: millrace.paths.v1.PrefixOwnersRequest
 	(*PrefixOwnersResponse)(nil), // 10: millrace.paths.v1.PrefixOwnersResponse
 	(*v1.TopologySnapshot)(nil),  // 11: millrace.topology.v1.TopologySnapshot
+	(*durationpb.Duration)(nil),  // 12: google.protobuf.Duration
 }
 var file_millrace_paths_v1_paths_proto_depIdxs = []int32{
 	11, // 0: millrace.paths.v1.TopologyResponse.snapshot:type_name -> millrace.topology.v1.TopologySnapshot
-	4,  // 1: millrace.paths.v1.ComputeResponse.path:type_name -> millrace.paths.v1.Path
-	4,  // 2: millrace.paths.v1.EcmpResponse.paths:type_name -> millrace.paths.v1.Path
-	4,  // 3: millrace.paths.v1.SegmentsResponse.path:type_name -> millrace.paths.v1.Path
-	0,  // 4: millrace.paths.v1.PathsService.Topology:input_type -> millrace.paths.v1.TopologyRequest
-	2,  // 5: millrace.paths.v1.PathsService.Compute:input_type -> millrace.paths.v1.ComputeRequest
-	5,  // 6: millrace.paths.v1.PathsService.Ecmp:input_type -> millrace.paths.v1.EcmpRequest
-	7,  // 7: millrace.paths.v1.PathsService.Segments:input_type -> millrace.paths.v1.SegmentsRequest
-	9,  // 8: millrace.paths.v1.PathsService.PrefixOwners:input_type -> millrace.paths.v1.PrefixOwnersRequest
-	1,  // 9: millrace.paths.v1.PathsService.Topology:output_type -> millrace.paths.v1.TopologyResponse
-	3,  // 10: millrace.paths.v1.PathsService.Compute:output_type -> millrace.paths.v1.ComputeResponse
-	6,  // 11: millrace.paths.v1.PathsService.Ecmp:output_type -> millrace.paths.v1.EcmpResponse
-	8,  // 12: millrace.paths.v1.PathsService.Segments:output_type -> millrace.paths.v1.SegmentsResponse
-	10, // 13: millrace.paths.v1.PathsService.PrefixOwners:output_type -> millrace.paths.v1.PrefixOwnersResponse
-	9,  // [9:14] is the sub-list for method output_type
-	4,  // [4:9] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	12, // 1: millrace.paths.v1.TopologyResponse.age:type_name -> google.protobuf.Duration
+	4,  // 2: millrace.paths.v1.ComputeResponse.path:type_name -> millrace.paths.v1.Path
+	4,  // 3: millrace.paths.v1.EcmpResponse.paths:type_name -> millrace.paths.v1.Path
+	4,  // 4: millrace.paths.v1.SegmentsResponse.path:type_name -> millrace.paths.v1.Path
+	0,  // 5: millrace.paths.v1.PathsService.Topology:input_type -> millrace.paths.v1.TopologyRequest
+	2,  // 6: millrace.paths.v1.PathsService.Compute:input_type -> millrace.paths.v1.ComputeRequest
+	5,  // 7: millrace.paths.v1.PathsService.Ecmp:input_type -> millrace.paths.v1.EcmpRequest
+	7,  // 8: millrace.paths.v1.PathsService.Segments:input_type -> millrace.paths.v1.SegmentsRequest
+	9,  // 9: millrace.paths.v1.PathsService.PrefixOwners:input_type -> millrace.paths.v1.PrefixOwnersRequest
+	1,  // 10: millrace.paths.v1.PathsService.Topology:output_type -> millrace.paths.v1.TopologyResponse
+	3,  // 11: millrace.paths.v1.PathsService.Compute:output_type -> millrace.paths.v1.ComputeResponse
+	6,  // 12: millrace.paths.v1.PathsService.Ecmp:output_type -> millrace.paths.v1.EcmpResponse
+	8,  // 13: millrace.paths.v1.PathsService.Segments:output_type -> millrace.paths.v1.SegmentsResponse
+	10, // 14: millrace.paths.v1.PathsService.PrefixOwners:output_type -> millrace.paths.v1.PrefixOwnersResponse
+	10, // [10:15] is the sub-list for method output_type
+	5,  // [5:10] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_millrace_paths_v1_paths_proto_init() }
