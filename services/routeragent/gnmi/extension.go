@@ -15,6 +15,9 @@ import (
 	"github.com/millrace/millrace/services/routeragent/apply"
 )
 
+// maxRollback: a commit that waits keeps all others from the router.
+const maxRollback = 24 * time.Hour
+
 // defaultRollback is the specification's, for a commit without a duration.
 const defaultRollback = 10 * time.Minute
 
@@ -29,6 +32,8 @@ type extensions struct {
 func refuse(e *gnmi_ext.Extension, call string) error {
 	name := fmt.Sprintf("%T", e.GetExt())
 	switch x := e.GetExt().(type) {
+	case nil:
+		name = "one that is empty"
 	case *gnmi_ext.Extension_History:
 		name = "History (the agent keeps no history; the controller does)"
 	case *gnmi_ext.Extension_ConfigSubscription:
@@ -130,6 +135,9 @@ func (e *extensions) setDuration(d *durationpb.Duration) error {
 	}
 	if e.duration <= 0 {
 		return status.Error(codes.InvalidArgument, "rollback duration must be more than zero")
+	}
+	if e.duration > maxRollback {
+		return status.Errorf(codes.InvalidArgument, "rollback duration of %s is too long; the longest is %s", e.duration, maxRollback)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package gnmi
 
 import (
+	"strings"
+
 	"github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -23,7 +25,7 @@ func ofModels(f tree.Filter, use []*gnmi.ModelData) (tree.Filter, error) {
 	for _, m := range use {
 		version, ok := have[m.GetName()]
 		if !ok || (m.GetVersion() != "" && m.GetVersion() != version) {
-			return nil, status.Errorf(codes.InvalidArgument, "model %s %s is not supported; Capabilities lists those that are", m.GetName(), m.GetVersion())
+			return nil, status.Errorf(codes.InvalidArgument, "model %s is not supported; Capabilities lists those that are", strings.TrimSpace(m.GetName()+" "+m.GetVersion()))
 		}
 		named[m.GetName()] = true
 	}

@@ -30,7 +30,10 @@ func (s *Server) Get(ctx context.Context, req *gnmi.GetRequest) (*gnmi.GetRespon
 	}
 	a := &answer{ctx: ctx, query: q, data: data, room: s.maxAnswer}
 	resp := &gnmi.GetResponse{}
-	for _, sel := range q.selections {
+	for i, sel := range q.selections {
+		if a.origin = ""; i < len(req.GetPath()) {
+			a.origin = req.GetPath()[i].GetOrigin()
+		}
 		n, err := a.notification(sel)
 		if err != nil {
 			return nil, err
@@ -115,6 +118,8 @@ type answer struct {
 	query *query
 	data  *tree.Node
 	room  int // bytes it may still grow by
+	// origin as the path that is answered says it, so that a client finds its own words; the prefix has its own.
+	origin string
 }
 
 func (a *answer) notification(sel selection) (*gnmi.Notification, error) {
@@ -132,7 +137,7 @@ func (a *answer) notification(sel selection) (*gnmi.Notification, error) {
 	}
 	if len(sel) == 1 && len(sel[0].Elems) == 0 { // the root is always there
 		if enc := a.query.req.GetEncoding(); enc != gnmi.Encoding_PROTO {
-			n.Update = []*gnmi.Update{{Path: &gnmi.Path{}, Val: emptyObject(enc)}}
+			n.Update = []*gnmi.Update{{Path: &gnmi.Path{Origin: a.origin}, Val: emptyObject(enc)}}
 		}
 		return n, nil
 	}
@@ -164,6 +169,7 @@ func (a *answer) add(n *gnmi.Notification, m tree.Match, keep tree.Filter) error
 }
 
 func (a *answer) update(n *gnmi.Notification, u *gnmi.Update) error {
+	u.Path.Origin = a.origin
 	if a.room -= proto.Size(u); a.room < 0 {
 		return status.Error(codes.ResourceExhausted, "the answer is too large; ask for less, or Subscribe with ONCE, which answers in pieces")
 	}

@@ -2,6 +2,7 @@ package gnmi
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/openconfig/gnmi/proto/gnmi"
@@ -87,6 +88,9 @@ func newParts(path tree.Path, q *gnmi.Subscription, mode gnmi.SubscriptionList_M
 // interval reads nanoseconds; what is too small, or too large to be counted, is refused.
 func interval(ns uint64) (time.Duration, error) {
 	d := time.Duration(ns)
+	if ns > math.MaxInt64 {
+		return 0, fmt.Errorf("interval of %d ns is too long; the longest is %d ns, 292 years", ns, int64(math.MaxInt64))
+	}
 	if ns > 0 && d < lowestInterval {
 		return 0, fmt.Errorf("interval of %d ns; the lowest is %s", ns, lowestInterval)
 	}

@@ -26,7 +26,10 @@ func Resolve(prefix, path *gnmi.Path) (Path, error) {
 	at := Root()
 	elems := append(slices.Clone(prefix.GetElem()), path.GetElem()...)
 	for _, e := range elems {
-		if e.GetName() == "" || e.GetName() == "*" || e.GetName() == "..." {
+		if e.GetName() == "" {
+			return p, fmt.Errorf("element %d of the path has no name", len(p.Elems)+1)
+		}
+		if e.GetName() == "*" || e.GetName() == "..." {
 			return p, fmt.Errorf("element %q: wildcards are supported in keys only", e.GetName())
 		}
 		c, err := at.child(e.GetName())

@@ -145,8 +145,11 @@ func (s *Schema) child(name string) (*Schema, error) {
 		module, bare = "", name
 	}
 	c, ok := s.Children[bare]
-	if !ok || (qualified && c.Module != module) {
+	if !ok {
 		return nil, s.unknown(bare)
+	}
+	if qualified && c.Module != module {
+		return nil, ErrUnknown{Path: c.path, module: c.Module, given: module}
 	}
 	return c, nil
 }

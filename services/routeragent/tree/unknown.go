@@ -1,15 +1,25 @@
 package tree
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/millrace/millrace/services/routeragent/model"
 )
 
 // ErrUnknown is a path OpenConfig does not have; ErrTrimmed one it has and the agent does not implement.
-type ErrUnknown struct{ Path string }
+type ErrUnknown struct {
+	Path string
+	// module is the node's, and given another that it was looked for in; empty where there is no such node at all.
+	module, given string
+}
 
-func (e ErrUnknown) Error() string { return "no such node in the data model: " + e.Path }
+func (e ErrUnknown) Error() string {
+	if e.module != "" {
+		return fmt.Sprintf("%s is a node of module %s, not of %s", e.Path, e.module, e.given)
+	}
+	return "no such node in the data model: " + e.Path
+}
 
 // ErrTrimmed is a path of OpenConfig that the agent does not implement.
 type ErrTrimmed struct{ Path string }
@@ -28,5 +38,5 @@ func (s *Schema) unknown(name string) error {
 	if slices.Contains(model.Trimmed, path) || (s.Parent == nil && slices.Contains(otherRoots, name)) {
 		return ErrTrimmed{path}
 	}
-	return ErrUnknown{path}
+	return ErrUnknown{Path: path}
 }
