@@ -109,6 +109,13 @@ func (r *run) steps(s *scenario.Scenario) []step {
 	if _, night := s.Phase("night"); night {
 		return append(ready, step{"state before", r.dumpBefore}, step{"phase night", r.night}, step{"end", r.awaitNight}, step{"state after", r.dumpAfter})
 	}
+	if _, frames := s.Phase("frames"); frames {
+		return append(ready,
+			step{"state before", r.dumpBefore}, step{"request", r.bookPorts}, step{"refusal", r.refuseVLAN},
+			step{"start", r.ofBoth(r.awaitActive)}, step{"phase frames", r.frames},
+			step{"end", r.awaitBoth}, step{"state after", r.dumpAfter},
+		)
+	}
 	return append(ready,
 		step{"phase without", r.phase("without")},
 		step{"state before", r.dumpBefore},
