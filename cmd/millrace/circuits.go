@@ -23,7 +23,7 @@ func circuitsCommand() *cobra.Command {
 	}
 	serverFlag(cmd)
 	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsActivateCommand(), circuitsDeactivateCommand(), circuitsReleaseCommand(), circuitsListCommand(),
-		circuitsShowCommand(), circuitsCalendarCommand())
+		circuitsShowCommand(), circuitsUsageCommand(), circuitsStatementCommand(), circuitsCalendarCommand())
 	return cmd
 }
 

@@ -25,8 +25,13 @@ import (
 	"github.com/millrace/millrace/services/routeragent/labtest"
 )
 
-// The real agent on a real kernel, with the queues and rules of a change set:
-// all three kinds of counters must come.
+// profile is that of a circuit, as services/policy renders it.
+const profile = `{"openconfig-qos:qos":{"scheduler-policies":{"scheduler-policy":[{"name":"te-profile-c1","config":{"name":"te-profile-c1"},
+ "schedulers":{"scheduler":[{"sequence":1,"config":{"sequence":1,"type":"ONE_RATE_TWO_COLOR"},
+  "one-rate-two-color":{"config":{"cir":"8000000","bc":131072,"queuing-behavior":"POLICE"},"exceed-action":{"config":{"drop":false}}}}]}}]}}}`
+
+// The real agent on a real kernel, with the queues and rules of a change set, one of them a circuit's:
+// all four kinds of counters must come.
 func TestARealAgentsCountersReachTheBus(t *testing.T) {
 	inv, config := agentWith(t, "../../services/routeragent/testdata/hntes.json")
 	creds, err := inv.ClientTLS()
@@ -38,8 +43,13 @@ func TestARealAgentsCountersReachTheBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	val := &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: []byte(config)}}
-	if _, err := client.Set(t.Context(), &gnmi.SetRequest{Update: []*gnmi.Update{{Path: &gnmi.Path{}, Val: val}}}); err != nil {
+	config = strings.Replace(config, `"action":{"config":{}`, `"action":{"config":{"te-qos-ext:policer":"te-profile-c1"}`, 1)
+	set := &gnmi.SetRequest{}
+	for _, text := range []string{profile, config} {
+		val := &gnmi.TypedValue{Value: &gnmi.TypedValue_JsonIetfVal{JsonIetfVal: []byte(text)}}
+		set.Update = append(set.Update, &gnmi.Update{Path: &gnmi.Path{}, Val: val})
+	}
+	if _, err := client.Set(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
 
@@ -69,7 +79,10 @@ func TestARealAgentsCountersReachTheBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Stop(context.Background())
-	missing := map[string]bool{"/state/counters/out-octets": true, "/state/transmit-octets": true, "/state/matched-pkts": true}
+	missing := map[string]bool{
+		"/state/counters/out-octets": true, "/state/transmit-octets": true, "/state/matched-pkts": true,
+		"/qos/scheduler-policies/scheduler-policy[name=te-profile-c1]/schedulers/scheduler[sequence=1]/one-rate-two-color/state/exceeding-octets": true,
+	}
 	for end := time.Now().Add(await.Patience); len(missing) > 0; {
 		path := await.Value(t, fmt.Sprintf("counters %v", missing), seen)
 		for suffix := range missing {

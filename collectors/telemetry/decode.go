@@ -21,6 +21,8 @@ var paths = []string{
 	"/qos/interfaces/interface[interface-id=*]/output/queues/queue[name=*]/state",
 	// openconfig-policy-forwarding: what each redirect rule matched
 	"/network-instances/network-instance[name=*]/policy-forwarding/policies/policy[policy-id=*]/rules/rule[sequence-id=*]/state",
+	// te-qos-ext: what circuits sent within their rates and above
+	"/qos/scheduler-policies/scheduler-policy[name=*]/schedulers/scheduler[sequence=*]/one-rate-two-color/state",
 }
 
 // counterSuffixes end the names of all counter64 leaves under paths;

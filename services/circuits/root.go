@@ -26,6 +26,7 @@ import (
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/services/circuits/ledger"
@@ -40,7 +41,9 @@ type Dependencies struct {
 	Paths pathsv1connect.PathsServiceClient
 	// Changes makes the change sets that put circuits on routers; it may be nil where Configuration has no
 	// Provision.Policy.
-	Changes    pushv1connect.ChangeServiceClient
+	Changes pushv1connect.ChangeServiceClient
+	// Flows keeps what circuits send; nil: nobody does.
+	Flows      flowv1connect.FlowStoreServiceClient
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 	// Now is the clock; nil: time.Now.

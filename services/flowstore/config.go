@@ -16,6 +16,8 @@ type Configuration struct {
 	Retention time.Duration `yaml:"retention"`
 	// TelemetryRetention is the same for counters and for samples of VPN flows.
 	TelemetryRetention time.Duration `yaml:"telemetry_retention"`
+	// UsageRetention is the same for what circuits sent in each minute.
+	UsageRetention time.Duration `yaml:"usage_retention"`
 	// Linger is how long an insert waits for more messages to share it with.
 	Linger time.Duration `yaml:"linger"`
 	// MaxRows ends the wait: an insert holds about this many rows.
@@ -30,6 +32,7 @@ func DefaultConfiguration(dir string) Configuration {
 		Store:              store.DefaultConfiguration(dir),
 		Retention:          90 * 24 * time.Hour,
 		TelemetryRetention: 30 * 24 * time.Hour,
+		UsageRetention:     400 * 24 * time.Hour,
 		Linger:             20 * time.Millisecond,
 		MaxRows:            200_000,
 		Workers:            16,
@@ -39,9 +42,9 @@ func DefaultConfiguration(dir string) Configuration {
 // Validate says what to write instead of a value that makes no sense.
 func (c Configuration) Validate() error {
 	switch {
-	case c.Retention < 0 || c.TelemetryRetention < 0:
+	case min(c.Retention, c.TelemetryRetention, c.UsageRetention) < 0:
 		return errors.New("a retention is negative; 0 keeps data for ever")
-	case c.Retention%time.Second != 0 || c.TelemetryRetention%time.Second != 0:
+	case c.Retention%time.Second != 0 || c.TelemetryRetention%time.Second != 0 || c.UsageRetention%time.Second != 0:
 		return errors.New("a retention must be whole seconds")
 	case c.Workers < 1:
 		return errors.New("workers must be at least 1")

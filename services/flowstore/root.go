@@ -97,6 +97,9 @@ func (c *Component) prepare(ctx context.Context, db store.DB) error {
 	if err := setRetention(ctx, db, "quality", "hour", c.cfg.Retention); err != nil {
 		return err
 	}
+	if err := setRetention(ctx, db, "circuit_counters", "minute", c.cfg.UsageRetention); err != nil {
+		return err
+	}
 	for _, table := range []string{"telemetry", "vpn_flows", "vpn_fairness"} {
 		if err := setRetention(ctx, db, table, "time", c.cfg.TelemetryRetention); err != nil {
 			return err

@@ -41,6 +41,10 @@ func (w *telemetryWriter) insert(ctx context.Context, batches [][]counter) error
 		w.metrics.insertErrors.WithLabelValues("telemetry").Inc()
 		return fmt.Errorf("insert telemetry: %w", err)
 	}
+	if err := w.insertUsage(ctx, batches); err != nil {
+		w.metrics.insertErrors.WithLabelValues("circuit_counters").Inc()
+		return fmt.Errorf("insert what circuits sent: %w", err)
+	}
 	w.metrics.rows.WithLabelValues("telemetry").Add(float64(len(values)))
 	w.metrics.insertSeconds.WithLabelValues("telemetry").Observe(time.Since(began).Seconds())
 	return nil

@@ -144,6 +144,8 @@ func (s schemas) single(f protoreflect.FieldDescriptor) object {
 		return object{"type": "integer", "format": "int32"}
 	case protoreflect.Int64Kind: // answers have strings: not every reader of JSON has 64 bits
 		return object{"type": []string{"string", "integer"}}
+	case protoreflect.DoubleKind:
+		return object{"type": "number"}
 	case protoreflect.EnumKind:
 		var values []string
 		for i := range f.Enum().Values().Len() {

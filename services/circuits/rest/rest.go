@@ -46,6 +46,8 @@ var routes = []route{
 	unary("POST", "/v1/circuits/{id}/release", "Release", "Give a circuit up", http.StatusOK, Service.Release),
 	unary("POST", "/v1/circuits/{id}/activate", "Activate", "Let a circuit onto routers", http.StatusOK, Service.Activate),
 	unary("POST", "/v1/circuits/{id}/deactivate", "Deactivate", "Take a circuit off routers, and keep it booked", http.StatusOK, Service.Deactivate),
+	unary("GET", "/v1/circuits/{id}/usage", "Usage", "What a circuit sent over time", http.StatusOK, Service.Usage),
+	unary("GET", "/v1/projects/{project}/statement", "Statement", "What the circuits of a project booked, carried and missed", http.StatusOK, Service.Statement),
 	unary("GET", "/v1/calendar", "Calendar", "What is free on links over time", http.StatusOK, Service.Calendar),
 }
 

@@ -2952,6 +2952,479 @@ func (x *WatchResponse) GetCircuit() *Circuit {
 	return nil
 }
 
+type UsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// No from: the circuit's start, at most a day ago. No to: now. Rounded outwards to whole minutes.
+	From          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageRequest) Reset() {
+	*x = UsageRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageRequest) ProtoMessage() {}
+
+func (x *UsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
+func (*UsageRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *UsageRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UsageRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *UsageRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+type UsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// How long each point is: whole minutes.
+	StepSeconds int64 `protobuf:"varint,2,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
+	// Oldest first, at most about 1500. Steps of which no router said anything are left out.
+	Points []*UsagePoint `protobuf:"bytes,3,rep,name=points,proto3" json:"points,omitempty"`
+	// The sum of the points.
+	Total         *UsagePoint `protobuf:"bytes,4,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageResponse) Reset() {
+	*x = UsageResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageResponse) ProtoMessage() {}
+
+func (x *UsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
+func (*UsageResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *UsageResponse) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UsageResponse) GetStepSeconds() int64 {
+	if x != nil {
+		return x.StepSeconds
+	}
+	return 0
+}
+
+func (x *UsageResponse) GetPoints() []*UsagePoint {
+	if x != nil {
+		return x.Points
+	}
+	return nil
+}
+
+func (x *UsageResponse) GetTotal() *UsagePoint {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+// UsagePoint is what entered the circuit in a step, in octets of IP packets.
+type UsagePoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Beginning of the step.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// Within the rate.
+	InProfileOctets  int64 `protobuf:"varint,2,opt,name=in_profile_octets,json=inProfileOctets,proto3" json:"in_profile_octets,omitempty"`
+	InProfilePackets int64 `protobuf:"varint,3,opt,name=in_profile_packets,json=inProfilePackets,proto3" json:"in_profile_packets,omitempty"`
+	// Above it: what became of that is in the circuit's terms.
+	ExcessOctets  int64 `protobuf:"varint,4,opt,name=excess_octets,json=excessOctets,proto3" json:"excess_octets,omitempty"`
+	ExcessPackets int64 `protobuf:"varint,5,opt,name=excess_packets,json=excessPackets,proto3" json:"excess_packets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsagePoint) Reset() {
+	*x = UsagePoint{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsagePoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsagePoint) ProtoMessage() {}
+
+func (x *UsagePoint) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
+func (*UsagePoint) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *UsagePoint) GetInProfileOctets() int64 {
+	if x != nil {
+		return x.InProfileOctets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetInProfilePackets() int64 {
+	if x != nil {
+		return x.InProfilePackets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetExcessOctets() int64 {
+	if x != nil {
+		return x.ExcessOctets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetExcessPackets() int64 {
+	if x != nil {
+		return x.ExcessPackets
+	}
+	return 0
+}
+
+type StatementRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// No from: 30 days before to. No to: now, which is also the latest.
+	From          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatementRequest) Reset() {
+	*x = StatementRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatementRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatementRequest) ProtoMessage() {}
+
+func (x *StatementRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
+func (*StatementRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *StatementRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *StatementRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *StatementRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+type StatementResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	From    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// Circuits that had capacity in the window, those asked for first first.
+	Circuits []*StatementLine `protobuf:"bytes,4,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	Total    *StatementLine   `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
+	// There is no flow store, so nobody knows what was carried.
+	CarriedUnknown bool `protobuf:"varint,6,opt,name=carried_unknown,json=carriedUnknown,proto3" json:"carried_unknown,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *StatementResponse) Reset() {
+	*x = StatementResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatementResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatementResponse) ProtoMessage() {}
+
+func (x *StatementResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
+func (*StatementResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *StatementResponse) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *StatementResponse) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *StatementResponse) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *StatementResponse) GetCircuits() []*StatementLine {
+	if x != nil {
+		return x.Circuits
+	}
+	return nil
+}
+
+func (x *StatementResponse) GetTotal() *StatementLine {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+func (x *StatementResponse) GetCarriedUnknown() bool {
+	if x != nil {
+		return x.CarriedUnknown
+	}
+	return false
+}
+
+// StatementLine is one circuit, or all of them, within the window.
+type StatementLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty in the total.
+	Circuit     string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// The rate on each link of the path, over the time it was nobody else's.
+	BookedGbitHours float64 `protobuf:"fixed64,3,opt,name=booked_gbit_hours,json=bookedGbitHours,proto3" json:"booked_gbit_hours,omitempty"`
+	// Octets that entered and were not dropped there, and those above the rate, dropped or not.
+	CarriedOctets      int64 `protobuf:"varint,4,opt,name=carried_octets,json=carriedOctets,proto3" json:"carried_octets,omitempty"`
+	ExcessOctets       int64 `protobuf:"varint,5,opt,name=excess_octets,json=excessOctets,proto3" json:"excess_octets,omitempty"`
+	ActiveSeconds      int64 `protobuf:"varint,6,opt,name=active_seconds,json=activeSeconds,proto3" json:"active_seconds,omitempty"`
+	InterruptedSeconds int64 `protobuf:"varint,7,opt,name=interrupted_seconds,json=interruptedSeconds,proto3" json:"interrupted_seconds,omitempty"`
+	// Starts that were late.
+	LateStarts int32 `protobuf:"varint,8,opt,name=late_starts,json=lateStarts,proto3" json:"late_starts,omitempty"`
+	// The history does not reach back to the circuit's beginning, so some seconds are missing.
+	Incomplete    bool `protobuf:"varint,9,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatementLine) Reset() {
+	*x = StatementLine{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatementLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatementLine) ProtoMessage() {}
+
+func (x *StatementLine) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
+func (*StatementLine) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *StatementLine) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *StatementLine) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *StatementLine) GetBookedGbitHours() float64 {
+	if x != nil {
+		return x.BookedGbitHours
+	}
+	return 0
+}
+
+func (x *StatementLine) GetCarriedOctets() int64 {
+	if x != nil {
+		return x.CarriedOctets
+	}
+	return 0
+}
+
+func (x *StatementLine) GetExcessOctets() int64 {
+	if x != nil {
+		return x.ExcessOctets
+	}
+	return 0
+}
+
+func (x *StatementLine) GetActiveSeconds() int64 {
+	if x != nil {
+		return x.ActiveSeconds
+	}
+	return 0
+}
+
+func (x *StatementLine) GetInterruptedSeconds() int64 {
+	if x != nil {
+		return x.InterruptedSeconds
+	}
+	return 0
+}
+
+func (x *StatementLine) GetLateStarts() int32 {
+	if x != nil {
+		return x.LateStarts
+	}
+	return 0
+}
+
+func (x *StatementLine) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
+}
+
 var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
@@ -3158,7 +3631,47 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\fWatchRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\"H\n" +
 	"\rWatchResponse\x127\n" +
-	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit*T\n" +
+	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\"z\n" +
+	"\fUsageRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\xb4\x01\n" +
+	"\rUsageResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
+	"\fstep_seconds\x18\x02 \x01(\x03R\vstepSeconds\x128\n" +
+	"\x06points\x18\x03 \x03(\v2 .millrace.circuits.v1.UsagePointR\x06points\x126\n" +
+	"\x05total\x18\x04 \x01(\v2 .millrace.circuits.v1.UsagePointR\x05total\"\xe2\x01\n" +
+	"\n" +
+	"UsagePoint\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12*\n" +
+	"\x11in_profile_octets\x18\x02 \x01(\x03R\x0finProfileOctets\x12,\n" +
+	"\x12in_profile_packets\x18\x03 \x01(\x03R\x10inProfilePackets\x12#\n" +
+	"\rexcess_octets\x18\x04 \x01(\x03R\fexcessOctets\x12%\n" +
+	"\x0eexcess_packets\x18\x05 \x01(\x03R\rexcessPackets\"\x88\x01\n" +
+	"\x10StatementRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\xae\x02\n" +
+	"\x11StatementResponse\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12?\n" +
+	"\bcircuits\x18\x04 \x03(\v2#.millrace.circuits.v1.StatementLineR\bcircuits\x129\n" +
+	"\x05total\x18\x05 \x01(\v2#.millrace.circuits.v1.StatementLineR\x05total\x12'\n" +
+	"\x0fcarried_unknown\x18\x06 \x01(\bR\x0ecarriedUnknown\"\xdc\x02\n" +
+	"\rStatementLine\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
+	"\x11booked_gbit_hours\x18\x03 \x01(\x01R\x0fbookedGbitHours\x12%\n" +
+	"\x0ecarried_octets\x18\x04 \x01(\x03R\rcarriedOctets\x12#\n" +
+	"\rexcess_octets\x18\x05 \x01(\x03R\fexcessOctets\x12%\n" +
+	"\x0eactive_seconds\x18\x06 \x01(\x03R\ractiveSeconds\x12/\n" +
+	"\x13interrupted_seconds\x18\a \x01(\x03R\x12interruptedSeconds\x12\x1f\n" +
+	"\vlate_starts\x18\b \x01(\x05R\n" +
+	"lateStarts\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\t \x01(\bR\n" +
+	"incomplete*T\n" +
 	"\tOnFailure\x12\x1a\n" +
 	"\x16ON_FAILURE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ON_FAILURE_RESTORE\x10\x01\x12\x13\n" +
@@ -3193,7 +3706,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x12EXCESS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXCESS_QUEUE\x10\x01\x12\x0f\n" +
 	"\vEXCESS_DROP\x10\x02\x12\x16\n" +
-	"\x12EXCESS_BEST_EFFORT\x10\x032\xf9\b\n" +
+	"\x12EXCESS_BEST_EFFORT\x10\x032\xa9\n" +
+	"\n" +
 	"\x0fCircuitsService\x12P\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\x12V\n" +
 	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\x12S\n" +
@@ -3208,7 +3722,9 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\x12J\n" +
 	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\x12M\n" +
 	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\x12Y\n" +
-	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\x12R\n" +
+	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\x12P\n" +
+	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\x12\\\n" +
+	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\x12R\n" +
 	"\x05Watch\x12\".millrace.circuits.v1.WatchRequest\x1a#.millrace.circuits.v1.WatchResponse0\x01B\xe3\x01\n" +
 	"\x18com.millrace.circuits.v1B\rCircuitsProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/circuits/v1;circuitsv1\xa2\x02\x03MCX\xaa\x02\x14Millrace.Circuits.V1\xca\x02\x14Millrace\\Circuits\\V1\xe2\x02 Millrace\\Circuits\\V1\\GPBMetadata\xea\x02\x16Millrace::Circuits::V1b\x06proto3"
 
@@ -3225,7 +3741,7 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(OnFailure)(0),                // 0: millrace.circuits.v1.OnFailure
 	(Activation)(0),               // 1: millrace.circuits.v1.Activation
@@ -3270,11 +3786,17 @@ var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(*FreePiece)(nil),             // 40: millrace.circuits.v1.FreePiece
 	(*WatchRequest)(nil),          // 41: millrace.circuits.v1.WatchRequest
 	(*WatchResponse)(nil),         // 42: millrace.circuits.v1.WatchResponse
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(*UsageRequest)(nil),          // 43: millrace.circuits.v1.UsageRequest
+	(*UsageResponse)(nil),         // 44: millrace.circuits.v1.UsageResponse
+	(*UsagePoint)(nil),            // 45: millrace.circuits.v1.UsagePoint
+	(*StatementRequest)(nil),      // 46: millrace.circuits.v1.StatementRequest
+	(*StatementResponse)(nil),     // 47: millrace.circuits.v1.StatementResponse
+	(*StatementLine)(nil),         // 48: millrace.circuits.v1.StatementLine
+	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	43, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	43, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	49, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	49, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
 	2,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
 	7,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
 	6,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
@@ -3287,20 +3809,20 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	9,  // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
 	10, // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
 	10, // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	43, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	43, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	49, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	49, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
 	11, // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
 	10, // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	43, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	49, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
 	12, // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
-	43, // 20: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	43, // 21: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	49, // 20: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	49, // 21: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
 	3,  // 22: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	43, // 23: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	49, // 23: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
 	13, // 24: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
 	14, // 25: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	43, // 26: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	43, // 27: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	49, // 26: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	49, // 27: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
 	5,  // 28: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
 	5,  // 29: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
 	9,  // 30: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
@@ -3312,59 +3834,74 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	8,  // 36: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	5,  // 37: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
 	8,  // 38: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	43, // 39: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	49, // 39: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
 	8,  // 40: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	12, // 41: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
 	8,  // 42: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	43, // 43: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	49, // 43: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
 	8,  // 44: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	8,  // 45: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	8,  // 46: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	8,  // 47: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	8,  // 48: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	3,  // 49: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	43, // 50: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	43, // 51: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	49, // 50: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	49, // 51: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
 	8,  // 52: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	43, // 53: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	43, // 54: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	49, // 53: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	49, // 54: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
 	39, // 55: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
 	10, // 56: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
 	40, // 57: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	43, // 58: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	43, // 59: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	49, // 58: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	49, // 59: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
 	8,  // 60: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	15, // 61: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	17, // 62: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	23, // 63: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	25, // 64: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	21, // 65: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	19, // 66: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	27, // 67: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	29, // 68: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	31, // 69: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	33, // 70: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	35, // 71: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	37, // 72: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	41, // 73: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	16, // 74: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	18, // 75: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	24, // 76: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	26, // 77: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	22, // 78: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	20, // 79: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	28, // 80: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	30, // 81: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	32, // 82: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	34, // 83: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	36, // 84: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	38, // 85: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	42, // 86: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	74, // [74:87] is the sub-list for method output_type
-	61, // [61:74] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	49, // 61: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
+	49, // 62: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
+	45, // 63: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
+	45, // 64: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
+	49, // 65: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	49, // 66: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	49, // 67: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
+	49, // 68: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
+	49, // 69: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
+	48, // 70: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
+	48, // 71: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
+	15, // 72: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	17, // 73: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	23, // 74: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	25, // 75: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	21, // 76: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	19, // 77: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	27, // 78: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	29, // 79: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	31, // 80: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	33, // 81: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	35, // 82: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	37, // 83: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	43, // 84: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
+	46, // 85: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
+	41, // 86: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	16, // 87: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	18, // 88: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	24, // 89: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	26, // 90: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	22, // 91: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	20, // 92: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	28, // 93: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	30, // 94: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	32, // 95: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	34, // 96: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	36, // 97: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	38, // 98: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	44, // 99: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
+	47, // 100: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
+	42, // 101: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	87, // [87:102] is the sub-list for method output_type
+	72, // [72:87] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -3379,7 +3916,7 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   38,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2145,6 +2145,265 @@ func (x *VpnFairness) GetThroughput() float64 {
 	return 0
 }
 
+type CircuitUsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ids of services/circuits, 1 to 1000.
+	Circuits []string `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	// From included, to not; both are rounded outwards to whole minutes.
+	From *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// One point for all of the window.
+	Totals        bool `protobuf:"varint,4,opt,name=totals,proto3" json:"totals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CircuitUsageRequest) Reset() {
+	*x = CircuitUsageRequest{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CircuitUsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CircuitUsageRequest) ProtoMessage() {}
+
+func (x *CircuitUsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CircuitUsageRequest.ProtoReflect.Descriptor instead.
+func (*CircuitUsageRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *CircuitUsageRequest) GetCircuits() []string {
+	if x != nil {
+		return x.Circuits
+	}
+	return nil
+}
+
+func (x *CircuitUsageRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *CircuitUsageRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *CircuitUsageRequest) GetTotals() bool {
+	if x != nil {
+		return x.Totals
+	}
+	return false
+}
+
+type CircuitUsageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the request.
+	Circuits []*CircuitUsage `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
+	// How long each point is.
+	StepSeconds   int64 `protobuf:"varint,2,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CircuitUsageResponse) Reset() {
+	*x = CircuitUsageResponse{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CircuitUsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CircuitUsageResponse) ProtoMessage() {}
+
+func (x *CircuitUsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CircuitUsageResponse.ProtoReflect.Descriptor instead.
+func (*CircuitUsageResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CircuitUsageResponse) GetCircuits() []*CircuitUsage {
+	if x != nil {
+		return x.Circuits
+	}
+	return nil
+}
+
+func (x *CircuitUsageResponse) GetStepSeconds() int64 {
+	if x != nil {
+		return x.StepSeconds
+	}
+	return 0
+}
+
+// CircuitUsage is what a circuit sent where it enters.
+type CircuitUsage struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Circuit string                 `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// Oldest first; steps without a reading are left out.
+	Points        []*UsagePoint `protobuf:"bytes,2,rep,name=points,proto3" json:"points,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CircuitUsage) Reset() {
+	*x = CircuitUsage{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CircuitUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CircuitUsage) ProtoMessage() {}
+
+func (x *CircuitUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CircuitUsage.ProtoReflect.Descriptor instead.
+func (*CircuitUsage) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *CircuitUsage) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *CircuitUsage) GetPoints() []*UsagePoint {
+	if x != nil {
+		return x.Points
+	}
+	return nil
+}
+
+// UsagePoint is what was sent in a step, in octets of IP packets.
+type UsagePoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Beginning of the step.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// Within the rate.
+	InProfileOctets  uint64 `protobuf:"varint,2,opt,name=in_profile_octets,json=inProfileOctets,proto3" json:"in_profile_octets,omitempty"`
+	InProfilePackets uint64 `protobuf:"varint,3,opt,name=in_profile_packets,json=inProfilePackets,proto3" json:"in_profile_packets,omitempty"`
+	// Above the rate.
+	ExcessOctets  uint64 `protobuf:"varint,4,opt,name=excess_octets,json=excessOctets,proto3" json:"excess_octets,omitempty"`
+	ExcessPackets uint64 `protobuf:"varint,5,opt,name=excess_packets,json=excessPackets,proto3" json:"excess_packets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsagePoint) Reset() {
+	*x = UsagePoint{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsagePoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsagePoint) ProtoMessage() {}
+
+func (x *UsagePoint) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
+func (*UsagePoint) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *UsagePoint) GetInProfileOctets() uint64 {
+	if x != nil {
+		return x.InProfileOctets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetInProfilePackets() uint64 {
+	if x != nil {
+		return x.InProfilePackets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetExcessOctets() uint64 {
+	if x != nil {
+		return x.ExcessOctets
+	}
+	return 0
+}
+
+func (x *UsagePoint) GetExcessPackets() uint64 {
+	if x != nil {
+		return x.ExcessPackets
+	}
+	return 0
+}
+
 var File_millrace_flow_v1_flow_proto protoreflect.FileDescriptor
 
 const file_millrace_flow_v1_flow_proto_rawDesc = "" +
@@ -2327,7 +2586,25 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x06active\x18\x04 \x01(\rR\x06active\x12\x1e\n" +
 	"\n" +
 	"throughput\x18\x05 \x01(\x01R\n" +
-	"throughput*s\n" +
+	"throughput\"\xa5\x01\n" +
+	"\x13CircuitUsageRequest\x12\x1a\n" +
+	"\bcircuits\x18\x01 \x03(\tR\bcircuits\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x16\n" +
+	"\x06totals\x18\x04 \x01(\bR\x06totals\"u\n" +
+	"\x14CircuitUsageResponse\x12:\n" +
+	"\bcircuits\x18\x01 \x03(\v2\x1e.millrace.flow.v1.CircuitUsageR\bcircuits\x12!\n" +
+	"\fstep_seconds\x18\x02 \x01(\x03R\vstepSeconds\"^\n" +
+	"\fCircuitUsage\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x124\n" +
+	"\x06points\x18\x02 \x03(\v2\x1c.millrace.flow.v1.UsagePointR\x06points\"\xe2\x01\n" +
+	"\n" +
+	"UsagePoint\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12*\n" +
+	"\x11in_profile_octets\x18\x02 \x01(\x04R\x0finProfileOctets\x12,\n" +
+	"\x12in_profile_packets\x18\x03 \x01(\x04R\x10inProfilePackets\x12#\n" +
+	"\rexcess_octets\x18\x04 \x01(\x04R\fexcessOctets\x12%\n" +
+	"\x0eexcess_packets\x18\x05 \x01(\x04R\rexcessPackets*s\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SOURCE_NETFLOW_V5\x10\x01\x12\x15\n" +
@@ -2336,14 +2613,15 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\rSOURCE_NFCAPD\x10\x042\xb5\x01\n" +
 	"\x14FlowCollectorService\x12M\n" +
 	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse(\x01\x12N\n" +
-	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse2\x91\x04\n" +
+	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse2\xf0\x04\n" +
 	"\x10FlowStoreService\x12V\n" +
 	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse0\x01\x12b\n" +
 	"\rExportQuality\x12&.millrace.flow.v1.ExportQualityRequest\x1a'.millrace.flow.v1.ExportQualityResponse0\x01\x12Q\n" +
 	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\x12B\n" +
 	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\x12T\n" +
 	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponse\x12T\n" +
-	"\tVpnSeries\x12\".millrace.flow.v1.VpnSeriesRequest\x1a#.millrace.flow.v1.VpnSeriesResponseB\xc3\x01\n" +
+	"\tVpnSeries\x12\".millrace.flow.v1.VpnSeriesRequest\x1a#.millrace.flow.v1.VpnSeriesResponse\x12]\n" +
+	"\fCircuitUsage\x12%.millrace.flow.v1.CircuitUsageRequest\x1a&.millrace.flow.v1.CircuitUsageResponseB\xc3\x01\n" +
 	"\x14com.millrace.flow.v1B\tFlowProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/flow/v1;flowv1\xa2\x02\x03MFX\xaa\x02\x10Millrace.Flow.V1\xca\x02\x10Millrace\\Flow\\V1\xe2\x02\x1cMillrace\\Flow\\V1\\GPBMetadata\xea\x02\x12Millrace::Flow::V1b\x06proto3"
 
 var (
@@ -2359,7 +2637,7 @@ func file_millrace_flow_v1_flow_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_flow_v1_flow_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(Source)(0),                   // 0: millrace.flow.v1.Source
 	(*FlowBatch)(nil),             // 1: millrace.flow.v1.FlowBatch
@@ -2390,75 +2668,86 @@ var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(*VpnFlowSeries)(nil),         // 26: millrace.flow.v1.VpnFlowSeries
 	(*VpnPoint)(nil),              // 27: millrace.flow.v1.VpnPoint
 	(*VpnFairness)(nil),           // 28: millrace.flow.v1.VpnFairness
-	nil,                           // 29: millrace.flow.v1.ExporterQuality.DropsEntry
-	nil,                           // 30: millrace.flow.v1.ExporterQuality.EventsEntry
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 32: google.protobuf.Duration
+	(*CircuitUsageRequest)(nil),   // 29: millrace.flow.v1.CircuitUsageRequest
+	(*CircuitUsageResponse)(nil),  // 30: millrace.flow.v1.CircuitUsageResponse
+	(*CircuitUsage)(nil),          // 31: millrace.flow.v1.CircuitUsage
+	(*UsagePoint)(nil),            // 32: millrace.flow.v1.UsagePoint
+	nil,                           // 33: millrace.flow.v1.ExporterQuality.DropsEntry
+	nil,                           // 34: millrace.flow.v1.ExporterQuality.EventsEntry
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
 }
 var file_millrace_flow_v1_flow_proto_depIdxs = []int32{
 	3,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
 	2,  // 1: millrace.flow.v1.FlowBatch.quality:type_name -> millrace.flow.v1.HourQuality
 	0,  // 2: millrace.flow.v1.HourQuality.source:type_name -> millrace.flow.v1.Source
-	31, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
-	31, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
-	31, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
+	35, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
+	35, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
+	35, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
 	0,  // 6: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
 	1,  // 7: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
 	8,  // 8: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
 	0,  // 9: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
-	29, // 10: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
-	31, // 11: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
-	30, // 12: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
-	31, // 13: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
-	31, // 14: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
-	32, // 15: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
-	31, // 16: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
-	31, // 17: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
-	31, // 18: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
-	31, // 19: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
+	33, // 10: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
+	35, // 11: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
+	34, // 12: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
+	35, // 13: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 14: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
+	36, // 15: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
+	35, // 16: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
+	35, // 17: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
+	35, // 18: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 19: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
 	2,  // 20: millrace.flow.v1.ExportQualityResponse.quality:type_name -> millrace.flow.v1.HourQuality
 	13, // 21: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	31, // 22: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
+	35, // 22: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
 	16, // 23: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
 	13, // 24: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
-	31, // 25: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
-	31, // 26: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
-	31, // 27: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
+	35, // 25: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
+	35, // 26: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 27: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
 	19, // 28: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
 	13, // 29: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
-	31, // 30: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
-	31, // 31: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
+	35, // 30: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 31: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
 	22, // 32: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
 	23, // 33: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
-	31, // 34: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
-	31, // 35: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
-	31, // 36: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
+	35, // 34: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
+	35, // 35: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 36: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
 	26, // 37: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
 	28, // 38: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
 	27, // 39: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
-	31, // 40: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
-	31, // 41: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
-	4,  // 42: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
-	6,  // 43: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
-	9,  // 44: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
-	11, // 45: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
-	14, // 46: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
-	17, // 47: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
-	20, // 48: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
-	24, // 49: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
-	5,  // 50: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
-	7,  // 51: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
-	10, // 52: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
-	12, // 53: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
-	15, // 54: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
-	18, // 55: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
-	21, // 56: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
-	25, // 57: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
-	50, // [50:58] is the sub-list for method output_type
-	42, // [42:50] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	35, // 40: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
+	35, // 41: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
+	35, // 42: millrace.flow.v1.CircuitUsageRequest.from:type_name -> google.protobuf.Timestamp
+	35, // 43: millrace.flow.v1.CircuitUsageRequest.to:type_name -> google.protobuf.Timestamp
+	31, // 44: millrace.flow.v1.CircuitUsageResponse.circuits:type_name -> millrace.flow.v1.CircuitUsage
+	32, // 45: millrace.flow.v1.CircuitUsage.points:type_name -> millrace.flow.v1.UsagePoint
+	35, // 46: millrace.flow.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	4,  // 47: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
+	6,  // 48: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
+	9,  // 49: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
+	11, // 50: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
+	14, // 51: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
+	17, // 52: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
+	20, // 53: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
+	24, // 54: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
+	29, // 55: millrace.flow.v1.FlowStoreService.CircuitUsage:input_type -> millrace.flow.v1.CircuitUsageRequest
+	5,  // 56: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
+	7,  // 57: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
+	10, // 58: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
+	12, // 59: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
+	15, // 60: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
+	18, // 61: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
+	21, // 62: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
+	25, // 63: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
+	30, // 64: millrace.flow.v1.FlowStoreService.CircuitUsage:output_type -> millrace.flow.v1.CircuitUsageResponse
+	56, // [56:65] is the sub-list for method output_type
+	47, // [47:56] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_flow_proto_init() }
@@ -2472,7 +2761,7 @@ func file_millrace_flow_v1_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_flow_proto_rawDesc), len(file_millrace_flow_v1_flow_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

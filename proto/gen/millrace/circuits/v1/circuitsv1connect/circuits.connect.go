@@ -63,6 +63,11 @@ const (
 	// CircuitsServiceCalendarProcedure is the fully-qualified name of the CircuitsService's Calendar
 	// RPC.
 	CircuitsServiceCalendarProcedure = "/millrace.circuits.v1.CircuitsService/Calendar"
+	// CircuitsServiceUsageProcedure is the fully-qualified name of the CircuitsService's Usage RPC.
+	CircuitsServiceUsageProcedure = "/millrace.circuits.v1.CircuitsService/Usage"
+	// CircuitsServiceStatementProcedure is the fully-qualified name of the CircuitsService's Statement
+	// RPC.
+	CircuitsServiceStatementProcedure = "/millrace.circuits.v1.CircuitsService/Statement"
 	// CircuitsServiceWatchProcedure is the fully-qualified name of the CircuitsService's Watch RPC.
 	CircuitsServiceWatchProcedure = "/millrace.circuits.v1.CircuitsService/Watch"
 )
@@ -93,6 +98,10 @@ type CircuitsServiceClient interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
+	// Usage says what a circuit sent over time, within its rate and above it.
+	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
+	// Statement says what the circuits of a project booked, carried and missed in a window.
+	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
 	// Watch tells of circuits as they are, and then of each change.
 	Watch(context.Context, *connect.Request[v1.WatchRequest]) (*connect.ServerStreamForClient[v1.WatchResponse], error)
 }
@@ -180,6 +189,18 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(circuitsServiceMethods.ByName("Calendar")),
 			connect.WithClientOptions(opts...),
 		),
+		usage: connect.NewClient[v1.UsageRequest, v1.UsageResponse](
+			httpClient,
+			baseURL+CircuitsServiceUsageProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Usage")),
+			connect.WithClientOptions(opts...),
+		),
+		statement: connect.NewClient[v1.StatementRequest, v1.StatementResponse](
+			httpClient,
+			baseURL+CircuitsServiceStatementProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Statement")),
+			connect.WithClientOptions(opts...),
+		),
 		watch: connect.NewClient[v1.WatchRequest, v1.WatchResponse](
 			httpClient,
 			baseURL+CircuitsServiceWatchProcedure,
@@ -203,6 +224,8 @@ type circuitsServiceClient struct {
 	get        *connect.Client[v1.GetRequest, v1.GetResponse]
 	list       *connect.Client[v1.ListRequest, v1.ListResponse]
 	calendar   *connect.Client[v1.CalendarRequest, v1.CalendarResponse]
+	usage      *connect.Client[v1.UsageRequest, v1.UsageResponse]
+	statement  *connect.Client[v1.StatementRequest, v1.StatementResponse]
 	watch      *connect.Client[v1.WatchRequest, v1.WatchResponse]
 }
 
@@ -266,6 +289,16 @@ func (c *circuitsServiceClient) Calendar(ctx context.Context, req *connect.Reque
 	return c.calendar.CallUnary(ctx, req)
 }
 
+// Usage calls millrace.circuits.v1.CircuitsService.Usage.
+func (c *circuitsServiceClient) Usage(ctx context.Context, req *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error) {
+	return c.usage.CallUnary(ctx, req)
+}
+
+// Statement calls millrace.circuits.v1.CircuitsService.Statement.
+func (c *circuitsServiceClient) Statement(ctx context.Context, req *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error) {
+	return c.statement.CallUnary(ctx, req)
+}
+
 // Watch calls millrace.circuits.v1.CircuitsService.Watch.
 func (c *circuitsServiceClient) Watch(ctx context.Context, req *connect.Request[v1.WatchRequest]) (*connect.ServerStreamForClient[v1.WatchResponse], error) {
 	return c.watch.CallServerStream(ctx, req)
@@ -297,6 +330,10 @@ type CircuitsServiceHandler interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
+	// Usage says what a circuit sent over time, within its rate and above it.
+	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
+	// Statement says what the circuits of a project booked, carried and missed in a window.
+	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
 	// Watch tells of circuits as they are, and then of each change.
 	Watch(context.Context, *connect.Request[v1.WatchRequest], *connect.ServerStream[v1.WatchResponse]) error
 }
@@ -380,6 +417,18 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 		connect.WithSchema(circuitsServiceMethods.ByName("Calendar")),
 		connect.WithHandlerOptions(opts...),
 	)
+	circuitsServiceUsageHandler := connect.NewUnaryHandler(
+		CircuitsServiceUsageProcedure,
+		svc.Usage,
+		connect.WithSchema(circuitsServiceMethods.ByName("Usage")),
+		connect.WithHandlerOptions(opts...),
+	)
+	circuitsServiceStatementHandler := connect.NewUnaryHandler(
+		CircuitsServiceStatementProcedure,
+		svc.Statement,
+		connect.WithSchema(circuitsServiceMethods.ByName("Statement")),
+		connect.WithHandlerOptions(opts...),
+	)
 	circuitsServiceWatchHandler := connect.NewServerStreamHandler(
 		CircuitsServiceWatchProcedure,
 		svc.Watch,
@@ -412,6 +461,10 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 			circuitsServiceListHandler.ServeHTTP(w, r)
 		case CircuitsServiceCalendarProcedure:
 			circuitsServiceCalendarHandler.ServeHTTP(w, r)
+		case CircuitsServiceUsageProcedure:
+			circuitsServiceUsageHandler.ServeHTTP(w, r)
+		case CircuitsServiceStatementProcedure:
+			circuitsServiceStatementHandler.ServeHTTP(w, r)
 		case CircuitsServiceWatchProcedure:
 			circuitsServiceWatchHandler.ServeHTTP(w, r)
 		default:
@@ -469,6 +522,14 @@ func (UnimplementedCircuitsServiceHandler) List(context.Context, *connect.Reques
 
 func (UnimplementedCircuitsServiceHandler) Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Calendar is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Usage is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Statement is not implemented"))
 }
 
 func (UnimplementedCircuitsServiceHandler) Watch(context.Context, *connect.Request[v1.WatchRequest], *connect.ServerStream[v1.WatchResponse]) error {

@@ -61,6 +61,9 @@ const (
 	// FlowStoreServiceVpnSeriesProcedure is the fully-qualified name of the FlowStoreService's
 	// VpnSeries RPC.
 	FlowStoreServiceVpnSeriesProcedure = "/millrace.flow.v1.FlowStoreService/VpnSeries"
+	// FlowStoreServiceCircuitUsageProcedure is the fully-qualified name of the FlowStoreService's
+	// CircuitUsage RPC.
+	FlowStoreServiceCircuitUsageProcedure = "/millrace.flow.v1.FlowStoreService/CircuitUsage"
 )
 
 // FlowCollectorServiceClient is a client for the millrace.flow.v1.FlowCollectorService service.
@@ -180,6 +183,8 @@ type FlowStoreServiceClient interface {
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
 	// VpnSeries returns VPN flows and their fairness over time.
 	VpnSeries(context.Context, *connect.Request[v1.VpnSeriesRequest]) (*connect.Response[v1.VpnSeriesResponse], error)
+	// CircuitUsage says what circuits sent, by the minute or longer steps.
+	CircuitUsage(context.Context, *connect.Request[v1.CircuitUsageRequest]) (*connect.Response[v1.CircuitUsageResponse], error)
 }
 
 // NewFlowStoreServiceClient constructs a client for the millrace.flow.v1.FlowStoreService service.
@@ -229,6 +234,12 @@ func NewFlowStoreServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(flowStoreServiceMethods.ByName("VpnSeries")),
 			connect.WithClientOptions(opts...),
 		),
+		circuitUsage: connect.NewClient[v1.CircuitUsageRequest, v1.CircuitUsageResponse](
+			httpClient,
+			baseURL+FlowStoreServiceCircuitUsageProcedure,
+			connect.WithSchema(flowStoreServiceMethods.ByName("CircuitUsage")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -240,6 +251,7 @@ type flowStoreServiceClient struct {
 	top           *connect.Client[v1.TopRequest, v1.TopResponse]
 	telemetry     *connect.Client[v1.TelemetryRequest, v1.TelemetryResponse]
 	vpnSeries     *connect.Client[v1.VpnSeriesRequest, v1.VpnSeriesResponse]
+	circuitUsage  *connect.Client[v1.CircuitUsageRequest, v1.CircuitUsageResponse]
 }
 
 // Intervals calls millrace.flow.v1.FlowStoreService.Intervals.
@@ -272,6 +284,11 @@ func (c *flowStoreServiceClient) VpnSeries(ctx context.Context, req *connect.Req
 	return c.vpnSeries.CallUnary(ctx, req)
 }
 
+// CircuitUsage calls millrace.flow.v1.FlowStoreService.CircuitUsage.
+func (c *flowStoreServiceClient) CircuitUsage(ctx context.Context, req *connect.Request[v1.CircuitUsageRequest]) (*connect.Response[v1.CircuitUsageResponse], error) {
+	return c.circuitUsage.CallUnary(ctx, req)
+}
+
 // FlowStoreServiceHandler is an implementation of the millrace.flow.v1.FlowStoreService service.
 type FlowStoreServiceHandler interface {
 	// Intervals sums the bytes of each flow inside fixed intervals and returns the sums above min_bytes
@@ -288,6 +305,8 @@ type FlowStoreServiceHandler interface {
 	Telemetry(context.Context, *connect.Request[v1.TelemetryRequest]) (*connect.Response[v1.TelemetryResponse], error)
 	// VpnSeries returns VPN flows and their fairness over time.
 	VpnSeries(context.Context, *connect.Request[v1.VpnSeriesRequest]) (*connect.Response[v1.VpnSeriesResponse], error)
+	// CircuitUsage says what circuits sent, by the minute or longer steps.
+	CircuitUsage(context.Context, *connect.Request[v1.CircuitUsageRequest]) (*connect.Response[v1.CircuitUsageResponse], error)
 }
 
 // NewFlowStoreServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -333,6 +352,12 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 		connect.WithSchema(flowStoreServiceMethods.ByName("VpnSeries")),
 		connect.WithHandlerOptions(opts...),
 	)
+	flowStoreServiceCircuitUsageHandler := connect.NewUnaryHandler(
+		FlowStoreServiceCircuitUsageProcedure,
+		svc.CircuitUsage,
+		connect.WithSchema(flowStoreServiceMethods.ByName("CircuitUsage")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.flow.v1.FlowStoreService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case FlowStoreServiceIntervalsProcedure:
@@ -347,6 +372,8 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 			flowStoreServiceTelemetryHandler.ServeHTTP(w, r)
 		case FlowStoreServiceVpnSeriesProcedure:
 			flowStoreServiceVpnSeriesHandler.ServeHTTP(w, r)
+		case FlowStoreServiceCircuitUsageProcedure:
+			flowStoreServiceCircuitUsageHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -378,4 +405,8 @@ func (UnimplementedFlowStoreServiceHandler) Telemetry(context.Context, *connect.
 
 func (UnimplementedFlowStoreServiceHandler) VpnSeries(context.Context, *connect.Request[v1.VpnSeriesRequest]) (*connect.Response[v1.VpnSeriesResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.VpnSeries is not implemented"))
+}
+
+func (UnimplementedFlowStoreServiceHandler) CircuitUsage(context.Context, *connect.Request[v1.CircuitUsageRequest]) (*connect.Response[v1.CircuitUsageResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.CircuitUsage is not implemented"))
 }

@@ -1,0 +1,180 @@
+package circuits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	"github.com/millrace/millrace/services/circuits/statement"
+)
+
+const (
+	// usageWindow is how far back usage goes where nothing is said, statementWindow a statement.
+	usageWindow     = 24 * time.Hour
+	statementWindow = 30 * 24 * time.Hour
+	// usageCircuits are what the flow store is asked for at once.
+	usageCircuits = 1000
+)
+
+var errNoFlowStore = errors.New("there is no flow store that keeps what circuits send; host it, or give its endpoint")
+
+// usageOf is the window to ask the flow store about: nothing was sent before a circuit was asked for, nor in the
+// future.
+func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time) (time.Time, time.Time, error) {
+	for field, at := range map[string]*timestamppb.Timestamp{"from": from, "to": to} {
+		if at != nil && at.CheckValid() != nil {
+			return now, now, wrong(field, "it is no time")
+		}
+	}
+	begin, end := otherwise, now
+	if from != nil {
+		begin = from.AsTime()
+	}
+	if to != nil {
+		end = to.AsTime()
+	}
+	if from != nil && !begin.Before(end) {
+		return now, now, wrong("to", "it must be after from")
+	}
+	if begin.Before(created) {
+		begin = created
+	}
+	if end.After(now) {
+		end = now
+	}
+	return begin, end, nil
+}
+
+// Usage implements CircuitsService.
+func (a *api) Usage(ctx context.Context, r *connect.Request[circuitsv1.UsageRequest]) (*connect.Response[circuitsv1.UsageResponse], error) {
+	record, err := a.c.ledger.Find(ctx, r.Msg.GetId())
+	if err != nil {
+		return nil, answer(err)
+	}
+	c, now := record.GetCircuit(), a.c.deps.Now()
+	otherwise := now.Add(-usageWindow)
+	if start := c.GetSlots()[0].GetStart().AsTime(); start.After(otherwise) {
+		otherwise = start
+	}
+	from, to, err := usageOf(r.Msg.GetFrom(), r.Msg.GetTo(), c.GetCreated().AsTime(), otherwise, now)
+	if err != nil {
+		return nil, answer(err)
+	}
+	out := &circuitsv1.UsageResponse{Id: c.GetId(), StepSeconds: 60, Total: &circuitsv1.UsagePoint{Time: timestamppb.New(from)}}
+	if a.c.deps.Flows == nil {
+		return nil, answer(errNoFlowStore)
+	}
+	if !from.Before(to) {
+		return connect.NewResponse(out), nil // it has not begun
+	}
+	said, err := a.c.deps.Flows.CircuitUsage(ctx, connect.NewRequest(&flowv1.CircuitUsageRequest{
+		Circuits: []string{c.GetId()}, From: timestamppb.New(from), To: timestamppb.New(to),
+	}))
+	if err != nil {
+		return nil, answer(fmt.Errorf("what circuit %s sent is not known now: %w", c.GetId(), err))
+	}
+	out.StepSeconds = said.Msg.GetStepSeconds()
+	for _, p := range said.Msg.GetCircuits()[0].GetPoints() {
+		point := &circuitsv1.UsagePoint{
+			Time: p.GetTime(), InProfileOctets: int64(p.GetInProfileOctets()), InProfilePackets: int64(p.GetInProfilePackets()),
+			ExcessOctets: int64(p.GetExcessOctets()), ExcessPackets: int64(p.GetExcessPackets()),
+		}
+		out.Points = append(out.Points, point)
+		out.Total.InProfileOctets += point.GetInProfileOctets()
+		out.Total.InProfilePackets += point.GetInProfilePackets()
+		out.Total.ExcessOctets += point.GetExcessOctets()
+		out.Total.ExcessPackets += point.GetExcessPackets()
+	}
+	return connect.NewResponse(out), nil
+}
+
+// Statement implements CircuitsService.
+func (a *api) Statement(ctx context.Context, r *connect.Request[circuitsv1.StatementRequest]) (*connect.Response[circuitsv1.StatementResponse], error) {
+	if checkName(r.Msg.GetProject()) != nil {
+		return nil, answer(wrong("project", "%s", errName))
+	}
+	now := a.c.deps.Now().Truncate(time.Second)
+	end := now
+	if to := r.Msg.GetTo(); to != nil && to.CheckValid() == nil && to.AsTime().Before(now) {
+		end = to.AsTime()
+	}
+	from, to, err := usageOf(r.Msg.GetFrom(), r.Msg.GetTo(), time.Unix(0, 0), end.Add(-statementWindow), now)
+	if err != nil {
+		return nil, answer(err)
+	}
+	if to.Before(from) {
+		to = from // all of it is in the future
+	}
+	out := &circuitsv1.StatementResponse{Project: r.Msg.GetProject(), From: timestamppb.New(from), To: timestamppb.New(to)}
+	circuits, total, err := a.lines(out)
+	if err != nil {
+		return nil, answer(err)
+	}
+	out.Total = lineOf("", "", total)
+	if out.CarriedUnknown = a.c.deps.Flows == nil; !out.GetCarriedUnknown() && from.Before(to) {
+		if err := a.carried(ctx, out, circuits); err != nil {
+			return nil, answer(err)
+		}
+	}
+	return connect.NewResponse(out), nil
+}
+
+// lines adds the circuits of a statement's project that had something in its window.
+func (a *api) lines(out *circuitsv1.StatementResponse) (circuits []*circuitsv1.Circuit, total statement.Line, err error) {
+	err = a.c.ledger.Look("", func(all func(func(*circuitsv1.Record) bool)) {
+		for record := range all {
+			c := record.GetCircuit()
+			if c.GetTerms().GetProject() != out.GetProject() {
+				continue
+			}
+			if line := statement.Of(c, out.GetFrom().GetSeconds(), out.GetTo().GetSeconds()); line.Had() {
+				circuits, total = append(circuits, c), total.Add(line)
+				out.Circuits = append(out.Circuits, lineOf(c.GetId(), c.GetTerms().GetDescription(), line))
+			}
+		}
+	})
+	return circuits, total, err
+}
+
+func lineOf(id, description string, l statement.Line) *circuitsv1.StatementLine {
+	return &circuitsv1.StatementLine{
+		Circuit: id, Description: description, BookedGbitHours: l.GbitHours(), ActiveSeconds: l.Active, InterruptedSeconds: l.Interrupted,
+		LateStarts: l.LateStarts, Incomplete: l.Incomplete,
+	}
+}
+
+// carried fills in what each circuit of a statement sent.
+func (a *api) carried(ctx context.Context, out *circuitsv1.StatementResponse, circuits []*circuitsv1.Circuit) error {
+	lines := out.GetCircuits()
+	for some := range slices.Chunk(circuits, usageCircuits) {
+		ask := &flowv1.CircuitUsageRequest{From: out.GetFrom(), To: out.GetTo(), Totals: true}
+		for _, c := range some {
+			ask.Circuits = append(ask.Circuits, c.GetId())
+		}
+		said, err := a.c.deps.Flows.CircuitUsage(ctx, connect.NewRequest(ask))
+		if err != nil {
+			return fmt.Errorf("what circuits carried is not known now: %w", err)
+		}
+		for i, u := range said.Msg.GetCircuits() {
+			for _, p := range u.GetPoints() {
+				excess := int64(p.GetExcessOctets())
+				lines[i].ExcessOctets += excess
+				lines[i].CarriedOctets += int64(p.GetInProfileOctets())
+				if some[i].GetTerms().GetExcess() != circuitsv1.Excess_EXCESS_DROP {
+					lines[i].CarriedOctets += excess
+				}
+			}
+			out.Total.CarriedOctets += lines[i].GetCarriedOctets()
+			out.Total.ExcessOctets += lines[i].GetExcessOctets()
+		}
+		lines = lines[len(some):]
+	}
+	return nil
+}
