@@ -3,6 +3,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import {
   type Blocker,
   type Circuit,
+  Excess,
   type Hop,
   type Offer,
   Protection,
@@ -88,6 +89,13 @@ export function askedText(t: Terms | undefined): string {
   if (t.volumeBytes === 0n) return rateOf(t.rateBitsPerSecond);
   return `${formatBytes(t.volumeBytes)}${t.rateBitsPerSecond > 0n ? `, at most ${rateOf(t.rateBitsPerSecond)}` : ""}`;
 }
+
+export const excessText: Record<Excess, string> = {
+  [Excess.UNSPECIFIED]: "stays in the circuits' queue",
+  [Excess.QUEUE]: "stays in the circuits' queue",
+  [Excess.DROP]: "is dropped",
+  [Excess.BEST_EFFORT]: "is best effort",
+};
 
 export const protectionText: Record<Protection, string> = {
   [Protection.UNSPECIFIED]: "none",

@@ -14,9 +14,11 @@ import {
   type State,
   type Terms,
   TermsSchema,
+  type UsageResponse,
 } from "../gen/millrace/circuits/v1/circuits_pb";
 import type { TermsInit } from "../model/circuitForm";
 import { bookedStates, endedStates } from "../model/circuits";
+import { usageSpan } from "../model/circuitUsage";
 import { bookedLinks, type TimeWindow } from "../model/strip";
 import { millis } from "../model/units";
 import type { Decision } from "./changes";
@@ -65,6 +67,8 @@ export interface CircuitStore {
   strips: (hours: number) => Resource<LinkStrips>;
   /** One circuit, whatever its state. */
   one: (id: string) => Resource<Circuit | undefined>;
+  /** What one circuit sent in the last hour. */
+  usage: (id: string) => Resource<UsageResponse>;
   /** Asks whether it would fit, now and again. */
   quote: (terms: TermsInit, by: string) => Resource<Answer | undefined>;
   /** Holds or books it; returns its id, or why not. Asked again after an answer that was lost, it makes no second one. */
@@ -106,6 +110,7 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     strips: (hours) => follow(new Resource((signal) => loadStrips(api, hours, signal), always(15_000))),
     one: (id) =>
       follow(new Resource(async (signal) => (await api.circuits.get({ id }, { signal })).circuit, always(3000))),
+    usage: (id) => new Resource((signal) => loadUsage(api, id, signal), always(30_000)),
     quote: (terms, by) =>
       follow(new Resource<Answer | undefined>((signal) => quote(api, terms, by, signal), always(10_000))),
     request: async (terms, by, commit) => {
@@ -128,6 +133,9 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     release: (id, { by, note }) => act(() => api.circuits.release({ id, by, note })),
   };
 }
+
+const loadUsage = (api: Pick<Api, "circuits">, id: string, signal: AbortSignal): Promise<UsageResponse> =>
+  api.circuits.usage({ id, from: timestampFromMs(Date.now() - usageSpan) }, { signal });
 
 async function load(api: Pick<Api, "circuits">, states: State[], signal: AbortSignal): Promise<CircuitList> {
   const circuits: Circuit[] = [];

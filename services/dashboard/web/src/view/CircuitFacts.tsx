@@ -1,6 +1,7 @@
-import { type Circuit, type Hop, Protection, type Slot } from "../gen/millrace/circuits/v1/circuits_pb";
-import { askedText, delayText, pathText, protectionText, rateOf, windowText } from "../model/circuits";
+import { type Circuit, Excess, type Hop, Protection, type Slot } from "../gen/millrace/circuits/v1/circuits_pb";
+import { askedText, delayText, excessText, pathText, protectionText, rateOf, windowText } from "../model/circuits";
 import { useNames } from "../state/hooks";
+import { CircuitUsage } from "./CircuitUsage";
 import { Fact } from "./Fact";
 import { TimeOfDay, windowClock } from "./time";
 
@@ -25,6 +26,8 @@ export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
       <Fact name="Path">
         <Path path={c.path} />
       </Fact>
+      <CircuitUsage circuit={c} />
+      {t.excess > Excess.QUEUE && <Fact name="Above the rate">{excessText[t.excess]}</Fact>}
       {t.protection !== Protection.UNSPECIFIED && (
         <Fact name="Backup">
           {c.backup.length > 0 ? <Path path={c.backup} /> : "none booked"}
