@@ -12,7 +12,7 @@ import (
 // A paced host is a traffic generator. Every stream has an HTB class of its own rate, and the sending program keeps
 // packets for pacedAhead in it. What the host offers then follows the kernel's timers: a program that is late by less
 // than pacedAhead leaves neither a gap, which the router would fill with other classes, nor a burst, which the host's
-// own line would drop.
+// own link would drop.
 const (
 	pacedAhead = time.Second
 	// pacedBurst is how late a timer may be without the stream losing rate: as
@@ -28,7 +28,7 @@ const (
 	pacedFirst = 16
 )
 
-// pacedLine is a paced host's port. Streams get their classes when a phase begins. Their sum fits the line
+// pacedLine is a paced host's port. Streams get their classes when a phase begins. Their sum fits the link
 // (scenario checks it), so the classes need no common parent.
 func pacedLine(name string, l scenario.Link) []string {
 	return []string{

@@ -33,10 +33,10 @@ const (
 func hntesIdentification() Experiment {
 	note := "needs ESnet's NetFlow records, which are not public; services/alpha computes the same report from an operator's own flows"
 	row := func(key, what string, v float64) score.Row {
-		return score.Row{Key: key, Item: "section II", What: what, Unit: "%", Paper: v, Absolute: 2, Why: "a property of the trace, not of a network", Note: note}
+		return score.Row{Key: key, Item: "section II", What: what, Unit: "%", Paper: v, Absolute: 2, Rationale: "a property of the trace, not of a network", Explanation: note}
 	}
 	definition := func(key, what, unit string, v float64) score.Row {
-		return score.Row{Key: key, Item: "section II", What: what, Unit: unit, Paper: v, Absolute: 0, Why: "a definition: what the product does unless told otherwise"}
+		return score.Row{Key: key, Item: "section II", What: what, Unit: unit, Paper: v, Absolute: 0, Rationale: "a definition: what the product does unless told otherwise"}
 	}
 	rule := Case{Name: "rule", Quick: true, Run: func(r *Recorder) error {
 		d := detect.DefaultRule()
@@ -52,12 +52,12 @@ func hntesIdentification() Experiment {
 		row("p24", "alpha bytes identified, /24, 7 months", 94), row("p32", "alpha bytes identified, /32, 7 months", 82),
 		row("hpsr12", "HPSR'12: 2 months, /24, more than", 94), row("short", "HPSR'12: 5-tuple alpha flows shorter than 2 min", 80),
 		row("hpsr13", "HPSR'13: 4 routers, more than", 90),
-		{Key: "setup", Item: "HPSR'12", What: "setting a circuit up takes about", Unit: "s", Paper: 60, Op: score.AtMost, Why: "a redirection that is faster is none the worse", Note: "the twin has no management plane; the lab's value is from commit to confirmation on the router"},
+		{Key: "setup", Item: "HPSR'12", What: "setting a circuit up takes about", Unit: "s", Paper: 60, Op: score.AtMost, Rationale: "a redirection that is faster is none the worse", Explanation: "the twin has no management plane; the lab's value is from commit to confirmation on the router"},
 	}}
 }
 
 func hntes1() Experiment {
-	e := Experiment{ID: "002-exp1", Title: "Buffer size and the two ways to share a line (section III-B)"}
+	e := Experiment{ID: "002-exp1", Title: "Buffer size and the two modes of sharing a link (section III-B)"}
 	flood := func(b *liman.Testbed, queue uint8, seconds float64) int {
 		ping := b.Ping("WA", "EA", queue, seconds)
 		b.UDP("W1", "E1", queue, 7e9, 2, seconds)
@@ -106,7 +106,7 @@ func hntes1() Experiment {
 	return e
 }
 
-// hntes1Shares is a queue of a fifth of the line that may not have the rest, and one that may.
+// hntes1Shares is a queue of a fifth of the link that may not have the rest, and one that may.
 func hntes1Shares() (cases []Case) {
 	for name, strict := range map[string]bool{"strict": true, "conserving": false} {
 		cases = append(cases, Case{Name: name, Quick: true, Run: func(r *Recorder) error {
@@ -146,24 +146,24 @@ func testbed(r *Recorder) error {
 
 func hntes1Rows() []score.Row {
 	delay := "delay is buffer over rate: only the printed digits can differ"
-	half := "two equal floods share a first-in first-out line; the paper says approximately"
+	half := "two equal floods share a first-in first-out port; the paper says approximately"
 	rows := []score.Row{
-		{Key: "E2-W1", Item: "III-F.1", What: "round trip E2-W1, idle", Unit: "ms", Paper: 1.98, Absolute: 0.03, Why: "set by the distances; 0.03 ms are what the ping's own packets take"},
-		{Key: "E1-W1", Item: "III-F.1", What: "round trip E1-W1, idle", Unit: "ms", Paper: 2.23, Absolute: 0.03, Why: "set by the distances; 0.03 ms are what the ping's own packets take"},
-		{Key: "udp W1", Item: "III-B.1", What: "received of the first flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half},
-		{Key: "udp E2", Item: "III-B.1", What: "received of the second flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Why: half},
-		{Key: "idle", Item: "Fig. 3", What: "ping, idle", Unit: "ms", Paper: 2.1, Absolute: 0.05, Why: "set by the stated distances"},
-		{Key: "full100", Item: "Fig. 3", What: "ping, buffer 100 %", Unit: "ms", Paper: 102, Relative: 0.02, Why: delay},
-		{Key: "full20", Item: "Fig. 3", What: "ping, buffer 20 %", Unit: "ms", Paper: 22.2, Relative: 0.02, Why: delay},
-		{Key: "buffer", Item: "eq. 1", What: "buffer by the paper's equation", Unit: "MB", Paper: 125, Relative: 0.02, Why: delay},
-		{Key: "strict", Item: "Fig. 4", What: "ping, strict partition 20 %, 3 Gbit/s of UDP", Unit: "ms", Paper: 102, Relative: 0.02, Why: delay},
-		{Key: "strictrate", Item: "eq. 2", What: "rate of the strict partition by the paper's equation", Unit: "Gbit/s", Paper: 2, Relative: 0.02, Why: delay},
-		{Key: "conserving", Item: "Fig. 4", What: "ping, work-conserving", Unit: "ms", Paper: 2.1, Absolute: 0.05, Why: "no queue"},
+		{Key: "E2-W1", Item: "III-F.1", What: "round trip E2-W1, idle", Unit: "ms", Paper: 1.98, Absolute: 0.03, Rationale: "set by the distances; 0.03 ms are what the ping's own packets take"},
+		{Key: "E1-W1", Item: "III-F.1", What: "round trip E1-W1, idle", Unit: "ms", Paper: 2.23, Absolute: 0.03, Rationale: "set by the distances; 0.03 ms are what the ping's own packets take"},
+		{Key: "udp W1", Item: "III-B.1", What: "received of the first flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Rationale: half},
+		{Key: "udp E2", Item: "III-B.1", What: "received of the second flood of 7 Gbit/s", Unit: "Gbit/s", Paper: 5, Relative: 0.1, Rationale: half},
+		{Key: "idle", Item: "Fig. 3", What: "ping, idle", Unit: "ms", Paper: 2.1, Absolute: 0.05, Rationale: "set by the stated distances"},
+		{Key: "full100", Item: "Fig. 3", What: "ping, buffer 100 %", Unit: "ms", Paper: 102, Relative: 0.02, Rationale: delay},
+		{Key: "full20", Item: "Fig. 3", What: "ping, buffer 20 %", Unit: "ms", Paper: 22.2, Relative: 0.02, Rationale: delay},
+		{Key: "buffer", Item: "eq. 1", What: "buffer by the paper's equation", Unit: "MB", Paper: 125, Relative: 0.02, Rationale: delay},
+		{Key: "strict", Item: "Fig. 4", What: "ping, strict partition 20 %, 3 Gbit/s of UDP", Unit: "ms", Paper: 102, Relative: 0.02, Rationale: delay},
+		{Key: "strictrate", Item: "eq. 2", What: "rate of the strict partition by the paper's equation", Unit: "Gbit/s", Paper: 2, Relative: 0.02, Rationale: delay},
+		{Key: "conserving", Item: "Fig. 4", What: "ping, work-conserving", Unit: "ms", Paper: 2.1, Absolute: 0.05, Rationale: "no queue"},
 	}
 	for share, packets := range map[float64]float64{1: 51924370, 20: 51536097, 40: 52755553, 60: 52669911, 80: 52786301, 100: 52637553} {
 		rows = append(rows, score.Row{Key: fmt.Sprintf("packets%g", share), Item: "table I", What: fmt.Sprintf("packets in 60 s, rate share %g %%", share),
-			Paper: packets, Relative: 0.10, Why: "the paper gives neither the datagrams' length nor whether the counters were read at the flows' ends; table II's slope says 1,472 bytes, which fill the line with 48.8 million; 6 s after the buffer is full, times ten",
-			Note: "the claim, the same count whatever the share, holds exactly"})
+			Paper: packets, Relative: 0.10, Rationale: "the paper gives neither the datagrams' length nor whether the counters were read at the flows' ends; table II's slope says 1,472 bytes, which fill the link with 48.8 million; 6 s after the buffer is full, times ten",
+			Explanation: "the claim, the same count whatever the share, holds exactly"})
 	}
 	byItem(rows)
 	return rows
@@ -222,7 +222,7 @@ func hntes2() Experiment {
 const lagNote = "the twin's second flow sends from t = 20 on, the paper's rise is at t = 22; just before 20 the twin's ping is 2.3 ms"
 
 // sumNote is about sums of senders' averages.
-const sumNote = "the twin counts at the receiver, which the line limits to 9.41; the paper itself says that more than 10 is an effect of averaging at senders"
+const sumNote = "the twin counts at the receiver, which the link limits to 9.41; the paper itself says that more than 10 is an effect of averaging at senders"
 
 const laterNote = "no flow of the twin meets the end of the buffer around t = 49: its slow starts were ended by full host interfaces (10,000 packets, as ESnet advises) and it grows by H-TCP's law from there; the paper states neither the interfaces' queues nor the first windows, which decide in which second the buffer is full"
 
@@ -230,24 +230,24 @@ func hntes2Rows() []score.Row {
 	tcp := "one run of four aggressive flows: mean and deviation of a sawtooth whose phase depends on every drop; a quarter either way is what other seeds of the twin give"
 	event := "a peak of a sawtooth at one instant, sampled once a second in the paper"
 	rows := []score.Row{
-		{Key: "1qmean", Item: "III-C.2", What: "ping mean, 1 queue", Unit: "ms", Paper: 60.4, Relative: 0.25, Why: tcp},
-		{Key: "1qsd", Item: "III-C.2", What: "ping deviation, 1 queue", Unit: "ms", Paper: 29.3, Relative: 0.25, Why: tcp, Note: laterNote},
-		{Key: "2qmean", Item: "III-C.2", What: "ping mean, 2 queues", Unit: "ms", Paper: 2.3, Absolute: 0.1, Why: "the base round trip and one packet's wait"},
-		{Key: "2qsd", Item: "III-C.2", What: "ping deviation, 2 queues", Unit: "ms", Paper: 0.3, Op: score.AtMost, Why: "the twin's hosts answer at once, so the paper's 0.3 ms of host jitter is an upper bound"},
-		{Key: "sum21", Item: "Fig. 5", What: "aggregate TCP before t = 22", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Why: "the line's rate"},
-		{Key: "sum22", Item: "Fig. 5", What: "aggregate TCP at t = 22", Unit: "Gbit/s", Paper: 10.7, Relative: 0.05, Why: "the paper's sum of senders' per-second averages", Note: sumNote},
-		{Key: "before", Item: "Fig. 5", What: "ping before the second flow", Unit: "ms", Paper: 3, Absolute: 1, Why: "printed with one digit", Note: lagNote},
-		{Key: "rise", Item: "Fig. 5", What: "ping once the second flow has started", Unit: "ms", Paper: 82, Relative: 0.25, Why: event},
-		{Key: "sum48", Item: "Fig. 5", What: "aggregate TCP before the drop at t = 49", Unit: "Gbit/s", Paper: 10.6, Relative: 0.05, Why: "the paper's sum of senders' per-second averages", Note: sumNote},
-		{Key: "sum49", Item: "Fig. 5", What: "aggregate TCP at t = 49", Unit: "Gbit/s", Paper: 9.3, Relative: 0.05, Why: "nearly the line: the buffer feeds it while the senders recover", Note: laterNote},
-		{Key: "peak49", Item: "Fig. 5", What: "ping before the drop at t = 49", Unit: "ms", Paper: 92, Relative: 0.15, Why: event},
-		{Key: "fall49", Item: "Fig. 5", What: "ping after the drop at t = 49", Unit: "ms", Paper: 22, Relative: 0.6, Why: event, Note: laterNote},
+		{Key: "1qmean", Item: "III-C.2", What: "ping mean, 1 queue", Unit: "ms", Paper: 60.4, Relative: 0.25, Rationale: tcp},
+		{Key: "1qsd", Item: "III-C.2", What: "ping deviation, 1 queue", Unit: "ms", Paper: 29.3, Relative: 0.25, Rationale: tcp, Explanation: laterNote},
+		{Key: "2qmean", Item: "III-C.2", What: "ping mean, 2 queues", Unit: "ms", Paper: 2.3, Absolute: 0.1, Rationale: "the base round trip and one packet's wait"},
+		{Key: "2qsd", Item: "III-C.2", What: "ping deviation, 2 queues", Unit: "ms", Paper: 0.3, Op: score.AtMost, Rationale: "the twin's hosts answer at once, so the paper's 0.3 ms of host jitter is an upper bound"},
+		{Key: "sum21", Item: "Fig. 5", What: "aggregate TCP before t = 22", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Rationale: "the link rate"},
+		{Key: "sum22", Item: "Fig. 5", What: "aggregate TCP at t = 22", Unit: "Gbit/s", Paper: 10.7, Relative: 0.05, Rationale: "the paper's sum of senders' per-second averages", Explanation: sumNote},
+		{Key: "before", Item: "Fig. 5", What: "ping before the second flow", Unit: "ms", Paper: 3, Absolute: 1, Rationale: "printed with one digit", Explanation: lagNote},
+		{Key: "rise", Item: "Fig. 5", What: "ping once the second flow has started", Unit: "ms", Paper: 82, Relative: 0.25, Rationale: event},
+		{Key: "sum48", Item: "Fig. 5", What: "aggregate TCP before the drop at t = 49", Unit: "Gbit/s", Paper: 10.6, Relative: 0.05, Rationale: "the paper's sum of senders' per-second averages", Explanation: sumNote},
+		{Key: "sum49", Item: "Fig. 5", What: "aggregate TCP at t = 49", Unit: "Gbit/s", Paper: 9.3, Relative: 0.05, Rationale: "nearly the link rate: the buffer feeds it while the senders recover", Explanation: laterNote},
+		{Key: "peak49", Item: "Fig. 5", What: "ping before the drop at t = 49", Unit: "ms", Paper: 92, Relative: 0.15, Rationale: event},
+		{Key: "fall49", Item: "Fig. 5", What: "ping after the drop at t = 49", Unit: "ms", Paper: 22, Relative: 0.6, Rationale: event, Explanation: laterNote},
 	}
 	for _, t := range []int{85, 121, 141, 161} {
 		rows = append(rows, score.Row{Key: fmt.Sprintf("sum drop%d", t), Item: "Fig. 5", What: fmt.Sprintf("aggregate TCP falls around t = %d, by", t), Unit: "Gbit/s", Paper: 0.2, Op: score.AtLeast,
-			Why: "plot: throughput drops at these seconds coincide with drops of the ping; 0.2 Gbit/s, 2 % of the line, is the least one sees in its figure", Note: "the twin counts at the receiver: while a buffer still feeds the line, a sender's pause does not show there"})
+			Rationale: "plot: throughput drops at these seconds coincide with drops of the ping; 0.2 Gbit/s, 2 % of the link, is the least one sees in its figure", Explanation: "the twin counts at the receiver: while a buffer still feeds the link, a sender's pause does not show there"})
 		rows = append(rows, score.Row{Key: fmt.Sprintf("drop%d", t), Item: "Fig. 5", What: fmt.Sprintf("the ping falls around t = %d, by", t), Unit: "ms", Paper: 5, Op: score.AtLeast,
-			Why: "plot: the paper says that throughput and ping drop together; 5 ms is the least one sees in its figure", Note: laterNote})
+			Rationale: "plot: the paper says that throughput and ping drop together; 5 ms is the least one sees in its figure", Explanation: laterNote})
 	}
 	return rows
 }

@@ -37,11 +37,11 @@ func hntes3() Experiment {
 			key := fmt.Sprintf("%s %g", c.name, udp)
 			e.Cases = append(e.Cases, Case{Name: key, Quick: i == 6 && len(c.queues) == 2, Run: func(r *Recorder) error { return tableIICell(r, key, c.queues, udp) }})
 			row := score.Row{Key: key, Item: "table II", What: fmt.Sprintf("TCP beside %g Gbit/s of UDP, %s", udp, c.name), Unit: "Gbit/s", Paper: c.want[i], Relative: 0.04,
-				Why: "the line less the UDP; hosts reached 9.1 to 9.4"}
+				Rationale: "the link less the UDP; hosts reached 9.1 to 9.4"}
 			if len(c.queues) == 3 && udp > 0 {
 				row.Relative, row.Absolute = 0.5, 0.3
-				row.Why = "reordering decides, by the pattern in which bursts meet in one run; the paper expects other runs to differ (III-E.2); half either way, or 0.3 Gbit/s"
-				row.Note = reorderNote
+				row.Rationale = "reordering decides, by the pattern in which bursts meet in one run; the paper expects other runs to differ (III-E.2); half either way, or 0.3 Gbit/s"
+				row.Explanation = reorderNote
 			}
 			e.Rows = append(e.Rows, row)
 		}
@@ -83,18 +83,18 @@ func hntes4() Experiment {
 		e.Cases = append(e.Cases, Case{Name: c.name, Run: func(r *Recorder) error { return tableIVColumn(r, c.name, c.queues, c.scavenger) }})
 		run := "one run decides by its bursts; the paper expects other runs to differ"
 		e.Rows = append(e.Rows,
-			score.Row{Key: c.name + " through", Item: "table IV", What: "throughput, " + c.name, Unit: "Gbit/s", Paper: c.through, Relative: pick(c.order < 5000 && c.lost > 100, 0.1, 0.5), Why: pick(c.lost > 100, "the line less the UDP, less the start", run), Note: pick(c.scavenger < 0, wredNote, reorderNote)},
-			score.Row{Key: c.name + " order", Item: "table IV", What: "out-of-sequence packets, " + c.name, Paper: c.order, Relative: 1, Why: "a count of rare bursts: a factor of two", Note: orderNote},
-			score.Row{Key: c.name + " lost", Item: "table IV", What: "lost packets, " + c.name, Paper: c.lost, Relative: pick(c.lost > 100, 0.5, 1.0), Absolute: 15, Why: pick(c.lost == 0, "printed as none; 15 as in the WRED column", "the overshoot of one slow start"), Note: wredNote})
+			score.Row{Key: c.name + " through", Item: "table IV", What: "throughput, " + c.name, Unit: "Gbit/s", Paper: c.through, Relative: pick(c.order < 5000 && c.lost > 100, 0.1, 0.5), Rationale: pick(c.lost > 100, "the link less the UDP, less the start", run), Explanation: pick(c.scavenger < 0, wredNote, reorderNote)},
+			score.Row{Key: c.name + " order", Item: "table IV", What: "out-of-sequence packets, " + c.name, Paper: c.order, Relative: 1, Rationale: "a count of rare bursts: a factor of two", Explanation: orderNote},
+			score.Row{Key: c.name + " lost", Item: "table IV", What: "lost packets, " + c.name, Paper: c.lost, Relative: pick(c.lost > 100, 0.5, 1.0), Absolute: 15, Rationale: pick(c.lost == 0, "printed as none; 15 as in the WRED column", "the overshoot of one slow start"), Explanation: wredNote})
 	}
-	e.Rows = append(e.Rows, score.Row{Key: "first", Item: "III-E.2", What: "first second, 2-queues", Unit: "Gbit/s", Paper: 5.7, Relative: 0.15, Why: "slow start from an unstated initial window", Note: "one round trip of slow start more or less at the start, from 3 segments (Linux before 2.6.39)"},
-		score.Row{Key: "second", Item: "III-E.2", What: "part of the losses repaired by t = 3, 2-queues", Paper: 1, Absolute: 0.05, Why: "all 5050 occurred in the second second; what is lost then is sent again by the third; 5 % for the last of them", Note: slowGrowth})
+	e.Rows = append(e.Rows, score.Row{Key: "first", Item: "III-E.2", What: "first second, 2-queues", Unit: "Gbit/s", Paper: 5.7, Relative: 0.15, Rationale: "slow start from an unstated initial window", Explanation: "one round trip of slow start more or less at the start, from 3 segments (Linux before 2.6.39)"},
+		score.Row{Key: "second", Item: "III-E.2", What: "part of the losses repaired by t = 3, 2-queues", Paper: 1, Absolute: 0.05, Rationale: "all 5050 occurred in the second second; what is lost then is sent again by the third; 5 % for the last of them", Explanation: slowGrowth})
 	return e
 }
 
 const wredNote = "the drop profile is a staircase of 64 points as Junos keeps it (Configuring RED Drop Profiles), so that a queue below 1.2 MB loses nothing; above that one packet in 63 is lost until the sender reacts, a dozen at a time. In the paper the first such dozen was the last in 200 s, because its flows did not grow again (experiment 7's TCP2: 5 segments per round trip); in the twin they do, by H-TCP's law, and both flows lose alike, so that they become fair where TCP1 kept its lead in the paper"
 
-const reorderNote = "how often a served burst of the scavenger queue comes before its predecessors depends on the router's unstated measuring interval of in-profile rates and on the hosts' tolerance of reordering. The twin's hosts do what section III-D says, three duplicates halve the window; Linux 2.6.33 also raised that threshold when it saw reordering and undid reductions that its timestamps proved needless, and a host that always does so loses nothing by reordering and fills the line, so that the paper's cells lie between the two"
+const reorderNote = "how often a served burst of the scavenger queue comes before its predecessors depends on the router's unstated measuring interval of in-profile rates and on the hosts' tolerance of reordering. The twin's hosts do what section III-D says, three duplicates halve the window; Linux 2.6.33 also raised that threshold when it saw reordering and undid reductions that its timestamps proved needless, and a host that always does so loses nothing by reordering and fills the link, so that the paper's cells lie between the two"
 
 const orderNote = "the paper counts with tcptrace in a capture of unstated length; the twin counts arrivals with a number below one that had arrived, retransmissions included as in the paper's WRED column, over the whole run"
 
@@ -112,7 +112,7 @@ func wred(a, b float64) []liman.Queue {
 }
 
 func tableIVColumn(r *Recorder, name string, queues []liman.Queue, scavenger int8) error {
-	// The losses of the two columns that fill the line fall into its first seconds; 100 s of the paper's 200 show them.
+	// The losses of the two columns that fill the link fall into its first seconds; 100 s of the paper's 200 show them.
 	seconds := 200.
 	if len(queues) == 2 {
 		seconds = 100

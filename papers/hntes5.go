@@ -22,7 +22,7 @@ const startNote = "in the twin a full interface of TCP2's host ends its slow sta
 type hntes5Run struct{ tcp1, tcp2 engine.TCPResult }
 
 // hntes5Play runs TCP1 from E2 and TCP2 from E1 over 51-151 s. TCP1
-// starts at 31 instead of 0: alone it only fills the line.
+// starts at 31 instead of 0: alone it only fills the link.
 func hntes5Play(r *Recorder, name string, queues []liman.Queue, extra engine.Time) (hntes5Run, error) {
 	b := liman.New(1, "WRW1", queues, extra)
 	policed := queues[0].WRED
@@ -82,10 +82,10 @@ func windowRows(item, key, span string, values [2][4]float64) []score.Row {
 		name := fmt.Sprintf("%s tcp%d ", key, i+1)
 		what := fmt.Sprintf("TCP%d, t = %s, ", i+1, span)
 		rows = append(rows, score.Row{Key: name + "retx", Item: item, What: what + "retransmissions", Paper: v[0], Relative: 1, Absolute: 10,
-			Why: "a count of random drops in one run: a factor of two, or 10 where few", Note: wredNote})
+			Rationale: "a count of random drops in one run: a factor of two, or 10 where few", Explanation: wredNote})
 		for j, stat := range []string{"min", "median", "max"} {
 			rows = append(rows, score.Row{Key: name + stat, Item: item, What: what + stat, Unit: "Gbit/s", Paper: v[j+1], Relative: 0.4, Absolute: 0.3,
-				Why: "an order statistic of one run in which few random losses decide who has the line: 40 %, or 0.3 Gbit/s", Note: "follows from the number of losses, see retransmissions"})
+				Rationale: "an order statistic of one run in which few random losses decide who has the link: 40 %, or 0.3 Gbit/s", Explanation: "follows from the number of losses, see retransmissions"})
 		}
 	}
 	return rows
@@ -128,20 +128,20 @@ func hntes5Similar() Experiment {
 	}
 	once := "one overshoot of two flows: half either way"
 	e.Rows = []score.Row{
-		{Key: "tcp1 50", Item: "III-F.2", What: "TCP1 alone", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Why: "the line's rate"},
-		{Key: "tcp1 51", Item: "III-F.2", What: "TCP1 in TCP2's first second", Unit: "Gbit/s", Paper: 7.1, Relative: 0.3, Why: "how fast slow start takes its share, from an unstated initial window"},
-		{Key: "retx1", Item: "III-F.2", What: "TCP1's retransmissions, second 52, 2-queues", Paper: 2418, Relative: 0.5, Why: once, Note: overshootNote},
-		{Key: "retx2", Item: "III-F.2", What: "TCP2's retransmissions, second 52, 2-queues", Paper: 3818, Relative: 0.5, Why: once, Note: overshootNote},
-		{Key: "later", Item: "III-F.2", What: "retransmissions of both afterwards, 2-queues", Paper: 0, Absolute: 10, Why: "printed as none", Note: slowGrowth},
-		{Key: "when1", Item: "III-F.2", What: "TCP1's first losses beside TCP2, 2-queues, second", Unit: "s", Paper: 52, Absolute: 2, Why: "when a slow start of unstated first window has filled 75 MB"},
-		{Key: "when2", Item: "III-F.2", What: "TCP2's first losses, 2-queues, second", Unit: "s", Paper: 52, Absolute: 2, Why: "when a slow start of unstated first window has filled 75 MB", Note: overshootNote},
-		{Key: "tcp1 69", Item: "III-F.2", What: "TCP1 at t = 69, WRED", Unit: "Gbit/s", Paper: 4.35, Relative: 0.4, Why: "one second of one run with random losses", Note: wredNote},
-		{Key: "tcp2 69", Item: "III-F.2", What: "TCP2 at t = 69, WRED", Unit: "Gbit/s", Paper: 4.98, Relative: 0.4, Why: "one second of one run with random losses", Note: wredNote},
-		{Key: "alone", Item: "III-F.2", What: "TCP1 once TCP2 has ended, WRED", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Why: "the line's rate, five seconds later", Note: wredNote},
-		{Key: "jain 2q", Item: "III-F.2", What: "Jain's index, t = 51-151, 2-queues", Paper: 0.97, Absolute: 0.05, Why: "two digits of one run; 0.05 is a throughput ratio of 1.6 instead of 1.4", Note: fairNote},
-		{Key: "jain wred", Item: "III-F.2", What: "Jain's index, t = 51-151, policing and WRED", Paper: 0.8, Absolute: 0.1, Why: "random losses of one run", Note: wredNote},
-		{Key: "mean1", Item: "III-F.2", What: "TCP1's mean, t = 70-151, WRED", Unit: "Gbit/s", Paper: 6.86, Relative: 0.4, Why: "random losses of one run", Note: wredNote},
-		{Key: "mean2", Item: "III-F.2", What: "TCP2's mean, t = 70-151, WRED", Unit: "Gbit/s", Paper: 2.35, Relative: 0.4, Why: "random losses of one run", Note: wredNote},
+		{Key: "tcp1 50", Item: "III-F.2", What: "TCP1 alone", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Rationale: "the link rate"},
+		{Key: "tcp1 51", Item: "III-F.2", What: "TCP1 in TCP2's first second", Unit: "Gbit/s", Paper: 7.1, Relative: 0.3, Rationale: "how fast slow start takes its share, from an unstated initial window"},
+		{Key: "retx1", Item: "III-F.2", What: "TCP1's retransmissions, second 52, 2-queues", Paper: 2418, Relative: 0.5, Rationale: once, Explanation: overshootNote},
+		{Key: "retx2", Item: "III-F.2", What: "TCP2's retransmissions, second 52, 2-queues", Paper: 3818, Relative: 0.5, Rationale: once, Explanation: overshootNote},
+		{Key: "later", Item: "III-F.2", What: "retransmissions of both afterwards, 2-queues", Paper: 0, Absolute: 10, Rationale: "printed as none", Explanation: slowGrowth},
+		{Key: "when1", Item: "III-F.2", What: "TCP1's first losses beside TCP2, 2-queues, second", Unit: "s", Paper: 52, Absolute: 2, Rationale: "when a slow start of unstated first window has filled 75 MB"},
+		{Key: "when2", Item: "III-F.2", What: "TCP2's first losses, 2-queues, second", Unit: "s", Paper: 52, Absolute: 2, Rationale: "when a slow start of unstated first window has filled 75 MB", Explanation: overshootNote},
+		{Key: "tcp1 69", Item: "III-F.2", What: "TCP1 at t = 69, WRED", Unit: "Gbit/s", Paper: 4.35, Relative: 0.4, Rationale: "one second of one run with random losses", Explanation: wredNote},
+		{Key: "tcp2 69", Item: "III-F.2", What: "TCP2 at t = 69, WRED", Unit: "Gbit/s", Paper: 4.98, Relative: 0.4, Rationale: "one second of one run with random losses", Explanation: wredNote},
+		{Key: "alone", Item: "III-F.2", What: "TCP1 once TCP2 has ended, WRED", Unit: "Gbit/s", Paper: 9.4, Relative: 0.02, Rationale: "the link rate, five seconds later", Explanation: wredNote},
+		{Key: "jain 2q", Item: "III-F.2", What: "Jain's index, t = 51-151, 2-queues", Paper: 0.97, Absolute: 0.05, Rationale: "two digits of one run; 0.05 is a throughput ratio of 1.6 instead of 1.4", Explanation: fairNote},
+		{Key: "jain wred", Item: "III-F.2", What: "Jain's index, t = 51-151, policing and WRED", Paper: 0.8, Absolute: 0.1, Rationale: "random losses of one run", Explanation: wredNote},
+		{Key: "mean1", Item: "III-F.2", What: "TCP1's mean, t = 70-151, WRED", Unit: "Gbit/s", Paper: 6.86, Relative: 0.4, Rationale: "random losses of one run", Explanation: wredNote},
+		{Key: "mean2", Item: "III-F.2", What: "TCP2's mean, t = 70-151, WRED", Unit: "Gbit/s", Paper: 2.35, Relative: 0.4, Rationale: "random losses of one run", Explanation: wredNote},
 	}
 	e.Rows = append(e.Rows, windowRows("table V", "51", "51-53", [2][4]float64{{227, 2.56, 4.84, 6.31}, {32, 0.46, 0.5, 1.03}})...)
 	e.Rows = append(e.Rows, windowRows("table V", "54", "54-69", [2][4]float64{{14, 4.35, 7.37, 8.98}, {0, 0.47, 1.78, 4.98}})...)
@@ -197,22 +197,22 @@ func hntes5Different() Experiment {
 func hntes5DifferentRows() []score.Row {
 	once := "one overshoot of two flows: half either way"
 	rows := []score.Row{
-		{Key: "tcp1 50", Item: "III-F.2", What: "TCP1 alone", Unit: "Gbit/s", Paper: 9.1, Relative: 0.04, Why: "the line's rate; the paper prints 9.1 here and 9.4 for the same flow before"},
-		{Key: "tcp1 51", Item: "III-F.2", What: "TCP1 in TCP2's first second", Unit: "Gbit/s", Paper: 7.1, Relative: 0.3, Why: "how fast slow start takes its share", Note: "ten round trips of 52 ms from a first window of 3 segments are not yet a tenth of the line", Flag: "the same 7.1 as with similar round trips, although TCP2 then needs 25 times as long per round"},
-		{Key: "peak2", Item: "III-F.2", What: "TCP2 before the losses", Unit: "Gbit/s", Paper: 2.93, Relative: 0.5, Why: once, Note: startNote},
-		{Key: "retx1", Item: "III-F.2", What: "TCP1's retransmissions, second 57", Paper: 3315, Relative: 0.5, Why: once, Note: startNote},
-		{Key: "retx2", Item: "III-F.2", What: "TCP2's retransmissions, second 57", Paper: 4118, Relative: 0.5, Why: once, Note: startNote},
-		{Key: "when1", Item: "III-F.2", What: "TCP1's first losses beside TCP2, second", Unit: "s", Paper: 57, Absolute: 2, Why: "when slow start at 52 ms a round has filled what is left", Note: startNote},
-		{Key: "when2", Item: "III-F.2", What: "TCP2's first losses, second", Unit: "s", Paper: 57, Absolute: 2, Why: "when slow start at 52 ms a round has filled what is left", Note: startNote},
-		{Key: "later", Item: "III-F.2", What: "retransmissions of both afterwards", Paper: 0, Absolute: 10, Why: "printed as none", Note: slowGrowth},
-		{Key: "after1", Item: "III-F.2", What: "TCP1 after the losses", Unit: "Gbit/s", Paper: 9.38, Relative: 0.1, Why: "the line's rate, if TCP2 fell", Note: startNote},
-		{Key: "after2", Item: "III-F.2", What: "TCP2 after the losses", Unit: "Mbit/s", Paper: 11, Absolute: 100, Why: "a flow that has nearly stopped: below 1 % of the line", Note: startNote},
-		{Key: "2q mean1", Item: "III-F.2", What: "TCP1's mean, 2-queues", Unit: "Gbit/s", Paper: 9.1, Relative: 0.1, Why: "nearly the line", Note: startNote},
-		{Key: "2q mean2", Item: "III-F.2", What: "TCP2's mean, 2-queues", Unit: "Gbit/s", Paper: 0.41, Relative: 0.5, Why: "the rest of nearly the line: half either way", Note: slowGrowth},
-		{Key: "wred mean1", Item: "III-F.2", What: "TCP1's mean, WRED", Unit: "Gbit/s", Paper: 8.98, Relative: 0.1, Why: "nearly the line", Note: wredNote},
-		{Key: "wred mean2", Item: "III-F.2", What: "TCP2's mean, WRED", Unit: "Gbit/s", Paper: 0.43, Relative: 0.5, Why: "random losses of one run", Note: wredNote},
-		{Key: "2q jain", Item: "III-F.2", What: "Jain's index, 2-queues", Paper: 0.546, Absolute: 0.05, Why: "a tenth of the index's range", Note: startNote},
-		{Key: "wred jain", Item: "III-F.2", What: "Jain's index, WRED", Paper: 0.551, Absolute: 0.05, Why: "a tenth of the index's range"},
+		{Key: "tcp1 50", Item: "III-F.2", What: "TCP1 alone", Unit: "Gbit/s", Paper: 9.1, Relative: 0.04, Rationale: "the link rate; the paper prints 9.1 here and 9.4 for the same flow before"},
+		{Key: "tcp1 51", Item: "III-F.2", What: "TCP1 in TCP2's first second", Unit: "Gbit/s", Paper: 7.1, Relative: 0.3, Rationale: "how fast slow start takes its share", Explanation: "ten round trips of 52 ms from a first window of 3 segments are not yet a tenth of the link", Caveat: "the same 7.1 as with similar round trips, although TCP2 then needs 25 times as long per round"},
+		{Key: "peak2", Item: "III-F.2", What: "TCP2 before the losses", Unit: "Gbit/s", Paper: 2.93, Relative: 0.5, Rationale: once, Explanation: startNote},
+		{Key: "retx1", Item: "III-F.2", What: "TCP1's retransmissions, second 57", Paper: 3315, Relative: 0.5, Rationale: once, Explanation: startNote},
+		{Key: "retx2", Item: "III-F.2", What: "TCP2's retransmissions, second 57", Paper: 4118, Relative: 0.5, Rationale: once, Explanation: startNote},
+		{Key: "when1", Item: "III-F.2", What: "TCP1's first losses beside TCP2, second", Unit: "s", Paper: 57, Absolute: 2, Rationale: "when slow start at 52 ms a round has filled what is left", Explanation: startNote},
+		{Key: "when2", Item: "III-F.2", What: "TCP2's first losses, second", Unit: "s", Paper: 57, Absolute: 2, Rationale: "when slow start at 52 ms a round has filled what is left", Explanation: startNote},
+		{Key: "later", Item: "III-F.2", What: "retransmissions of both afterwards", Paper: 0, Absolute: 10, Rationale: "printed as none", Explanation: slowGrowth},
+		{Key: "after1", Item: "III-F.2", What: "TCP1 after the losses", Unit: "Gbit/s", Paper: 9.38, Relative: 0.1, Rationale: "the link rate, if TCP2 fell", Explanation: startNote},
+		{Key: "after2", Item: "III-F.2", What: "TCP2 after the losses", Unit: "Mbit/s", Paper: 11, Absolute: 100, Rationale: "a flow that has nearly stopped: below 1 % of the link", Explanation: startNote},
+		{Key: "2q mean1", Item: "III-F.2", What: "TCP1's mean, 2-queues", Unit: "Gbit/s", Paper: 9.1, Relative: 0.1, Rationale: "nearly the link rate", Explanation: startNote},
+		{Key: "2q mean2", Item: "III-F.2", What: "TCP2's mean, 2-queues", Unit: "Gbit/s", Paper: 0.41, Relative: 0.5, Rationale: "the rest of nearly the link rate: half either way", Explanation: slowGrowth},
+		{Key: "wred mean1", Item: "III-F.2", What: "TCP1's mean, WRED", Unit: "Gbit/s", Paper: 8.98, Relative: 0.1, Rationale: "nearly the link rate", Explanation: wredNote},
+		{Key: "wred mean2", Item: "III-F.2", What: "TCP2's mean, WRED", Unit: "Gbit/s", Paper: 0.43, Relative: 0.5, Rationale: "random losses of one run", Explanation: wredNote},
+		{Key: "2q jain", Item: "III-F.2", What: "Jain's index, 2-queues", Paper: 0.546, Absolute: 0.05, Rationale: "a tenth of the index's range", Explanation: startNote},
+		{Key: "wred jain", Item: "III-F.2", What: "Jain's index, WRED", Paper: 0.551, Absolute: 0.05, Rationale: "a tenth of the index's range"},
 	}
 	rows = append(rows, windowRows("table VI", "51", "51-58", [2][4]float64{{140, 3.51, 7.6, 9.41}, {1, 0.003, 0.086, 0.54}})...)
 	return append(rows, windowRows("table VI", "59", "59-151", [2][4]float64{{107, 7.61, 8.81, 9.35}, {4, 0.056, 0.42, 0.98}})...)

@@ -92,13 +92,13 @@ func tableVII() []score.Row {
 				flag = `printed as ">= 30 %", which contradicts the 30 %, 3 Gbit/s row; read as above 30 %`
 			}
 			rows = append(rows,
-				score.Row{Key: key + "loss", Item: "table VII", What: what + "UDP loss beside TCP", Unit: "%", Paper: l.loss, Relative: 0.15, Absolute: 1.5, Flag: flag,
-					Why: "share of the line less offered load; 1.5 points are the doubt about which headers the router's rate includes"},
-				score.Row{Key: key + "loss outside", Item: "table VII", What: what + "UDP loss before TCP", Unit: "%", Paper: 0, Absolute: 0.01, Why: "nothing is full", Flag: flag},
-				score.Row{Key: key + "loss after", Item: "table VII", What: what + "UDP loss after TCP", Unit: "%", Paper: 0, Absolute: 0.01, Why: "nothing is full", Flag: flag},
-				score.Row{Key: key + "before", Item: "table VII", What: what + "ping before", Unit: "ms", Paper: l.before, Absolute: 0.06, Why: "the base round trip with 0.05 ms of host jitter", Flag: flag, Note: hostNote},
-				score.Row{Key: key + "during", Item: "table VII", What: what + "ping beside TCP", Unit: "ms", Paper: l.during, Relative: 0.03, Absolute: 0.06, Why: "a full buffer over its rate, or the base round trip", Flag: flag},
-				score.Row{Key: key + "after", Item: "table VII", What: what + "ping after", Unit: "ms", Paper: l.after, Absolute: 0.06, Why: "the base round trip with 0.05 ms of host jitter", Flag: flag, Note: hostNote})
+				score.Row{Key: key + "loss", Item: "table VII", What: what + "UDP loss beside TCP", Unit: "%", Paper: l.loss, Relative: 0.15, Absolute: 1.5, Caveat: flag,
+					Rationale: "share of the link less offered load; 1.5 points are the doubt about which headers the router's rate includes"},
+				score.Row{Key: key + "loss outside", Item: "table VII", What: what + "UDP loss before TCP", Unit: "%", Paper: 0, Absolute: 0.01, Rationale: "nothing is full", Caveat: flag},
+				score.Row{Key: key + "loss after", Item: "table VII", What: what + "UDP loss after TCP", Unit: "%", Paper: 0, Absolute: 0.01, Rationale: "nothing is full", Caveat: flag},
+				score.Row{Key: key + "before", Item: "table VII", What: what + "ping before", Unit: "ms", Paper: l.before, Absolute: 0.06, Rationale: "the base round trip with 0.05 ms of host jitter", Caveat: flag, Explanation: hostNote},
+				score.Row{Key: key + "during", Item: "table VII", What: what + "ping beside TCP", Unit: "ms", Paper: l.during, Relative: 0.03, Absolute: 0.06, Rationale: "a full buffer over its rate, or the base round trip", Caveat: flag},
+				score.Row{Key: key + "after", Item: "table VII", What: what + "ping after", Unit: "ms", Paper: l.after, Absolute: 0.06, Rationale: "the base round trip with 0.05 ms of host jitter", Caveat: flag, Explanation: hostNote})
 		}
 	}
 	return rows
@@ -110,11 +110,11 @@ func tableVIII() []score.Row {
 		for udp, want := range map[float64]float64{2: 7.45, 3: 6.45} {
 			for _, share := range []float64{20, 30, 40, 50, 60} {
 				flag := "the printed cells are transposed; the prose is followed"
-				if share < udp*10.53 { // percent of the line that the datagrams and their headers need
+				if share < udp*10.53 { // percent of the link that the datagrams and their headers need
 					flag += ". The same rate \"irrespective of the beta queue's allocation\" contradicts table VII where beta is too small for the UDP: what UDP loses there the TCP flow has"
 				}
 				rows = append(rows, score.Row{Key: fmt.Sprintf("%s %g %g through", law, share, udp), Item: "table VIII", What: fmt.Sprintf("%s beside %g Gbit/s of UDP, beta %g %%, most of the time", law, udp, share), Unit: "Gbit/s",
-					Paper: want, Relative: 0.02, Why: "the line less the UDP", Flag: flag, Note: "the paper prints one rate for all allocations; by its own table VII the UDP flow leaves more where its queue is too small, and the TCP flow, unlimited, takes it"})
+					Paper: want, Relative: 0.02, Rationale: "the link less the UDP", Caveat: flag, Explanation: "the paper prints one rate for all allocations; by its own table VII the UDP flow leaves more where its queue is too small, and the TCP flow, unlimited, takes it"})
 			}
 		}
 	}
@@ -136,21 +136,21 @@ func tableIX() []score.Row {
 	} {
 		for i, share := range []float64{30, 40, 50, 60} {
 			rows = append(rows, score.Row{Key: fmt.Sprintf("%s %g %g retx", c.law, share, c.udp), Item: "table IX", What: fmt.Sprintf("%s, beta %g %%, UDP %g Gbit/s: retransmissions at the start", c.law, share, c.udp),
-				Paper: c.want[i], Relative: 0.5, Why: "one slow start's overshoot: half either way",
-				Note: "the overshoot is the window's growth in the round trip after the buffer has filled, which hangs on how many segments a receiver answered at once; in slow start H-TCP and Reno are the same, so that the paper's zeros for H-TCP are chance or a host's limit", Flag: consistent})
+				Paper: c.want[i], Relative: 0.5, Rationale: "one slow start's overshoot: half either way",
+				Explanation: "the overshoot is the window's growth in the round trip after the buffer has filled, which hangs on how many segments a receiver answered at once; in slow start H-TCP and Reno are the same, so that the paper's zeros for H-TCP are chance or a host's limit", Caveat: consistent})
 			if c.when[i] > 0 {
 				rows = append(rows, score.Row{Key: fmt.Sprintf("%s %g %g when", c.law, share, c.udp), Item: "table IX", What: fmt.Sprintf("%s, beta %g %%, UDP %g Gbit/s: second of the first retransmissions", c.law, share, c.udp), Unit: "s",
-					Paper: c.when[i], Absolute: 1, Why: "seconds of nuttcp's reports, which begin when its flow does: one either way"})
+					Paper: c.when[i], Absolute: 1, Rationale: "seconds of nuttcp's reports, which begin when its flow does: one either way"})
 			}
 			rows = append(rows, score.Row{Key: fmt.Sprintf("%s %g %g later", c.law, share, c.udp), Item: "III-G.2", What: fmt.Sprintf("%s, beta %g %%, UDP %g Gbit/s: retransmissions after the first seconds", c.law, share, c.udp),
-				Paper: 0, Absolute: 10, Why: "the paper: no losses after the initial set", Note: slowGrowth})
+				Paper: 0, Absolute: 10, Rationale: "the paper: no losses after the initial set", Explanation: slowGrowth})
 		}
 	}
 	for _, law := range []string{"Reno", "H-TCP"} {
 		for _, udp := range []float64{2, 3} {
 			rows = append(rows, score.Row{Key: fmt.Sprintf("%s 20 %g tcp lost", law, udp), Item: "III-G.2", What: fmt.Sprintf("%s, beta 20 %%, UDP %g Gbit/s: the TCP flow's losses", law, udp),
-				Paper: 0, Absolute: 10, Why: "the paper: suffered no losses with 80 % of the buffer; ten as where it counts a handful",
-				Flag: "100 MB did not overflow where 87.5 MB did (table IX), in the same seconds of the same slow start", Note: "the twin's window, 96 MB in flight, and the paper's are about 100 MB; which side of it a host was on is not stated"})
+				Paper: 0, Absolute: 10, Rationale: "the paper: suffered no losses with 80 % of the buffer; ten as where it counts a handful",
+				Caveat: "100 MB did not overflow where 87.5 MB did (table IX), in the same seconds of the same slow start", Explanation: "the twin's window, 96 MB in flight, and the paper's are about 100 MB; which side of it a host was on is not stated"})
 		}
 	}
 	return rows
@@ -166,37 +166,37 @@ func hntes7() Experiment {
 	level := "a level of one run's sawtooth: 30 %"
 	count := "one overshoot: half either way"
 	e.Rows = []score.Row{
-		{Key: "1q mean1", Item: "III-H.2", What: "TCP1 (unidentified), mean, 1 queue", Unit: "Gbit/s", Paper: 3.2, Relative: 0.25, Why: "a share of 6.5 Gbit/s between two flows", Note: slowGrowth},
-		{Key: "2q mean1", Item: "III-H.2", What: "TCP1, mean, 2 queues", Unit: "Gbit/s", Paper: 0.8, Relative: 0.25, Why: "what 40 % leave beside 3 Gbit/s"},
-		{Key: "1q max1", Item: "Fig. 12", What: "TCP1, most, 1 queue", Unit: "Gbit/s", Paper: 4.16, Relative: 0.25, Why: level, Note: slowGrowth},
-		{Key: "1q tcp2 before", Item: "Fig. 12", What: "TCP2 before TCP1, 1 queue", Unit: "Gbit/s", Paper: 6.5, Relative: 0.04, Why: "the line less the UDP"},
-		{Key: "1q tcp2 least", Item: "Fig. 12", What: "TCP2, least beside TCP1, 1 queue", Unit: "Gbit/s", Paper: 2.26, Relative: 0.3, Why: level, Note: slowGrowth},
-		{Key: "2q max1", Item: "Fig. 12", What: "TCP1, most, 2 queues", Unit: "Gbit/s", Paper: 1, Relative: 0.15, Why: "what 40 % leave beside 3 Gbit/s", Note: "40 % less 3.16 Gbit/s on the wire leave 0.84 of which 0.79 are payload; the paper's 1 Gbit/s subtracts payload from line"},
-		{Key: "1q ping 0", Item: "Fig. 12", What: "ping before TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "base round trip", Note: hostNote},
-		{Key: "1q ping 22", Item: "Fig. 12", What: "ping when TCP2 starts, 1 queue", Unit: "ms", Paper: 65.9, Relative: 0.5, Why: "a buffer that fills within the second that one ping samples"},
-		{Key: "1q ping 30", Item: "III-H.2", What: "ping between TCP2's losses and TCP1's start, 1 queue", Unit: "ms", Paper: 56, Relative: 0.3, Why: level, Note: slowGrowth},
-		{Key: "1q ping 24", Item: "table X", What: "ping after TCP2's first losses, 1 queue", Unit: "ms", Paper: 2.25, Absolute: 10, Why: "an emptied buffer, for one sample", Note: "the window is halved, not emptied: with 125 MB of buffer and a 2 ms base half a window still stands in the buffer. The paper's flow lost more than its window's half"},
-		{Key: "1q ping 49", Item: "Fig. 12", What: "ping before the losses of t = 50, 1 queue", Unit: "ms", Paper: 88.7, Relative: 0.15, Why: level, Note: slowGrowth},
-		{Key: "1q ping 50", Item: "table X", What: "ping after the losses of t = 50, 1 queue", Unit: "ms", Paper: 4.7, Absolute: 20, Why: "an emptied buffer, for one sample", Note: "the twin's windows are halved, not emptied, see t = 24"},
-		{Key: "1q ping 101", Item: "Fig. 12", What: "ping at t = 101, 1 queue", Unit: "ms", Paper: 91.5, Relative: 0.3, Why: level, Note: slowGrowth},
-		{Key: "1q ping 103", Item: "Fig. 12", What: "ping after TCP1's end, 1 queue", Unit: "ms", Paper: 34, Relative: 0.5, Why: level, Note: slowGrowth},
-		{Key: "1q ping 161", Item: "Fig. 12", What: "ping before TCP2's end, 1 queue", Unit: "ms", Paper: 47.9, Relative: 0.5, Why: level, Note: slowGrowth},
-		{Key: "1q ping 165", Item: "Fig. 12", What: "ping after TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "base round trip", Note: hostNote},
-		{Key: "1q retx2 23", Item: "table X", What: "TCP2's retransmissions at its start, 1 queue", Paper: 3267, Relative: 0.5, Why: count, Note: startNote7},
-		{Key: "1q retx1 50", Item: "table X", What: "TCP1's retransmissions at its start, 1 queue", Paper: 955, Relative: 0.5, Why: count, Note: startNote7},
-		{Key: "1q retx2 50", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 1 queue", Paper: 568, Relative: 0.5, Why: count, Note: startNote7},
-		{Key: "2q retx2 22", Item: "table X", What: "TCP2's retransmissions at its start, 2 queues", Paper: 8074, Relative: 0.5, Why: count, Note: startNote7},
-		{Key: "2q ping 22", Item: "table X", What: "ping when TCP2 starts, 2 queues", Unit: "ms", Paper: 2.3, Absolute: 0.06, Why: "another queue"},
-		{Key: "2q retx1 44", Item: "table X", What: "TCP1's retransmissions at its start, 2 queues", Paper: 1855, Relative: 0.5, Why: count, Note: startNote7},
-		{Key: "2q retx2 44", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 2 queues", Paper: 0, Absolute: 10, Why: "another queue", Note: slowGrowth},
-		{Key: "2q ping 43", Item: "Fig. 12", What: "ping when TCP1 starts, 2 queues", Unit: "ms", Paper: 87.3, Relative: 0.2, Why: "a beta buffer that fills"},
-		{Key: "2q ping most", Item: "Fig. 12", What: "ping behind a full beta buffer, 2 queues", Unit: "ms", Paper: 103, Relative: 0.03, Why: "buffer over rate"},
-		{Key: "2q ping 60", Item: "Fig. 12", What: "ping after the losses of t = 60, 2 queues", Unit: "ms", Paper: 30.2, Relative: 0.5, Why: level, Note: slowGrowth},
-		{Key: "2q ping 83", Item: "Fig. 12", What: "ping after the losses of t = 82, 2 queues", Unit: "ms", Paper: 48.5, Relative: 0.5, Why: level, Note: slowGrowth},
-		{Key: "2q retx1 60", Item: "table X", What: "TCP1's retransmissions at t = 60, 2 queues", Paper: 7, Absolute: 20, Why: "a handful", Note: "when the next full buffer comes is a matter of the window's growth, see experiment 5"},
-		{Key: "2q retx2 60", Item: "table X", What: "TCP2's retransmissions at t = 60, 2 queues", Paper: 0, Absolute: 10, Why: "another queue", Note: slowGrowth},
-		{Key: "2q retx1 82", Item: "table X", What: "TCP1's retransmissions at t = 82, 2 queues", Paper: 7, Absolute: 20, Why: "a handful", Note: slowGrowth},
-		{Key: "2q retx2 82", Item: "table X", What: "TCP2's retransmissions at t = 82, 2 queues", Paper: 0, Absolute: 10, Why: "another queue", Note: slowGrowth},
+		{Key: "1q mean1", Item: "III-H.2", What: "TCP1 (unidentified), mean, 1 queue", Unit: "Gbit/s", Paper: 3.2, Relative: 0.25, Rationale: "a share of 6.5 Gbit/s between two flows", Explanation: slowGrowth},
+		{Key: "2q mean1", Item: "III-H.2", What: "TCP1, mean, 2 queues", Unit: "Gbit/s", Paper: 0.8, Relative: 0.25, Rationale: "what 40 % leave beside 3 Gbit/s"},
+		{Key: "1q max1", Item: "Fig. 12", What: "TCP1, most, 1 queue", Unit: "Gbit/s", Paper: 4.16, Relative: 0.25, Rationale: level, Explanation: slowGrowth},
+		{Key: "1q tcp2 before", Item: "Fig. 12", What: "TCP2 before TCP1, 1 queue", Unit: "Gbit/s", Paper: 6.5, Relative: 0.04, Rationale: "the link less the UDP"},
+		{Key: "1q tcp2 least", Item: "Fig. 12", What: "TCP2, least beside TCP1, 1 queue", Unit: "Gbit/s", Paper: 2.26, Relative: 0.3, Rationale: level, Explanation: slowGrowth},
+		{Key: "2q max1", Item: "Fig. 12", What: "TCP1, most, 2 queues", Unit: "Gbit/s", Paper: 1, Relative: 0.15, Rationale: "what 40 % leave beside 3 Gbit/s", Explanation: "40 % less 3.16 Gbit/s on the wire leave 0.84 of which 0.79 are payload; the paper's 1 Gbit/s subtracts payload from the link rate"},
+		{Key: "1q ping 0", Item: "Fig. 12", What: "ping before TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Rationale: "base round trip", Explanation: hostNote},
+		{Key: "1q ping 22", Item: "Fig. 12", What: "ping when TCP2 starts, 1 queue", Unit: "ms", Paper: 65.9, Relative: 0.5, Rationale: "a buffer that fills within the second that one ping samples"},
+		{Key: "1q ping 30", Item: "III-H.2", What: "ping between TCP2's losses and TCP1's start, 1 queue", Unit: "ms", Paper: 56, Relative: 0.3, Rationale: level, Explanation: slowGrowth},
+		{Key: "1q ping 24", Item: "table X", What: "ping after TCP2's first losses, 1 queue", Unit: "ms", Paper: 2.25, Absolute: 10, Rationale: "an emptied buffer, for one sample", Explanation: "the window is halved, not emptied: with 125 MB of buffer and a 2 ms base half a window still stands in the buffer. The paper's flow lost more than its window's half"},
+		{Key: "1q ping 49", Item: "Fig. 12", What: "ping before the losses of t = 50, 1 queue", Unit: "ms", Paper: 88.7, Relative: 0.15, Rationale: level, Explanation: slowGrowth},
+		{Key: "1q ping 50", Item: "table X", What: "ping after the losses of t = 50, 1 queue", Unit: "ms", Paper: 4.7, Absolute: 20, Rationale: "an emptied buffer, for one sample", Explanation: "the twin's windows are halved, not emptied, see t = 24"},
+		{Key: "1q ping 101", Item: "Fig. 12", What: "ping at t = 101, 1 queue", Unit: "ms", Paper: 91.5, Relative: 0.3, Rationale: level, Explanation: slowGrowth},
+		{Key: "1q ping 103", Item: "Fig. 12", What: "ping after TCP1's end, 1 queue", Unit: "ms", Paper: 34, Relative: 0.5, Rationale: level, Explanation: slowGrowth},
+		{Key: "1q ping 161", Item: "Fig. 12", What: "ping before TCP2's end, 1 queue", Unit: "ms", Paper: 47.9, Relative: 0.5, Rationale: level, Explanation: slowGrowth},
+		{Key: "1q ping 165", Item: "Fig. 12", What: "ping after TCP2, 1 queue", Unit: "ms", Paper: 2.3, Absolute: 0.06, Rationale: "base round trip", Explanation: hostNote},
+		{Key: "1q retx2 23", Item: "table X", What: "TCP2's retransmissions at its start, 1 queue", Paper: 3267, Relative: 0.5, Rationale: count, Explanation: startNote7},
+		{Key: "1q retx1 50", Item: "table X", What: "TCP1's retransmissions at its start, 1 queue", Paper: 955, Relative: 0.5, Rationale: count, Explanation: startNote7},
+		{Key: "1q retx2 50", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 1 queue", Paper: 568, Relative: 0.5, Rationale: count, Explanation: startNote7},
+		{Key: "2q retx2 22", Item: "table X", What: "TCP2's retransmissions at its start, 2 queues", Paper: 8074, Relative: 0.5, Rationale: count, Explanation: startNote7},
+		{Key: "2q ping 22", Item: "table X", What: "ping when TCP2 starts, 2 queues", Unit: "ms", Paper: 2.3, Absolute: 0.06, Rationale: "another queue"},
+		{Key: "2q retx1 44", Item: "table X", What: "TCP1's retransmissions at its start, 2 queues", Paper: 1855, Relative: 0.5, Rationale: count, Explanation: startNote7},
+		{Key: "2q retx2 44", Item: "table X", What: "TCP2's retransmissions at TCP1's start, 2 queues", Paper: 0, Absolute: 10, Rationale: "another queue", Explanation: slowGrowth},
+		{Key: "2q ping 43", Item: "Fig. 12", What: "ping when TCP1 starts, 2 queues", Unit: "ms", Paper: 87.3, Relative: 0.2, Rationale: "a beta buffer that fills"},
+		{Key: "2q ping most", Item: "Fig. 12", What: "ping behind a full beta buffer, 2 queues", Unit: "ms", Paper: 103, Relative: 0.03, Rationale: "buffer over rate"},
+		{Key: "2q ping 60", Item: "Fig. 12", What: "ping after the losses of t = 60, 2 queues", Unit: "ms", Paper: 30.2, Relative: 0.5, Rationale: level, Explanation: slowGrowth},
+		{Key: "2q ping 83", Item: "Fig. 12", What: "ping after the losses of t = 82, 2 queues", Unit: "ms", Paper: 48.5, Relative: 0.5, Rationale: level, Explanation: slowGrowth},
+		{Key: "2q retx1 60", Item: "table X", What: "TCP1's retransmissions at t = 60, 2 queues", Paper: 7, Absolute: 20, Rationale: "a handful", Explanation: "when the next full buffer comes is a matter of the window's growth, see experiment 5"},
+		{Key: "2q retx2 60", Item: "table X", What: "TCP2's retransmissions at t = 60, 2 queues", Paper: 0, Absolute: 10, Rationale: "another queue", Explanation: slowGrowth},
+		{Key: "2q retx1 82", Item: "table X", What: "TCP1's retransmissions at t = 82, 2 queues", Paper: 7, Absolute: 20, Rationale: "a handful", Explanation: slowGrowth},
+		{Key: "2q retx2 82", Item: "table X", What: "TCP2's retransmissions at t = 82, 2 queues", Paper: 0, Absolute: 10, Rationale: "another queue", Explanation: slowGrowth},
 	}
 	return e
 }

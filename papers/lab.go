@@ -158,7 +158,7 @@ func measuresMulti() map[string]measure {
 	return out
 }
 
-// measuresCongestion: the lab's line has no production traffic, so that its 110 % stands for the paper's 100 %;
+// measuresCongestion: the lab's link has no production traffic, so that its 110 % stands for the paper's 100 %;
 // three quarters of the packets are LBE. Its delays are of frames of 9000 bytes at 50 Mbit/s and compare with nothing.
 func measuresCongestion() map[string]measure {
 	const s = "geant-lbe-congestion"
@@ -168,7 +168,7 @@ func measuresCongestion() map[string]measure {
 }
 
 func measuresWRR() map[string]measure {
-	const line = 39.81 // what a line of 40 Mbit/s carries of frames whose payload is 8958 of 9000 bytes
+	const line = 39.81 // what a link of 40 Mbit/s carries of frames whose payload is 8958 of 9000 bytes
 	return map[string]measure{
 		"table 1 kept": {"geant-lbe-tables", "table1-tcp/tcp/goodput_mbps@2s-10s", "tcp-alone/tcp/goodput_mbps", 1},
 		"table 2 kept": {"geant-lbe-tables", "table2-tcp/tcp/goodput_mbps@2s-10s", "tcp-alone/tcp/goodput_mbps", 1},

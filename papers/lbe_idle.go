@@ -27,7 +27,7 @@ func lbeIdle() Experiment {
 			r.Set(key, worst)
 			return nil
 		}})
-		e.Rows = append(e.Rows, score.Row{Key: key, Item: "section 5.2", What: fmt.Sprintf("LBE loss, 10-20 %%, %d bytes", size), Unit: "%", Paper: 0, Absolute: 0, Why: "nothing is full"})
+		e.Rows = append(e.Rows, score.Row{Key: key, Item: "section 5.2", What: fmt.Sprintf("LBE loss, 10-20 %%, %d bytes", size), Unit: "%", Paper: 0, Absolute: 0, Rationale: "nothing is full"})
 	}
 	idleHalf(&e)
 	idleSpread(&e)
@@ -35,7 +35,7 @@ func lbeIdle() Experiment {
 	return e
 }
 
-// idleHalf is either class at half the line.
+// idleHalf is either class at half the link.
 func idleHalf(e *Experiment) {
 	for name, queue := range map[string]uint8{"LBE": queueLBE, "BE": queueBE} {
 		e.Cases = append(e.Cases, Case{Name: name + " 50 %", Run: func(r *Recorder) error {
@@ -50,8 +50,8 @@ func idleHalf(e *Experiment) {
 			r.Set(name+"rate", series.Mean(0, 2)/1e9)
 			return nil
 		}})
-		e.Rows = append(e.Rows, score.Row{Key: name + "50", Item: "section 5.2", What: name + " loss, 50 %, 60 bytes", Unit: "%", Paper: 0, Absolute: 0, Why: "nothing is full"},
-			score.Row{Key: name + "rate", Item: "section 5.2", What: name + " throughput at 50 %", Unit: "Gbit/s", Paper: 1.17, Relative: 0.01, Why: "what is offered arrives"})
+		e.Rows = append(e.Rows, score.Row{Key: name + "50", Item: "section 5.2", What: name + " loss, 50 %, 60 bytes", Unit: "%", Paper: 0, Absolute: 0, Rationale: "nothing is full"},
+			score.Row{Key: name + "rate", Item: "section 5.2", What: name + " throughput at 50 %", Unit: "Gbit/s", Paper: 1.17, Relative: 0.01, Rationale: "what is offered arrives"})
 	}
 }
 
@@ -82,9 +82,9 @@ func idleSpread(e *Experiment) {
 		return nil
 	}})
 	e.Rows = append(e.Rows, score.Row{Key: "ipdv", Item: "section 5.2", What: "largest IPDV of the BE stream", Unit: "us", Paper: 11, Relative: 1,
-		Why: "one or two packets of production traffic in the way, 5 us each; how many met in the paper's 100 packets is chance"},
+		Rationale: "one or two packets of production traffic in the way, 5 us each; how many met in the paper's 100 packets is chance"},
 		score.Row{Key: "ipdv lbe", Item: "section 5.2", What: "largest IPDV of the LBE stream", Unit: "us", Paper: 22, Op: score.AtMost,
-			Why: "the paper: comparable for the two classes, and BE's 11 us the largest; twice that is what BE's own row allows", Note: "LBE waits for whole bursts of the production traffic, whose lengths the paper does not describe; Poisson arrivals of full packets at 3 % of the line make the longest of some 20,000 waits five packets"},
-		score.Row{Key: "BE spread", Item: "Fig. 3", What: "BE one-way delay, max - min", Unit: "ms", Paper: 0.05, Op: score.AtMost, Why: "plot: almost negligible at every load; a twentieth of a millisecond is ten full packets"},
-		score.Row{Key: "LBE spread", Item: "Fig. 3", What: "LBE one-way delay, max - min", Unit: "ms", Paper: 0.05, Op: score.AtMost, Why: "plot: almost negligible at every load; a twentieth of a millisecond is ten full packets"})
+			Rationale: "the paper: comparable for the two classes, and BE's 11 us the largest; twice that is what BE's own row allows", Explanation: "LBE waits for whole bursts of the production traffic, whose lengths the paper does not describe; Poisson arrivals of full packets at 3 % of the link make the longest of some 20,000 waits five packets"},
+		score.Row{Key: "BE spread", Item: "Fig. 3", What: "BE one-way delay, max - min", Unit: "ms", Paper: 0.05, Op: score.AtMost, Rationale: "plot: almost negligible at every load; a twentieth of a millisecond is ten full packets"},
+		score.Row{Key: "LBE spread", Item: "Fig. 3", What: "LBE one-way delay, max - min", Unit: "ms", Paper: 0.05, Op: score.AtMost, Rationale: "plot: almost negligible at every load; a twentieth of a millisecond is ten full packets"})
 }

@@ -77,16 +77,16 @@ func orderDirections(v score.Values) {
 func orderRows() []score.Row {
 	shape := "direction of a plot: 1 is true"
 	return []score.Row{
-		{Key: "high 104", Item: "Fig. 10", What: "out of order, equal priority, congestion, stream of 1/6 of the load", Unit: "%", Paper: 80, Op: score.AtLeast, Why: "the paper: can exceed 80 %",
-			Note: "the M160's insides are modelled by four engines with a packet each in turn and nothing more"},
-		{Key: "low 96", Item: "Fig. 10", What: "out of order, equal priority, no congestion, stream of 1/100 of the load", Unit: "%", Paper: 1, Op: score.AtMost, Why: "plot: for low-rate flows only in case of congestion; 1 % is the least its axis of 80 % shows"},
-		{Key: "low 104", Item: "Fig. 10", What: "out of order, equal priority, congestion, stream of 1/100 of the load", Unit: "%", Paper: 5, Op: score.AtMost, Why: "the paper: a negligible percentage; a twentieth of its axis"},
-		{Key: "frame size", Item: "Fig. 4", What: "short packets are more out of order than long ones at one load", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "packet rate", Item: "Fig. 4", What: "more out of order at twice the packet rate", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "congestion", Item: "Fig. 10", What: "more out of order with congestion than without", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "rate", Item: "Fig. 10", What: "more out of order in a fast stream than in a slow one", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "priority", Item: "Fig. 10, 11", What: "less out of order when LBE has the lower priority", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "linear", Item: "Fig. 11", What: "different priorities: grows with the load of its class", Paper: 1, Op: score.AtLeast, Why: shape,
-			Note: "with different priorities BE never waits for LBE, and four engines that each take a packet in turn stay in step at every BE load; what the M160 reorders inside is not described"},
+		{Key: "high 104", Item: "Fig. 10", What: "out of order, equal priority, congestion, stream of 1/6 of the load", Unit: "%", Paper: 80, Op: score.AtLeast, Rationale: "the paper: can exceed 80 %",
+			Explanation: "the M160's insides are modelled by four engines with a packet each in turn and nothing more"},
+		{Key: "low 96", Item: "Fig. 10", What: "out of order, equal priority, no congestion, stream of 1/100 of the load", Unit: "%", Paper: 1, Op: score.AtMost, Rationale: "plot: for low-rate flows only in case of congestion; 1 % is the least its axis of 80 % shows"},
+		{Key: "low 104", Item: "Fig. 10", What: "out of order, equal priority, congestion, stream of 1/100 of the load", Unit: "%", Paper: 5, Op: score.AtMost, Rationale: "the paper: a negligible percentage; a twentieth of its axis"},
+		{Key: "frame size", Item: "Fig. 4", What: "short packets are more out of order than long ones at one load", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "packet rate", Item: "Fig. 4", What: "more out of order at twice the packet rate", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "congestion", Item: "Fig. 10", What: "more out of order with congestion than without", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "rate", Item: "Fig. 10", What: "more out of order in a fast stream than in a slow one", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "priority", Item: "Fig. 10, 11", What: "less out of order when LBE has the lower priority", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "linear", Item: "Fig. 11", What: "different priorities: grows with the load of its class", Paper: 1, Op: score.AtLeast, Rationale: shape,
+			Explanation: "with different priorities BE never waits for LBE, and four engines that each take a packet in turn stay in step at every BE load; what the M160 reorders inside is not described"},
 	}
 }

@@ -42,7 +42,7 @@ func (m *memo) partial(paper string) Experiment {
 	}
 	gain := "the gain of one topology in another simulator's TCP, with unstated buffers and delays: 30 % of the ratio"
 	row := func(key, what string, v float64, note string) {
-		e.Rows = append(e.Rows, score.Row{Key: key, Item: pick(paper == "003", "Fig. 10", "Fig. 6"), What: what, Unit: "times", Paper: v, Relative: 0.3, Why: gain, Note: note})
+		e.Rows = append(e.Rows, score.Row{Key: key, Item: pick(paper == "003", "Fig. 10", "Fig. 6"), What: what, Unit: "times", Paper: v, Relative: 0.3, Rationale: gain, Explanation: note})
 	}
 	add("modified", ecmp, 0, modified)
 	add("threshold", ecmp, 0, raised)
@@ -61,7 +61,7 @@ func (m *memo) partial(paper string) Experiment {
 			return err
 		}})
 		e.Rows = append(e.Rows, score.Row{Key: key, Item: pick(paper == "003", "Fig. 10", "Fig. 6"), What: pick(i == 1, "bottleneck by ECMP, two paths", fmt.Sprintf("bottleneck, explicit paths: %d", i+1)), Unit: "Mbit/s", Paper: want, Relative: 0.01,
-			Why: "arithmetic of rates; a hundredth for packets under way"})
+			Rationale: "arithmetic of rates; a hundredth for packets under way"})
 	}
 	if paper != "003" {
 		return e
@@ -87,12 +87,12 @@ func fig11Rows() []score.Row {
 	metric := "half the metric of R0-R2 makes the two short paths cheaper still (2.5 to 4 hops); twice it makes all three equal. Three equal paths, as the text goes on, are taken"
 	tuning := "in the twin the three paths after the metric change differ by 10 ms in 30, which a threshold of 6 does not cover"
 	return []score.Row{
-		{Key: "all beat standard", Item: "Fig. 11", What: "metric changed: every modification beats the standard", Paper: 1, Op: score.AtLeast, Why: shape, Flag: metric},
-		{Key: "all beat two", Item: "Fig. 11", What: "metric changed: every modification beats two LSPs", Paper: 1, Op: score.AtLeast, Why: shape, Note: tuning, Flag: metric},
-		{Key: "three is most", Item: "Fig. 11", What: "three LSPs, flow-level, are the most", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "three is most lossy", Item: "Fig. 11", What: "the same with loss 0.001", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "threshold beats ack lossy", Item: "Fig. 11", What: "with loss, a raised threshold beats modified delayed ACK", Paper: 1, Op: score.AtLeast, Why: shape},
-		{Key: "integrated beats ack lossy", Item: "Fig. 11", What: "with loss, the integrated scheme beats modified delayed ACK", Paper: 1, Op: score.AtLeast, Why: shape, Note: halved},
+		{Key: "all beat standard", Item: "Fig. 11", What: "metric changed: every modification beats the standard", Paper: 1, Op: score.AtLeast, Rationale: shape, Caveat: metric},
+		{Key: "all beat two", Item: "Fig. 11", What: "metric changed: every modification beats two LSPs", Paper: 1, Op: score.AtLeast, Rationale: shape, Explanation: tuning, Caveat: metric},
+		{Key: "three is most", Item: "Fig. 11", What: "three LSPs, flow-level, are the most", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "three is most lossy", Item: "Fig. 11", What: "the same with loss 0.001", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "threshold beats ack lossy", Item: "Fig. 11", What: "with loss, a raised threshold beats modified delayed ACK", Paper: 1, Op: score.AtLeast, Rationale: shape},
+		{Key: "integrated beats ack lossy", Item: "Fig. 11", What: "with loss, the integrated scheme beats modified delayed ACK", Paper: 1, Op: score.AtLeast, Rationale: shape, Explanation: halved},
 	}
 }
 

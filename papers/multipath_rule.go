@@ -18,7 +18,7 @@ func thresholdRule(paper string) Experiment {
 	}}}}
 	for n, want := range []float64{0, 3, 6, 6, 9, 9, 9, 9, 12, 12, 12, 12, 12, 12, 12, 12} {
 		if n > 0 {
-			e.Rows = append(e.Rows, score.Row{Key: fmt.Sprint(n), Item: "eq. 1", What: fmt.Sprintf("threshold for %d paths", n), Paper: want, Why: "arithmetic"})
+			e.Rows = append(e.Rows, score.Row{Key: fmt.Sprint(n), Item: "eq. 1", What: fmt.Sprintf("threshold for %d paths", n), Paper: want, Rationale: "arithmetic"})
 		}
 	}
 	return e
@@ -60,5 +60,5 @@ func oneFlow(paper string) Experiment {
 		r.Set("root", second/each)
 		return err
 	}}}, Rows: []score.Row{{Key: "root", Item: pick(paper == "003", "section III-A.2", "section 3.1.2"), What: "goodput with an acknowledgement per two segments over one per segment, loss 0.001", Unit: "times", Paper: 1 / math.Sqrt2, Relative: 0.1,
-		Why: "the formula's authors call agreement within a tenth good; it leaves out timeouts"}}}
+		Rationale: "the formula's authors call agreement within a tenth good; it leaves out timeouts"}}}
 }

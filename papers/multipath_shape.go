@@ -64,11 +64,11 @@ func straight(v score.Values, s scheme, d, loss float64) float64 {
 func shapeRows(paper string, losses []float64) []score.Row {
 	figure := map[string][3]string{"000": {"Fig. 4", "Fig. 3", "Fig. 5"}, "003": {"Fig. 6, 7", "Fig. 5", "Fig. 9"}}[paper]
 	times := func(key, item, what string, paper float64, op score.Op, why string) score.Row {
-		return score.Row{Key: key, Item: item, What: what, Unit: "times", Paper: paper, Op: op, Why: why, Note: ns2}
+		return score.Row{Key: key, Item: item, What: what, Unit: "times", Paper: paper, Op: op, Rationale: why, Explanation: ns2}
 	}
 	line := func(s, item, note string, d, loss float64) score.Row {
 		return score.Row{Key: fmt.Sprintf("%s line %g %g", s, d, loss), Item: item, What: fmt.Sprintf("%s over 1 to 5 paths, %g %% apart%s: R² of a straight line", s, 100*d, note), Paper: 0.95, Op: score.AtLeast,
-			Why: "the paper: linearly, in proportion; 0.95 looks straight in a plot", Note: pick(loss > 0, lossLimit, "at 100 % the ways differ by up to 20 ms: the threshold of two and three paths, 6, repairs most of that, and that of four and five, 9, less; "+ns2)}
+			Rationale: "the paper: linearly, in proportion; 0.95 looks straight in a plot", Explanation: pick(loss > 0, lossLimit, "at 100 % the paths differ by up to 20 ms: the threshold of two and three paths, 6, repairs most of that, and that of four and five, 9, less; "+ns2)}
 	}
 	var rows []score.Row
 	for _, loss := range losses {
@@ -89,7 +89,7 @@ func shapeRows(paper string, losses []float64) []score.Row {
 			}
 		}
 		rows = append(rows, times(fmt.Sprintf("flow-level delay %g", loss), figure[2], "flow-level, the worst delay over equal delays, 2 to 5 paths"+note, 0.9, score.AtLeast, "the paper: irrespective of the different delays; a tenth"))
-		rows[len(rows)-1].Note = lossLimit
+		rows[len(rows)-1].Explanation = lossLimit
 	}
 	rows = append(rows,
 		times("100 over 25", figure[1], "raised threshold, five paths, 100 % apart over 25 %", 1, score.AtMost, "the paper: degrade as the difference becomes large"),
@@ -99,8 +99,8 @@ func shapeRows(paper string, losses []float64) []score.Row {
 		return rows
 	}
 	lossy := times("raised grows 1 0.001", "Fig. 5", "raised threshold, loss 0.001, 100 % apart: least growth by one more path", 1, score.AtLeast, "the paper: under lossy links throughput still increases with the number of paths")
-	lossy.Note = lossLimit
+	lossy.Explanation = lossLimit
 	return append(rows, lossy,
-		score.Row{Key: "flow-level loss", Item: "Fig. 9", What: "flow-level, five paths 100 % apart, ratio with loss 0.001 over that without", Unit: "times", Paper: 1, Relative: 0.2, Why: "the paper: irrespective of link loss; both ratios are to a single path with the same loss", Note: lossLimit},
+		score.Row{Key: "flow-level loss", Item: "Fig. 9", What: "flow-level, five paths 100 % apart, ratio with loss 0.001 over that without", Unit: "times", Paper: 1, Relative: 0.2, Rationale: "the paper: irrespective of link loss; both ratios are to a single path with the same loss", Explanation: lossLimit},
 		times(point(integrated, 1, 0, 0), "section III-A.3", "integrated over the standard on a single path", 1, score.AtMost, "the paper: throughput will be degraded, since real losses are seen later"))
 }

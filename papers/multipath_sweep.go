@@ -51,17 +51,17 @@ func (m *memo) sweep() Experiment {
 		}
 	}
 	shape := "direction of a plot: 1 is true"
-	lossy := "each of a way's two links loses 0.001: that, and not the paths, limits windows to about 17 segments, and with a threshold of 9 three and five paths carry the same within some percent; whether the paper's loss is of a link or of a path is not stated"
+	lossy := "each of a path's two links loses 0.001: that, and not the paths, limits windows to about 17 segments, and with a threshold of 9 three and five paths carry the same within some percent; whether the paper's loss is of a link or of a path is not stated"
 	e.Rows = []score.Row{
-		{Key: "at 6", Item: "Fig. 4", What: "at threshold 6, two and three paths are better than four and five", Paper: 1, Op: score.AtLeast, Why: shape, Note: lossy},
-		{Key: "at 9", Item: "Fig. 4", What: "at threshold 9, four and five are better", Paper: 1, Op: score.AtLeast, Why: shape, Note: lossy},
-		{Key: "single", Item: "Fig. 4", What: "a single path, threshold above 6 over 6", Unit: "times", Paper: 1, Op: score.AtMost, Why: "the paper: begins to degrade", Note: "windows on the one path are seven to nine segments: at a threshold of 9 fewer losses halve them, and hardly more run into the timer, which is 0.3 s in ns-2"},
+		{Key: "at 6", Item: "Fig. 4", What: "at threshold 6, two and three paths are better than four and five", Paper: 1, Op: score.AtLeast, Rationale: shape, Explanation: lossy},
+		{Key: "at 9", Item: "Fig. 4", What: "at threshold 9, four and five are better", Paper: 1, Op: score.AtLeast, Rationale: shape, Explanation: lossy},
+		{Key: "single", Item: "Fig. 4", What: "a single path, threshold above 6 over 6", Unit: "times", Paper: 1, Op: score.AtMost, Rationale: "the paper: begins to degrade", Explanation: "windows on the one path are seven to nine segments: at a threshold of 9 fewer losses halve them, and hardly more run into the timer, which is 0.3 s in ns-2"},
 	}
 	for n := 2; n <= 5; n++ {
-		e.Rows = append(e.Rows, score.Row{Key: fmt.Sprintf("%d 12/3", n), Item: "Fig. 4", What: fmt.Sprintf("%d paths, threshold 12 over 3", n), Unit: "times", Paper: 1, Op: score.AtLeast, Why: "the paper: generally enhanced as the threshold increases"})
-		nine := score.Row{Key: fmt.Sprintf("%d 9/6", n), Item: "Fig. 4", What: fmt.Sprintf("%d paths, threshold 9 over 6", n), Unit: "times", Paper: 1, Op: score.AtLeast, Why: "the paper: continuously enhances"}
+		e.Rows = append(e.Rows, score.Row{Key: fmt.Sprintf("%d 12/3", n), Item: "Fig. 4", What: fmt.Sprintf("%d paths, threshold 12 over 3", n), Unit: "times", Paper: 1, Op: score.AtLeast, Rationale: "the paper: generally enhanced as the threshold increases"})
+		nine := score.Row{Key: fmt.Sprintf("%d 9/6", n), Item: "Fig. 4", What: fmt.Sprintf("%d paths, threshold 9 over 6", n), Unit: "times", Paper: 1, Op: score.AtLeast, Rationale: "the paper: continuously enhances"}
 		if n < 4 {
-			nine.Paper, nine.Op, nine.Why = 1.1, score.AtMost, "the paper: not much enhanced; a tenth"
+			nine.Paper, nine.Op, nine.Rationale = 1.1, score.AtMost, "the paper: not much enhanced; a tenth"
 		}
 		e.Rows = append(e.Rows, nine)
 	}

@@ -52,15 +52,15 @@ func vbnsRows(paper string, peaks []float64) (rows []score.Row) {
 		}
 		for i, peak := range peaks {
 			rows = append(rows, score.Row{Key: fmt.Sprintf("%s %g", c.s.name, peak/1e6), Item: figure, What: fmt.Sprintf("%s, background peak %g Mbit/s: gain", c.s.name, peak/1e6), Unit: "%",
-				Paper: c.want[i], Relative: 0.35, Why: "the topology's figure is not in the text; a third of the gain is what another choice of delays makes",
-				Note: "at light load windows are large and reordering, that is the difference of the two ways' delays (3.8 ms here), decides; that figure is not in the text. At higher loads access links decide, which are"})
+				Paper: c.want[i], Relative: 0.35, Rationale: "the topology's figure is not in the text; a third of the gain is what another choice of delays makes",
+				Explanation: "at light load windows are large and reordering, that is the difference of the two paths' delays (3.8 ms here), decides; that figure is not in the text. At higher loads access links decide, which are"})
 		}
 	}
 	for _, s := range []scheme{standard, delayed} {
-		rows = append(rows, score.Row{Key: s.name + " 30", Item: figure, What: s.name + " ACK over two paths, light load: below a single path", Unit: "%", Paper: 0, Op: score.AtMost, Why: "the paper: even lower than that of a single path"})
+		rows = append(rows, score.Row{Key: s.name + " 30", Item: figure, What: s.name + " ACK over two paths, light load: below a single path", Unit: "%", Paper: 0, Op: score.AtMost, Rationale: "the paper: even lower than that of a single path"})
 		for _, peak := range peaks {
 			rows = append(rows, score.Row{Key: fmt.Sprintf("%s least %g", s.name, peak/1e6), Item: figure, What: fmt.Sprintf("%s ACK less the least of the proposals, background peak %g Mbit/s", s.name, peak/1e6), Unit: "points of gain", Paper: 0, Op: score.AtMost,
-				Why: "the paper: degraded for various background loads, where each proposal gains"})
+				Rationale: "the paper: degraded for various background loads, where each proposal gains"})
 		}
 	}
 	return rows

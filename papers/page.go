@@ -169,14 +169,14 @@ func table(b *strings.Builder, verdicts []score.Verdict) {
 // did not come out.
 func explain(v score.Verdict) []string {
 	var out []string
-	if v.Why != "" {
-		out = append(out, "Tolerance: "+v.Why+".")
+	if v.Rationale != "" {
+		out = append(out, "Tolerance: "+v.Rationale+".")
 	}
-	if v.Flag != "" {
-		out = append(out, "The paper: "+v.Flag+".")
+	if v.Caveat != "" {
+		out = append(out, "The paper: "+v.Caveat+".")
 	}
-	if v.Note != "" && (v.Missing || !v.Within) {
-		out = append(out, "Difference: "+v.Note+".")
+	if v.Explanation != "" && (v.Missing || !v.Within) {
+		out = append(out, "Difference: "+v.Explanation+".")
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func TestEveryRowArguesItsTolerance(t *testing.T) {
 				t.Errorf("%s: two rows are keyed %q", e.ID, r.Key)
 			}
 			seen[r.Key] = true
-			if r.Why == "" || r.What == "" || r.Item == "" {
+			if r.Rationale == "" || r.What == "" || r.Item == "" {
 				t.Errorf("%s: row %q does not say what it is and why it has its tolerance", e.ID, r.Key)
 			}
 			if r.Op == score.AtLeast && r.Paper == 0 && !strings.Contains(r.What, "less none") {

@@ -23,7 +23,7 @@ func TestEveryRowIsMeasured(t *testing.T) {
 		left := map[string]bool{}
 		for _, v := range result.Verdicts {
 			left[v.Key] = true
-			if v.Missing && v.Note == "" {
+			if v.Missing && v.Explanation == "" {
 				t.Errorf("%s: nothing is measured for row %q, and its Note does not say why", e.ID, v.Key)
 			}
 		}

@@ -101,10 +101,10 @@ func intraRows() []score.Row {
 	why := "an index of two flows in OPNET's TCP over 50 s; a tenth of its range"
 	note := "OPNET's TCP of 2005 is not described; the twin's has SACK and RFC 6298's timer and times out less, and two flows that see the same queue share it better"
 	rows := []score.Row{
-		{Key: "none 2", Item: "Fig. 5", What: "F of 2 TCP flows, no I2VFC", Paper: 0.748, Absolute: 0.1, Why: why, Note: note},
-		{Key: setting(5, 0.75) + " 2", Item: "Fig. 5", What: "F of 2 TCP flows, a = 5, b = 0.75", Paper: 0.815, Absolute: 0.1, Why: why, Note: note},
-		{Key: setting(0.1, 0.1) + " 2", Item: "section IV-B", What: "F of 2 TCP flows, value quoted beside the prototype", Paper: 0.92, Absolute: 0.1, Why: why, Flag: "a and b are not stated; 0.1 and 0.1 of the prototype are taken"},
-		{Key: "better fast", Item: "Fig. 5", What: "I2VFC (5, 0.75) less none, 2 flows", Paper: 0, Op: score.AtLeast, Why: "the paper: improved regardless of a and b", Note: note},
+		{Key: "none 2", Item: "Fig. 5", What: "F of 2 TCP flows, no I2VFC", Paper: 0.748, Absolute: 0.1, Rationale: why, Explanation: note},
+		{Key: setting(5, 0.75) + " 2", Item: "Fig. 5", What: "F of 2 TCP flows, a = 5, b = 0.75", Paper: 0.815, Absolute: 0.1, Rationale: why, Explanation: note},
+		{Key: setting(0.1, 0.1) + " 2", Item: "section IV-B", What: "F of 2 TCP flows, value quoted beside the prototype", Paper: 0.92, Absolute: 0.1, Rationale: why, Caveat: "a and b are not stated; 0.1 and 0.1 of the prototype are taken"},
+		{Key: "better fast", Item: "Fig. 5", What: "I2VFC (5, 0.75) less none, 2 flows", Paper: 0, Op: score.AtLeast, Rationale: "the paper: improved regardless of a and b", Explanation: note},
 	}
 	for _, flows := range []int{2, 10} {
 		note := note
@@ -113,9 +113,9 @@ func intraRows() []score.Row {
 		}
 		figure := pick(flows == 2, "Fig. 5", "Fig. 6")
 		rows = append(rows,
-			score.Row{Key: fmt.Sprintf("better %d", flows), Item: figure, What: fmt.Sprintf("I2VFC (0.1, 0.1) less none, %d flows", flows), Paper: 0, Op: score.AtLeast, Why: "the paper: improved", Note: note},
-			score.Row{Key: fmt.Sprintf("worst %d", flows), Item: figure, What: fmt.Sprintf("I2VFC at the worst of twelve settings less none, %d flows", flows), Paper: 0, Op: score.AtLeast, Why: "the paper: improved regardless of a and b", Note: note},
-			score.Row{Key: fmt.Sprintf("small %d", flows), Item: figure, What: fmt.Sprintf("F with a = b = 0.1 over F with a = 5, b = 0.75, %d flows", flows), Unit: "times", Paper: 1, Op: score.AtLeast, Why: "the paper: better when a and b are small", Note: note})
+			score.Row{Key: fmt.Sprintf("better %d", flows), Item: figure, What: fmt.Sprintf("I2VFC (0.1, 0.1) less none, %d flows", flows), Paper: 0, Op: score.AtLeast, Rationale: "the paper: improved", Explanation: note},
+			score.Row{Key: fmt.Sprintf("worst %d", flows), Item: figure, What: fmt.Sprintf("I2VFC at the worst of twelve settings less none, %d flows", flows), Paper: 0, Op: score.AtLeast, Rationale: "the paper: improved regardless of a and b", Explanation: note},
+			score.Row{Key: fmt.Sprintf("small %d", flows), Item: figure, What: fmt.Sprintf("F with a = b = 0.1 over F with a = 5, b = 0.75, %d flows", flows), Unit: "times", Paper: 1, Op: score.AtLeast, Rationale: "the paper: better when a and b are small", Explanation: note})
 	}
 	return rows
 }

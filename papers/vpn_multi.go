@@ -47,16 +47,16 @@ func vpnMulti() Experiment {
 			return nil
 		}})
 		e.Rows = append(e.Rows,
-			score.Row{Key: key, Item: "Fig. 8", What: "F of VPNs, " + key, Paper: 0.95, Op: score.AtLeast, Why: "the paper's claim as it stands"},
-			score.Row{Key: key + " at 10", Item: "section III-B", What: "F at 10 s, " + key, Paper: 0.95, Op: score.AtLeast, Why: "the paper: converges after 10 s",
-				Note: slow},
-			score.Row{Key: key + " converged", Item: "section III-B", What: "until F of a second is above 0.95, " + key, Unit: "s", Paper: 10, Op: score.AtMost, Why: "the paper: converges after 10 s, with F above 0.95", Note: slow},
-			score.Row{Key: key + " ci", Item: "section III", What: "95 % confidence interval of F over 10 repetitions, " + key, Unit: "% of mean", Paper: 2, Op: score.AtMost, Why: "the paper: within 2 % in all simulations"})
+			score.Row{Key: key, Item: "Fig. 8", What: "F of VPNs, " + key, Paper: 0.95, Op: score.AtLeast, Rationale: "the paper's claim as it stands"},
+			score.Row{Key: key + " at 10", Item: "section III-B", What: "F at 10 s, " + key, Paper: 0.95, Op: score.AtLeast, Rationale: "the paper: converges after 10 s",
+				Explanation: slow},
+			score.Row{Key: key + " converged", Item: "section III-B", What: "until F of a second is above 0.95, " + key, Unit: "s", Paper: 10, Op: score.AtMost, Rationale: "the paper: converges after 10 s, with F above 0.95", Explanation: slow},
+			score.Row{Key: key + " ci", Item: "section III", What: "95 % confidence interval of F over 10 repetitions, " + key, Unit: "% of mean", Paper: 2, Op: score.AtMost, Rationale: "the paper: within 2 % in all simulations"})
 	}
 	e.Rows = append(e.Rows, score.Row{Key: "B3=10 rtt", Item: "section III-B", What: "mean round trip of VPN 1, the longest, B3 = 10", Unit: "s", Paper: 0.312, Relative: 0.5,
-		Why:  "full buffers of 200 packets at 20, 10 and 10 Mbit/s are 0.6 s; how full they stand is the law's doing: half either way",
-		Note: "30 TCP flows in each VPN keep the buffers of links 2 and 3 nearly full between the law's rare decreases of 1 %",
-		Flag: "10 s are called about 16 of these round trips; they are 32"})
+		Rationale:   "full buffers of 200 packets at 20, 10 and 10 Mbit/s are 0.6 s; how full they stand is the law's doing: half either way",
+		Explanation: "30 TCP flows in each VPN keep the buffers of links 2 and 3 nearly full between the law's rare decreases of 1 %",
+		Caveat:      "10 s are called about 16 of these round trips; they are 32"})
 	return e
 }
 
@@ -105,9 +105,9 @@ func vpnPrototype() Experiment {
 		return nil
 	}}}
 	e.Rows = []score.Row{
-		{Key: "f25", Item: "Fig. 11", What: "F of the four VPNs at 25 s", Paper: 0.95, Op: score.AtLeast, Why: `"almost equal at approximately t = 25"; 0.95 allows one VPN half above the others`},
-		{Key: "vpn2", Item: "section IV-B", What: "F inside VPN 2", Paper: 0.99, Absolute: 0.05, Why: "two digits of one run"},
-		{Key: "vpn4", Item: "section IV-B", What: "F inside VPN 4", Paper: 0.99, Absolute: 0.05, Why: "two digits of one run"},
+		{Key: "f25", Item: "Fig. 11", What: "F of the four VPNs at 25 s", Paper: 0.95, Op: score.AtLeast, Rationale: `"almost equal at approximately t = 25"; 0.95 allows one VPN half above the others`},
+		{Key: "vpn2", Item: "section IV-B", What: "F inside VPN 2", Paper: 0.99, Absolute: 0.05, Rationale: "two digits of one run"},
+		{Key: "vpn4", Item: "section IV-B", What: "F inside VPN 4", Paper: 0.99, Absolute: 0.05, Rationale: "two digits of one run"},
 	}
 	return e
 }

@@ -29,11 +29,11 @@ func vpnScale() Experiment {
 	}}}
 	clock := "9.2 of the 10.3 s are the agent's process, its clock and its management packets over a core without delay, and 1.1 s its programs on packets: the share says little about bandwidth, and the same agent passes 9.8 Gbit/s"
 	row := func(key, item, what, unit string, v float64, op score.Op, why string) score.Row {
-		return score.Row{Key: key, Item: item, What: what, Unit: unit, Paper: v, Op: op, Why: why + ". The value is the product's PE agent's, from its benchmarks", Note: clock}
+		return score.Row{Key: key, Item: item, What: what, Unit: unit, Paper: v, Op: op, Rationale: why + ". The value is the product's PE agent's, from its benchmarks", Explanation: clock}
 	}
 	support := "a claim of what can be supported: at least"
 	headline := row("gbit", "abstract", "bandwidth on a modern desktop", "Gbit/s", 1.6, score.AtLeast, support)
-	headline.Flag = "only in the abstract; the body's own figures give 5.7 or, from figure 12's egress curve, need 6.25 % of a processor"
+	headline.Caveat = "only in the abstract; the body's own figures give 5.7 or, from figure 12's egress curve, need 6.25 % of a processor"
 	e.Rows = []score.Row{
 		headline,
 		row("vpns", "abstract", "VPNs on a modern desktop", "", 1300, score.AtLeast, support),
@@ -44,7 +44,7 @@ func vpnScale() Experiment {
 		row("mem", "section IV-C", "memory of the ingress PE, 100 VPNs", "MB", 19.5, score.AtMost, "a cost: at most"),
 		row("mem2", "section IV-C", "memory of the egress PE", "MB", 1.55, score.AtMost, "a cost: at most"),
 	}
-	e.Rows[6].Flag = "128 packets of 1,500 bytes per VPN, allocated statically"
-	e.Rows[7].Note = "the agent is one program for both directions, with a runtime of its own: what grows with VPNs is 22 kB for each (BenchmarkFigures)"
+	e.Rows[6].Caveat = "128 packets of 1,500 bytes per VPN, allocated statically"
+	e.Rows[7].Explanation = "the agent is one program for both directions, with a runtime of its own: what grows with VPNs is 22 kB for each (BenchmarkFigures)"
 	return e
 }

@@ -91,19 +91,19 @@ func singleRows() (rows []score.Row) {
 		for _, a := range increases {
 			key, figure := setting(a, b), pick(b == 0.1, "Fig. 3", "Fig. 4")
 			rows = append(rows,
-				score.Row{Key: key, Item: figure, What: "F of VPNs, " + key, Paper: 0.9, Op: score.AtLeast, Why: law, Note: "b of VPN 5 is bounded below 0.5, so that with b = 0.25 for VPN 1 the lighter price cannot be made up in full"},
-				score.Row{Key: key + " use", Item: "section III-A", What: "utilisation of the bottleneck, " + key, Unit: "%", Paper: 100, Absolute: 6, Why: `"almost 100 %"; a window that falls by b loses b/2 of its part now and then`,
-					Note: "the index counts from the start, two seconds of it with queues of customers that are still opening their windows"},
-				score.Row{Key: key + " ci", Item: "section III", What: "95 % confidence interval of F over 10 repetitions, " + key, Unit: "% of mean", Paper: 2, Op: score.AtMost, Why: "the paper: within 2 % in all simulations"})
+				score.Row{Key: key, Item: figure, What: "F of VPNs, " + key, Paper: 0.9, Op: score.AtLeast, Rationale: law, Explanation: "b of VPN 5 is bounded below 0.5, so that with b = 0.25 for VPN 1 the lighter price cannot be made up in full"},
+				score.Row{Key: key + " use", Item: "section III-A", What: "utilisation of the bottleneck, " + key, Unit: "%", Paper: 100, Absolute: 6, Rationale: `"almost 100 %"; a window that falls by b loses b/2 of its part now and then`,
+					Explanation: "the index counts from the start, two seconds of it with queues of customers that are still opening their windows"},
+				score.Row{Key: key + " ci", Item: "section III", What: "95 % confidence interval of F over 10 repetitions, " + key, Unit: "% of mean", Paper: 2, Op: score.AtMost, Rationale: "the paper: within 2 % in all simulations"})
 		}
 		rows = append(rows, score.Row{Key: fmt.Sprintf("b=%g transient", b), Item: pick(b == 0.1, "Fig. 3", "Fig. 4"), What: fmt.Sprintf("F of the first ten seconds, a = 1 over a = 0.1, b = %g", b), Unit: "times", Paper: 1, Op: score.AtMost,
-			Why:  "the paper: the transient performance is not good when a is 1",
-			Note: "the law's windows start in the ratio of the weights and double in step (docs/explanation/i2vfc.md), so that a does not count before the first loss; the paper's start is not described. The two differ by a hundredth"})
+			Rationale:   "the paper: the transient performance is not good when a is 1",
+			Explanation: "the law's windows start in the ratio of the weights and double in step (docs/explanation/i2vfc.md), so that a does not count before the first loss; the paper's start is not described. The two differ by a hundredth"})
 	}
 	for _, a := range increases {
-		rows = append(rows, score.Row{Key: fmt.Sprintf("a=%g b", a), Item: "section III-A", What: fmt.Sprintf("F with b = 0.25 less F with b = 0.1, a = %g", a), Paper: 0, Absolute: 0.05, Why: "the paper: b has no substantial effect; half of what lies between 0.9 and 1"})
+		rows = append(rows, score.Row{Key: fmt.Sprintf("a=%g b", a), Item: "section III-A", What: fmt.Sprintf("F with b = 0.25 less F with b = 0.1, a = %g", a), Paper: 0, Absolute: 0.05, Rationale: "the paper: b has no substantial effect; half of what lies between 0.9 and 1"})
 	}
-	return append(rows, score.Row{Key: "none", Item: "Fig. 3", What: "F of VPNs without I2VFC", Paper: 0.9, Op: score.AtMost, Why: "plot: below every curve with it"})
+	return append(rows, score.Row{Key: "none", Item: "Fig. 3", What: "F of VPNs without I2VFC", Paper: 0.9, Op: score.AtMost, Rationale: "plot: below every curve with it"})
 }
 
 func deriveSingle(v score.Values) {

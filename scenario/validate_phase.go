@@ -67,7 +67,7 @@ func (c *checker) paced(path string, p Phase) {
 		}
 		// A millionth is rounding.
 		if offered > float64(l.Rate)*(1+1e-6) {
-			c.add(path, "paced host %s offers %.0f bit/s on a line of %s: the line cannot carry it", h.Name, offered, l.Rate)
+			c.add(path, "paced host %s offers %.0f bit/s on a link of %s, which cannot carry it", h.Name, offered, l.Rate)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestRoundTripsAreThePapers(t *testing.T) {
 	}
 }
 
-func TestOneFlowFillsTheLine(t *testing.T) {
+func TestOneFlowFillsTheLink(t *testing.T) {
 	b := New(1, "WRW1", []Queue{{Rate: 60, Buffer: 60, Priority: 2}, {Rate: 40, Buffer: 40, Priority: 3}}, 0)
 	f := b.TCP(Flow{From: "E2", To: "W1", Stop: 3})
 	b.Run(3 * engine.Second)

@@ -25,13 +25,13 @@ type Row struct {
 	// Relative and Absolute are the tolerance of near, whichever is more.
 	Relative float64 `json:"relative,omitempty"`
 	Absolute float64 `json:"absolute,omitempty"`
-	// Why argues the tolerance.
-	Why string `json:"why,omitempty"`
-	// Flag says what is wrong with the number itself: a contradiction in the paper, a value that depends on
+	// Rationale argues the tolerance.
+	Rationale string `json:"rationale,omitempty"`
+	// Caveat says what is wrong with the number itself: a contradiction in the paper, a value that depends on
 	// what the paper does not state.
-	Flag string `json:"flag,omitempty"`
-	// Note is the best explanation of a difference.
-	Note string `json:"note,omitempty"`
+	Caveat string `json:"caveat,omitempty"`
+	// Explanation is the best one of a difference.
+	Explanation string `json:"explanation,omitempty"`
 }
 
 // Op is a comparison.
@@ -59,7 +59,7 @@ type Verdict struct {
 	Row
 	Experiment string  `json:"experiment"`
 	Twin       float64 `json:"twin"`
-	// Missing means that nothing was measured; Why not stands in Note.
+	// Missing means that nothing was measured; why stands in Explanation.
 	Missing bool `json:"missing,omitempty"`
 	// Error is relative to the paper's value, or absolute where that is zero.
 	Error  float64 `json:"error"`

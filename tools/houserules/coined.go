@@ -38,6 +38,8 @@ var coinedWords = []struct {
 	{regexp.MustCompile(`(?i)\bshall (hold|have)\b`), "intended config"},
 	{regexp.MustCompile(`(?i)\bunplaced\b|cannot be placed`), "unmapped, or cannot be mapped"},
 	{regexp.MustCompile(`(?i)\bforeign (scheduler|router|config|binding)`), "unmanaged"},
+	{regexp.MustCompile(`(?i)\bthe line('s rate| is full| less)|(fills?|overloads) the line\b`), "port speed, link, or link rate"},
+	{regexp.MustCompile(`(?i)\bthe ways differ`), "paths"},
 	{regexp.MustCompile(`(?i)configuration units?\b|\binto units\b`), "config entry"},
 }
 

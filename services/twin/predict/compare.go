@@ -70,7 +70,7 @@ func (b bound) holds(lab, twin float64) bool {
 // Bounds by statistic, argued from what the lab is: frames of 9000 bytes (0.72 ms at 100 Mbit/s), programs that wake a
 // millisecond late, one run.
 var bounds = map[string]bound{
-	"goodput_mbps":      {0.10, 1, 0, "a tenth: TCP's start and each of its few losses weigh so much in 5 to 20 s; 1 Mbit/s where the line is left to others"},
+	"goodput_mbps":      {0.10, 1, 0, "a tenth: TCP's start and each of its few losses weigh so much in 5 to 20 s; 1 Mbit/s where the link is left to others"},
 	"rtt_mean_ms":       {0.25, 3, 0, "a quarter: the sawtooth of one run; 3 ms are four frames and a late program"},
 	"rtt_sd_ms":         {0.5, 3, 0, "half: the sawtooth of one run; 3 ms are four frames and a late program"},
 	"rtt_p50_ms":        {0.10, 3, 0, "a tenth: a full buffer less the frame that does not fit; 3 ms are four frames and a late program"},
@@ -81,9 +81,9 @@ var bounds = map[string]bound{
 	"lost":              {0.05, 10, 0, "a twentieth: buffers against rates; ten packets are one burst of a late program"},
 	"sent":              {0.001, 2, 0, "what was to be sent"},
 	"dropped_pkts":      {0.10, 20, 0, "a tenth, as goodput; twenty packets are two overshoots of a slow start at this scale"},
-	"transmit_pkts":     {0.05, 20, 0, "a twentieth: the line's rate over the phase; twenty are routing and pings"},
-	"transmit_octets":   {0.05, 200_000, 0, "a twentieth: the line's rate over the phase"},
-	"frame_octets":      {0.05, 200_000, 0, "a twentieth: the line's rate over the phase"},
+	"transmit_pkts":     {0.05, 20, 0, "a twentieth: the link rate over the phase; twenty are routing and pings"},
+	"transmit_octets":   {0.05, 200_000, 0, "a twentieth: the link rate over the phase"},
+	"frame_octets":      {0.05, 200_000, 0, "a twentieth: the link rate over the phase"},
 	"bytes":             {0.10, 1_000_000, 0, "as goodput"},
 	"retransmits":       {0, 60, 2, "random losses of one run: a factor of two; 60 are one overshoot of a window of frames"},
 	"out_of_order":      {0, 60, 2, "random losses of one run: a factor of two; 60 are one overshoot of a window of frames"},
@@ -96,7 +96,7 @@ var bounds = map[string]bound{
 
 // known are differences that have an explanation, by the beginning of scenario/metric.
 var known = []struct{ begin, why string }{
-	{"hntes-exp2/two-queues/ping", "beta has its turn once per 20 frames of alpha's, 14 ms at a hundredth of the rate; HTB on a virtual link meters rates, and no line is ever busy (see [the twin](../explanation/twin.md))"},
+	{"hntes-exp2/two-queues/ping", "beta has its turn once per 20 frames of alpha's, 14 ms at a hundredth of the rate; HTB on a virtual link meters rates, and no link is ever busy (see [the twin](../explanation/twin.md))"},
 	{"hntes-exp7/two-queues/ping", "as in hntes-exp2: the order of service at a hundredth of the rate"},
 	{"geant-lbe-congestion/", "the machine under the lab stalls for tens of milliseconds now and then, which an extreme shows; the twin's does not"},
 	{"geant-lbe-transparency/congested", "two constant streams into one first-in first-out buffer: who meets the last free place depends on how their packets interleave, in the lab as in the twin; the sum of both losses is the overload"},

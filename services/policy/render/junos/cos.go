@@ -21,7 +21,7 @@ func (r *renderer) classes() {
 const (
 	controlQueue     = 3
 	controlScheduler = "te-control"
-	// controlShare bounds what it may take, percent of the line.
+	// controlShare bounds what it may take, percent of the port speed.
 	controlShare = 5
 )
 

@@ -12,7 +12,7 @@ const verdicts = [
     error: -0.1,
     within: true,
     relative: 0.15,
-    why: "one run",
+    rationale: "one run",
     surprise: {},
   },
   {
@@ -24,7 +24,7 @@ const verdicts = [
     error: 0.02,
     within: false,
     absolute: 0.01,
-    note: "short run",
+    explanation: "short run",
     lab: { value: 0.5, scenario: "i2vfc", scale: "1:10" },
   },
   { key: "c", item: "text", what: "more than 0.9", paper: 0.9, twin: 0.95, error: 0.05, within: true, op: ">=" },
@@ -37,7 +37,7 @@ const verdicts = [
     missing: true,
     relative: 0.1,
     absolute: 2,
-    flag: "axis without unit",
+    caveat: "axis without unit",
   },
 ];
 

@@ -91,9 +91,9 @@ function readRow(experiment: string, v: Fields): ScoreRow {
     error: missing || op !== "" ? undefined : number(v.error),
     tolerance: toleranceText(op, number(v.relative) ?? 0, number(v.absolute) ?? 0),
     outcome: missing ? "not measured" : v.within === true ? "within" : "outside",
-    rationale: text(v.why),
-    caveat: text(v.flag),
-    explanation: text(v.note),
+    rationale: text(v.rationale),
+    caveat: text(v.caveat),
+    explanation: text(v.explanation),
   };
 }
 
