@@ -139,7 +139,7 @@ func TestRestartLosesNothing(t *testing.T) {
 
 // ratesNearTheLines wants most rates of the first flow between half and twice the line's, 100 Mbit/s. A rate is a
 // window over a round trip, which has no queue in it where the sender does not fill the link, as on a host that is too
-// busy: a rate above the link rate is right then, and counts only where the link rate was offered since the rate before.
+// busy: a rate above the link rate is right then, and counts where the link rate was offered since the rate before.
 // One that is too low counts always.
 func ratesNearTheLines(t *testing.T, a *Agent) {
 	t.Helper()
