@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 // simulable says what of a plan the simulator would leave out: better no answer than one to another question. What a
@@ -27,6 +28,11 @@ func simulable(s *scenario.Scenario, plan compile.RouterPlan) error {
 			if p.Queue == other.Queue && both >= 0 {
 				add("policers %s and %s both limit queue %s on %s: the twin has one for each queue of an interface", other.Name, p.Name, p.Queue, p.Interfaces[both])
 			}
+		}
+	}
+	for _, p := range plan.Profiles {
+		if p.Exceed != (document.Action{}) {
+			add("circuit %s has something else done with what is above its rate: the twin does not tell that from the rest", p.Circuit)
 		}
 	}
 	for _, l := range plan.LSPs {

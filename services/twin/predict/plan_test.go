@@ -44,6 +44,12 @@ var constructs = map[string]string{
 	"Filters.Rules.Match.SrcPort.First": "matches", "Filters.Rules.Match.SrcPort.Last": "matches",
 	"Filters.Rules.Match.DstPort.First": "matches", "Filters.Rules.Match.DstPort.Last": "matches",
 	"Filters.Rules.Queue": "where the packet waits", "Filters.Rules.LSP": "its way", "Filters.Rules.Mark": "Hop.Mark",
+	"Filters.Rules.Profiled": "which packets a profile counts; one that does more is refused",
+	"Attachments.Circuit":    "for people", "Attachments.Name": "for people", "Attachments.Port": "no host of the twin has a VLAN: its packets are in no circuit between ports",
+	"Attachments.VLAN": "as Port", "Attachments.Number": "as Port", "Attachments.Local": "as Port", "Attachments.Remote": "as Port",
+	"Attachments.Queue": "as Port", "Attachments.LSP": "as Port",
+	"Profiles.Circuit": "for people", "Profiles.Rate": "counts only, or refused", "Profiles.Burst": "counts only, or refused",
+	"Profiles.Exceed.Drop": "refused", "Profiles.Exceed.Mark": "refused", "Profiles.Exceed.LossPriority": "refused", "Profiles.Exceed.Queue": "refused",
 	"Policers.Policer.Name": "for people", "Policers.Policer.Queue": "which flows pass it; refused where two share a queue and an interface",
 	"Policers.Policer.At": "compiled to Interfaces", "Policers.Interfaces": "where",
 	"Policers.Policer.Rate": "policer", "Policers.Policer.Burst": "policer", "Policers.Policer.PeakRate": "policer", "Policers.Policer.PeakBurst": "policer",
@@ -228,5 +234,15 @@ func TestPlansThatAreRefusedSayWhy(t *testing.T) {
 				t.Errorf("got %v, want it to name router %s and say %q", err, p.Router, c.want)
 			}
 		})
+	}
+}
+
+// What a circuit sends above its rate is not told from the rest here, so a plan that does something with it is refused.
+func TestAProfileThatDoesSomethingIsRefused(t *testing.T) {
+	for why, exceed := range map[string]document.Action{"": {}, "above its rate": {Drop: true}} {
+		err := simulable(&scenario.Scenario{}, compile.RouterPlan{Router: "a", Profiles: []compile.Profile{{Circuit: "c", Rate: 1, Exceed: exceed}}})
+		if (err != nil) != (why != "") || err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("%+v: %v", exceed, err)
+		}
 	}
 }
