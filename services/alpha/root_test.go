@@ -102,6 +102,14 @@ func TestOverridesReachTheRule(t *testing.T) {
 	if diff := cmp.Diff(endsOf(out.GetAdded()), []string{"192.0.2.1 10.1.0.5/32 10.2.0.9/32"}); diff != "" {
 		t.Errorf("added (-got +want):\n%s", diff)
 	}
+	r.flow(wr, "2001:db8:1:2:3::5", "2001:db8:4:5:6::9", noon.Add(10*time.Second), 20e6)
+	six := r.nightly(t, &alphav1.NightlyRequest{
+		From: timestamppb.New(noon.Add(5 * time.Second)), To: timestamppb.New(noon.Add(time.Minute)),
+		MinBytes: proto.Uint64(10e6), Interval: durationpb.New(10 * time.Second), Ipv4Length: proto.Uint32(32),
+	})
+	if diff := cmp.Diff(endsOf(six.GetAdded()), []string{"192.0.2.1 2001:db8:1:2::/64 2001:db8:4:5::/64"}); diff != "" {
+		t.Errorf("added of IPv6 (-got +want):\n%s", diff)
+	}
 	e := out.GetAdded()[0].GetEvidence()[0]
 	if e.GetMinBytes() != 10e6 || e.GetInterval().AsDuration() != 10*time.Second {
 		t.Errorf("evidence %v does not tell the rule it was judged by", e)

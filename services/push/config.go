@@ -120,6 +120,9 @@ func (c Configuration) Validate() error {
 			return fmt.Errorf("push: %s is %v; write a duration above zero", setting.name, setting.value)
 		}
 	}
+	if c.CommitRate <= 0 {
+		return fmt.Errorf("push: commit_rate is %d; write how many octets per second a router installs", c.CommitRate)
+	}
 	if c.RollbackAfter <= c.VerifyFor {
 		return fmt.Errorf("push: rollback_after (%v) must be longer than verify_for (%v), or every router rolls back before it is verified", c.RollbackAfter, c.VerifyFor)
 	}

@@ -12,6 +12,7 @@ import (
 func TestHours(t *testing.T) {
 	data := func(seq uint32, n int) []byte { return v9(header{seq: seq}, tmpl(9), flows(n, hour)) }
 	rated := func(seq uint32, n int) []byte { return v9(header{seq: seq}, sampler(0, 100), tmpl(9), flows(n, hour)) }
+	oneOf := func(iface uint32) []byte { return u32(0x0a000001, 0x0a000002, 1500, hour-2000, hour-1000, iface) }
 	type sent struct {
 		after time.Duration
 		d     []byte
@@ -29,6 +30,14 @@ func TestHours(t *testing.T) {
 		{"records whose rate is told", []sent{{0, rated(1, 3)}}, []Hour{counted(0, Hour{Datagrams: 1, Records: 3, Received: 1})}},
 		{"records before the rate is told stay unknown", []sent{{0, data(1, 3)}, {time.Minute, rated(2, 2)}},
 			[]Hour{counted(0, Hour{Datagrams: 2, Records: 5, UnknownRate: 3, Received: 2})}},
+		{"two samplers, each for the flows of its interface",
+			[]sent{{0, v9(header{seq: 1}, sampler(7, 50), sampler(8, 60), tmpl(9), set(256, oneOf(7), oneOf(8), oneOf(7)))}},
+			[]Hour{counted(0, Hour{Datagrams: 1, Records: 3, Received: 1})}},
+		{"two samplers, and flows of an interface of neither",
+			[]sent{{0, v9(header{seq: 1}, sampler(7, 50), sampler(8, 60), tmpl(9), set(256, oneOf(7), oneOf(9)))}},
+			[]Hour{counted(0, Hour{Datagrams: 1, Records: 2, UnknownRate: 1, Received: 1})}},
+		{"a rate in each record", []sent{{0, v9(header{seq: 1}, set(0, u16(256, 6, 8, 4, 12, 4, 1, 4, 22, 4, 21, 4, 34, 4)), set(256, oneOf(100), oneOf(200)))}},
+			[]Hour{counted(0, Hour{Datagrams: 1, Records: 2, Received: 1})}},
 		{"loss is of the hour in which it shows", []sent{{0, rated(1, 1)}, {59 * time.Minute, rated(4, 1)}, {61 * time.Minute, rated(5, 1)}},
 			[]Hour{counted(0, Hour{Datagrams: 2, Records: 2, Received: 2, Lost: 2}), counted(time.Hour, Hour{Datagrams: 1, Records: 1, Received: 1})}},
 		{"a late datagram was not lost", []sent{{0, rated(1, 1)}, {1, rated(4, 1)}, {2, rated(2, 1)}},

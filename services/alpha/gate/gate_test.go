@@ -67,7 +67,6 @@ func TestJudge(t *testing.T) {
 		{"a good day", strict, day(nil), ""},
 		{"one bad hour of a day", strict, day(map[int]Counts{5: {Datagrams: 60, Records: 1200, Received: 60, Lost: 40}}), "1.67 % of its export is missing, the limit is 1.00 %"},
 		{"exactly as much as is allowed", strict, []Hour{hour(0, Counts{Datagrams: 99, Records: 1, Received: 99, Lost: 1})}, ""},
-		{"all sampling told, by two samplers or in the records", strict, day(nil), ""},
 		{"flows before the options record", strict, []Hour{hour(0, Counts{Datagrams: 2, Records: 100, Received: 2, UnknownRate: 2})}, "the sampling rate of 2.00 % of its records is unknown"},
 		{"a few minutes of a day before the options record", strict, day(map[int]Counts{3: {Datagrams: 100, Records: 2000, Received: 100, UnknownRate: 300}}), ""},
 		{"never any rate", strict, []Hour{hour(0, Counts{Datagrams: 9, Records: 9, Received: 9, UnknownRate: 9})}, "100.00 % of its records"},

@@ -151,6 +151,48 @@ func TestOnceCostsNoMoreThanGet(t *testing.T) {
 	t.Logf("ONCE allocates %d bytes, Get %d", sub, get)
 }
 
+// Clients that ask for everything and read nothing hold one message each, and share the tree.
+func TestClientsThatReadNothingHoldLittle(t *testing.T) {
+	const clients = 20
+	s := serverOf(&router{config: queues(t, 20000)})
+	one := allocated(func() {
+		err := s.Subscribe(&once{ctx: t.Context(), list: wide(gnmi.SubscriptionList_ONCE), send: func(*gnmi.SubscribeResponse) error { return nil }})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	var stuck atomic.Int32
+	release := make(chan struct{})
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			err := s.Subscribe(&once{ctx: t.Context(), list: wide(gnmi.SubscriptionList_ONCE), send: func(*gnmi.SubscribeResponse) error {
+				stuck.Add(1)
+				<-release
+				return context.Canceled
+			}})
+			if err == nil {
+				t.Error("a client that left got all")
+			}
+		})
+	}
+	await.True(t, "all clients have a message that they do not read", func() bool { return stuck.Load() == clients })
+	grown := int64(heap()) - int64(before)
+	close(release)
+	all.Wait()
+	if grown > 2*int64(one) { // a message has a twentieth of all, so they hold about one; without that bound it is 20
+		t.Errorf("%d clients that read nothing hold %d bytes; all that is made for one who reads is %d", clients, grown, one)
+	}
+	t.Logf("%d clients hold %d bytes; one who reads is made %d", clients, grown, one)
+}
+
 // allocated is how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
