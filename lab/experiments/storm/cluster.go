@@ -135,7 +135,10 @@ func (c *cluster) servePaths(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen for services/paths: %w", err)
 	}
-	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	protocols := new(http.Protocols) // services call each other over HTTP/2
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	c.server = &http.Server{Handler: mux, Protocols: protocols, ReadHeaderTimeout: time.Minute}
 	go func() { _ = c.server.Serve(listener) }()
 	return nil
 }

@@ -61,15 +61,20 @@ const patience = 2 * time.Minute
 
 // await waits until it can be asked.
 func (p *process) await(ctx context.Context) error {
-	return until(ctx, p.name+" answers", func() (bool, error) {
+	var last error
+	err := until(ctx, p.name+" answers", func() (bool, error) {
 		select {
 		case <-p.exited:
 			return false, fmt.Errorf("%s ended; its log says:\n%s", p.name, tail(p.log))
 		default:
 		}
-		text, err := read(ctx, p.ready)
-		return err == nil && text != "", nil
+		_, last = read(ctx, p.ready)
+		return last == nil, nil
 	})
+	if err != nil {
+		return fmt.Errorf("%w; the last answer: %v", err, last)
+	}
+	return nil
 }
 
 // until asks again and again.
@@ -103,7 +108,7 @@ func read(ctx context.Context, url string) (string, error) {
 	defer r.Body.Close()
 	raw, err := io.ReadAll(r.Body)
 	if err == nil && r.StatusCode != http.StatusOK {
-		err = errors.New(r.Status)
+		err = fmt.Errorf("%s: %.300s", r.Status, raw)
 	}
 	return string(raw), err
 }
