@@ -165,7 +165,7 @@ func TestAPacedHostOffersWhatItsLineCarries(t *testing.T) {
   - {name: two, repeat: one}
 `, 1)
 		_, err := Parse("paced.yaml", []byte(text))
-		if fits && err != nil || !fits && (err == nil || !strings.Contains(err.Error(), "paced host H2 offers 10001000 bit/s on a line of 10Mbit/s")) {
+		if fits && err != nil || !fits && (err == nil || !strings.Contains(err.Error(), "paced host H2 offers 10001000 bit/s on a link of 10Mbit/s")) {
 			t.Errorf("%s beside 5Mbit/s: %v", rate, err)
 		}
 	}
