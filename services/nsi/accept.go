@@ -163,8 +163,8 @@ func (c *Component) reserved(a asked) (*nsiv1.Connection, *exception) {
 	switch {
 	case p == nil:
 		return nil, fail(missing, "p2ps is missing").with("p2ps", "")
-	case a.Criteria.Version != nil && *a.Criteria.Version < 1:
-		return nil, fail(payload, "a version is at least 1")
+	case a.Criteria.Version != nil && (*a.Criteria.Version < 0 || *a.Criteria.Version > maxVersion):
+		return nil, fail(payload, "a version is 1 to %d", maxVersion)
 	case len(a.GlobalIDs) > 1 || utf8.RuneCountInString(a.Description) > maxText || len(a.GlobalIDs) == 1 && len(a.GlobalIDs[0]) > maxText:
 		return nil, fail(payload, "one globalReservationId, and texts of at most %d characters", maxText)
 	}
@@ -187,12 +187,16 @@ func (c *Component) reserved(a asked) (*nsiv1.Connection, *exception) {
 	is, no := c.begun(was, a, states.Reserve)
 	if no == nil {
 		is.Asked, is.ReplyTo, is.Correlation = asks, a.header.ReplyTo, a.header.CorrelationID
-		if v := a.Criteria.Version; v != nil {
+		// OpenNSA asks for version 0 of a new reservation.
+		if v := a.Criteria.Version; v != nil && *v > 0 {
 			is.Held = int32(*v)
 		}
 	}
 	return is, no
 }
+
+// maxVersion of a reservation.
+const maxVersion = 1 << 30
 
 // maxText is that of descriptions of circuits.
 const maxText = 500
@@ -250,7 +254,7 @@ func (c *Component) modified(was *nsiv1.Connection, a asked) (*nsiv1.Connection,
 	switch {
 	case was.GetVersion() == 0:
 		return nil, fail(transition, "connection %s was never committed; reserve a new one", was.GetId())
-	case from.Version != nil && int32(*from.Version) <= was.GetVersion():
+	case from.Version != nil && (*from.Version > maxVersion || *from.Version <= int(was.GetVersion())):
 		return nil, fail(payload, "version %d is in force; ask for a higher one", was.GetVersion())
 	}
 	if p := from.P2PS; p != nil {

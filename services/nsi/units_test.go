@@ -1,0 +1,153 @@
+package nsi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	nsiv1 "github.com/millrace/millrace/proto/gen/millrace/nsi/v1"
+	"github.com/millrace/millrace/services/nsi/states"
+)
+
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	cfg := Configuration{Topology: ourNet, STPs: map[string]STP{"p": {Router: "a", Port: "p1", VLANs: "10,20-30"}, "q": {Router: "a", Port: "p2"}}}
+	for text, want := range map[string]string{
+		ourNet + ":p":                "10,20-30",
+		ourNet + ":p?vlan=25-40":     "25-30",
+		ourNet + ":p?vlan=10,29-30":  "10,29-30",
+		ourNet + ":q":                "",
+		ourNet + ":p?vlan=11":        "00704",
+		ourNet + ":p?vlan=4095":      "00709",
+		ourNet + ":p?vlan=30-20":     "00709",
+		ourNet + ":p?vlan=":          "00704",
+		ourNet + ":p?mpls=16":        "00708",
+		ourNet + ":p?vlan=10&vlan=2": "00708",
+		ourNet + ":q?vlan=10":        "00708",
+		ourNet + ":r":                "00701",
+		"urn:ogf:network:x:2026:t:p": "00701",
+		"":                           "00101",
+	} {
+		got, no := cfg.end("sourceSTP", text)
+		if no != nil && no.id != want || no == nil && (got.vlans != want || strings.HasPrefix(want, "00")) {
+			t.Errorf("%s: %q, %v; want %s", text, got.vlans, no, want)
+		}
+	}
+}
+
+func TestWhereCallbacksGo(t *testing.T) {
+	t.Parallel()
+	r := Requester{ReplyTo: []string{"https://a.example/nsi/"}}
+	for to, want := range map[string]bool{
+		"https://a.example/nsi/callback":     true,
+		"https://a.example/other":            false,
+		"https://a.example/nsi/../other":     false,
+		"https://a.example.evil/nsi/":        false,
+		"https://u:p@a.example/nsi/":         false,
+		"http://a.example/nsi/":              false,
+		"https://a.example/nsi/%2e%2e/admin": false,
+		"file:///etc/passwd":                 false,
+		"":                                   false,
+	} {
+		if got := r.mayCall(to); got != want {
+			t.Errorf("%q: %v", to, got)
+		}
+	}
+}
+
+// What becomes of circuits is told once, by what the connection was told before.
+func TestNews(t *testing.T) {
+	t.Parallel()
+	c := &Component{cfg: DefaultConfiguration()}
+	now := time.Unix(1000, 0)
+	committed := &nsiv1.Connection{Version: 1, Criteria: &nsiv1.Criteria{End: timestamppb.New(time.Unix(2000, 0))}}
+	setStates(committed, states.Connection{Reservation: states.Start, Provision: states.Provisioned, Lifecycle: states.Created, Version: 1})
+	held := &nsiv1.Connection{}
+	setStates(held, states.Connection{Reservation: states.Held, Provision: states.Released, Lifecycle: states.Created, Held: 1})
+	const active, scheduled, failed, expired = circuitsv1.State_STATE_ACTIVE, circuitsv1.State_STATE_SCHEDULED, circuitsv1.State_STATE_FAILED, circuitsv1.State_STATE_EXPIRED
+	for name, x := range map[string]struct {
+		r      *nsiv1.Connection
+		at     time.Time
+		states []circuitsv1.State
+		want   []states.Event
+	}{
+		"both directions are carried":  {committed, now, []circuitsv1.State{active, active}, []states.Event{states.Up}},
+		"one direction is":             {committed, now, []circuitsv1.State{active, scheduled}, nil},
+		"a circuit fails":              {committed, now, []circuitsv1.State{failed}, []states.Event{states.Forced}},
+		"a circuit ends with its time": {committed, time.Unix(2000, 0), []circuitsv1.State{circuitsv1.State_STATE_RELEASING}, []states.Event{states.EndTime}},
+		"a hold expires":               {held, now, []circuitsv1.State{expired}, []states.Event{states.HoldOver}},
+		"a hold lasts":                 {held, now, []circuitsv1.State{circuitsv1.State_STATE_HELD}, nil},
+	} {
+		var all []*circuitsv1.Circuit
+		for _, s := range x.states {
+			all = append(all, &circuitsv1.Circuit{State: s})
+		}
+		var got []states.Event
+		for _, n := range c.news(x.r, all, x.at) {
+			got = append(got, n.Event)
+		}
+		if len(got) != len(x.want) || len(got) > 0 && got[0] != x.want[0] {
+			t.Errorf("%s: %v, want %v", name, got, x.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		err  error
+		want string
+	}{
+		{connect.NewError(connect.CodeUnavailable, errors.New("away")), ""},
+		{errors.New("the line is cut"), ""},
+		{connect.NewError(connect.CodeFailedPrecondition, errors.New("its state")), "00700"},
+		{connect.NewError(connect.CodeNotFound, errors.New("none")), "00203"},
+	} {
+		no := refused(x.err)
+		if (no == nil) != (x.want == "") || no != nil && no.id != x.want {
+			t.Errorf("%v: %v", x.err, no)
+		}
+	}
+	no := refusedWith(&circuitsv1.Refusal{Code: "VLAN_IN_USE", Blockers: []*circuitsv1.Blocker{{Router: "10.0.0.1", Port: "p1", Vlan: 7}, {Link: "l", ShortfallBitsPerSecond: mega + 1}}})
+	var named []string
+	for _, v := range no.variables {
+		named = append(named, v.Attributes[0].Value+"="+v.Children[0].Text)
+	}
+	if got := strings.Join(named, " "); no.id != "00704" || got != "port=10.0.0.1 p1 vlan=7 link=l shortfallMbps=2" {
+		t.Errorf("%s: %s", no.id, got)
+	}
+}
+
+func TestConfiguration(t *testing.T) {
+	t.Parallel()
+	good := DefaultConfiguration()
+	must(t, good.Validate())
+	good.Listen, good.URL, good.NSA, good.Topology = "127.0.0.1:0", "https://x", ourNSA, ourNet
+	must(t, good.Validate())
+	for name, change := range map[string]func(*Configuration){
+		"every address without certificates": func(c *Configuration) { c.Listen = "0.0.0.0:8450" },
+		"no address":                         func(c *Configuration) { c.Listen = "8450" },
+		"no URN":                             func(c *Configuration) { c.NSA = "nsa" },
+		"a port and prefixes": func(c *Configuration) {
+			c.STPs = map[string]STP{"p": {Router: "a", Port: "p", Prefixes: []string{"192.0.2.0/24"}}}
+		},
+		"no VLAN": func(c *Configuration) { c.STPs = map[string]STP{"p": {Router: "a", Port: "p", VLANs: "5000"}} },
+		"callbacks to a host without a path": func(c *Configuration) {
+			c.Requesters = map[string]Requester{theirNSA: {Project: "p", By: "b", ReplyTo: []string{"https://a.example"}}}
+		},
+		"a requester without a certificate": func(c *Configuration) {
+			c.TLS.Cert, c.Requesters = "x", map[string]Requester{theirNSA: {Project: "p", By: "b"}}
+		},
+	} {
+		bad := good
+		change(&bad)
+		if bad.Validate() == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
