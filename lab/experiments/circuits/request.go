@@ -20,7 +20,7 @@ import (
 // has ended.
 const (
 	soon   = 8 * time.Second
-	length = 15 * time.Second
+	length = 100 * time.Second
 	rate   = 20_000_000
 )
 
@@ -119,7 +119,12 @@ func (r *run) refusal(ctx context.Context) error {
 
 // awaitState asks for the circuit until it has a state.
 func (r *run) awaitState(ctx context.Context, want circuitsv1.State) error {
-	return r.plane.Until(ctx, 2*time.Minute, "the circuit is "+want.String(), func(ctx context.Context) (bool, error) {
+	return r.awaitCircuit(ctx, "the circuit is "+want.String(), func(c *circuitsv1.Circuit) bool { return c.GetState() == want })
+}
+
+// awaitCircuit asks for the circuit until it is as it should be.
+func (r *run) awaitCircuit(ctx context.Context, what string, as func(*circuitsv1.Circuit) bool) error {
+	return r.plane.Until(ctx, 2*time.Minute, what, func(ctx context.Context) (bool, error) {
 		got := &circuitsv1.GetResponse{}
 		status, raw, err := r.rest(ctx, http.MethodGet, "/v1/circuits/"+r.circuit.GetId(), "", nil, got)
 		if err == nil && status != http.StatusOK {
@@ -133,6 +138,6 @@ func (r *run) awaitState(ctx context.Context, want circuitsv1.State) error {
 		if s := now.GetState(); s == circuitsv1.State_STATE_FAILED || s == circuitsv1.State_STATE_LAPSED {
 			return false, fmt.Errorf("it is %s: %v", s, now.GetHistory())
 		}
-		return now.GetState() == want, nil
+		return as(now), nil
 	})
 }

@@ -60,6 +60,8 @@ type run struct {
 	before map[string]string // kernel dumps per router
 	// circuit is the one that was booked, asked when it was.
 	circuit *circuitsv1.Circuit
+	// lost is when a link of its path was cut.
+	lost time.Time
 	// booked are further circuits: the other one, the volume.
 	booked []*circuitsv1.Circuit
 	result *qos.Result
@@ -123,6 +125,8 @@ func (r *run) steps(s *scenario.Scenario) []step {
 		step{"refusal", r.refusal},
 		step{"start", r.awaitActive},
 		step{"phase with", r.phase("with")},
+		step{"phase cut", r.cut},
+		step{"link back", r.mend},
 		step{"end", r.awaitReleased},
 		step{"state after", r.dumpAfter},
 	)
