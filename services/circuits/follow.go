@@ -36,7 +36,7 @@ func (c *Component) tellOf(ctx context.Context, id string, of func(*circuitsv1.R
 			return nil, fmt.Errorf("circuit %s: %w: %s", id, errTransition, actions[0].Text)
 		}
 		moves = next.Moves
-		is := ledger.With(was, next, c.deps.Now())
+		is := told(was, next, actions, c.deps.Now())
 		if proto.Equal(was, is) {
 			return nil, nil
 		}

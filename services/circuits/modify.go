@@ -138,8 +138,10 @@ func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now ti
 	switch p, known := b.cfg.Projects[terms.GetProject()]; {
 	case !state.Books() || state == life.Releasing:
 		return w, fmt.Errorf("circuit %s: %w: it is %s; ask for a new one", c.GetId(), errTransition, state)
-	case onRouters(state) && terms.GetRateBitsPerSecond() != c.GetTerms().GetRateBitsPerSecond():
-		return w, fmt.Errorf("circuit %s: %w: it is %s, and the rate of a circuit that routers may have is not changed; its end may be", c.GetId(), errTransition, state)
+	case otherRate(c, terms) && onRouters(state) && (state != life.Active || was.GetLife().GetOpen()):
+		return w, fmt.Errorf("circuit %s: %w: it is %s, and a change set of it is on its way or its path is gone; its rate may be changed once it is active", c.GetId(), errTransition, state)
+	case otherRate(c, terms) && onRouters(state) && !proto.Equal(terms.GetEnd(), c.GetTerms().GetEnd()):
+		return w, wrong("end", "rate and end of a circuit that is active are changed one after the other")
 	case terms.GetVolumeBytes() > 0 && started:
 		return w, fmt.Errorf("circuit %s: %w: a volume that has begun is not modified", c.GetId(), errTransition)
 	case w.End <= now.Unix():
@@ -148,6 +150,10 @@ func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now ti
 		return w, refuse(codeQuota, "end", "project %s has a limit of Gbit/s · h, so its circuits have an end", terms.GetProject())
 	}
 	return w, nil
+}
+
+func otherRate(c *circuitsv1.Circuit, terms *circuitsv1.Terms) bool {
+	return terms.GetRateBitsPerSecond() != c.GetTerms().GetRateBitsPerSecond()
 }
 
 func onRouters(s life.State) bool {
@@ -206,6 +212,13 @@ func (b *book) rewritten(was *circuitsv1.Record, terms *circuitsv1.Terms, g, bac
 		is.Circuit.Back = b.hopsOf(back.Path)
 	}
 	l := ledger.LifeOf(was)
+	if had := was.GetCircuit().GetTerms().GetRateBitsPerSecond(); l.State == life.Active && otherRate(was.GetCircuit(), terms) {
+		l, _ = life.Next(l, life.Event{Kind: life.Updated, By: ask.GetBy()})
+		is.Life.HadBitsPerSecond = had
+		if had > terms.GetRateBitsPerSecond() {
+			is.Circuit.Slots = was.GetCircuit().GetSlots() // until routers have the lower one
+		}
+	}
 	l.Start, l.End = g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
 	l.Expires = min(l.Expires, l.End)
 	note := fmt.Sprintf("modified: %s, to %s", rateText(terms), endText(terms.GetEnd()))

@@ -149,7 +149,7 @@ func TestModifyDuringTheLife(t *testing.T) {
 	}
 }
 
-// The end of a circuit that routers may have is changed, and its rate is not.
+// The end of a circuit that routers are being given is changed, and its rate is not.
 func TestModifyOnRouters(t *testing.T) {
 	w := newWorld(t)
 	c := w.start()
@@ -160,7 +160,7 @@ func TestModifyOnRouters(t *testing.T) {
 		t.Fatalf("%v, %v", record, err)
 	}
 	_, err = w.modify(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: record.GetCircuit().GetVersion(), RateBitsPerSecond: giga})
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "it is provisioning, and the rate") {
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "it is provisioning, and a change set") {
 		t.Errorf("its rate: %v", err)
 	}
 	later := w.modified(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: record.GetCircuit().GetVersion(), End: inHours(20)})
@@ -170,6 +170,44 @@ func TestModifyOnRouters(t *testing.T) {
 	w.modified(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: later.GetVersion(), End: inHours(12)})
 	w.set(noon.Add(12 * time.Hour))
 	w.is(c, got.GetId(), circuitsv1.State_STATE_RELEASING)
+}
+
+// The higher rate of an active circuit is booked until its change set has ended, and then the one that routers have.
+func TestTheHigherRateIsBookedMeanwhile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		to, meanwhile, after int64
+		ends                 []life.Kind
+	}{
+		"a lower rate":               {1, 2, 1, []life.Kind{life.ChangeVerified}},
+		"a higher rate":              {4, 4, 4, []life.Kind{life.ChangeVerified}},
+		"a lower rate is undone":     {1, 2, 2, []life.Kind{life.ChangeUndone, life.ChangeUndone, life.ChangeUndone}},
+		"a higher rate is undone":    {4, 4, 2, []life.Kind{life.ChangeUndone, life.ChangeUndone, life.ChangeUndone}},
+		"it is undone only at first": {4, 4, 4, []life.Kind{life.ChangeUndone, life.ChangeVerified}},
+	} {
+		w := newWorld(t)
+		c := w.start()
+		got := w.booked(c, "1", w.terms("a", "b", 2))
+		w.set(noon.Add(11 * time.Hour))
+		tell := func(e life.Event) *circuitsv1.Circuit {
+			record, err := c.tell(t.Context(), got.GetId(), e)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return record.GetCircuit()
+		}
+		tell(life.Event{Kind: life.Begin, Now: w.clock().Unix()})
+		active := tell(life.Event{Kind: life.ChangeVerified, Attempt: 1})
+		is := w.modified(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: active.GetVersion(), RateBitsPerSecond: tc.to * giga})
+		if is.GetState() != circuitsv1.State_STATE_ACTIVE || is.GetTerms().GetRateBitsPerSecond() != tc.to*giga || w.free(c, 12, 18) != 5-tc.meanwhile {
+			t.Errorf("%s: %v, and %d are free", name, is, w.free(c, 12, 18))
+		}
+		for i, kind := range tc.ends {
+			is = tell(life.Event{Kind: kind, Attempt: 2 + i, Text: "change set"})
+		}
+		if is.GetState() != circuitsv1.State_STATE_ACTIVE || is.GetTerms().GetRateBitsPerSecond() != tc.after*giga || w.free(c, 12, 18) != 5-tc.after {
+			t.Errorf("%s, in the end: %v, and %d are free", name, is, w.free(c, 12, 18))
+		}
+	}
 }
 
 func TestWhatIsNotModified(t *testing.T) {

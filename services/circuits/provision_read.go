@@ -143,8 +143,8 @@ func (p *provisioner) sweep(ctx context.Context) error {
 // planned while its path was gone. One that routers had before may have had its change set rolled back, and still be
 // there as it was before that.
 func (p *provisioner) gone(ctx context.Context, c *carried, has bool) error {
-	if now, err := p.ledger.Get(c.ID); err != nil || now != c.record {
-		return err // it moved on since it was compared
+	if now, err := p.ledger.Get(c.ID); err != nil || now != c.record || c.Life.Open {
+		return err // it moved on since it was compared, or is followed
 	}
 	cs, err := p.changeNamed(ctx, c.Change)
 	if err != nil {

@@ -3,6 +3,7 @@ package circuits
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -372,6 +373,57 @@ func TestCircuitsAreReroutedTogether(t *testing.T) {
 		w.release(c, one.GetId())
 		w.world.is(c, one.GetId(), released)
 	}
+	w.asBefore()
+}
+
+// rates are those of a circuit: what it asks for, and what is booked now.
+func rates(c *circuitsv1.Circuit) [2]int64 {
+	return [2]int64{c.GetTerms().GetRateBitsPerSecond() / mega, c.GetSlots()[len(c.GetSlots())-1].GetRateBitsPerSecond() / mega}
+}
+
+// The rate of a circuit that is active is changed by a change set, and until routers have it the higher rate is booked.
+func TestTheRateOfAnActiveCircuitIsChanged(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	l := &line{ChangeServiceClient: w.changes}
+	c := w.replica(l)
+	w.queues()
+	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	w.world.is(c, a.GetId(), activeState)
+	for _, step := range []struct{ to, meanwhile int64 }{{10, 20}, {30, 30}} {
+		l.noCreate.Store(true)
+		was := w.routers["wr"].Entries()
+		got := w.world.modified(c, &circuitsv1.ModifyRequest{Id: a.GetId(), Version: w.world.get(c, a.GetId()).GetVersion(), RateBitsPerSecond: step.to * mega})
+		if rates(got) != [2]int64{step.to, step.meanwhile} || got.GetState() != activeState {
+			t.Errorf("to %d: %v, %s", step.to, rates(got), got.GetState())
+		}
+		ask := &circuitsv1.ModifyRequest{Id: a.GetId(), Version: got.GetVersion(), RateBitsPerSecond: mega}
+		if _, err := w.world.modify(c, ask); connect.CodeOf(err) != connect.CodeFailedPrecondition && connect.CodeOf(err) != connect.CodeAborted {
+			t.Errorf("a change during another one: %v", err)
+		}
+		l.noCreate.Store(false)
+		await.True(t, "routers have it", func() bool {
+			return w.world.get(c, a.GetId()).GetHistory()[len(w.world.get(c, a.GetId()).GetHistory())-1].GetNote() == "routers have the rate"
+		})
+		if got := w.world.get(c, a.GetId()); rates(got) != [2]int64{step.to, step.to} || got.GetState() != activeState {
+			t.Errorf("at %d: %v, %s", step.to, rates(got), got.GetState())
+		}
+		if maps.Equal(was, w.routers["wr"].Entries()) {
+			t.Errorf("the ingress holds the same at %d", step.to)
+		}
+	}
+	w.routers["wr"].Inject(pushtest.RefuseCommit)
+	w.world.modified(c, &circuitsv1.ModifyRequest{Id: a.GetId(), Version: w.world.get(c, a.GetId()).GetVersion(), RateBitsPerSecond: 40 * mega})
+	await.True(t, "it has its rate of before again", func() bool {
+		w.routers["wr"].Inject(pushtest.RefuseCommit) // each of them
+		return rates(w.world.get(c, a.GetId())) == [2]int64{30, 30}
+	})
+	w.routers["wr"].Clear()
+	if got := w.world.get(c, a.GetId()); got.GetState() != activeState {
+		t.Errorf("it is %s: %v", got.GetState(), got.GetHistory())
+	}
+	w.release(c, a.GetId())
+	w.world.is(c, a.GetId(), released)
 	w.asBefore()
 }
 

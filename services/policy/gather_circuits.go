@@ -120,6 +120,9 @@ func (c *Component) pin(ctx context.Context, links []string, known map[string]pi
 // circuitFromProto is a circuit but for its path. What nobody can read is refused, not the plan.
 func (c *Component) circuitFromProto(m *circuitsv1.Circuit) compile.Circuit {
 	out := compile.Circuit{ID: m.GetId(), Until: endOf(m), Rate: rateAt(m, c.now()), Profile: highestRate(m, c.now()), Excess: excesses[m.GetTerms().GetExcess()]}
+	if wanted := units.Rate(m.GetTerms().GetRateBitsPerSecond()); wanted > 0 && m.GetTerms().GetVolumeBytes() == 0 {
+		out.Rate, out.Profile = min(out.Rate, wanted), min(out.Profile, wanted) // slots have what routers have until then
+	}
 	if m.GetTerms().GetFromPort() != nil {
 		c.between(m, &out)
 	}

@@ -279,7 +279,7 @@ func (m *machine) undone(e Event) {
 		m.install()
 	case update:
 		m.Undone = 0
-		m.do(Action{Do: Revert})
+		m.do(Action{Do: Revert, Text: e.Text})
 		if m.State == Interrupted && !m.Gone {
 			m.back()
 		}

@@ -102,8 +102,10 @@ type Life struct {
 	Verified      int32  `protobuf:"varint,60,opt,name=verified,proto3" json:"verified,omitempty"`
 	Renewed       bool   `protobuf:"varint,61,opt,name=renewed,proto3" json:"renewed,omitempty"`
 	Undone        int32  `protobuf:"varint,62,opt,name=undone,proto3" json:"undone,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The rate that routers have until they are given that of the terms, 0 for the same. Slots have the higher one.
+	HadBitsPerSecond int64 `protobuf:"varint,63,opt,name=had_bits_per_second,json=hadBitsPerSecond,proto3" json:"had_bits_per_second,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Life) Reset() {
@@ -262,6 +264,13 @@ func (x *Life) GetUndone() int32 {
 	return 0
 }
 
+func (x *Life) GetHadBitsPerSecond() int64 {
+	if x != nil {
+		return x.HadBitsPerSecond
+	}
+	return 0
+}
+
 // Claim says that a request id is in use.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -388,7 +397,7 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"!millrace/circuits/v1/record.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#millrace/circuits/v1/circuits.proto\"q\n" +
 	"\x06Record\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x12.\n" +
-	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xbb\x03\n" +
+	"\x04life\x18\x02 \x01(\v2\x1a.millrace.circuits.v1.LifeR\x04life\"\xea\x03\n" +
 	"\x04Life\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x18\n" +
@@ -410,7 +419,8 @@ const file_millrace_circuits_v1_record_proto_rawDesc = "" +
 	"\x05tries\x18\x17 \x01(\x05R\x05tries\x12\x1a\n" +
 	"\bverified\x18< \x01(\x05R\bverified\x12\x18\n" +
 	"\arenewed\x18= \x01(\bR\arenewed\x12\x16\n" +
-	"\x06undone\x18> \x01(\x05R\x06undone\"\x87\x01\n" +
+	"\x06undone\x18> \x01(\x05R\x06undone\x12-\n" +
+	"\x13had_bits_per_second\x18? \x01(\x03R\x10hadBitsPerSecond\"\x87\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\fR\x06digest\x124\n" +

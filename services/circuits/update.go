@@ -1,0 +1,57 @@
+package circuits
+
+import (
+	"slices"
+	"time"
+
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/calendar"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+)
+
+// settled does in a record what life says of an update: routers have its rate, or they keep the one of before. What is
+// booked from now on is that rate, no longer the higher of both.
+func settled(is *circuitsv1.Record, actions []life.Action, now time.Time) *circuitsv1.Record {
+	does := func(do life.Do) bool {
+		return slices.ContainsFunc(actions, func(a life.Action) bool { return a.Do == do })
+	}
+	had := is.GetLife().GetHadBitsPerSecond()
+	if had == 0 || !does(life.Settle) && !does(life.Revert) {
+		return is
+	}
+	c := is.GetCircuit()
+	if does(life.Revert) {
+		c.Terms.RateBitsPerSecond = had
+	}
+	g := grantOf(is)
+	w := calendar.Window{Start: max(now.Unix(), g.Slots[0].Start), End: g.Slots[len(g.Slots)-1].End}
+	if w.Start < w.End {
+		g.Slots = admit.Resized(g.Slots, w, c.GetTerms().GetRateBitsPerSecond())
+		c.Slots = slotsOf(&g)
+	}
+	is.Life.HadBitsPerSecond = 0
+	return is
+}
+
+// noteOf says for the history what came of an update, empty for nothing.
+func noteOf(actions []life.Action) string {
+	for _, a := range actions {
+		switch a.Do {
+		case life.Settle:
+			return "routers have the rate"
+		case life.Revert:
+			return "routers keep the rate of before: " + a.Text
+		}
+	}
+	return ""
+}
+
+// told is a record after life.Next, with what its actions say of an update.
+func told(was *circuitsv1.Record, next life.Circuit, actions []life.Action, now time.Time) *circuitsv1.Record {
+	if note := noteOf(actions); note != "" && was.GetLife().GetHadBitsPerSecond() != 0 {
+		next.Moves = append(next.Moves, life.Move{From: next.State, To: next.State, By: life.Self, Note: note})
+	}
+	return settled(ledger.With(was, next, now), actions, now)
+}
