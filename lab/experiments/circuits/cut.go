@@ -64,6 +64,7 @@ func (r *run) cutAndFollow(ctx context.Context, at time.Time) error {
 			m["external/cut/interrupted_after_s"] = after.Seconds()
 		case circuitsv1.State_STATE_ACTIVE:
 			m["external/cut/active_after_s"] = after.Seconds()
+			m["external/cut/rerouted_s"] = after.Seconds() - m["external/cut/interrupted_after_s"]
 		}
 	}
 	return nil
