@@ -2,27 +2,51 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
 // Loops are a component's goroutines, from its Start to its Stop. The zero value is not started.
 type Loops struct {
+	mu      sync.Mutex // of running and stop: an API may be asked while its component starts
 	running context.Context
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 }
 
+// ErrNotStarted is why the context of Loops without a Start has ended.
+var ErrNotStarted = errors.New("the component has not been started")
+
+// notStarted is the context before Start: what is asked for too early ends at once, with that error as its cause.
+var notStarted = func() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrNotStarted)
+	return ctx
+}()
+
 // Start takes the values of a context, which bounds the start and not the loops.
 func (l *Loops) Start(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.running, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 }
 
 // Context lives from Start to Stop, for what runs elsewhere, such as a bus subscription.
-func (l *Loops) Context() context.Context { return l.running }
+func (l *Loops) Context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running == nil {
+		return notStarted
+	}
+	return l.running
+}
 
 // Go runs do until Stop.
-func (l *Loops) Go(do func(context.Context)) { l.wg.Go(func() { do(l.running) }) }
+func (l *Loops) Go(do func(context.Context)) {
+	ctx := l.Context()
+	l.wg.Go(func() { do(ctx) })
+}
 
 // Every calls do at once and then again and again until Stop.
 func (l *Loops) Every(interval time.Duration, do func(context.Context)) {
@@ -42,10 +66,13 @@ func (l *Loops) Every(interval time.Duration, do func(context.Context)) {
 
 // Stop returns once no loop runs, or when ctx ends. Without a Start there is nothing to do.
 func (l *Loops) Stop(ctx context.Context) error {
-	if l.stop == nil {
+	l.mu.Lock()
+	stop := l.stop
+	l.mu.Unlock()
+	if stop == nil {
 		return nil
 	}
-	l.stop()
+	stop()
 	done := make(chan struct{})
 	go func() {
 		l.wg.Wait()

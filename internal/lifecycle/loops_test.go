@@ -9,6 +9,11 @@ import (
 
 func TestLoops(t *testing.T) {
 	var l Loops
+	early := make(chan error, 1)
+	l.Go(func(ctx context.Context) { <-ctx.Done(); early <- context.Cause(ctx) })
+	if err := <-early; !errors.Is(err, ErrNotStarted) {
+		t.Errorf("a loop before the start: %v, want %v", err, ErrNotStarted)
+	}
 	if err := l.Stop(t.Context()); err != nil {
 		t.Errorf("stopped before it was started: %v", err)
 	}
