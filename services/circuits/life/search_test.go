@@ -29,9 +29,9 @@ var shapes = []shape{
 	{name: "two replicas", faults: 1},
 	{name: "two replicas, and it is deactivated at first", off: true},
 	{name: "two replicas, and it is updated", stays: true, updates: true, faults: 1},
-	{name: "one replica, which dies and begins again", alone: true, stays: true, faults: 5, few: 3},
+	{name: "one replica, which dies and begins again", alone: true, stays: true, faults: 4, few: 3},
 	{name: "one replica, and it is deactivated and activated", alone: true, faults: 3, few: 2},
-	{name: "one replica, and it is updated", alone: true, stays: true, updates: true, faults: 4, few: 2},
+	{name: "one replica, and it is updated", alone: true, stays: true, updates: true, faults: 3, few: 2},
 }
 
 type shape struct {
