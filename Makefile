@@ -113,6 +113,9 @@ LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/
 #   LAB                      what is measured there is delay and rates, and a guest's processes have no room for it
 RACELESS := -e /e2e/ -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/services/circuits/life$$' -e '/services/circuits/day$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
 
+# PE_SHARED are the PE agent's tests of what its goroutines share, which measure no rates: four seconds of them.
+PE_SHARED := 'TestAPI|TestPEsThatGo|TestHandlersThatOutliveStop|TestASlowDisk|TestBrokenRoutes|TestInstalled|TestListenIs|TestOnlyControllers'
+
 # The time-outs end what hangs; they are no expectation of speed.
 GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped --
 LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
@@ -120,6 +123,7 @@ LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
 .PHONY: test-race
 test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can run under the race detector
 	@CGO_ENABLED=1 $(GOTEST) -race -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
+	@CGO_ENABLED=1 $(GOTEST) -race -timeout 10m -run $(PE_SHARED) ./services/peagent
 
 .PHONY: test-raceless
 test-raceless: setup $(STAMPS)/kafka $(STAMPS)/clients
