@@ -91,11 +91,16 @@ func TestCircuitsAreOnRoutersFromStartToEnd(t *testing.T) {
 		}
 	}
 	brief := w.from("cr", "192.0.2.128/26", 5)
-	brief.End = in(4)
+	brief.End = in(3600)
 	d := w.world.booked(c, "3", brief)
 	silent := w.from("wr", "192.0.2.192/26", 1)
 	silent.Pairs = nil
 	nothing := w.world.booked(c, "4", silent)
+	w.world.is(c, d.GetId(), activeState)
+	await.True(t, "its end is soon", func() bool { // its version grows as its state does
+		_, err := w.world.modify(c, &circuitsv1.ModifyRequest{Id: d.GetId(), Version: w.world.get(c, d.GetId()).GetVersion(), End: in(5)})
+		return err == nil
+	})
 	w.world.is(c, d.GetId(), released)
 	if got := w.world.get(c, nothing.GetId()); got.GetState() != scheduled || got.GetLate() {
 		t.Errorf("a circuit without traffic is %s, late: %v", got.GetState(), got.GetLate())
