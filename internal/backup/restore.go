@@ -61,10 +61,10 @@ func Restore(ctx context.Context, s Stores, folder string, force bool) (Manifest
 	if err := s.fit(ctx, m, force); err != nil {
 		return m, err
 	}
-	if err := s.mark(ctx); err != nil {
+	if err := s.mark(ctx, force); err != nil {
 		return m, err
 	}
-	if err := s.fill(ctx, m, folder); err != nil {
+	if err := s.fill(ctx, m, folder, force); err != nil {
 		return m, fmt.Errorf("the restore did not come to its end, and the stores have a part of the backup only: run it again with --force: %w", err)
 	}
 	return m, nil
@@ -139,24 +139,36 @@ func (s Stores) rows(ctx context.Context) (total uint64, err error) {
 }
 
 // mark marks both stores or, where one takes no writes, none that was not marked before.
-func (s Stores) mark(ctx context.Context) error {
+//
+// An etcd that is full of keys takes a mark only once they are deleted. ClickHouse has its mark by then.
+func (s Stores) mark(ctx context.Context, force bool) error {
 	before := store.Whole(ctx, s.DB)
 	if err := store.BeginRestore(ctx, s.DB); err != nil {
 		return err
 	}
 	err := s.State.BeginRestore(ctx)
+	if force && errors.Is(err, state.ErrFull) {
+		if err = s.State.Clear(ctx); err == nil {
+			err = s.State.MakeRoom(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return s.State.BeginRestore(ctx)
+	}
 	if err != nil && before == nil {
 		err = errors.Join(err, store.EndRestore(context.WithoutCancel(ctx), s.DB))
 	}
 	return err
 }
 
-func (s Stores) fill(ctx context.Context, m Manifest, folder string) error {
+func (s Stores) fill(ctx context.Context, m Manifest, folder string, force bool) error {
 	if err := errors.Join(s.State.Clear(ctx), store.Clear(ctx, s.DB)); err != nil {
 		return err
 	}
-	if _, enough, err := s.enough(ctx, m.Etcd.Octets+overhead*m.Etcd.Keys); !enough {
-		if err := errors.Join(err, s.State.MakeRoom(ctx)); err != nil {
+	// What was deleted takes room until it is forgotten, and a small file of etcd's grows by doubling.
+	if force {
+		if err := s.State.MakeRoom(ctx); err != nil {
 			return err
 		}
 	}

@@ -56,6 +56,9 @@ func (s *Store) Size(ctx context.Context) (fullest Size, err error) {
 	return fullest, nil
 }
 
+// ErrFull: etcd's file has reached its quota.
+var ErrFull = rpctypes.ErrNoSpace
+
 // MakeRoom lets etcd forget old revisions, gives all members' free pages back, one after the other, and ends the alarm
 // of an etcd that was full. No key is changed. A member answers nobody while it is at it.
 func (s *Store) MakeRoom(ctx context.Context) error {
