@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Ethernet circuits: frames of a VLAN of a port go into a VXLAN tunnel (RFC 7348) and come out at another port.
 //
-// Frames are redirected before the kernel looks at them, so that it takes nothing out of a circuit: LACP, LLDP and what has a
-// second tag pass.
+// Frames are redirected before the kernel looks at them, so that it takes nothing out of a circuit: LACP and LLDP pass, and
+// to an end with a tag what has a second one.
 #ifndef TE_CIRCUIT_H
 #define TE_CIRCUIT_H
 
@@ -61,6 +61,9 @@ static __always_inline int leave(struct __sk_buff *skb)
 	vni = key.tunnel_id;
 	e = bpf_map_lookup_elem(&te_exits, &vni);
 	if (!e || key.remote_ipv4 != e->remote)
+		return TC_ACT_SHOT;
+	// A tag that came through the tunnel would be another holder's VLAN at a port where the circuit has none of its own.
+	if (!e->at.vlan && skb->vlan_present)
 		return TC_ACT_SHOT;
 	count(skb, e->hit);
 	skb->mark = (skb->mark & ~TE_MASK) | e->mark;

@@ -151,7 +151,8 @@ for line in sys.argv[1:]:
     frame = bytes.fromhex(to) + bytes.fromhex("020000000001")
     for tag in tags.split(","):
         if tag != "0":
-            frame += struct.pack("!HH", 0x8100, int(tag))
+            kind, colon, vlan = tag.rpartition(":")
+            frame += struct.pack("!HH", int(kind or "0x8100", 16), int(vlan))
     frame += struct.pack("!H", 0x88b5) + text.encode().ljust(int(size), b".")
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     s.bind((port, 0))
@@ -217,7 +218,8 @@ func TestFramesOfAVLANComeOutAtTheOtherPort(t *testing.T) {
 	}, cmp.Transformer("sorted", sortedLines)); diff != "" {
 		t.Errorf("what came out (-got +want):\n%s", diff)
 	}
-	l.send("h2", "c1 300 "+anyone+" 9000 back", "c1 100 "+anyone+" 46 not-this", "c2 7 "+anyone+" 46 tag-goes", "c2 100 "+anyone+" 46 end")
+	l.send("h2", "c1 300 "+anyone+" 9000 back", "c1 100 "+anyone+" 46 not-this", "c2 7 "+anyone+" 46 tag-goes",
+		"c2 7,100 "+anyone+" 46 hops", "c2 7,0x88a8:100 "+anyone+" 46 hops", "c2 100 "+anyone+" 46 end")
 	got = h1.until("end")
 	if diff := cmp.Diff(got, []string{"c1 100 " + anyone + " 9014 back", "c2 0 " + anyone + " 60 tag-goes", "c2 100 " + anyone + " 60 end"},
 		cmp.Transformer("sorted", sortedLines)); diff != "" {
