@@ -8,7 +8,7 @@
 // again, as init of a User-Mode Linux kernel (backend uml) or of another set of
 // namespaces on this kernel (backend native). The guest takes orders over a
 // small protocol on the management network and starts programs in the *nodes*'
-// namespaces. Everything the guest is told is computed beforehand by pure code
+// namespaces. Everything the guest gets is computed beforehand by pure code
 // from the scenario (plan.go, frr.go).
 //
 //	supervisor ── lab netns: tap or veth 172.31.255.1 (control plane runs here)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // golden compares text with a file; -update rewrites it. Read the diff before
-// committing one: it is what routers will be told.
+// committing one: it is what routers will be sent.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	path := "testdata/" + file

@@ -110,13 +110,13 @@ type UDPSeries struct {
 	sentDSCP int
 }
 
-// Observer is told of a phase while it runs; any field may be nil.
+// Observer is called about a phase while it runs; any field may be nil.
 type Observer struct {
 	// Progress gets plain words: an application starts or ends.
 	Progress func(string)
 	// WholeSecond lets the phase start on a full second of this machine's clock, as circuits do.
 	WholeSecond bool
-	// Started is told when the phase starts, a moment before it does.
+	// Started is called a moment before the phase starts.
 	Started func(time.Time)
 	// Echo gets every ping answer as it comes, of the named application. It is
 	// called from several goroutines.

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/scenario"
 )
 
-// Plan is everything the guest is told to build, computed from the scenario
+// Plan is everything that the guest has to build, computed from the scenario
 // alone: the same scenario always gives the same plan, and tests read it as text.
 type Plan struct {
 	// Modules are loaded first, into a UML kernel only.

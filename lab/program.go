@@ -13,7 +13,7 @@ import (
 )
 
 // program is this program again, on a host: one end of a phase's traffic. It
-// says a word when it can begin, is told on its standard input when to, and
+// says a word when it can begin, reads on its standard input when to, and
 // prints its report at the end. Programs take a moment to start, and not the
 // same for each, so all of a phase's are started before any begins.
 type program struct {

@@ -28,7 +28,7 @@ type transferReport struct {
 }
 
 // transferRun is a bulk TCP transfer between two hosts: two programs, started
-// ahead of the phase and told when it begins. iperf3 would do, but its
+// ahead of the phase and signalled when it begins. iperf3 would do, but its
 // receiver makes two system calls per packet, and system calls are what a
 // User-Mode Linux guest is slow at: they cost more than the routers' forwarding
 // and left none of the one processor over for it.

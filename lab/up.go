@@ -30,7 +30,7 @@ type Options struct {
 	Binary string
 	// Memory of a UML guest, default 2G. It is taken as it is used.
 	Memory string
-	// Progress is told what happens now, in plain words.
+	// Progress gets what happens now, in plain words.
 	Progress func(string)
 }
 

@@ -36,7 +36,7 @@ func hntesIdentification() Experiment {
 		return score.Row{Key: key, Item: "section II", What: what, Unit: "%", Paper: v, Absolute: 2, Rationale: "a property of the trace, not of a network", Explanation: note}
 	}
 	definition := func(key, what, unit string, v float64) score.Row {
-		return score.Row{Key: key, Item: "section II", What: what, Unit: unit, Paper: v, Absolute: 0, Rationale: "a definition: what the product does unless told otherwise"}
+		return score.Row{Key: key, Item: "section II", What: what, Unit: unit, Paper: v, Absolute: 0, Rationale: "a definition: what the product does unless configured otherwise"}
 	}
 	rule := Case{Name: "rule", Quick: true, Run: func(r *Recorder) error {
 		d := detect.DefaultRule()

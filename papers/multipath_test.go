@@ -21,7 +21,7 @@ func TestEqualCostPathsSplitTwice(t *testing.T) {
 	for _, direction := range []string{">", "<"} {
 		north, south := "R0R2", "R0R5"
 		if direction == "<" {
-			north, south = "R3R1", "R7R1" // the way back begins at R1
+			north, south = "R3R1", "R7R1" // the return path begins at R1
 		}
 		a, z := offered(north+direction), offered(south+direction)
 		if direction == "<" {

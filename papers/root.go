@@ -76,7 +76,7 @@ func (r *Recorder) PlotOver(axis, figure, unit, curve string, points []Point) {
 }
 
 // Play runs a network to a time in seconds, holds its law of conservation, and stops between two seconds when it
-// is told to.
+// has to.
 func (r *Recorder) Play(n *engine.Net, seconds float64) error {
 	for at := 1.0; ; at++ {
 		if err := r.ctx.Err(); err != nil {

@@ -127,7 +127,7 @@ type vpnConfig struct {
 	start, stop float64
 }
 
-// add puts a VPN into the domain. Hosts are on 1 Gbit/s behind the PE; the way back is free of queues. Their TCP is
+// add puts a VPN into the domain. Hosts are on 1 Gbit/s behind the PE; the return path is free of queues. Their TCP is
 // of the paper's year: an initial window of two segments (RFC 2581), SACK, delayed acknowledgements, 64 KB of window.
 func (d *domain) add(c vpnConfig) {
 	v := &vpnFlow{Flow: law.Flow{Weight: c.weight}, d: d}

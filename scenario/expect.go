@@ -7,7 +7,7 @@ import (
 )
 
 // External is the first part of metrics that do not come from an application
-// but from whoever drives the scenario, e.g. external/rollback/clean.
+// but from the program that drives the scenario, e.g. external/rollback/clean.
 const External = "external"
 
 // Network is the second part of metrics that sum over a phase's udp streams and over all links.

@@ -45,7 +45,7 @@ type etcdConfig struct {
 	Key  string `yaml:"key"`
 	// CRL is a file with lists of revoked certificates; empty: none is revoked.
 	CRL string `yaml:"crl"`
-	// AllowPlaintext allows endpoints on other hosts that begin with http. Whoever is on the way can then approve and
+	// AllowPlaintext allows endpoints on other hosts that begin with http. A host on the way can then approve and
 	// change everything. Default false.
 	AllowPlaintext bool `yaml:"allow_plaintext"`
 	// Quota is the size in octets at which the etcd inside this process takes no more writes. Default 2 GiB; etcd

@@ -66,7 +66,7 @@ func connectAway(w http.ResponseWriter, r *http.Request, err error) {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	_ = broken.Write(w, r, connect.NewError(connect.CodeUnavailable, err)) // whoever asked may have left
+	_ = broken.Write(w, r, connect.NewError(connect.CodeUnavailable, err)) // the client may have disconnected
 }
 
 // restAway answers a request of JSON over plain HTTP.
@@ -77,7 +77,7 @@ type apiServer struct {
 	listener net.Listener
 	server   *http.Server
 	log      *slog.Logger
-	// failed is told when the port is no longer served, though nobody stopped it.
+	// failed is called when the port is no longer served, though it was not stopped.
 	failed func(error)
 }
 

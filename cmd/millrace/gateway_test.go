@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
 
-// A service that is away is told as its clients read errors: in problem details over plain HTTP, in Connect's words to
-// others.
+// A service that is unreachable is reported as its clients read errors: in problem details over plain HTTP, in
+// Connect's words to others.
 func TestGatewayToAServiceThatIsAway(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -12,8 +12,8 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// TestImportRefusesWhatNoExporterCanHaveSeen: whoever reaches the port can import, so a record is believed no more than
-// one of a datagram.
+// TestImportRefusesWhatNoExporterCanHaveSeen: any client that reaches the port can import, so a record is trusted no
+// more than one of a datagram.
 func TestImportRefusesWhatNoExporterCanHaveSeen(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	inventory := &device.Inventory{Devices: []device.Device{{Name: "WR", Exporters: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}}}

@@ -50,7 +50,7 @@ type Component struct {
 	sockets []*socket
 	drops   atomic.Uint64 // datagrams the kernel had no room for
 	own     ownHours
-	// strangers is how many datagrams of unlisted addresses the log has told of.
+	// strangers is how many datagrams of unlisted addresses were logged.
 	strangers uint64
 	events    *events.Publisher
 	told      loss // by events

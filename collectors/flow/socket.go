@@ -30,7 +30,7 @@ type socket struct {
 	batch *ipv4.PacketConn // also right for IPv6: the system call is the same
 	msgs  []ipv4.Message
 	in    []exporter.Datagram
-	drops uint32 // as the kernel last told
+	drops uint32 // as the kernel last reported
 }
 
 // listen opens a socket that counts its own losses (SO_RXQ_OVFL).

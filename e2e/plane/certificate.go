@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Certificate is what a router shows to whoever connects: one that is valid, or one that has expired.
+// Certificate is what a router shows to clients: one that is valid, or one that has expired.
 type Certificate struct {
 	valid, expired tls.Certificate
 	shown          atomic.Pointer[tls.Certificate]

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/faults"
 )
 
-// Faults of the hosts that services and etcd run on, and of what they are told.
+// Faults of the hosts that services and etcd run on, and of what they receive.
 
 // OlderDataFault is an etcd that somebody puts a backup back into while services run.
 var OlderDataFault = Fault{

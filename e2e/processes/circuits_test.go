@@ -13,7 +13,7 @@ import (
 )
 
 // checkCircuits books all that circuits may use of the only link through the gateway, kills the service, and finds the
-// circuit booked: whoever asks again gets it, and nobody else gets the capacity.
+// circuit booked: a client that repeats its request gets it, and no other circuit gets the capacity.
 func (p *plane) checkCircuits(t *testing.T) {
 	t.Helper()
 	start := time.Now().Add(time.Hour).Truncate(time.Second) // the same in every request: it is the same one

@@ -47,7 +47,7 @@ func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transf
 	}
 }
 
-// noTopology is why nothing can be planned: no router has told of the network.
+// noTopology is why nothing can be planned: no router was read.
 const noTopology = "policy hntes-two-queue could not be planned: unavailable: " +
 	"the topology is empty; wait until a router was reached, see `millrace paths show`"
 

@@ -1,7 +1,7 @@
 // Package scenarios runs shipped scenarios with the built binary, as `make demo`
 // and `make e2e` do.
 //
-// In: bin/millrace. Out: verdicts. Next: whoever runs `make test`.
+// In: bin/millrace. Out: verdicts. Next: `make test`.
 package scenarios
 
 import (
@@ -14,7 +14,7 @@ import (
 const root = "../.."
 
 // The main job, as `make demo` runs it: real routers, real TCP, a real browser.
-// Its report is left in out/test for whoever wants to know why.
+// Its report is left in out/test, for the reason of a failure.
 func TestMainJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes three minutes; leave -short away")

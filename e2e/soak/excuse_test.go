@@ -28,7 +28,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestBook: what a router may hold follows from how change sets ended, and a router that holds anything else is told.
+// TestBook: what a router may hold follows from how change sets ended, and a router that holds anything else is
+// reported.
 func TestBook(t *testing.T) {
 	const path = "/qos/queues/queue[name=te-alpha]"
 	set := func(id string, is pushv1.State, device pushv1.DeviceState, before, after string) *pushv1.ChangeSet {

@@ -1,4 +1,4 @@
-// Package soak lets a control plane work for as long as it is told while things break one after another, and holds what
+// Package soak lets a control plane work for a set time while things break one after another, and holds what
 // is left against what was promised.
 //
 // In: the millrace binary, Kafka's jars, libchdb.so; how long, and a seed that says what breaks in which order.

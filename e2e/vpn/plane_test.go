@@ -95,7 +95,7 @@ func (p *plane) start(name string) {
 	p.running[name] = program.Start(p.t, p.net.Dir, name, append([]string{"ip", "netns", "exec", p.net.NS(node), program.Path}, args...)...)
 }
 
-// event waits until an operator was told something about a subject.
+// event waits until an event about a subject was raised.
 func (p *plane) event(code, subject string) {
 	p.t.Helper()
 	stream, err := p.events.Watch(p.t.Context(), connect.NewRequest(&eventv1.WatchRequest{Recent: 500}))

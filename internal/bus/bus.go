@@ -4,7 +4,7 @@
 //
 // In: protobuf messages with a topic and a key.
 // Out: the same messages, at least once and in order per key, to every consumer group.
-// Next: whoever subscribed; docs/reference/bus.md lists topics, keys and messages.
+// Next: the subscribers; docs/reference/bus.md lists topics, keys and messages.
 //
 // The contract is Kafka's, so that services cannot tell whether Memory or
 // Kafka is under them: a group sees each message at least once, a handler's

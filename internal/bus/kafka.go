@@ -42,7 +42,7 @@ type KafkaConfiguration struct {
 	// GiveUp is how long a group goes on with messages of a topic that is gone while its handler takes none of them.
 	// Then they are lost, and the group begins with the topic there is. Default 10 min.
 	GiveUp time.Duration
-	// Lost is told how many messages the brokers deleted before a group took them, which was away, or behind, for
+	// Lost is given how many messages the brokers deleted before a group took them, which was away, or behind, for
 	// longer than Retention. The log and a metric tell of it too. May be nil.
 	Lost func(topic, group string, messages int64)
 }
@@ -86,7 +86,7 @@ func NewKafka(cfg KafkaConfiguration) (*Kafka, error) {
 	client, err := kgo.NewClient(append(cfg.options(),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(maxBatch),
-		// A publisher whose context ends is told so at once; it may then publish
+		// A publisher whose context ends gets an error at once; it may then publish
 		// again what a broker has taken already, which the contract allows.
 		kgo.AllowIdempotentProduceCancellation(),
 	)...)

@@ -48,7 +48,7 @@ func (k *Kafka) timesMade(topic string) int {
 	return k.made[topic]
 }
 
-// madeSince tells whether the topic was made again, after whoever is at it.
+// madeSince is whether the topic was created again since the caller began with it.
 func (k *Kafka) madeSince(topic string, times int) bool {
 	k.making.Lock()
 	defer k.making.Unlock()
@@ -71,7 +71,7 @@ func (k *Kafka) makeAgain(ctx context.Context, topic string, times int) error {
 	slog.WarnContext(ctx, "a Kafka topic was gone; publishing to the one there is now", "topic", topic)
 	k.client.PurgeTopicsFromProducing(k.cfg.Prefix + topic)
 	k.mu.Lock()
-	k.made[topic]++ // whoever reads it publishes to the new topic
+	k.made[topic]++ // its readers publish to the new topic
 	k.mu.Unlock()
 	return nil
 }
@@ -107,7 +107,7 @@ func (m *kafkaMember) gone(id kadm.TopicID) bool {
 const defaultGiveUp = 10 * time.Minute
 
 // drain waits until the handler has taken what is in memory: no broker has it any more. What it refuses all that time
-// must not hold up the topic there is now: once nothing was taken for GiveUp, the rest is lost, and told of.
+// must not hold up the topic there is now: once nothing was handled for GiveUp, the rest is lost, and logged.
 func (m *kafkaMember) drain() {
 	last, since := m.held(), time.Now()
 	for m.ctx.Err() == nil && last > 0 {
@@ -125,7 +125,7 @@ func (m *kafkaMember) drain() {
 	}
 }
 
-// abandon tells of what is in memory as lost; whoever leaves the topic lets go of it.
+// abandon reports messages in memory as lost; the caller then leaves the topic, which frees them.
 func (m *kafkaMember) abandon() {
 	rest := map[int32]int{}
 	m.mu.Lock()

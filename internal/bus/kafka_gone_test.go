@@ -50,7 +50,7 @@ func deletedTopic(t *testing.T, cfg bus.KafkaConfiguration) {
 }
 
 // poisonedAndDeleted: a group holds a message that its handler never takes, of a topic that somebody deletes. The
-// message is lost, and told of; the group goes on with the topic there is then, in all of its partitions.
+// message is lost, and logged; the group goes on with the topic there is then, in all of its partitions.
 func poisonedAndDeleted(t *testing.T, cfg bus.KafkaConfiguration) {
 	lost := make(chan int64, 10)
 	cfg.Partitions, cfg.GiveUp = 1, time.Second

@@ -96,7 +96,7 @@ func (m *kafkaMember) connect() (err error) {
 }
 
 // fromStart ignores committed offsets: what a subscriber learnt from a
-// compacted topic it keeps in memory, so whoever gets a partition needs all of it.
+// compacted topic it keeps in memory, so a member that gets a partition needs all of it.
 func fromStart(_ context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	for _, partitions := range offsets {
 		for p := range partitions {

@@ -128,7 +128,7 @@ func (inv *Inventory) Credentials(d mtls.Dependencies) (*mtls.Credentials, error
 	return c, nil
 }
 
-// ClientTLS is Credentials for clients, without anybody who is told of what is wrong with the files later.
+// ClientTLS is Credentials for clients; later faults of the files are not reported.
 func (inv *Inventory) ClientTLS() (*tls.Config, error) {
 	c, err := inv.Credentials(mtls.Dependencies{})
 	if err != nil {

@@ -36,9 +36,9 @@ func NewPublisher(b bus.Bus, log *slog.Logger) *Publisher { return &Publisher{bu
 
 var levels = map[eventv1.Severity]slog.Level{info: slog.LevelInfo, warning: slog.LevelWarn, failure: slog.LevelError}
 
-// Publish publishes one event about a subject. Most events are told once, when something changes, and whoever tells
-// them will not do so again: one that the bus does not take waits, and is sent as soon as the bus takes events again,
-// in order. Publishing what happened never stops it.
+// Publish publishes one event about a subject. Most events are raised once, when something changes, and
+// not again: one that the bus does not accept waits, and is sent as soon as the bus accepts events again,
+// in order. Publish never blocks or fails its caller.
 func (p *Publisher) Publish(ctx context.Context, kind Kind, subject, text string) {
 	p.PublishDetail(ctx, kind, subject, text, "")
 }

@@ -33,7 +33,8 @@ func TestRecordSurvivesTheBus(t *testing.T) {
 	}
 }
 
-// A new field that record does not fill, or ToProto forgets, is named; TestRecordSurvivesTheBus covers the way back.
+// A new field that record does not fill, or ToProto forgets, is named; TestRecordSurvivesTheBus covers the opposite
+// direction.
 func TestEveryFieldTravels(t *testing.T) {
 	r := record()
 	fields := reflect.ValueOf(r)

@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// Server demands certificates of clients as it is told. Sessions are not resumed: a resumed one would go by the files
+// Server demands certificates of clients as configured. Sessions are not resumed: a resumed one would go by the files
 // of its beginning.
 func (c *Credentials) Server(demand tls.ClientAuthType, protocols ...string) *tls.Config {
 	return &tls.Config{
@@ -52,7 +52,7 @@ func To(creds *tls.Config, address string) *tls.Config {
 	return out
 }
 
-// to checks the server itself, because a tls.Config's CAs cannot be replaced, and needs to be told the host: a
+// to checks the server itself, because a tls.Config's CAs cannot be replaced, and needs the name of the host: a
 // connection's state does not have it where it is an address.
 func (c *Credentials) to(host string) *tls.Config {
 	return &tls.Config{
@@ -83,7 +83,7 @@ func (c *Credentials) verify(host string, sent []*x509.Certificate) error {
 	return c.admit(s, chains)
 }
 
-// admit refuses whoever has no chain without a revoked certificate.
+// admit refuses a peer that has no chain without a revoked certificate.
 func (c *Credentials) admit(s *snapshot, chains [][]*x509.Certificate) error {
 	var revoked *x509.Certificate
 	for _, chain := range chains {

@@ -69,7 +69,7 @@ const (
 	maxNotices = 64
 )
 
-// New reads the files. One that cannot be read or parsed is an error; a certificate that has expired is told of and
+// New reads the files. One that cannot be read or parsed is an error; a certificate that has expired is reported and
 // used, because there is no better one.
 func New(files Files, deps Dependencies) (*Credentials, error) {
 	if deps.Log == nil {

@@ -228,7 +228,7 @@ func TestTheServerMustBeWhoWasDialled(t *testing.T) {
 	a.Close()
 }
 
-// What cannot be used leaves in use what is, is told once, and is used as soon as it can be.
+// A file that cannot be used leaves the former in use, is reported once, and is used as soon as it can be.
 func TestWhatCannotBeUsedReplacesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -327,7 +327,7 @@ func TestWhatExpiresInUseIsTold(t *testing.T) {
 	}
 }
 
-// Whoever was revoked is refused at the next handshake, also by a CRL that should have been replaced.
+// A peer whose certificate was revoked is refused at the next handshake, also by a CRL that should have been replaced.
 func TestRevokedPeersAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 )
 
-// notice is told once.
+// notice is reported once.
 type notice struct {
 	kind events.Kind
 	text string
@@ -74,7 +74,7 @@ func (c *Credentials) take(s *snapshot) {
 		c.deps.Use, s.cert.Leaf.SerialNumber, s.cert.Leaf.NotAfter.Format(time.RFC3339))})
 }
 
-// expirySoon is how long before the end of a certificate that is told.
+// expirySoon is how long before its end a certificate is reported.
 const expirySoon = 7 * 24 * time.Hour
 
 // judge tells once of what is wrong with the files in use.

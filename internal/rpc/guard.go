@@ -80,5 +80,5 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code, text strin
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // whoever asked may have left
+	_, _ = w.Write(raw) // the client may have disconnected
 }

@@ -26,7 +26,7 @@ func WithTLS(c *tls.Config) DialOption { return func(d *dialling) { d.tls = c } 
 // Plaintext allows endpoints on other hosts without TLS.
 func Plaintext(d *dialling) { d.plaintext = true }
 
-// CheckEndpoints refuses URLs at which whoever is on the way could write: a record of etcd is what services act on,
+// CheckEndpoints refuses URLs at which a host on the way could write: a record of etcd is what services act on,
 // approvals included.
 func CheckEndpoints(endpoints []string, withTLS, plaintext bool) error {
 	for _, e := range endpoints {

@@ -39,7 +39,7 @@ func TestCheckEndpoints(t *testing.T) {
 }
 
 // A cluster that demands certificates answers who has one of its CA. A client of another CA is refused, and a member
-// that another CA signed is not believed; the store would try both again until it is told to stop, so that is seen in
+// that another CA signed is not believed; the store would try both again until it is stopped, so that is seen in
 // the handshake.
 func TestEtcdOverTLS(t *testing.T) {
 	ca, other := pki.New(t), pki.New(t)

@@ -28,7 +28,7 @@ type Keeper struct {
 	told       bool
 }
 
-// NewKeeper is inert. Without defragment it is left to whoever runs the cluster, one member after the other.
+// NewKeeper is inert. Without defragment the operator of the cluster does it, one member after the other.
 func NewKeeper(store *Store, defragment func() error, p *events.Publisher, log *slog.Logger, r prometheus.Registerer) *Keeper {
 	return &Keeper{store: store, defragment: defragment, leastWaste: leastWaste, events: p, log: log, octets: promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "millrace_internal_state_etcd_bytes",
@@ -94,7 +94,7 @@ func (k *Keeper) look(ctx context.Context) error {
 	return nil
 }
 
-// The limits are shares of the quota. Below roomAgain it is told that there is room again.
+// The limits are shares of the quota. Below roomAgain it is reported that there is room again.
 const (
 	fullRoom  = 0.2
 	roomAgain = 0.3
@@ -102,7 +102,7 @@ const (
 	leastWaste = 64 << 20
 )
 
-// judge decides what to tell, after what was told before, and whether to defragment: where half the file is free pages,
+// judge decides what to report, given the last report, and whether to defragment: where half the file is free pages,
 // or a tenth of one that is full.
 func judge(s Size, told bool, least int64) (tell, defragment bool) {
 	limit := fullRoom

@@ -42,7 +42,7 @@ func TestWhatIsToldOfTheSize(t *testing.T) {
 	}
 }
 
-// A file is filled over the limit and emptied again: it is told, told to be over, and the file gets smaller.
+// A file is filled over the limit and emptied again: that is reported, its end is reported, and the file gets smaller.
 func TestAFullEtcdIsToldBeforeItTakesNoMore(t *testing.T) {
 	e := NewEmbedded(t.TempDir(), UnsafeNoFsync, Quota(64<<20))
 	if err := e.Start(t.Context()); err != nil {

@@ -40,7 +40,7 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is locked by %s", e.
 const releaseTimeout = 2 * time.Second
 
 // Lock takes all keys or none, and renews the lease until Release or the end of ctx. A key that is held is not
-// taken over, whoever holds it: if its holder died, it is free when the lease is over. ttl is the life of the lease
+// taken over: if its holder died, it is free when the lease is over. ttl is the life of the lease
 // after the last renewal, at least a second.
 func (s *Store) Lock(ctx context.Context, owner string, ttl time.Duration, keys ...string) (*Lock, error) {
 	grant, err := s.client.Grant(ctx, max(int64(ttl.Seconds()), 1))
@@ -103,7 +103,7 @@ func (l *Lock) Check(ctx context.Context) error {
 	return nil
 }
 
-// Put is Store.Put for whoever holds the keys: with ErrLockLost nothing was written.
+// Put is Store.Put for the holder of the keys: with ErrLockLost nothing was written.
 func (l *Lock) Put(ctx context.Context, key string, revision int64, m proto.Message) (int64, error) {
 	written, err := l.store.put(ctx, key, revision, m, l.held())
 	if !errors.Is(err, ErrConflict) {

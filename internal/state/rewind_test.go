@@ -61,7 +61,7 @@ func TestOlderDataIsTold(t *testing.T) {
 	}
 }
 
-// An etcd whose older data others have written more to than was forgotten is told, too.
+// An etcd with older data, to which others have written more than was lost, is reported, too.
 func TestOlderDataThatIsAheadAgainIsTold(t *testing.T) {
 	server := etcd.Start(t, program.OwnHost())
 	dial := func() *state.Store {

@@ -261,7 +261,7 @@ func TestEmbeddedKeepsDataOverARestart(t *testing.T) {
 	}
 }
 
-// An etcd that ends by itself is told; one that is stopped is not.
+// An etcd that ends by itself is reported; one that is stopped is not.
 func TestEmbeddedTellsOfItsEnd(t *testing.T) {
 	ended, stopped := start(t, t.TempDir()), start(t, t.TempDir())
 	if err := ended.Store().Ready(t.Context()); err != nil {

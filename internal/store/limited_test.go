@@ -116,7 +116,7 @@ func TestTheEngineHasATotalLimit(t *testing.T) {
 	}
 }
 
-// A statement that has begun ends by itself; whoever waits for it need not.
+// A statement that has begun ends by itself; its caller need not wait for that.
 func TestStatementsObeyTheirContext(t *testing.T) {
 	db := limitedTo(t, func(c *Configuration) { c.MaxExecutionTime = 2 * time.Second })
 	ctx, cancel := context.WithCancel(t.Context())

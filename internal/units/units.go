@@ -4,7 +4,7 @@
 // Rates are decimal ("100Mbit/s" is 100,000,000 bit/s) as everywhere in
 // networking; sizes are decimal with kB, MB, GB and binary with KiB, MiB, GiB.
 //
-// In: text. Out: numbers with a unit in their type. Next: whoever parses a file
+// In: text. Out: numbers with a unit in their type. Next: packages that parse a file
 // with such a field; both types are encoding.TextUnmarshaler.
 package units
 

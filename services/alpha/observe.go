@@ -52,7 +52,7 @@ func (c *Component) hours(ctx context.Context, o order) ([]gate.Hour, error) {
 	for stream.Receive() {
 		h, err := hourFromProto(stream.Msg().GetQuality())
 		if err != nil {
-			return nil, fmt.Errorf("services/flowstore told of an hour of no exporter: %w", err)
+			return nil, fmt.Errorf("services/flowstore sent an hour of no exporter: %w", err)
 		}
 		out = append(out, h)
 	}

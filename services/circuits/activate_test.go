@@ -87,7 +87,7 @@ func TestADeactivationThatIsRolledBackByHandIsDoneAgain(t *testing.T) {
 	w.world.is(c, a.GetId(), released)
 }
 
-// Whoever may not act for the project activates nothing; what is held or over is not activated.
+// A client that may not act for the project activates nothing; a circuit that is held or over is not activated.
 func TestWhoActivatesWhat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -102,7 +102,7 @@ func (c *Component) request(ctx context.Context, ask *circuitsv1.RequestRequest)
 	if err := checkTerms(ask.GetTerms()); err != nil {
 		return nil, err
 	}
-	// Whoever may not book for the project does not learn which request ids it used.
+	// A client that may not book for the project does not learn which request ids it used.
 	if err := c.cfg.may(ask.GetBy(), ask.GetTerms().GetProject()); err != nil {
 		return nil, err
 	}

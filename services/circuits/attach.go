@@ -61,7 +61,7 @@ func checkPorts(t *circuitsv1.Terms) error {
 	case t.GetProtection() != circuitsv1.Protection_PROTECTION_UNSPECIFIED:
 		return wrong("protection", "a circuit between ports has no backup")
 	case t.GetExcess() > circuitsv1.Excess_EXCESS_QUEUE:
-		return wrong("excess", "what a circuit between ports sends above its rate is not told from the rest")
+		return wrong("excess", "what a circuit between ports sends above its rate is not distinguished from the rest")
 	}
 	return nil
 }
@@ -218,10 +218,10 @@ func (b *book) mayKeep(is *circuitsv1.Record) error {
 	return nil
 }
 
-// backID is what the way back of a circuit is called in the book of admit.
+// backID is the name of a circuit's return path in the book of admit.
 func backID(id string) string { return id + "/back" }
 
-// backOf is what of a record stands in the book of admit for the way back.
+// backOf is the part of a record that is in the book of admit for the return path.
 func backOf(r *circuitsv1.Record) (g admit.Grant, has bool) {
 	g = grantOf(r)
 	g.ID, g.Path, g.Backup = backID(g.ID), nil, nil
@@ -249,7 +249,7 @@ func (b *book) free(r *circuitsv1.Record) error {
 	return err
 }
 
-// ways decides on a request, and between ports on the way back beside it.
+// ways decides on a request, and between ports on the return path beside it.
 func (b *book) ways(r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
 	return b.waysBy(b.admit.Decide, r, both)
 }
@@ -317,7 +317,7 @@ func (b *book) fitting(err error, r admit.Request) error {
 	return err
 }
 
-// backHops are those of the way back, none where there is none.
+// backHops are those of the return path, none where there is none.
 func (b *book) backHops(d decision) []*circuitsv1.Hop {
 	if d.back == nil {
 		return nil

@@ -151,8 +151,8 @@ func TestAnOldTopologyIsNotTrusted(t *testing.T) {
 	w.is(c, hold.GetId(), scheduled)
 }
 
-// Whoever does not read what he watches is dropped once he is too far behind, over both versions of HTTP: otherwise
-// his connection, and what waits for him, would stay for ever.
+// A watcher that does not read is disconnected once it is too far behind, over both versions of HTTP: otherwise
+// its connection, and the changes that wait for it, would stay for ever.
 func TestAWatcherThatDoesNotReadIsDropped(t *testing.T) {
 	w := newWorld(t)
 	c := w.start()

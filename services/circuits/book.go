@@ -18,7 +18,8 @@ import (
 // book mirrors the ledger: what is free of each link, and what each project has.
 type book struct {
 	cfg Configuration
-	// admit is nil until there is a topology, and while it lacks a link that somebody else booked: missed is told then.
+	// admit is nil until there is a topology, and while it lacks a link that another replica booked: then missed is
+	// called.
 	admit  *admit.Book
 	graph  *graph.Graph
 	topo   *topo.Graph
@@ -223,7 +224,7 @@ func withAbsent(g *graph.Graph, all func(yield func(*circuitsv1.Record) bool)) (
 	return graph.New(nodes, links)
 }
 
-// hops are those of the path, of the backup and of the way back.
+// hops are those of the path, of the backup and of the return path.
 func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop {
 	return slices.Concat(c.GetPath(), c.GetBackup(), c.GetBack())
 }
@@ -232,7 +233,7 @@ func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop {
 // a link keeps its id where its port is connected to another router.
 func (b *book) there(c *circuitsv1.Circuit) bool { return !slices.ContainsFunc(bothWays(c), b.isGone) }
 
-// bothWays are the hops of the path and of the way back.
+// bothWays are the hops of the path and of the return path.
 func bothWays(c *circuitsv1.Circuit) []*circuitsv1.Hop {
 	return slices.Concat(c.GetPath(), c.GetBack())
 }

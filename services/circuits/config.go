@@ -69,7 +69,7 @@ type Project struct {
 	Priority int32 `yaml:"priority"`
 	// Holds is how many circuits may be held and not committed at once. Default 10.
 	Holds int `yaml:"holds"`
-	// Webhooks are told of every change of its circuits.
+	// Webhooks are notified of every change of its circuits.
 	Webhooks []webhook.Target `yaml:"webhooks"`
 }
 

@@ -110,8 +110,8 @@ func (c *Component) tellHook(ctx context.Context, h hook) error {
 	return err
 }
 
-// hookPosition is the revision of the last change that a target was told of. A target that is new is told of what
-// comes.
+// hookPosition is the revision of the last change that a target was notified of. A new target is notified of
+// later changes.
 func (c *Component) hookPosition(ctx context.Context, h hook, lock *state.Lock) (position, revision int64, err error) {
 	at := &wrapperspb.Int64Value{}
 	revision, err = c.deps.State.Get(ctx, h.key+"/position", at)
@@ -132,11 +132,11 @@ func (c *Component) hookPosition(ctx context.Context, h hook, lock *state.Lock) 
 	return at.GetValue(), revision, nil
 }
 
-// deliver is false where it was ended before the target was told.
+// deliver is false where it was ended before the target was notified.
 func (c *Component) deliver(ctx context.Context, h hook, r *circuitsv1.Record) bool {
 	m, err := messageOf(r)
 	if err != nil {
-		c.deps.Log.ErrorContext(ctx, "a webhook is not told of a circuit", "circuit", r.GetCircuit().GetId(), "error", err)
+		c.deps.Log.ErrorContext(ctx, "a webhook could not be notified of a circuit", "circuit", r.GetCircuit().GetId(), "error", err)
 		return true
 	}
 	ended, err := h.sender.Deliver(ctx, m, func(err error) {

@@ -26,13 +26,13 @@ import (
 	"github.com/millrace/millrace/services/circuits/webhook"
 )
 
-// receiver is a program elsewhere that is told of circuits.
+// receiver is a program elsewhere that is notified of circuits.
 type receiver struct {
 	url, secretFile string
 
 	mu   sync.Mutex
 	down bool
-	// got are the circuits that it was told of, by message; order are the messages.
+	// got are the circuits that it received, by message; order are the messages.
 	got   map[string]*circuitsv1.Circuit
 	order []string
 	tries int
@@ -90,7 +90,7 @@ func (r *receiver) set(down bool) {
 	r.down = down
 }
 
-// states are those that it knows a circuit to have been in, by what it was told last.
+// states are those that a circuit was in, by the last message received.
 func (r *receiver) states(id string) (out []circuitsv1.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,8 +116,8 @@ func (w *world) hooked(r *receiver) {
 	w.pace = webhook.Pace{Answer: 10 * time.Second, First: time.Millisecond, Most: 5 * time.Millisecond, GiveUp: time.Hour}
 }
 
-// A target that is away while circuits are booked and given up, and while the service itself is started anew, is told
-// of all of it when it is back; of two replicas one tells it.
+// A target that is unreachable while circuits are booked and released, and while the service itself restarts, is
+// notified of all changes when it is reachable again; one of two replicas notifies it.
 func TestAWebhookMissesNothing(t *testing.T) {
 	w := newWorld(t)
 	r := newReceiver(t)
@@ -170,7 +170,7 @@ func TestAWebhookMissesNothing(t *testing.T) {
 	}
 }
 
-// Changes of other projects are told to nobody.
+// A target gets no changes of other projects.
 func TestAWebhookIsOfItsProject(t *testing.T) {
 	w := newWorld(t)
 	r := newReceiver(t)

@@ -161,7 +161,7 @@ func (p *provisioner) changeNamed(ctx context.Context, name string) (*pushv1.Cha
 
 // judge tells a circuit what its change set means.
 func (p *provisioner) judge(ctx context.Context, c *carried, cs *pushv1.ChangeSet) error {
-	if !c.Life.Open { // an interrupted one, which is told by what routers show
+	if !c.Life.Open { // an interrupted one, whose state follows from what routers show
 		c.waits = provision.UnderWay(cs)
 		return nil
 	}

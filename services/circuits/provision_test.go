@@ -298,7 +298,7 @@ func TestACircuitThatWaitsForAPersonIsGivenUp(t *testing.T) {
 }
 
 // A plan that is made while the link of a circuit that waits for it is gone is without it. Once the link is back the
-// circuit asks for another one, and is told active when routers were read.
+// circuit requests another one, and is reported active when routers were read.
 func TestALinkIsGoneAndBack(t *testing.T) {
 	t.Parallel()
 	w := newLive(t)

@@ -50,7 +50,7 @@ func TestPythonClient(t *testing.T) {
 	}
 }
 
-// The example books a volume, waits until it is told that the circuit is active, and not longer, and releases it.
+// The example books a volume, waits until it is notified that the circuit is active, and not longer, and releases it.
 func TestPythonExample(t *testing.T) {
 	w := newWorld(t)
 	c, url := w.served()

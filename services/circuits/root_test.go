@@ -361,7 +361,7 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
-// Whoever watches has the circuits that there are, and then every change, also those of another replica.
+// A watcher gets the circuits that exist, and then every change, also those of another replica.
 func TestWatchersAreBounded(t *testing.T) {
 	c := newWorld(t).start()
 	if err := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {

@@ -125,7 +125,7 @@ func TestTheStatementOfAProject(t *testing.T) {
 		},
 		Total: &circuitsv1.StatementLine{BookedGbitHours: 6, CarriedOctets: 3300, ExcessOctets: 600},
 	}
-	late := protocmp.IgnoreFields(&circuitsv1.StatementLine{}, "late_starts") // as it is told by a clock of the service
+	late := protocmp.IgnoreFields(&circuitsv1.StatementLine{}, "late_starts") // as a clock of the service decides it
 	if diff := cmp.Diff(want, got, protocmp.Transform(), late); diff != "" {
 		t.Errorf("statement (-want +got):\n%s", diff)
 	}

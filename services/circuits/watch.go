@@ -12,16 +12,16 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 )
 
-// behind is how many changes wait for a watcher that does not take them before it is told to begin again.
+// behind is how many changes wait for a watcher that does not read them before it has to begin again.
 const behind = 1000
 
 // maxWatchers is how many streams may be open at once.
 const maxWatchers = 256
 
-// grace is how long one that is told to begin again may take to read that.
+// grace is how long one that has to begin again may take to read that.
 const grace = 10 * time.Second
 
-// watcher is told of circuits.
+// watcher receives changes of circuits.
 type watcher struct {
 	project string
 	changes chan *circuitsv1.Circuit
@@ -98,8 +98,8 @@ func (a *api) Watch(ctx context.Context, r *connect.Request[circuitsv1.WatchRequ
 
 var errLost = connect.NewError(connect.CodeResourceExhausted, errors.New("too many changes were not read in time; watch again"))
 
-// drop ends the writing to a watcher that is too far behind, or when the service stops: whoever does not read at all
-// would keep it waiting for ever.
+// drop ends the writing to a watcher that is too far behind, or when the service stops: a client that does not read
+// at all would block it for ever.
 func (c *Component) drop(ctx context.Context, w *watcher, sent <-chan struct{}) {
 	select {
 	case <-sent:

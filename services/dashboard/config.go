@@ -11,7 +11,7 @@ type Configuration struct {
 	// Listen is host:port of the one port that serves page, APIs and metrics. Default 127.0.0.1:8080.
 	Listen string `yaml:"listen"`
 	// AllowRemote lets Listen be an address other hosts can reach. There is no
-	// login yet: whoever reaches the port can approve changes. Default false.
+	// login yet: any client that reaches the port can approve changes. Default false.
 	AllowRemote bool `yaml:"allow_remote"`
 	// Hosts are names, beside localhost and any IP address, by which browsers
 	// may address the dashboard. Default none.

@@ -13,7 +13,7 @@ const watcherQueue = 256
 // maxWatchers is how many may read at once: a client that opens streams without end must not take the port's memory.
 const maxWatchers = 256
 
-// feed keeps the recent events and hands new ones to whoever watches.
+// feed keeps the recent events and hands new ones to watchers.
 type feed struct {
 	metrics *metrics
 

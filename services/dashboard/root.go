@@ -43,7 +43,7 @@ type Dependencies struct {
 	Papers fs.FS
 	// Gatherer is what /metrics shows; nil leaves /metrics out.
 	Gatherer prometheus.Gatherer
-	// Failed is told when the port is no longer served, though nobody stopped it; nil: nobody is.
+	// Failed is called when the port is no longer served, though it was not stopped; nil for none.
 	Failed func(error)
 }
 

@@ -69,8 +69,8 @@ func hourColumns(hours []*flowv1.HourQuality) store.Batch {
 	return store.Batch{Table: "quality", Columns: columns}
 }
 
-// insertHours stores what the batches say of hours. It comes before their flows, so that whoever finds a flow also
-// finds how much is missing beside it; the table's key makes repeats harmless.
+// insertHours stores what the batches say of hours. It is called before their flows are stored, so that a query that
+// finds a flow also finds how much is missing beside it; the table's key makes repeats harmless.
 func (w *flowWriter) insertHours(ctx context.Context, batches []flowBatch) error {
 	var hours []*flowv1.HourQuality
 	for _, b := range batches {

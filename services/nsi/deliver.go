@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/services/nsi/soap"
 )
 
-// untold is the oldest message of a connection that its requester was not told.
+// untold is the oldest message of a connection that was not delivered to its requester.
 func untold(r *nsiv1.Connection) *nsiv1.Message {
 	var first *nsiv1.Message
 	for _, list := range [][]*nsiv1.Message{r.GetResults(), r.GetNotifications()} {

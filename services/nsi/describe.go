@@ -24,7 +24,7 @@ func (c *Component) topology(w http.ResponseWriter, _ *http.Request) {
 
 func describe(w http.ResponseWriter, kind string, e soap.Element) {
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(append([]byte(declaration), e.Bytes()...)) // whoever asked may have left
+	_, _ = w.Write(append([]byte(declaration), e.Bytes()...)) // the client may have disconnected
 }
 
 func (c *Component) description() soap.Element {

@@ -17,7 +17,7 @@ func watched(r *nsiv1.Connection) bool {
 	return len(r.GetCircuits()) > 0 && (r.GetLifecycle() == string(states.Created) || r.GetActive())
 }
 
-// forgotten tells whether a connection is over for long, and everybody was told.
+// forgotten is whether a connection is over for long, and all its messages were delivered.
 func forgotten(r *nsiv1.Connection, before time.Time) bool {
 	ended := r.GetLifecycle() != string(states.Created) || r.GetVersion() == 0 && r.GetReservation() != string(states.Held)
 	return ended && !r.GetActive() && len(r.GetWork()) == 0 && untold(r) == nil && r.GetChanged().AsTime().Before(before)

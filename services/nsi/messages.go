@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/services/nsi/states"
 )
 
-// maxKept is how many results, and how many notifications, a connection keeps of those that were told.
+// maxKept is how many results, and how many notifications, a connection keeps of those that were delivered.
 const maxKept = 50
 
 // timeOf is the zero time where there is none.
@@ -98,7 +98,7 @@ func (c *Component) notify(r *nsiv1.Connection, name, text string) {
 	}))
 }
 
-// bounded leaves the oldest messages out that were told.
+// bounded leaves out the oldest messages that were delivered.
 func bounded(all []*nsiv1.Message) []*nsiv1.Message {
 	for len(all) > maxKept && all[0].GetTold() {
 		all = all[1:]

@@ -104,7 +104,7 @@ func (r *requester) connection(status int, answer string) string {
 	return id
 }
 
-// What is acknowledged and not done when a replica ends is done by another one, and told; the same message of before
+// What is acknowledged and not done when a replica ends is done by another one, and reported; the same earlier message
 // gets the same answer.
 func TestAnotherReplicaGoesOn(t *testing.T) {
 	t.Parallel()
@@ -165,7 +165,7 @@ func TestTwoReplicasAndTwoCircuits(t *testing.T) {
 	}
 }
 
-// A hold that nobody commits is over: that is told, a commit is refused, an abort is taken.
+// A hold that is not committed ends: that is reported, a commit is refused, an abort is accepted.
 func TestAHoldIsOver(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t, func(c *circuits.Configuration) { c.Hold = time.Second }), newRequester(t)

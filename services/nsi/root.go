@@ -53,7 +53,7 @@ type Component struct {
 	since time.Time
 
 	mu sync.Mutex
-	// known are all connections, followed from etcd; woken is told when one has changed.
+	// known are all connections, followed from etcd; woken is signalled when one has changed.
 	known map[string]entry
 	woken chan struct{}
 	// pauses are those of deliveries that failed.

@@ -91,7 +91,7 @@ func (c *Component) fault(w http.ResponseWriter, status int, no *exception) {
 func write(w http.ResponseWriter, status int, raw []byte) {
 	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // whoever asked may have left
+	_, _ = w.Write(raw) // the client may have disconnected
 }
 
 var uuidURN = regexp.MustCompile(`^urn:uuid:[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$`)

@@ -62,7 +62,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// calledBack is a server with a certificate of an authority; it tells the name of whoever calls.
+// calledBack is a server with a certificate of an authority; it sends the name of each client.
 func calledBack(t *testing.T, ca *pki.Authority, told chan<- string) string {
 	t.Helper()
 	cert, key := ca.Issue(t, "requester", "127.0.0.1")

@@ -60,7 +60,7 @@ func TestWhereCallbacksGo(t *testing.T) {
 	}
 }
 
-// What becomes of circuits is told once, by what the connection was told before.
+// A change of circuits is reported once, by what was reported of the connection before.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	c := &Component{cfg: DefaultConfiguration()}

@@ -24,7 +24,7 @@ var (
 //
 //	left ═ PE1 ─ p [50 Mbit/s, 50 packets] ─ q ─ (50, 25, 75, 50, 25 ms) ─ PE2 to PE6 ═ right
 //
-// VPN i leaves at PE i+1. Half of a VPN's propagation delay is on the way there, half on the way back.
+// VPN i leaves at PE i+1. Half of a VPN's propagation delay is on the forward path, half on the return path.
 func newFigure2(t testing.TB) *network {
 	t.Helper()
 	n := &network{vpnnet.Bare(t, len(tableOneEnds))}

@@ -95,7 +95,7 @@ func (a *Agent) admit(next http.Handler) http.Handler {
 		a.metrics.refused.WithLabelValues("not-a-controller").Inc()
 		a.log.Warn("weights refused", "client", name, "address", r.RemoteAddr)
 		refused := connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%q may not change weights here; name it in control.controllers of the agent's configuration", name))
-		_ = connect.NewErrorWriter().Write(w, r, refused) // whoever asked may have left
+		_ = connect.NewErrorWriter().Write(w, r, refused) // the client may have disconnected
 	})
 }
 

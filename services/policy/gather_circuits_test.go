@@ -177,7 +177,7 @@ func TestTheRateOfAVolumeIsThatOfItsSlot(t *testing.T) {
 	}
 }
 
-// A circuit between ports has its way back and the addresses of its number.
+// A circuit between ports has its return path and the addresses of its number.
 func TestACircuitBetweenPortsIsPlannedAtBothEnds(t *testing.T) {
 	ported := overCR("ported")
 	ported.Terms.Pairs, ported.Number, ported.FromVlan = nil, 5, 100

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// keyAborts is the prefix of wishes to stop a change set that is running: whoever runs it, here or elsewhere, looks
-// for one.
+// keyAborts is the prefix of wishes to stop a change set that is running: the process that runs it, here or elsewhere,
+// checks for one.
 const keyAborts = "aborts/"
 
 // abort ends the wait of a change set, or has its run stopped. It does not wait for the end of that.

@@ -16,7 +16,7 @@ import (
 type Approval struct {
 	// Rule is auto (a change set is approved and applied by itself), one (person) or two (persons). Default one.
 	Rule string `yaml:"rule"`
-	// OtherThanAuthor means that whoever asked for a change set cannot approve it. Default false. People are the names
+	// OtherThanAuthor means that the requester of a change set cannot approve it. Default false. People are the names
 	// that they give: without a login anybody can give another one.
 	OtherThanAuthor bool `yaml:"other_than_author"`
 }

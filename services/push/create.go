@@ -57,7 +57,7 @@ func (c *Component) draft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.Ch
 		if err != nil || existing.GetState() != pushv1.State_STATE_DRAFT {
 			return existing, err
 		}
-		return c.planFor(ctx, cs.GetId()) // whoever drafted it may have been cut off
+		return c.planFor(ctx, cs.GetId()) // the process that drafted it may have been cut off
 	}
 	if err != nil {
 		return nil, err

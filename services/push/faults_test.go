@@ -15,7 +15,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// Whoever asks may leave: Ctrl-C, or a service that restarts. The repeated request must not be answered with a draft,
+// A client may disconnect: Ctrl-C, or a service that restarts. The repeated request must not be answered with a draft,
 // which its sender takes for a change set that was made.
 func TestACreateThatIsCutOffIsPlannedWhenItIsRepeated(t *testing.T) {
 	w := newWorld(t)
@@ -39,7 +39,7 @@ func TestACreateThatIsCutOffIsPlannedWhenItIsRepeated(t *testing.T) {
 	if err != nil || r.Msg.GetChange().GetState() != pushv1.State_STATE_PLANNED {
 		t.Errorf("the repeated request got %s, %v", r.Msg.GetChange().GetState(), err)
 	}
-	// Whoever lost the answer finds it by its key, without asking for anything.
+	// A client that lost the answer finds it by its key, without another request.
 	found, err := w.api.Get(t.Context(), connect.NewRequest(&pushv1.GetRequest{IdempotencyKey: "twice"}))
 	if err != nil || found.Msg.GetChange().GetId() != w.id {
 		t.Errorf("found %s by its key, %v; want %s", found.Msg.GetChange().GetId(), err, w.id)
@@ -92,8 +92,8 @@ func TestAnUnreadablePlanIsAFailedChangeSet(t *testing.T) {
 	}
 }
 
-// A record that cannot be read is told once and counted, and keeps neither the control plane from starting nor other
-// change sets from being listed and applied. What it left on routers is unknown, so nothing is decided by that.
+// A record that cannot be read is reported once and counted, and keeps neither the control plane from starting nor
+// other change sets from being listed and applied. What it left on routers is unknown, so nothing is decided by that.
 func TestAnUnreadableRecordStopsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.stop()

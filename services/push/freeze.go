@@ -155,7 +155,7 @@ func (r *run) unfrozen(ctx context.Context) error {
 	return err
 }
 
-// mayStop says why the run must stop, where commits are about to be sent. Until etcd has told, nothing is sent.
+// mayStop says why the run must stop, where commits are about to be sent. Until etcd has answered, nothing is sent.
 func (r *run) mayStop(ctx context.Context, actions []rollout.Action) (why string, err error) {
 	if !slices.ContainsFunc(actions, func(a rollout.Action) bool { return a.Do == rollout.Send }) {
 		return "", nil

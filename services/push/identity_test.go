@@ -42,7 +42,7 @@ func (w *world) onItsOwnConnection(server *etcdserver.Server) *Component {
 	return w.second()
 }
 
-// asMaster takes a lock as a run does, and is what routers would be told.
+// asMaster takes a lock as a run does, and is what routers would be sent.
 func asMaster(t *testing.T, c *Component) (out driver.Master) {
 	t.Helper()
 	await.True(t, "etcd answers", func() bool {
@@ -72,7 +72,7 @@ func comeBack(t *testing.T, server *etcdserver.Server) {
 	server.Again(t)
 }
 
-// Two processes know of older data, each by itself; one of them has never sent anything. Whoever sends first makes a
+// Two processes know of older data, each by itself; one of them has never sent anything. The first to send makes a
 // new name, the other takes it, and neither makes one more: they would no longer be compared with each other. The same
 // data come back twice, with a name that the process that sends has given up since.
 func TestOfTwoThatNoticeOlderDataOneMakesANewIdentity(t *testing.T) {

@@ -138,8 +138,8 @@ func (r *reader) take(_ context.Context, m bus.Message) error {
 	return nil
 }
 
-// reconcile reads one router and does what services/push/drift decides. Two control planes may do so at once: whoever
-// remembers the drift first tells it, and both ask for the same repair.
+// reconcile reads one router and does what services/push/drift decides. Two control planes may do so at once: the one
+// that records the drift first raises the event, and both request the same repair.
 func (c *Component) reconcile(ctx context.Context, d device.Device) error {
 	j, err := c.judge(ctx, d)
 	c.reader.ended(d.Name, j, err)
@@ -210,7 +210,7 @@ func (j judgement) drift(was *pushv1.Drift, now time.Time) *pushv1.Drift {
 	return out
 }
 
-// The limits of the diff that is kept, and of the one that is told: a router that lost all has megabytes of it.
+// The limits of the diff that is kept, and of the one in the event: a router that lost all has megabytes of it.
 const (
 	maxDriftDiff = 64 << 10
 	maxEventDiff = 4 << 10

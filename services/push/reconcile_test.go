@@ -111,7 +111,7 @@ func TestDriftIsAnsweredAsConfigured(t *testing.T) {
 			for range 2 {
 				w.read(w.push, "wr")
 			}
-			e := await.Value(t, "drift is told", told)
+			e := await.Value(t, "drift is reported", told)
 			if e.GetSubject() != "wr" || !strings.Contains(e.GetText(), w.id) || !strings.Contains(e.GetDetail(), "+++ "+alphaQueue) {
 				t.Errorf("told %v", e)
 			}
@@ -205,8 +205,8 @@ func TestTwoControlPlanesTellDriftOnceAndAskForOneRepair(t *testing.T) {
 		t.Errorf("%d repairs, %d drifts", len(w.repairs()), len(w.drifts()))
 	}
 	w.routers["wr"].Edit(configentry.Queue.Path("te-other"), `{"name": "te-other"}`)
-	w.read(second, "wr") // what is told first comes first
-	first := await.Value(t, "drift is told", told)
+	w.read(second, "wr") // the first event is read first
+	first := await.Value(t, "drift is reported", told)
 	if next := await.Value(t, "other drift is told", told); strings.Contains(first.GetText(), "te-other") || !strings.Contains(next.GetText(), "te-other") {
 		t.Errorf("told %q and %q", first.GetText(), next.GetText())
 	}
@@ -243,7 +243,7 @@ func TestARouterThatAnswersAgainIsReadAtOnce(t *testing.T) {
 	told := w.hear()
 	w.routers["wr"].Edit(alphaQueue, "")
 	w.push.events.Publish(t.Context(), events.RouterReachable, "wr", "Router wr answers.")
-	if e := await.Value(t, "drift is told", told); e.GetSubject() != "wr" {
+	if e := await.Value(t, "drift is reported", told); e.GetSubject() != "wr" {
 		t.Errorf("told %v", e)
 	}
 }
@@ -257,7 +257,8 @@ func TestRoutersAreReadAtIntervals(t *testing.T) {
 	await.True(t, "drift is listed", func() bool { return len(w.drifts()) == 1 })
 }
 
-// Whoever answers drift by request wants to see the repair, also where the policy's change sets go by themselves.
+// An operator who answers drift by request wants to see the repair, also where the policy's change sets go by
+// themselves.
 func TestARequestedRepairWaitsForAPersonUnderRuleAuto(t *testing.T) {
 	w := verifiedWorld(t, drift.Request)
 	w.stop()

@@ -63,8 +63,8 @@ func (c *Component) update(ctx context.Context, id string, edit func(*pushv1.Cha
 	}
 }
 
-// put writes a record, and again as long as etcd does not answer, for at most call_timeout: whoever asked would be told
-// that nothing happened where a write was answered too late.
+// put writes a record, and again as long as etcd does not answer, for at most call_timeout: else the client would get
+// an error, as if nothing had happened, where a write was answered too late.
 func (c *Component) put(ctx context.Context, revision int64, cs *pushv1.ChangeSet) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
@@ -147,8 +147,8 @@ func (c *Component) list(ctx context.Context) ([]*pushv1.ChangeSet, error) {
 	return all, err
 }
 
-// readable is list without the records that cannot be read, which are told: one of them must not keep all others from
-// being seen and applied. Nobody can take it up, so it does not stand in their way.
+// readable is list without the records that cannot be read, which are reported: one of them must not keep all others
+// from being seen and applied. It cannot be taken up, so it does not block them.
 func (c *Component) readable(ctx context.Context) ([]*pushv1.ChangeSet, error) {
 	all, _, err := c.records(ctx)
 	return all, err

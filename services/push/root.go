@@ -72,7 +72,7 @@ type Component struct {
 	// identity is how routers know this control plane.
 	identity identity
 
-	// unreadable are the revisions of records that were told.
+	// unreadable are the revisions of records that were reported.
 	unreadable sync.Map
 
 	// now is the clock of routers' auto-rollback; tests have their own.

@@ -26,7 +26,7 @@ type run struct {
 	base     int
 	moves    []*pushv1.Transition
 	held     *state.Lock
-	// told is how many steps of the history were told.
+	// told is how many steps of the history were announced.
 	told int
 
 	// changes, intended and extra are by router, and never change: what is sent, what must show afterwards, and how
@@ -116,7 +116,7 @@ func (r *run) names() (out []string) {
 }
 
 // do runs the change set to its end, beginning with these actions. If ctx ends or the locks are lost, nothing more is
-// sent or recorded, and whoever finds the change set takes it up from its record.
+// sent or recorded, and the process that finds the change set takes it up from its record.
 func (r *run) do(ctx context.Context, actions []rollout.Action) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.close()
@@ -155,7 +155,7 @@ func (r *run) take(ctx context.Context, n news) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			r.c.deps.Log.Warn("change set is left to whoever has its routers' locks", "change", r.id, "error", err)
+			r.c.deps.Log.Warn("change set is left to the process that has its routers' locks", "change", r.id, "error", err)
 		}
 		next, actions = rollout.Next(r.cs, rollout.Event{Kind: rollout.LockLost})
 	}

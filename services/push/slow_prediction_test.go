@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 )
 
-// slow is a twin that answers when it is told to.
+// slow is a twin that answers on a signal.
 type slow struct {
 	asked  chan *twinv1.PredictRequest
 	answer chan *twinv1.PredictResponse

@@ -95,7 +95,7 @@ func (w *world) heldByAll() {
 	}
 }
 
-// A write that etcd has made and whose answer is lost is one that was made: the person who asked is told so, and the
+// A write that etcd has made and whose answer is lost is one that was made: the client gets that answer, and the
 // run begins.
 func TestAnApplyWhoseRecordIsAnsweredTooLateRuns(t *testing.T) {
 	w, faults := onAStoreWithFaults(t)
@@ -150,7 +150,7 @@ func TestARunThatLosesItsLocksWithEtcdIsTakenUp(t *testing.T) {
 	}
 }
 
-// The end that cannot be recorded is not said, and is found again by whoever takes the change set up.
+// The end that cannot be recorded is not published, and is found again by the process that takes the change set up.
 func TestAnEndThatEtcdRefusesIsRecordedLater(t *testing.T) {
 	for name, locks := range map[string]bool{"by the run itself": true, "by the next run": false} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestAnEndThatEtcdRefusesIsRecordedLater(t *testing.T) {
 	}
 }
 
-// Each transition is told once, also where the answer to its write was lost.
+// Each transition is published once, also where the answer to its write was lost.
 func TestATransitionWhoseWriteIsAnsweredTooLateIsTold(t *testing.T) {
 	w, faults := onAStoreWithFaults(t)
 	told := make(chan string, 100)

@@ -20,7 +20,7 @@ func (c *Component) apply(ctx context.Context, id, by string) (*pushv1.ChangeSet
 	return cs, err
 }
 
-// beginScheduled runs a change set that has waited for the window, as whoever asked for it.
+// beginScheduled runs a change set that has waited for the window, in the name of its requester.
 func (c *Component) beginScheduled(ctx context.Context, m *pushv1.ChangeSet) error {
 	if open, _ := c.window.Open(c.now()); !open {
 		return nil

@@ -78,7 +78,7 @@ func (r *run) writeOnce(ctx context.Context, next rollout.ChangeSet, actions []r
 	return nil
 }
 
-// announce tells the transitions that are recorded and were not told, also those whose write was answered too late.
+// announce publishes the recorded transitions that were not published yet, also those whose write was answered late.
 func (r *run) announce(ctx context.Context) {
 	if steps := len(r.record.GetHistory()); steps > r.told {
 		r.told = steps

@@ -183,7 +183,7 @@ func check47(t *testing.T) {
 			t.Errorf("%s is of another instance", p)
 		}
 	}
-	// Two targets in one process: what one is told, the other neither has nor says.
+	// Two targets in one process: what one is sent, the other neither has nor reports.
 	s := y.subscribe(t, list(stream, y.on(t, gnmi.SubscriptionMode_ON_CHANGE, "/qos")))
 	s.untilSync()
 	mine := y.dump()

@@ -61,7 +61,7 @@ var checks = []check{
 	{41, "updates_only: sync_response first", "3.5.2.3", check41},
 	{42, "a stream on an absent path waits for it; unimplemented and unknown paths are refused", "3.5.2.4", check42},
 	{43, "a second list on one call is INVALID_ARGUMENT, other calls live on", "3.5.1.1 (3, not the 4 it prints)", check43},
-	{44, "a slow reader is bounded, told how much it missed, and delays nobody", "2.1 duplicates", check44},
+	{44, "a slow reader is bounded, notified how much it missed, and delays nobody", "2.1 duplicates", check44},
 	{45, "counters are true: octets as sent, drops exact", "ours", check45},
 	{46, "reflection and health are served", "3", check46},
 	{47, "no path leaks across network instances or targets", "2.2.2.1", check47},

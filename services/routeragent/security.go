@@ -109,7 +109,7 @@ func certificate(ctx context.Context) *x509.Certificate {
 }
 
 // admit decides about a call when its headers have come, before any message of it is read. It lets viewers read and
-// only operators write; whoever has no role may do nothing.
+// only operators write; a client without a role may do nothing.
 func (a *Agent) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	call := path.Base(info.FullMethodName)
 	c, err := a.identify(ctx)

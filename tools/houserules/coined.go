@@ -41,6 +41,10 @@ var coinedWords = []struct {
 	{regexp.MustCompile(`(?i)\bthe line('s rate| is full| less)|(fills?|overloads) the line\b`), "port speed, link, or link rate"},
 	{regexp.MustCompile(`(?i)\bthe ways differ`), "paths"},
 	{regexp.MustCompile(`(?i)configuration units?\b|\binto units\b`), "config entry"},
+	{regexp.MustCompile(`(?i)\bwho(so|m)?ever\b`), "the actor's name: client, operator, caller, process"},
+	{regexp.MustCompile(`\b(is|are|was|were|be|been|being|nobody|anybody) told\b|\btold (of|by|about|apart)\b`),
+		"reported, notified, logged, sent, distinguished, or raises an event"},
+	{regexp.MustCompile(`(?i)\b(its|the|a|one's|their) way back\b`), "return path, or rollback"},
 }
 
 // coinedExempt may say them: they explain them, or keep what was written then.

@@ -3,7 +3,7 @@
 // notice lives, and so does one that no test reaches.
 //
 // In: the packages below and equivalent.yaml. Out: one line per package with the changes killed, the total and the
-// percentage, and out/mutants with those that live. Next: whoever adds a test. The command fails where a package has
+// percentage, and out/mutants with those that live. Next: the author of a test. The command fails where a package has
 // less than 90 %.
 //
 // The mutants are those of gremlins (github.com/go-gremlins/gremlins). That program builds a test binary for each;

@@ -123,8 +123,8 @@ func parseIPFIX(d []byte) (Header, error) {
 }
 
 // checkSets walks over the sets. RFC 3954 and 7011: a set's length includes its
-// header of four bytes. A datagram without anything in its sets says nothing; whoever
-// made it up must not be able to say even that much of an exporter's health.
+// header of four bytes. A datagram with empty sets has no records; the
+// sender of a forged one must not even with that affect an exporter's health.
 func checkSets(d []byte) error {
 	empty := true
 	for len(d) > 0 {

@@ -62,7 +62,7 @@ func TestHours(t *testing.T) {
 	}
 }
 
-// TestHoursAreToldOfAgainWhenTheyChange: what was told of an hour before is replaced by what is counted in it later.
+// TestHoursAreToldOfAgainWhenTheyChange: earlier counts of an hour are replaced by later ones.
 func TestHoursAreToldOfAgainWhenTheyChange(t *testing.T) {
 	b := newBench(t, nil)
 	for i := range uint32(3) {

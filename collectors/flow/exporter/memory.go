@@ -9,7 +9,7 @@ import (
 //   - templates and announced sampling rates by Configuration.TemplateMemory, in bytes;
 //   - sessions by Configuration.MaxSessions, each with at most sessionMemory of datagrams to know again.
 //
-// Where a bound is reached, the exporter that has most gives way, never one that has less than whoever asks.
+// Where a bound is reached, the exporter that has most gives way, never one that has less than the one in need.
 const (
 	// samplerMemory is what one announced rate takes in a map of this package.
 	samplerMemory = 48

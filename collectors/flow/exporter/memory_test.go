@@ -11,7 +11,7 @@ func address(i int) netip.AddrPort {
 }
 
 // TestHeadersAloneChangeNothing: 1,100 made-up domains of one exporter, or of another, leave no trace but a count. One
-// used to be refused for a domain without template, and a table full of them hid whoever came next.
+// used to be refused for a domain without template, and a table full of them hid later exporters.
 func TestHeadersAloneChangeNothing(t *testing.T) {
 	b := newBench(t, nil)
 	b.take(router, v9(header{seq: 1}, sampler(0, 1), tmpl(9), flows(1, hour)))

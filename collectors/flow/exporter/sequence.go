@@ -76,7 +76,7 @@ func (s *sequence) place(h decode.Header, datagram []byte, rebooted bool) place 
 	return renumbered
 }
 
-// unskip uncounts a gap that was none: the numbers go on inside it, so whoever sent the one behind it made it up.
+// unskip uncounts a gap that was none: the numbers go on inside it, so the datagram behind it was forged.
 func (s *sequence) unskip(h decode.Header) int64 {
 	if s.skipped == 0 || int32(h.Sequence-s.before) < 0 {
 		return 0

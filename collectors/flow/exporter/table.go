@@ -143,8 +143,8 @@ func (t *Table) Stranger() (netip.Addr, uint64) {
 	return t.stranger, t.nobody().Drops[string(ReasonUnlisted)]
 }
 
-// Hours lists the hours of each exporter that changed since it was last asked. Nobody has none, so that whoever is
-// counted there is not taken for an exporter in good health.
+// Hours lists the hours of each exporter that changed since the last call. Nobody has none, so that senders that are
+// counted there do not look like an exporter in good health.
 func (t *Table) Hours() []Hour {
 	t.mu.Lock()
 	defer t.mu.Unlock()

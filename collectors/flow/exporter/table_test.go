@@ -317,8 +317,8 @@ func TestRestartForgetsTemplates(t *testing.T) {
 	b.want("drops", b.only().Drops, map[string]uint64{string(ReasonNoTemplate): 1})
 }
 
-// TestOneForgedDatagramClearsNoTemplates: whoever knows address, port and domain can put one between the exporter's
-// own.
+// TestOneForgedDatagramClearsNoTemplates: an attacker who knows address, port and domain can put one between the
+// exporter's own.
 func TestOneForgedDatagramClearsNoTemplates(t *testing.T) {
 	soon := epoch.Add(time.Second)
 	for _, c := range []struct {

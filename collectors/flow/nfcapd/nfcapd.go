@@ -29,7 +29,7 @@ type Options struct {
 	// Exporter stands for the router of records that do not name it; it may be unset.
 	Exporter netip.Addr
 	// SamplingRate of the records. nfcapd multiplies counters by the rate before
-	// it writes them, so 1 is right unless it was not told the rate.
+	// it writes them, so 1 is right unless it was not given the rate.
 	SamplingRate uint64
 }
 

@@ -146,7 +146,7 @@ func stopped(pid int, entry int64) (free bool, err error) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return false, err
 	}
-	time.Sleep(time.Millisecond) // whoever still runs afterwards is asked again
+	time.Sleep(time.Millisecond) // a thread that still runs afterwards is read again by the next call
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	if err != nil || len(threads) == 0 {
 		return false, errors.Join(err, errors.New("it has ended"))

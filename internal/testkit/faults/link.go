@@ -170,7 +170,7 @@ func (l *Link) count(n int, stalled func(Condition) bool) {
 	}
 }
 
-// Held is how many octets have come for the address since the link was told to hold them.
+// Held is how many octets have arrived for the address since the link holds them.
 func (l *Link) Held() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

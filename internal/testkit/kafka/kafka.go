@@ -3,7 +3,7 @@
 //
 // In: the jars that tools/kafka/fetch.sh fetched.
 // Out: the address of a broker that lives as long as the test, and can go away and come back.
-// Next: internal/bus and whoever tests against it.
+// Next: internal/bus and tests against it.
 package kafka
 
 import (

@@ -8,7 +8,7 @@
 // some other program listens on is passed over.
 //
 // In: a test. Out: a port number, for TCP and UDP on all addresses, until the test ends. Next: internal/testkit/kafka
-// and whoever starts programs.
+// and tests that start programs.
 package ports
 
 import (
@@ -68,7 +68,7 @@ func Take() (port int, release func(), err error) {
 	return 0, nil, fmt.Errorf("no port from %d to %d is free", begin, end)
 }
 
-// ephemeral is the first port that the kernel gives to whoever asks for any.
+// ephemeral is the first port that the kernel gives to programs that bind port 0.
 func ephemeral() (int, error) {
 	raw, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {

@@ -20,7 +20,7 @@ func TestPortsAreBelowTheKernelsOwnAndDiffer(t *testing.T) {
 	}
 }
 
-// TestAPortIsFreeAgain once it is released, and while it is reserved whoever has it can listen, close and listen.
+// TestAPortIsFreeAgain once it is released, and while it is reserved its owner can listen, close and listen.
 func TestAPortIsFreeAgain(t *testing.T) {
 	port, release, err := Take()
 	if err != nil {

@@ -61,7 +61,7 @@ func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
 // Ask sends a signal and does not wait.
 func (p *Process) Ask(s syscall.Signal) {
-	_ = p.cmd.Process.Signal(s) // gone already is seen by whoever looks at its state
+	_ = p.cmd.Process.Signal(s) // its state shows that it has ended already
 }
 
 // Signal returns once the process is gone.

@@ -29,13 +29,13 @@ type Space[W any] struct {
 	Broken func(W) string
 	// Ended tells whether what is modelled has come to an end.
 	Ended func(W) bool
-	// Edge, if there is one, is told of every step.
+	// Edge, if there is one, is called with every step.
 	Edge func(from, to W)
 }
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-// visits are the worlds in the order in which they were found; a world is told from others by two hashes of its key.
+// visits are the worlds in the order in which they were found; two hashes of its key distinguish a world from others.
 type visits[W any] struct {
 	space   Space[W]
 	seen    map[[2]uint64]int32
@@ -49,7 +49,7 @@ type visits[W any] struct {
 }
 
 // Run visits every world that can be reached from the first, nearest first, and stops at the first violation, which is
-// told as the steps that lead there.
+// as the steps that lead there.
 func (s Space[W]) Run(first W) (worlds int, violation string) {
 	v := visits[W]{space: s, seen: map[[2]uint64]int32{}}
 	v.add(first, -1, "at first")

@@ -1,8 +1,8 @@
 // Package tworouters is the smallest network that a policy has something to do in: WR, where transfers enter, and ER,
 // where they leave, with one link between them.
 //
-// In: a Kafka broker and the paths service of processes under test. Out: a topology that they know, as if a router had
-// told it. Next: e2e/processes, e2e/faults.
+// In: a Kafka broker and the paths service of processes under test. Out: a topology that they have, as if it were read
+// from a router. Next: e2e/processes, e2e/faults.
 package tworouters
 
 import (

@@ -102,7 +102,7 @@ func (d *driver) config(r scenario.Router) string {
 	return filepath.Join(d.lab.Output, "pe-"+r.Name+".yaml")
 }
 
-// configure writes what the agent of a PE is told; a real PE's file looks the same.
+// configure writes the configuration of a PE's agent; a real PE's file looks the same.
 func (d *driver) configure(r scenario.Router, setting Setting) error {
 	keys := filepath.Join(d.lab.Output, "pe.keys")
 	files := map[string][]byte{keys: []byte("0 000102030405060708090a0b0c0d0e0f\n")}

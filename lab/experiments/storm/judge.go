@@ -133,7 +133,7 @@ func (r *run) askAgain(ctx context.Context) error {
 type tally struct {
 	answered, granted, refused, released int
 	// doubled requests have two circuits; lost circuits were granted and are not in etcd, or were given up and have
-	// their capacity; unclaimed ones are in etcd, and nobody was told of them; unexpected answers are neither a grant
+	// their capacity; unclaimed ones are in etcd, and no client had an answer; unexpected answers are neither a grant
 	// nor a refusal for want of capacity.
 	doubled, lost, unclaimed, unexpected int
 	odd                                  []string
@@ -175,13 +175,13 @@ func count(requests []request, outcomes []outcome, kept map[string]*circuitsv1.R
 	for id, r := range kept {
 		if !told[id] {
 			t.unclaimed++
-			t.odd = append(t.odd, fmt.Sprintf("nobody was told of %s, which is booked for %s", id, r.GetCircuit().GetRequestId()))
+			t.odd = append(t.odd, fmt.Sprintf("no client had an answer about %s, which is booked for %s", id, r.GetCircuit().GetRequestId()))
 		}
 	}
 	return t
 }
 
-// missing is 1 where a circuit is not in etcd as its client was told.
+// missing is 1 where a circuit is not in etcd as its client was answered.
 func (t *tally) missing(key string, o outcome, kept map[string]*circuitsv1.Record) int {
 	id := o.circuit()
 	if id == "" {

@@ -214,7 +214,7 @@ func (l Limits) domain(c Counts) string {
 	return ""
 }
 
-// collectors judges what concerns whoever was to be heard.
+// collectors judges what concerns every exporter whose datagrams were to be received.
 func (l Limits) collectors(s sums) string {
 	if n, over := l.over(s.collector.SocketDrops, s.collector.Datagrams); over {
 		return n + " of all datagrams were dropped at the collector's socket; give it a larger receive buffer or more CPU"

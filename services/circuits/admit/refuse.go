@@ -119,7 +119,7 @@ func (a *ask) ends(s *timeSearch) map[int32]int64 {
 	return missing
 }
 
-// reason is for people; whoever reads it sees the blockers and offers, too.
+// reason is for people, who see the blockers and offers beside it.
 func (a *ask) reason(r *Refusal) string {
 	way := fmt.Sprintf("from %s to %s", a.From, a.To)
 	switch r.Code {

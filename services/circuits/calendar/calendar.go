@@ -1,4 +1,4 @@
-// Package calendar keeps what of one link direction is booked and when, so that whoever asks is told at once whether a
+// Package calendar keeps what of one link direction is booked and when, so that it can be looked up at once whether a
 // reservation fits, and what else would.
 //
 // In: reservations over [start, end) in whole seconds at a rate in bit/s, what maintenance and failures leave of the
@@ -8,7 +8,7 @@
 //
 // All numbers are integers, and what would overflow them is refused. Windows are half-open: a reservation that ends
 // when another one starts shares no second with it. The free rate is a sum of changes over time, in blocks of steps
-// below a tree of their totals (line.go), so that adding, removing and asking cost O(log n) of the steps; whoever looks
+// below a tree of their totals (line.go), so that adding, removing and asking cost O(log n) of the steps; a search
 // for a window passes each gap that is too short (cursor.go).
 package calendar
 

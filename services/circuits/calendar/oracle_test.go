@@ -70,7 +70,7 @@ func nextWindow(links []*seconds, from, length, rate int64, limit Cap) (Window, 
 	return Window{}, false
 }
 
-// pair is a calendar, and the oracle that is told the same.
+// pair is a calendar, and the oracle with the same calls.
 type pair struct {
 	*Calendar
 	oracle *seconds

@@ -147,7 +147,7 @@ func (w *world) later(seconds int64, what told) {
 func (w *world) second(t *testing.T) {
 	t.Helper()
 	w.links()
-	for n := 0; n < len(w.agenda[w.now]); n++ { // what is told may bring more for this second
+	for n := 0; n < len(w.agenda[w.now]); n++ { // an event may add more for this second
 		e := w.agenda[w.now][n]
 		e.Now = w.now
 		w.tell(t, e.id, e.Event)
@@ -208,7 +208,7 @@ func (w *world) tell(t *testing.T, id string, e life.Event) {
 	t.Helper()
 	was, there := w.circuits[id]
 	if !there {
-		return // it is over, and whoever asks is told so by the service
+		return // it is over, and the service says so to clients
 	}
 	is, actions := life.Next(was, e)
 	is.Moves = nil

@@ -5,7 +5,7 @@
 // and every change of them in the order of etcd, to a Mirror. Next: services/circuits, whose mirror is the book of
 // services/circuits/admit.
 //
-// Whoever books writes one transaction: the record, the claim of the request id, and a new version of the book. It
+// A booking is one transaction: the record, the claim of the request id, and a new version of the book. It
 // depends on the version that the decision was made on, so of two replicas that decide on the same version one has to
 // decide again. Giving capacity back needs no new version: who does not know of it yet books too little. A replica sees
 // the book by a snapshot and a watch, both in the order of etcd's revisions; its version is never newer than its
@@ -46,7 +46,7 @@ var (
 	ErrOtherRequest = errors.New("the request id was used for another request")
 )
 
-// Mirror is told of each record as it was and is; nil for none. Calls come in the order of etcd, one at a time, and
+// Mirror is called with each record as it was and is; nil for none. Calls are in the order of etcd, one at a time, and
 // never while something is decided.
 type Mirror interface {
 	Put(was, is *circuitsv1.Record)

@@ -209,7 +209,7 @@ func TestNothingIsDecidedBeforeTheBookIsRead(t *testing.T) {
 	}
 }
 
-// acknowledged is what clients were told, and so must be true at the end.
+// acknowledged are the answers that clients got, which must be true at the end.
 type acknowledged struct {
 	mu                        sync.Mutex
 	held, committed, released map[string]bool

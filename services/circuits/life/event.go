@@ -9,7 +9,7 @@ type Event struct {
 	Now int64
 	// Until is the new end of a hold.
 	Until int64
-	// Attempt is that of the change set that is told of, Look that of the look that is answered.
+	// Attempt is that of the change set that the event is about, Look that of the reading that it answers.
 	Attempt, Look int
 }
 
@@ -30,14 +30,14 @@ const (
 	// Begin: the teller puts circuits on routers, so that they have them at the moment Now. Where nobody tells this, no
 	// circuit leaves Scheduled but to its end.
 	Begin Kind = "begin"
-	// PathSeen and PathLost: the topology has, or has not, every link of the path. PathLost is told as well while the
+	// PathSeen and PathLost: the topology has, or has not, every link of the path. PathLost is sent as well while the
 	// circuit's change set is being rolled back by hand.
 	PathSeen Kind = "path seen"
 	PathLost Kind = "path lost"
 	// Rerouted: another path was booked for a circuit whose path is lost. The caller writes it with the answer.
 	Rerouted Kind = "rerouted"
 	// Updated: another rate, or another path, was booked for a circuit that is active. The caller writes it with the
-	// answer, and what it had stays booked until it is told to settle or to revert.
+	// answer, and what it had stays booked until an event settles or reverts it.
 	Updated Kind = "updated"
 	// TakeUp: a process found the circuit, and does not know whether its last actions were performed.
 	TakeUp Kind = "take up"

@@ -1,5 +1,5 @@
-// Package life decides what a circuit may do next. It knows no clock, store, message format or router: whoever keeps a
-// circuit tells it what happened, and does what it answers.
+// Package life decides what a circuit may do next. It knows no clock, store, message format or router: the caller
+// passes in what happened, and performs the actions that are returned.
 //
 // In: a circuit and an event, such as the holder's commit, a moment of the clock, or how a change set ended. Out: the
 // circuit after it, and actions: which change set to ask for, or what to look at. Next: services/circuits, which
@@ -8,7 +8,7 @@
 //
 // The contract is that of a write-ahead log. The caller records what Next returned, if the record is still the one
 // that Next was given, before it performs any of the actions. So after a crash the record names the last change set
-// that routers may have, and whoever takes the circuit up begins again from the record alone. A change set is asked
+// that routers may have, and a replica that takes over the circuit begins from the record alone. A change set is asked
 // for under a name made of the circuit and Circuit.Attempt: asking twice makes one.
 package life
 

@@ -54,7 +54,7 @@ type replica struct {
 	// knows is the record as it was last read, with the form that is booked.
 	knows  Circuit
 	booked form
-	// asks are actions that are to be performed, heard are events that are to be told.
+	// asks are actions that are to be performed, heard are events that are to be delivered.
 	asks  []Action
 	heard []Event
 	// of is the form whose path was heard of.
@@ -196,7 +196,7 @@ func (w *world) judge(e Event, next Circuit, actions []Action) {
 	}
 }
 
-// facts are what a replica is told when it looks around.
+// facts are the events that a replica gets when it reads its surroundings.
 func (w *world) facts(l limits) (out []Event) {
 	if c := w.last(); c.outcome > open && !(l.deaf && !w.record.Open) {
 		kind := map[outcome]Kind{verified: ChangeVerified, undone: ChangeUndone, failed: ChangeFailed}[c.outcome]

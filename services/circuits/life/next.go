@@ -12,7 +12,7 @@ type machine struct {
 	out   []Action
 }
 
-// Next is the circuit after an event, and what to do. It changes nothing that it is given. An event that is told again
+// Next is the circuit after an event, and what to do. It changes nothing that it is given. An event that is repeated
 // has no effect, but for TakeUp, which repeats actions.
 func Next(c Circuit, e Event) (Circuit, []Action) {
 	m := &machine{Circuit: c, event: e}
@@ -123,7 +123,7 @@ func (m *machine) onRouters() bool {
 	return m.State == Provisioning || m.State == Active || m.State == Interrupted
 }
 
-// clock does what is due. A moment that is told late, or earlier than the one before, does no harm: what is due by
+// clock does what is due. A time that arrives late, or earlier than the one before, does no harm: what is due by
 // then was done, or is.
 func (m *machine) clock(e Event) {
 	over := e.Now >= m.End

@@ -185,7 +185,7 @@ func TestOnlyTheTableIsAllowed(t *testing.T) {
 	}
 }
 
-// A moment that is told late does what was due, one that is told early does nothing.
+// A time that arrives late does what was due, one that arrives early does nothing.
 func TestClock(t *testing.T) {
 	for name, c := range map[string]struct {
 		state State

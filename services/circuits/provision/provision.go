@@ -4,9 +4,9 @@
 // In: circuits as they are recorded, moments, change sets of services/push. Out: what to tell services/circuits/life,
 // and which circuits ask for a change set together. Next: services/circuits, which records, asks and tells.
 //
-// A change set is asked for in two steps. Its name, made of a circuit and a number that the circuit's record counts, is
-// written into the records of all circuits that ask together, and then it is asked for under that name. Whoever finds a
-// record with a name, and no change set of it, asks again: that makes the same one.
+// A change set is requested in two steps. Its name, made of a circuit and a number that the circuit's record counts, is
+// written into the records of all circuits that share it, and then it is requested under that name. A replica that
+// finds a record with a name, and no change set of it, repeats the request: that makes the same one.
 package provision
 
 import (
@@ -27,7 +27,7 @@ type Circuit struct {
 	Early bool
 	// Punctual: its start is when it is to be carried, and it was not carried before.
 	Punctual bool
-	// Late: it was told late.
+	// Late: it was reported late.
 	Late bool
 	// Change names the change set that was asked for last, for ChangeAttempt of Life, at the second Asked. Tries counts
 	// all that were.
@@ -49,7 +49,7 @@ func Begin(c Circuit, now, lead int64) (life.Event, bool) {
 	return life.Event{Kind: life.Begin, Now: max(now, c.Life.Start)}, due
 }
 
-// IsLate tells whether a circuit's start is over, and routers were not proven to carry it. That is told once.
+// IsLate is whether a circuit's start is over, and routers were not proven to carry it. That is reported once.
 func IsLate(c Circuit, now int64) bool {
 	waits := c.Life.State == life.Committed || c.Life.State == life.Scheduled || c.Life.State == life.Provisioning
 	return waits && c.Punctual && c.Life.Verified == 0 && !c.Life.Deactivated && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End

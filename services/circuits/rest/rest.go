@@ -129,5 +129,5 @@ func (r route) serve(w http.ResponseWriter, q *http.Request, s Service) {
 func write(w http.ResponseWriter, status int, kind string, raw []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // whoever asked may have left
+	_, _ = w.Write(raw) // the client may have disconnected
 }

@@ -2,7 +2,7 @@
 // has them (https://www.standardwebhooks.com).
 //
 // In: messages, one after the other. Out: POST requests, each repeated with growing pauses until it is answered with
-// success or given up. Next: services/circuits, which keeps in etcd up to where a target was told.
+// success or given up. Next: services/circuits, which keeps in etcd up to where a target was notified.
 package webhook
 
 import (
@@ -23,7 +23,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// Message is what a target is told.
+// Message is what a target is sent.
 type Message struct {
 	// ID is the same each time the message is sent.
 	ID   string
@@ -82,7 +82,7 @@ func (s *Sender) reachable(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Deliver sends a message until it is taken; given up, the last error is returned. failed is told of every failure.
+// Deliver sends a message until it is accepted; given up, the last error is returned. failed gets every failure.
 // It is false where ctx has ended before.
 func (s *Sender) Deliver(ctx context.Context, m Message, failed func(error)) (ended bool, err error) {
 	begun, pause := time.Now(), s.pace.First

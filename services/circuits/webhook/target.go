@@ -12,7 +12,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// Target is who is told.
+// Target is the receiver of notifications.
 type Target struct {
 	// URL is https; plain http only where Private is set.
 	URL string `yaml:"url"`

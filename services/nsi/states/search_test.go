@@ -85,7 +85,7 @@ func (w *world) perform() Event {
 	return TerminateDone
 }
 
-// hear is an event that is told until it has no effect.
+// hear is an event that is repeated until it has no effect.
 func (w *world) hear(e Event) {
 	next, tell, err := Next(w.c, e)
 	again, more, _ := Next(next, e)

@@ -102,7 +102,7 @@ var Asked = []Event{Reserve, Commit, Abort, Provide, Release, Terminate}
 var ErrTransition = errors.New("the state does not allow it")
 
 // Next is the connection after an event, and the names of the messages to tell. A requester's message that is not
-// allowed is an error. Any other event that is not in the table has no effect: it is told late, or twice.
+// allowed is an error. Any other event that is not in the table has no effect: it arrives late, or twice.
 func Next(c Connection, e Event) (Connection, []string, error) {
 	for _, t := range Table {
 		if t.On != e || !t.from(c) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever has booked a path is told its segments, or why it has none.
+// A booked path has segments, or a reason why it has none.
 func TestPin(t *testing.T) {
 	g := network(t, "a b 10 100", "b c 10 50", "a c 30 100", "a d 10 100", "d a 20 100")
 	for _, c := range []struct {

@@ -2,8 +2,8 @@
 // loose hops, excluded routers and links, length of the segment list; and where there is none, it says which constraint
 // binds and what the least relaxation is.
 //
-// In: a graph.Graph and a Request, with what is free on each link. Out: a Path, or an Explanation. Next: whoever
-// books or routes what was asked for.
+// In: a graph.Graph and a Request, with what is free on each link. Out: a Path, or an Explanation. Next: packages that
+// book or route the request.
 //
 // Without bounds on delay or hops this is Dijkstra's algorithm. With them it is a resource-constrained shortest path,
 // found by label setting with dominance, exact within a stated number of labels (Request.MaxLabels). If the best path

@@ -1,8 +1,8 @@
 // Package disjoint finds pairs of paths that share no link, no router, or no shared risk link group, with the least
 // cost of both together: a circuit and its backup.
 //
-// In: a graph.Graph and a Request. Out: a Pair, or an Explanation with what all paths have in common. Next: whoever
-// books a protected circuit.
+// In: a graph.Graph and a Request. Out: a Pair, or an Explanation with what all paths have in common. Next: packages
+// that book a protected circuit.
 //
 // Links and routers: Suurballe's method, a shortest path and then a shortest path in what it leaves, which may run back
 // over links of the first and so free them. That is exact, and finds a pair wherever there is one, where removing the

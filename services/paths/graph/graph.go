@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// DelayUnknown is the delay of a link of which nobody told any. It meets no bound.
+// DelayUnknown is the delay of a link whose delay was not given. It meets no bound.
 const DelayUnknown = math.MaxUint32
 
 // MaxNodes is the most routers that a graph has: then the sum of a metric along any path without a loop takes at most

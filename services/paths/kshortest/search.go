@@ -1,8 +1,8 @@
 // Package kshortest lists the paths between two routers from the best on, none with a loop.
 //
 // In: a graph.Graph, a metric, the links that may be used, two ends. Out: paths in the order of their cost, then of
-// their number of links, one after another for as long as the caller asks. Next: services/paths/disjoint, and whoever
-// splits a demand over several paths.
+// their number of links, one after another for as long as the caller asks. Next: services/paths/disjoint, and any
+// package that splits a demand over several paths.
 //
 // The method is Yen's, with Lawler's change (a path deviates only behind the point where it left its parent) on a tree
 // of the paths found, and three things that make it fast. One tree of shortest paths towards the end serves all starts,

@@ -1,8 +1,8 @@
 // Package parallel runs the searches of the path engine for many routers at once, on all cores. The searches themselves
 // are single-threaded and pure; here are the goroutines.
 //
-// In: a graph.Graph. Out: costs between all pairs, or what the caller makes of each router. Next: whoever needs a whole
-// network's paths.
+// In: a graph.Graph. Out: costs between all pairs, or what the caller makes of each router. Next: packages that need
+// the paths of a whole network.
 package parallel
 
 import (

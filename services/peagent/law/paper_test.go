@@ -155,9 +155,9 @@ func TestAFloodBesideTCP(t *testing.T) {
 	}
 }
 
-// TestAcknowledgementsSetNoPrice: the way back of three VPNs with TCP carries acknowledgements alone, which no window
-// limits and nobody drops. Loss events that such flows do not have are no price: against it the others would seem dear,
-// their b would be near 0, every round trip would have its loss event, and F would be TCP's own.
+// TestAcknowledgementsSetNoPrice: the return path of three VPNs with TCP carries acknowledgements alone, which no
+// window limits and nobody drops. Loss events that such flows do not have are no price: against it the others would
+// seem dear, their b would be near 0, every round trip would have its loss event, and F would be TCP's own.
 func TestAcknowledgementsSetNoPrice(t *testing.T) {
 	m := newModel(3, &link{rate: packets(100), buffer: 100}, &link{rate: packets(100), buffer: 100})
 	for _, weight := range []float64{4, 1, 1} {

@@ -55,7 +55,7 @@ func LoadKeys(path string) (*Keyring, error) {
 	return r, nil
 }
 
-// readPrivate refuses a file that others than its owner may read or write: whoever has the keys sets everybody's rates.
+// readPrivate refuses a file that others than its owner may read or write: a program that has the keys sets all rates.
 func readPrivate(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -32,7 +32,7 @@ type Numbers struct {
 }
 
 // Open continues above what an earlier process promised in file, which may be empty: then numbers grow in this process
-// and with the clock, as where it cannot be read. failed is told when it cannot be read or written.
+// and with the clock, as where it cannot be read. failed is called when it cannot be read or written.
 func Open(file string, now time.Time, failed func(error)) *Numbers {
 	n := &Numbers{write: func(p uint64) error { return save(file, p) }, failed: failed}
 	if file == "" {

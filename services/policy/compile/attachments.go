@@ -55,7 +55,7 @@ func (p *mapping) addPorts(circuit Circuit, queue document.Queue) string {
 	k, back := circuit.Ports, circuit
 	back.Path = k.Back
 	if len(k.Back.Segments) == 0 {
-		return "its way back has no segments"
+		return "its return path has no segments"
 	}
 	hops, why := p.booking(circuit)
 	if why != "" {
@@ -63,11 +63,11 @@ func (p *mapping) addPorts(circuit Circuit, queue document.Queue) string {
 	}
 	returning, why := p.booking(back)
 	if why != "" {
-		return "its way back: " + why
+		return "its return path: " + why
 	}
 	from, to := circuit.Path.Nodes[0], circuit.Path.Nodes[len(hops)]
 	if nodes := k.Back.Nodes; nodes[0] != to || nodes[len(nodes)-1] != from {
-		return fmt.Sprintf("its way back goes from %s to %s, and it from %s to %s", nodes[0], nodes[len(nodes)-1], from, to)
+		return fmt.Sprintf("its return path goes from %s to %s, and it from %s to %s", nodes[0], nodes[len(nodes)-1], from, to)
 	}
 	for _, end := range []struct {
 		router string
@@ -83,7 +83,7 @@ func (p *mapping) addPorts(circuit Circuit, queue document.Queue) string {
 	p.book(hops, circuit.Rate)
 	if why := p.room(back, returning, queue); why != "" {
 		p.book(hops, -circuit.Rate)
-		return "its way back: " + why
+		return "its return path: " + why
 	}
 	p.book(returning, circuit.Rate)
 	p.attach(circuit, hops, from, to, k.From, k.To, queue.Name)
@@ -97,7 +97,7 @@ func (p *mapping) book(hops []Link, rate units.Rate) {
 	}
 }
 
-// claimPort looks whether a port is there and can be told from those of others. What a refused circuit looked at stays
+// claimPort checks whether a port exists and differs from those of others. What a refused circuit looked at stays
 // free.
 func (p *mapping) claimPort(id, router string, end End) string {
 	taken := p.attached[vlanOf{router, end.Port, end.VLAN}]
@@ -114,7 +114,7 @@ func (p *mapping) claimPort(id, router string, end End) string {
 	return ""
 }
 
-// attach gives the routers one way of a circuit: frames are told from others behind the ingress by the addresses of its
+// attach gives the routers one direction of a circuit: transit routers recognise its frames by the addresses of its
 // ends.
 func (p *mapping) attach(circuit Circuit, hops []Link, ingress, egress string, at, other End, queue string) {
 	p.attached[vlanOf{ingress, at.Port, at.VLAN}] = circuit.ID

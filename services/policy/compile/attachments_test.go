@@ -76,14 +76,14 @@ func TestACircuitBetweenPortsThatCannotBeMappedIsRefusedAlone(t *testing.T) {
 		"VLAN 300 of port ge-e1 of er is that of circuit l2-first, which was first": func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.VLAN++ },
 		"port ge-cr of wr joins it to another router":                               func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.Port = "ge-cr" },
 		"router er has no port ge-x":                                                func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.VLAN++; c.Ports.To.Port = "ge-x" },
-		"its way back has no segments":                                              func(_ *compile.Input, c *compile.Circuit) { c.Ports.Back.Segments = nil },
-		"its way back: the path has no links":                                       func(_ *compile.Input, c *compile.Circuit) { c.Ports.Back.Links = nil },
-		"its way back goes from wr to er, and it from wr to er": func(_ *compile.Input, c *compile.Circuit) {
+		"its return path has no segments":                                           func(_ *compile.Input, c *compile.Circuit) { c.Ports.Back.Segments = nil },
+		"its return path: the path has no links":                                    func(_ *compile.Input, c *compile.Circuit) { c.Ports.Back.Links = nil },
+		"its return path goes from wr to er, and it from wr to er": func(_ *compile.Input, c *compile.Circuit) {
 			c.Ports.Back.Nodes, c.Ports.Back.Links = []string{"wr", "er"}, []string{"10.255.0.1|10.0.12.1"}
 		},
 		"its end at wr has no address of IPv4": func(_ *compile.Input, c *compile.Circuit) { c.Ports.From.Address = netip.Addr{} },
 		"its path has no segments":             func(_ *compile.Input, c *compile.Circuit) { c.Path.Segments = nil },
-		"its way back: queue circuits guarantees 80Mbit/s of the 100Mbit/s from er to wr, circuits before it have 10Mbit/s of that, and it needs 75Mbit/s; raise the queue's weight, or let services/circuits book less": func(in *compile.Input, c *compile.Circuit) {
+		"its return path: queue circuits guarantees 80Mbit/s of the 100Mbit/s from er to wr, circuits before it have 10Mbit/s of that, and it needs 75Mbit/s; raise the queue's weight, or let services/circuits book less": func(in *compile.Input, c *compile.Circuit) {
 			c.Ports.From.VLAN, c.Ports.To.VLAN, c.Rate = 1, 1, 75e6
 			in.Circuits[0].Path.Nodes, in.Circuits[0].Path.Links = []string{"wr", "er"}, []string{"10.255.0.1|10.0.12.1"}
 		},

@@ -42,7 +42,7 @@ type mapping struct {
 	*compiler
 	// booked is the sum of the rates on each link.
 	booked map[string]units.Rate
-	// matches are the circuits whose packets are told by a match, by ingress router.
+	// matches are the circuits whose packets are recognised by a match, by ingress router.
 	matches map[string]map[matchKey]string
 	// attached are the circuits that have a VLAN of a port.
 	attached map[vlanOf]string
@@ -101,7 +101,7 @@ func (p *mapping) booking(circuit Circuit) ([]Link, string) {
 	return hops, ""
 }
 
-// claim looks whether the circuit's packets can be told, and from those of others.
+// claim checks whether the circuit's packets can be matched, and distinguished from those of others.
 func (p *mapping) claim(circuit Circuit) string {
 	if len(circuit.Matches) == 0 {
 		return "it names no traffic"

@@ -145,7 +145,7 @@ func TestRoomForCircuitsAtItsBounds(t *testing.T) {
 	}
 }
 
-// Whoever began first keeps what it has, whatever the ids.
+// The circuit that began first keeps what it has, whatever the ids.
 func TestACircuitThatBeginsLaterTakesNothing(t *testing.T) {
 	in := policytest.Read(t, "circuits-two-queue")
 	older, newer := overCR("z"), overCR("a")
@@ -178,7 +178,7 @@ func TestACircuitsTrafficWinsOverAlphaPairs(t *testing.T) {
 	}
 }
 
-// Of two circuits the one whose traffic is told by ports wins over the other's prefixes.
+// Of two circuits the one whose traffic is matched by ports wins over the other's prefixes.
 func TestTheNarrowerCircuitWins(t *testing.T) {
 	got := compiled(t, policytest.Read(t, "circuits-two-queue"))
 	i := slices.IndexFunc(got.Plans, func(r compile.RouterPlan) bool { return r.Router == "wr" })

@@ -76,7 +76,7 @@ func TestReasonsOfCrossedGuardRails(t *testing.T) {
 	}
 }
 
-// Of several mistakes the first is told: of pairs by their prefixes, of ports by router and name.
+// Of several mistakes the first is reported: of pairs by their prefixes, of ports by router and name.
 func TestTheFirstOfSeveralMistakesIsTold(t *testing.T) {
 	in := policytest.Read(t, "hntes-redirect")
 	in.Policy.Redirect = slices.Clone(in.Policy.Redirect)

@@ -51,7 +51,7 @@ func TestALinkIsTwoDirections(t *testing.T) {
 	}
 }
 
-// fixed gives prefixes the owners it is told; of several routers far is the furthest.
+// fixed gives prefixes these owners; of several routers far is the furthest.
 type fixed map[string][]string
 
 func (f fixed) PrefixOwners(p netip.Prefix) []string { return f[p.String()] }

@@ -63,7 +63,7 @@ func (n *network) Open(_ context.Context, d device.Device) (driver.Driver, error
 	return n.routers[d.Name], nil
 }
 
-// router does what it is told, and answers to that after a time of its own.
+// router does what it is sent, and answers after a time of its own.
 type router struct {
 	ports int
 	late  time.Duration

@@ -10,11 +10,11 @@ type Answer string
 
 // The answers.
 const (
-	// Report tells it and does nothing.
+	// Report raises an event and does nothing else.
 	Report Answer = "report"
-	// Request asks for a change set that restores what is Millrace's; it waits for a person.
+	// Request requests a change set that restores what is Millrace's; it waits for a person.
 	Request Answer = "request"
-	// Repair asks for the same change set, approves it by this rule, and applies it.
+	// Repair requests the same change set, approves it by this rule, and applies it.
 	Repair Answer = "repair"
 )
 
@@ -26,7 +26,7 @@ type Reading string
 
 // The readings.
 const (
-	// Unjudged: the router could not be read, or nobody knows what it should hold. That is not drift.
+	// Unjudged: the router could not be read, or its intended configuration is unknown. That is not drift.
 	Unjudged Reading = "not judged"
 	// AsLeft: it holds what change sets left on it.
 	AsLeft Reading = "as it should be"
@@ -44,17 +44,17 @@ const (
 	AnotherDrift Memory = "another"
 )
 
-// Asked is what became of the last repair that was asked for.
+// Asked is the state of the last repair that was requested.
 type Asked string
 
 // The repairs.
 const (
-	// NotAsked: none was asked for, or so long ago that another may be.
+	// NotAsked: none was requested, or so long ago that another may be.
 	NotAsked Asked = "none"
 	// Waiting: the one for the same drift is planned or approved, and waits for a person.
 	Waiting Asked = "waiting"
-	// Lately: one was asked for not long ago. Whoever changes the router again and again must not be answered by a
-	// change set each time.
+	// Lately: one was requested not long ago. Where another party changes the router again and again, not every change
+	// must be answered by a change set.
 	Lately Asked = "lately"
 )
 
@@ -64,7 +64,7 @@ type Row struct {
 	Memory  []Memory
 	Asked   Asked
 	Answer  Answer
-	// Do is what to do, Tell whether it is told as well.
+	// Do is what to do, Tell whether it is reported as well.
 	Do   Do
 	Tell bool
 }
@@ -76,7 +76,7 @@ type Do string
 const (
 	// Wait for the next reading.
 	Wait Do = "wait"
-	// Forget the drift: it is gone.
+	// Forget the drift: it is no longer there.
 	Forget Do = "forget"
 	// Remember the drift.
 	Remember Do = "remember"

@@ -10,7 +10,7 @@ import (
 type Rule struct {
 	// Persons is how many must; 0: it is approved by itself.
 	Persons int
-	// NotAuthor means that whoever asked for the change set does not count.
+	// NotAuthor means that an approval by the requester of the change set does not count.
 	NotAuthor bool
 }
 

@@ -52,7 +52,7 @@ func (m *machine) becomeRolling() {
 }
 
 // becomeApplied: every router holds the commit and shows what was intended, and none was sent a confirmation. From
-// here on it is confirmed by whoever takes it up.
+// here on the process that takes it up confirms it.
 func (m *machine) becomeApplied() {
 	m.become(Applied, Self, "every router is verified; confirming")
 }

@@ -222,7 +222,7 @@ func TestARollbackThatFails(t *testing.T) {
 	})
 }
 
-// Whoever takes up what another process began has nothing but the record.
+// A process that takes up what another one began has nothing but the record.
 func TestTakenUp(t *testing.T) {
 	record := func(s State, rs ...Router) ChangeSet {
 		cs := changeSet(s, rs...)

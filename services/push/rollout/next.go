@@ -120,7 +120,7 @@ func (m *machine) run(e Event) {
 	}
 }
 
-// stop leaves the change set as it is recorded, to whoever has the locks.
+// stop leaves the change set as it is recorded, to the process that has the locks.
 func (m *machine) stop() {
 	m.phase = idle
 	for i := range m.Routers {
@@ -220,7 +220,7 @@ func (m *machine) lastWave() (last int) {
 	return last
 }
 
-// turnBack begins to undo what this run did. What failed was recorded with its router, so whoever takes the change
+// turnBack begins to undo what this run did. A failure was recorded with its router, so a process that takes the change
 // set up meanwhile turns back, too.
 func (m *machine) turnBack() {
 	if causes := slices.DeleteFunc([]string{m.stopped, m.failures()}, func(s string) bool { return s == "" }); len(causes) > 0 {

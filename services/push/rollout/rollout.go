@@ -1,5 +1,5 @@
 // Package rollout decides what a change set may do next. It knows no clock, store, message format or router:
-// whoever runs a change set tells it what happened, and does what it answers.
+// the caller passes in what happened, and performs the actions that are returned.
 //
 // In: a change set and an event, such as a router's answer. Out: the change set after it, and actions: what to ask
 // which router. Next: services/push, which records the change set, performs the actions and comes back with their
@@ -7,7 +7,7 @@
 //
 // The contract is that of a write-ahead log. The caller records what Next returned before it performs any of the
 // actions, and performs none that changes a router unless it holds the locks of all routers while it records. So
-// after a crash the record names every commit that a router may hold, and whoever takes the change set up begins
+// after a crash the record names every commit that a router may hold, and a process that takes the change set up begins
 // again from the record alone.
 package rollout
 
@@ -30,7 +30,7 @@ const (
 	Failed      State = "failed"
 )
 
-// InMotion states are left by whoever runs the change set, and by nobody else.
+// InMotion states are left by the process that runs the change set, and by no other.
 func (s State) InMotion() bool {
 	return s == Canary || s == Applying || s == Applied || s == RollingBack
 }

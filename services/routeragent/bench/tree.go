@@ -32,7 +32,7 @@ func subinterfaceTree() string {
 	return `{"openconfig-interfaces:interfaces":{"interface":[` + strings.Join(list, ",") + `]}}`
 }
 
-// benchTree changes one leaf of a tree of 3,000 subinterfaces: what has changed, is it valid, how is it told.
+// benchTree changes one leaf of a tree of 3,000 subinterfaces: what has changed, is it valid, how is it reported.
 func benchTree(t *table, runs int) error {
 	text := subinterfaceTree()
 	ours := t.row("millrace: fork, edit, diff, validate, encode", fmt.Sprintf("of %d changes in a row; leafrefs validated; encoded as a gNMI Notification", edits))

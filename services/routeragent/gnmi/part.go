@@ -153,7 +153,7 @@ func (p *part) changes(now *tree.Node, enc gnmi.Encoding) (send, gone map[string
 	return send, gone
 }
 
-// told is true if the client knows this value already, set or by default.
+// told is true if the client has this value already, set or by default.
 func (p *part) told(m tree.Match) bool {
 	if _, ok := defaults()[m.Node.Schema]; !ok {
 		return false

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// A text that names the wrong thing sends whoever reads it the wrong way.
+// A text that names the wrong thing misleads its readers.
 func TestWhatRefusalsSay(t *testing.T) {
 	s := serverOf(&router{config: queues(t, 1)})
 	get := func(req *gnmi.GetRequest) error {

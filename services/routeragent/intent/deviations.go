@@ -53,7 +53,7 @@ func Deviations() []Deviation {
 		{ruleList + "/action/config/policer", fmt.Sprintf("a policy with one scheduler of one rate, cir and no input; %d policers of rules and interfaces", kernel.MaxPolicers)},
 		{ruleList + "/action/config/path-selection-group", "IPv6 only onto SRv6 tunnels"},
 		{"/network-instances/network-instance/policy-forwarding/policies/policy/config/type", "only MATCH_ACTION_POLICY"},
-		{"/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config/mpls-lsp", "several LSPs share flows in equal parts; how flows are told apart is net.ipv4.fib_multipath_hash_policy, which the agent does not change"},
+		{"/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config/mpls-lsp", "several LSPs share flows in equal parts; how flows are distinguished is net.ipv4.fib_multipath_hash_policy, which the agent does not change"},
 		{lsps + "/tunnels/tunnel/config/name", "begins with te-"},
 		{lsps + "/tunnels/tunnel/config/signaling-protocol", "only PATH_SETUP_SR"},
 		{lsps + "/tunnels/tunnel/p2p-tunnel-attributes/p2p-primary-path/p2p-primary-path/config/path-computation-method", "only EXPLICITLY_DEFINED, one path"},

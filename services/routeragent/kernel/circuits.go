@@ -318,7 +318,7 @@ func (c *classifier) pruneCircuits(s Spec) error {
 		removeExtra(c.kernel, "circuit", c.obj.Exits, leave, func(v bpf.ClassifierExit) { delete(c.counters, int(v.Hit)) }))
 }
 
-// removeExtra removes what nobody wants; gone is told of each.
+// removeExtra removes what is not wanted; gone is called with each.
 func removeExtra[K, V comparable](k *Kernel, what string, m *ebpf.Map, want map[K]V, gone func(V)) error {
 	extra, _, err := compare(m, want)
 	if err != nil {

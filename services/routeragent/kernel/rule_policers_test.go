@@ -66,7 +66,7 @@ func TestTheRulesPolicerComesBeforeThatOfTheClass(t *testing.T) {
 	}
 }
 
-// two circuits in one queue of 10 Mbit/s, told by their DSCP: number 1 may send 2 Mbit/s, number 2 4 Mbit/s.
+// two circuits in one queue of 10 Mbit/s, distinguished by their DSCP: number 1 may send 2 Mbit/s, number 2 4 Mbit/s.
 func circuits(excess Action) Spec {
 	s := hntes(95e6)
 	s.Paths = nil

@@ -40,8 +40,8 @@ func (n *Node) Fork() *Node {
 }
 
 // Settle puts back what an edit replaced by the same: a Set that says again what
-// is there shares it with the configuration it was forked from, and whoever
-// goes by shared nodes (Validator, compiler, journal) sees no change. So do readings of
+// is there shares it with the configuration it was forked from, and the readers
+// that go by shared nodes (Validator, compiler, journal) see no change. So do readings of
 // state that follow each other: what did not change is kept once.
 func (n *Node) Settle(base *Node) { n.settle(base) }
 

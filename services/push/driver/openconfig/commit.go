@@ -45,7 +45,7 @@ func (r *router) Probe(ctx context.Context) error {
 
 // Pending implements driver.Driver. A confirmation of a commit that cannot exist is refused with FAILED_PRECONDITION
 // where none waits, and with INVALID_ARGUMENT where another one does (gNMI commit-confirmed extension). What is
-// pending is told before its id is looked at, so the answer is the same on a router that cannot confirm anything.
+// pending is reported before its id is compared, so the answer is the same on a router that cannot confirm anything.
 func (r *router) Pending(ctx context.Context, as driver.Master) (bool, error) {
 	_, err := r.client.Set(ctx, &gnmi.SetRequest{Extension: extension(as, confirm("probe-"+rand.Text()))})
 	switch status.Code(err) {

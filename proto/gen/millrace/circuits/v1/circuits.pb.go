@@ -658,7 +658,7 @@ type Circuit struct {
 	RequestId string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Grows by one with each change of the circuit, also of its state: the entity tag over plain HTTP.
 	Version int64 `protobuf:"varint,12,opt,name=version,proto3" json:"version,omitempty"`
-	// Of a circuit between ports: the way back,
+	// Of a circuit between ports: the return path,
 	Back []*Hop `protobuf:"bytes,13,rep,name=back,proto3" json:"back,omitempty"`
 	// the VLANs that it has, 0 for frames without a tag,
 	FromVlan int32 `protobuf:"varint,14,opt,name=from_vlan,json=fromVlan,proto3" json:"from_vlan,omitempty"`
@@ -1454,7 +1454,7 @@ func (x *QuoteResponse) GetToVlan() int32 {
 
 type RequestRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Made by whoever asks, once per circuit: the same request under the same id is answered with the same circuit,
+	// Made by the client, once per circuit: the same request under the same id is answered with the same circuit,
 	// another one is refused. 1 to 64 letters, digits, '.', '_' or '-'.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Terms     *Terms `protobuf:"bytes,2,opt,name=terms,proto3" json:"terms,omitempty"`

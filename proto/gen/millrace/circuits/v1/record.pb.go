@@ -344,7 +344,7 @@ func (x *Claim) GetOthers() []string {
 	return nil
 }
 
-// Version changes with each booking: whoever books says on which version he decided.
+// Version changes with each booking: a booking says on which version it was decided.
 type Version struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The circuit that was booked last.

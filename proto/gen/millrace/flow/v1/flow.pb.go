@@ -89,7 +89,7 @@ type FlowBatch struct {
 	BatchId string        `protobuf:"bytes,1,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	Records []*FlowRecord `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
 	// How complete the export was, for the hours of which something changed since the exporter's batch before. A batch may
-	// hold nothing else. It is stored before the records, so that whoever reads these finds it.
+	// hold nothing else. It is stored before the records, so that readers of these find it.
 	Quality       []*HourQuality `protobuf:"bytes,3,rep,name=quality,proto3" json:"quality,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

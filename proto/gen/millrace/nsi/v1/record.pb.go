@@ -52,7 +52,7 @@ type Connection struct {
 	Hold *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=hold,proto3" json:"hold,omitempty"`
 	// What is to be done, first first.
 	Work []*Work `protobuf:"bytes,18,rep,name=work,proto3" json:"work,omitempty"`
-	// What was told, oldest first, at most 50 each.
+	// What was reported, oldest first, at most 50 each.
 	Results       []*Message             `protobuf:"bytes,19,rep,name=results,proto3" json:"results,omitempty"`
 	Notifications []*Message             `protobuf:"bytes,20,rep,name=notifications,proto3" json:"notifications,omitempty"`
 	LastId        int64                  `protobuf:"varint,21,opt,name=last_id,json=lastId,proto3" json:"last_id,omitempty"`
@@ -337,7 +337,7 @@ type Work struct {
 	// reserve, reserveCommit, and so on.
 	Operation   string `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
 	Correlation string `protobuf:"bytes,2,opt,name=correlation,proto3" json:"correlation,omitempty"`
-	// Empty: whoever asked polls.
+	// Empty: the requester polls.
 	ReplyTo       string `protobuf:"bytes,3,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -394,7 +394,7 @@ func (x *Work) GetReplyTo() string {
 	return ""
 }
 
-// Message is told to a requester.
+// Message is sent to a requester.
 type Message struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`

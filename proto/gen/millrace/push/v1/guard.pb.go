@@ -380,7 +380,7 @@ type ApprovalRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many persons; 0: it is approved and applied by itself.
 	Persons uint32 `protobuf:"varint,1,opt,name=persons,proto3" json:"persons,omitempty"`
-	// Whoever asked for the change set does not count.
+	// An approval by the requester of the change set does not count.
 	OtherThanAuthor bool `protobuf:"varint,2,opt,name=other_than_author,json=otherThanAuthor,proto3" json:"other_than_author,omitempty"`
 	// Why it takes a person although its policy's rule is auto, one sentence each.
 	Because       []string `protobuf:"bytes,3,rep,name=because,proto3" json:"because,omitempty"`

@@ -7,7 +7,7 @@ import { createCircuits } from "./circuits";
 
 beforeEach(() => void vi.useRealTimers());
 
-/** A service that lists so many circuits, newest first, and answers requests as it is told. */
+/** A service that lists so many circuits, newest first, and answers requests as configured. */
 function service(count: number, answers: (ConnectError | string)[] = []) {
   const asked: string[] = [];
   const all = Array.from({ length: count }, (_, i) =>

@@ -83,7 +83,7 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
   const list = (states: State[]) => new Resource((signal) => load(api, states, signal), always(5000));
   const booked = list(bookedStates);
   const ended = list(endedStates);
-  // What a component made for itself is told of events, too, while it is shown.
+  // Lists that a component made for itself receive events, too, while it is shown.
   const made = new Set<Polled>();
   const follow = <T>(resource: Resource<T>): Resource<T> => {
     for (const old of made) if (!old.polling) made.delete(old);

@@ -27,7 +27,7 @@ function player(...streams: (string[] | "refuse")[]) {
   return { attempts, api: { watch } };
 }
 
-test("after the stream ends it connects again, and events it knows are not told twice", async () => {
+test("after the stream ends it connects again, and events it has are not delivered twice", async () => {
   const told: string[] = [];
   const p = player(["a", "b"], ["a", "b", "c", "hang"]);
   const s = new EventStream(p.api, (e) => told.push(e.id));

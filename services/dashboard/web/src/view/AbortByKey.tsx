@@ -12,7 +12,7 @@ interface Props {
   open: ChangeSet | undefined;
 }
 
-/** Stops the change set that is running as long as A is held; whoever has not told a name yet is asked for it. */
+/** Stops the change set that is running as long as A is held; a user without a name is asked for it first. */
 export function AbortByKey({ list, open }: Props) {
   const { changes } = useStore();
   const [asking, setAsking] = useState<ChangeSet>();

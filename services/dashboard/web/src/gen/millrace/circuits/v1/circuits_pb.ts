@@ -291,7 +291,7 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
   version: bigint;
 
   /**
-   * Of a circuit between ports: the way back,
+   * Of a circuit between ports: the return path,
    *
    * @generated from field: repeated millrace.circuits.v1.Hop back = 13;
    */
@@ -680,7 +680,7 @@ export const QuoteResponseSchema: GenMessage<QuoteResponse> = /*@__PURE__*/
  */
 export type RequestRequest = Message<"millrace.circuits.v1.RequestRequest"> & {
   /**
-   * Made by whoever asks, once per circuit: the same request under the same id is answered with the same circuit,
+   * Made by the client, once per circuit: the same request under the same id is answered with the same circuit,
    * another one is refused. 1 to 64 letters, digits, '.', '_' or '-'.
    *
    * @generated from field: string request_id = 1;

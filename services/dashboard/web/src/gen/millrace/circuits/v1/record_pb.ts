@@ -203,7 +203,7 @@ export const ClaimSchema: GenMessage<Claim> = /*@__PURE__*/
   messageDesc(file_millrace_circuits_v1_record, 2);
 
 /**
- * Version changes with each booking: whoever books says on which version he decided.
+ * Version changes with each booking: a booking says on which version it was decided.
  *
  * @generated from message millrace.circuits.v1.Version
  */

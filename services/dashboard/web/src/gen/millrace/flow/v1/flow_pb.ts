@@ -38,7 +38,7 @@ export type FlowBatch = Message<"millrace.flow.v1.FlowBatch"> & {
 
   /**
    * How complete the export was, for the hours of which something changed since the exporter's batch before. A batch may
-   * hold nothing else. It is stored before the records, so that whoever reads these finds it.
+   * hold nothing else. It is stored before the records, so that readers of these find it.
    *
    * @generated from field: repeated millrace.flow.v1.HourQuality quality = 3;
    */

@@ -127,7 +127,7 @@ export type Connection = Message$1<"millrace.nsi.v1.Connection"> & {
   work: Work[];
 
   /**
-   * What was told, oldest first, at most 50 each.
+   * What was reported, oldest first, at most 50 each.
    *
    * @generated from field: repeated millrace.nsi.v1.Message results = 19;
    */
@@ -221,7 +221,7 @@ export type Work = Message$1<"millrace.nsi.v1.Work"> & {
   correlation: string;
 
   /**
-   * Empty: whoever asked polls.
+   * Empty: the requester polls.
    *
    * @generated from field: string reply_to = 3;
    */
@@ -236,7 +236,7 @@ export const WorkSchema: GenMessage<Work> = /*@__PURE__*/
   messageDesc(file_millrace_nsi_v1_record, 2);
 
 /**
- * Message is told to a requester.
+ * Message is sent to a requester.
  *
  * @generated from message millrace.nsi.v1.Message
  */

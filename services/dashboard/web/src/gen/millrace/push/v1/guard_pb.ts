@@ -182,7 +182,7 @@ export type ApprovalRule = Message<"millrace.push.v1.ApprovalRule"> & {
   persons: number;
 
   /**
-   * Whoever asked for the change set does not count.
+   * An approval by the requester of the change set does not count.
    *
    * @generated from field: bool other_than_author = 2;
    */
