@@ -188,6 +188,9 @@ func printNight(out io.Writer, r *alphav1.NightlyResponse, dryRun bool) error {
 		}
 		fmt.Fprintln(out)
 	}
+	if err := printInCircuits(out, r.GetInCircuits()); err != nil {
+		return err
+	}
 	for _, f := range r.GetRefused() {
 		fmt.Fprintf(out, "left as they are: pairs of exporter %s, because %s\n", f.GetExporter(), f.GetReason())
 	}
@@ -204,6 +207,21 @@ func printNight(out io.Writer, r *alphav1.NightlyResponse, dryRun bool) error {
 		fmt.Fprintln(out, "no router's rules change, so no change set was asked for")
 	}
 	return nil
+}
+
+func printInCircuits(out io.Writer, list []*alphav1.InCircuit) error {
+	if len(list) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, "within circuits, so not added:")
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "CIRCUIT\tSOURCE\tDESTINATION\tEXPORTER\tLAST ALPHA\tMOST")
+	for _, in := range list {
+		p := in.GetPair()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", in.GetCircuit(), p.GetSrc(), p.GetDst(), p.GetExporter(), clock(p.GetLastAlpha()), most(p.GetEvidence()))
+	}
+	fmt.Fprintln(w)
+	return w.Flush()
 }
 
 func printPairs(out io.Writer, title string, pairs []*alphav1.Pair) error {

@@ -75,7 +75,7 @@ func services() []service {
 		{name: "circuits", needs: []string{"paths"}, uses: []string{"push", "flowstore"}, state: true, api: circuitsv1connect.CircuitsServiceName, rest: rest.Prefix,
 			settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits)},
 		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI)},
-		{name: "alpha", needs: []string{"flowstore", "push"}, state: true, api: alphav1connect.AlphaServiceName,
+		{name: "alpha", needs: []string{"flowstore", "push"}, uses: []string{"circuits"}, state: true, api: alphav1connect.AlphaServiceName,
 			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
 		{name: "dashboard",
 			settings: defaults(dashboard.DefaultConfiguration), build: with(buildDashboard)},

@@ -118,6 +118,7 @@ func buildAlpha(p *process, cfg alpha.Configuration) (lifecycle.Component, error
 		State: p.state, Bus: p.bus, Inventory: p.devices, Log: p.log, Registerer: p.metrics,
 		FlowStore: flowv1connect.NewFlowStoreServiceClient(storeClient, storeURL),
 		Changes:   pushv1connect.NewChangeServiceClient(pushClient, pushURL),
+		Circuits:  optional(p, "circuits", circuitsv1connect.NewCircuitsServiceClient),
 	})
 }
 

@@ -73,6 +73,7 @@ var (
 	PairFound = define("services/alpha", info, "pair-found", "A prefix pair carried an alpha flow.",
 		"Nothing: the change set of the same nightly run redirects it. `millrace alpha explain PAIR` shows the evidence.")
 	PairAgedOut     = define("services/alpha", info, "pair-aged-out", "A pair without any flow for `alpha.rule.age_after` is removed.", nothing)
+	PairInCircuit   = define("services/alpha", info, "pair-in-circuit", "Alpha flows of a prefix pair arrived within their circuit, so the pair is not added for them.", nothing)
 	ExporterRefused = define("services/alpha", warning, "exporter-refused", "The collection-quality gate refuses an exporter's flows; its pairs stay as they are.",
 		"The text says what to mend: templates, loss, clock or the sampling rate. `millrace flows quality` shows the exporter's health.")
 	ExporterUnknown = define("services/alpha", warning, "exporter-unknown", "Flows come from an address that belongs to no device of the inventory.",

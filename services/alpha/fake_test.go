@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -184,12 +185,13 @@ func (n *neighbours) Get(_ context.Context, req *connect.Request[pushv1.GetReque
 // rig is one alpha service among its neighbours.
 type rig struct {
 	*neighbours
-	c      *Component
-	client alphav1connect.AlphaServiceClient
-	now    time.Time
-	mu     sync.Mutex
-	codes  []string
-	texts  []string
+	bookings bookings
+	c        *Component
+	client   alphav1connect.AlphaServiceClient
+	now      time.Time
+	mu       sync.Mutex
+	codes    []string
+	texts    []string
 }
 
 // noon is the start of an interval of whole minutes.
@@ -222,6 +224,7 @@ func newRigOn(t *testing.T, cfg Configuration, store *state.Store) *rig {
 	mux := http.NewServeMux()
 	mux.Handle(flowv1connect.NewFlowStoreServiceHandler(r.neighbours))
 	mux.Handle(pushv1connect.NewChangeServiceHandler(r.neighbours))
+	mux.Handle(circuitsv1connect.NewCircuitsServiceHandler(&r.bookings))
 	local := rpc.NewLocal(mux)
 	b := bus.NewMemory()
 	t.Cleanup(func() { b.Close(); local.Close() })
@@ -231,8 +234,9 @@ func newRigOn(t *testing.T, cfg Configuration, store *state.Store) *rig {
 		State: store, Bus: b,
 		FlowStore: flowv1connect.NewFlowStoreServiceClient(local.Client(), rpc.LocalURL),
 		Changes:   pushv1connect.NewChangeServiceClient(local.Client(), rpc.LocalURL),
+		Circuits:  circuitsv1connect.NewCircuitsServiceClient(local.Client(), rpc.LocalURL),
 		Inventory: &device.Inventory{Devices: []device.Device{
-			{Name: "wr", Exporters: []netip.Addr{netip.MustParseAddr("192.0.2.1")}},
+			{Name: "wr", Loopback: netip.MustParseAddr("198.51.100.1"), Exporters: []netip.Addr{netip.MustParseAddr("192.0.2.1")}},
 		}},
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now },
 	})
@@ -269,6 +273,13 @@ func (r *rig) heard(t *testing.T, code string) {
 		defer r.mu.Unlock()
 		return slices.Contains(r.codes, code)
 	})
+}
+
+// told are the texts of all events heard.
+func (r *rig) told() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.texts)
 }
 
 // flow adds what one flow sent in the minute at start.

@@ -53,27 +53,38 @@ func (c *Component) runLocked(ctx context.Context, req *alphav1.NightlyRequest) 
 		return nil, err
 	}
 	if silent != nil {
-		out := c.report(o, detect.Result{}, silent)
+		out := c.report(o, finding{refused: silent})
 		if !o.dryRun {
-			c.publish(ctx, o, out)
+			c.publish(ctx, o, out, c.attention(o, finding{}))
 		}
 		return out, nil
 	}
-	pairs, result, refused, err := c.find(ctx, o, before)
+	f, err := c.find(ctx, o, before)
 	if err != nil {
 		return nil, err
 	}
-	out := c.report(o, result, refused)
+	out := c.report(o, f)
 	if !o.dryRun {
-		err = c.conclude(ctx, o, before, pairs, result, out)
+		err = c.conclude(ctx, o, before, f, out)
 	}
-	out.Warnings = append(out.Warnings, c.unjudged(o)...)
+	out.Warnings = append(out.Warnings, c.attention(o, f)...)
 	return out, err
 }
 
+// finding is what a run found out, before any of it lasts.
+type finding struct {
+	old     []detect.Pair
+	result  detect.Result
+	refused map[netip.Addr]string
+	// within is what arrived within circuits.
+	within []*alphav1.InCircuit
+	// away says what follows from an answer that services/circuits did not give; empty: it did.
+	away string
+}
+
 // conclude makes a run's result last: pairs first, then how far has been judged, then the change set.
-func (c *Component) conclude(ctx context.Context, o order, before remembered, pairs []detect.Pair, result detect.Result, out *alphav1.NightlyResponse) error {
-	after, err := c.remember(ctx, o, before, pairs, result)
+func (c *Component) conclude(ctx context.Context, o order, before remembered, f finding, out *alphav1.NightlyResponse) error {
+	after, err := c.remember(ctx, o, before, f.old, f.result)
 	if err != nil {
 		return err
 	}
@@ -82,7 +93,7 @@ func (c *Component) conclude(ctx context.Context, o order, before remembered, pa
 			return err
 		}
 	}
-	c.publish(ctx, o, out)
+	c.publish(ctx, o, out, c.attention(o, f))
 	made, err := c.deliver(ctx, after)
 	for _, change := range made {
 		out.ChangeId = change.GetId() // the newest is this run's
@@ -105,31 +116,35 @@ func (e *undeliveredError) Error() string {
 
 func (e *undeliveredError) Unwrap() error { return e.err }
 
-// find runs the detector on the flows of the flow store, except on those that the gate refuses.
-func (c *Component) find(ctx context.Context, o order, before remembered) (old []detect.Pair, result detect.Result, refused map[netip.Addr]string, err error) {
+// find runs the detector on the flows of the flow store, except on those that the gate refuses, or a circuit has.
+func (c *Component) find(ctx context.Context, o order, before remembered) (f finding, err error) {
 	for _, m := range before.pairs {
 		p, err := pairFromProto(m)
 		if err != nil {
-			return nil, result, nil, fmt.Errorf("stored pair %s: %w", m.GetId(), err)
+			return f, fmt.Errorf("stored pair %s: %w", m.GetId(), err)
 		}
-		old = append(old, p)
+		f.old = append(f.old, p)
 	}
 	hours, err := c.hours(ctx, o)
 	if err != nil {
-		return nil, result, nil, err
+		return f, err
 	}
 	in := detect.Input{Frozen: map[netip.Addr]bool{}}
 	if in.Sums, err = c.sums(ctx, o); err != nil {
-		return nil, result, nil, err
+		return f, err
 	}
-	refused = c.cfg.Gate.Judge(gate.Window{From: o.from, To: o.to}, hours, exporters(old, in.Sums))
-	for exporter := range refused {
+	f.refused = c.cfg.Gate.Judge(gate.Window{From: o.from, To: o.to}, hours, exporters(f.old, in.Sums))
+	for exporter := range f.refused {
 		in.Frozen[exporter] = true
 	}
-	if in.LastSeen, err = c.lastSeen(ctx, o, old); err != nil {
-		return nil, result, nil, err
+	if f.within, f.away, err = c.identify(ctx, o, &in); err != nil {
+		return f, err
 	}
-	return old, detect.Run(o.rule, old, in, o.to), refused, nil
+	if in.LastSeen, err = c.lastSeen(ctx, o, f.old); err != nil {
+		return f, err
+	}
+	f.result = detect.Run(o.rule, f.old, in, o.to)
+	return f, nil
 }
 
 // exporters are those of the pairs and sums.

@@ -20,11 +20,12 @@ import (
 )
 
 // report is the response to a nightly run.
-func (c *Component) report(o order, r detect.Result, refused map[netip.Addr]string) *alphav1.NightlyResponse {
+func (c *Component) report(o order, f finding) *alphav1.NightlyResponse {
+	r, refused := f.result, f.refused
 	c.metrics.refused.Set(float64(len(refused)))
 	out := &alphav1.NightlyResponse{
 		Added: pairsToProto(o.rule, r.Added), Refreshed: pairsToProto(o.rule, r.Refreshed), AgedOut: pairsToProto(o.rule, r.AgedOut),
-		Warnings: c.strangers(r),
+		Warnings: c.strangers(r), InCircuits: f.within,
 	}
 	for _, exporter := range slices.SortedFunc(maps.Keys(refused), netip.Addr.Compare) {
 		out.Refused = append(out.Refused, &alphav1.Refusal{Exporter: exporterText(exporter), Reason: refused[exporter]})
@@ -48,12 +49,16 @@ func (c *Component) strangers(r detect.Result) []string {
 }
 
 // publish publishes an event for each result of the run.
-func (c *Component) publish(ctx context.Context, o order, out *alphav1.NightlyResponse) {
+func (c *Component) publish(ctx context.Context, o order, out *alphav1.NightlyResponse, attention []string) {
 	for _, p := range out.GetAdded() {
 		c.events.Publish(ctx, events.PairFound, p.GetId(), fmt.Sprintf("%s to %s is alpha: %s.", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence())))
 	}
 	for _, p := range out.GetAgedOut() {
 		c.events.Publish(ctx, events.PairAgedOut, p.GetId(), fmt.Sprintf("%s to %s is forgotten: no flow of it for %s.", p.GetSrc(), p.GetDst(), span(o.rule.AgeAfter)))
+	}
+	for _, in := range out.GetInCircuits() {
+		p := in.GetPair()
+		c.events.Publish(ctx, events.PairInCircuit, p.GetId(), fmt.Sprintf("%s to %s %s, within circuit %s.", p.GetSrc(), p.GetDst(), strongest(p.GetEvidence()), in.GetCircuit()))
 	}
 	for _, r := range out.GetRefused() {
 		c.events.Publish(ctx, events.ExporterRefused, r.GetExporter(), fmt.Sprintf("Pairs of exporter %s stay as they are: %s.", r.GetExporter(), r.GetReason()))
@@ -63,10 +68,22 @@ func (c *Component) publish(ctx context.Context, o order, out *alphav1.NightlyRe
 	}
 	text := fmt.Sprintf("Flows from %s to %s: %d pairs added, %d refreshed, %d aged out.",
 		stamp(o.from), stamp(o.to), len(out.GetAdded()), len(out.GetRefreshed()), len(out.GetAgedOut()))
-	for _, w := range c.unjudged(o) {
+	if n := len(out.GetInCircuits()); n > 0 {
+		text += fmt.Sprintf(" Within circuits: %d.", n)
+	}
+	for _, w := range attention {
 		text += " Attention: " + w + "."
 	}
 	c.events.Publish(ctx, events.NightlyDone, "nightly", text)
+}
+
+// attention is what an operator should look at beside the pairs.
+func (c *Component) attention(o order, f finding) []string {
+	out := c.unjudged(o)
+	if f.away != "" {
+		out = append(out, f.away)
+	}
+	return out
 }
 
 // unjudged warns of flows that no run has looked at, nor will.

@@ -2,8 +2,8 @@
 // 002, section II).
 //
 // In: flow sums per fixed interval, last-seen times and the quality of the
-// export in each hour from services/flowstore. Out: prefix pairs with evidence, and one
-// change set per nightly run that changed them. Next: services/push, which plans
+// export in each hour from services/flowstore, and circuits from services/circuits, if there is one. Out: prefix
+// pairs with evidence, and one change set per nightly run that changed them. Next: services/push, which plans
 // the change; services/policy, which reads the pairs while it does.
 //
 // The pure packages detect and gate decide which flows are alpha and whose are
@@ -26,6 +26,7 @@ import (
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
@@ -36,6 +37,8 @@ type Dependencies struct {
 	Bus       bus.Bus
 	FlowStore flowv1connect.FlowStoreServiceClient
 	Changes   pushv1connect.ChangeServiceClient
+	// Circuits tells which transfers have a circuit; nil is that none has.
+	Circuits circuitsv1connect.CircuitsServiceClient
 	// Inventory tells which exporter is which router.
 	Inventory  *device.Inventory
 	Log        *slog.Logger

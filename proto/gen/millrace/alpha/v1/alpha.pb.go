@@ -125,7 +125,9 @@ type NightlyResponse struct {
 	// The change set created; empty when nothing changed.
 	ChangeId string `protobuf:"bytes,5,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
 	// What an operator should look at, one sentence each, such as an exporter that belongs to no device.
-	Warnings      []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// What arrived within circuits, by circuit and pair: nothing of it is added, and no change set is asked for it.
+	InCircuits    []*InCircuit `protobuf:"bytes,7,rep,name=in_circuits,json=inCircuits,proto3" json:"in_circuits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -202,6 +204,68 @@ func (x *NightlyResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *NightlyResponse) GetInCircuits() []*InCircuit {
+	if x != nil {
+		return x.InCircuits
+	}
+	return nil
+}
+
+// InCircuit is a pair with the alpha flows that arrived within one circuit.
+type InCircuit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The circuit's id.
+	Circuit string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	// As it would be, had the flows arrived outside.
+	Pair          *Pair `protobuf:"bytes,2,opt,name=pair,proto3" json:"pair,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InCircuit) Reset() {
+	*x = InCircuit{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InCircuit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InCircuit) ProtoMessage() {}
+
+func (x *InCircuit) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InCircuit.ProtoReflect.Descriptor instead.
+func (*InCircuit) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *InCircuit) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *InCircuit) GetPair() *Pair {
+	if x != nil {
+		return x.Pair
+	}
+	return nil
+}
+
 // Generation is how services/alpha keeps its pairs in etcd: the pairs of one nightly run lie under the generation's id, and
 // replacing this message makes them the ones in force, all at once.
 type Generation struct {
@@ -220,7 +284,7 @@ type Generation struct {
 
 func (x *Generation) Reset() {
 	*x = Generation{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -232,7 +296,7 @@ func (x *Generation) String() string {
 func (*Generation) ProtoMessage() {}
 
 func (x *Generation) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -245,7 +309,7 @@ func (x *Generation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generation.ProtoReflect.Descriptor instead.
 func (*Generation) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Generation) GetId() string {
@@ -295,7 +359,7 @@ type Asked struct {
 
 func (x *Asked) Reset() {
 	*x = Asked{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -307,7 +371,7 @@ func (x *Asked) String() string {
 func (*Asked) ProtoMessage() {}
 
 func (x *Asked) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -320,7 +384,7 @@ func (x *Asked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Asked.ProtoReflect.Descriptor instead.
 func (*Asked) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Asked) GetRequest() *v1.CreateRequest {
@@ -353,7 +417,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +429,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +442,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Schedule) GetLast() *timestamppb.Timestamp {
@@ -419,7 +483,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +495,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +508,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Refusal) GetExporter() string {
@@ -469,7 +533,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -481,7 +545,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -494,7 +558,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
 }
 
 type ListResponse struct {
@@ -506,7 +570,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +582,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +595,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListResponse) GetPairs() []*Pair {
@@ -551,7 +615,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -563,7 +627,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -576,7 +640,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExplainRequest) GetPair() string {
@@ -595,7 +659,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +671,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +684,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExplainResponse) GetPair() *Pair {
@@ -651,7 +715,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +727,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +740,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Pair) GetId() string {
@@ -767,7 +831,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +843,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +856,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{11}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Evidence) GetIntervalStart() *timestamppb.Timestamp {
@@ -908,14 +972,19 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\adry_run\x18\x06 \x01(\bR\x06dryRunB\f\n" +
 	"\n" +
 	"_min_bytesB\x0e\n" +
-	"\f_ipv4_length\"\x9a\x02\n" +
+	"\f_ipv4_length\"\xd9\x02\n" +
 	"\x0fNightlyResponse\x12-\n" +
 	"\x05added\x18\x01 \x03(\v2\x17.millrace.alpha.v1.PairR\x05added\x125\n" +
 	"\trefreshed\x18\x02 \x03(\v2\x17.millrace.alpha.v1.PairR\trefreshed\x122\n" +
 	"\baged_out\x18\x03 \x03(\v2\x17.millrace.alpha.v1.PairR\aagedOut\x124\n" +
 	"\arefused\x18\x04 \x03(\v2\x1a.millrace.alpha.v1.RefusalR\arefused\x12\x1b\n" +
 	"\tchange_id\x18\x05 \x01(\tR\bchangeId\x12\x1a\n" +
-	"\bwarnings\x18\x06 \x03(\tR\bwarnings\"\xd8\x01\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\x12=\n" +
+	"\vin_circuits\x18\a \x03(\v2\x1c.millrace.alpha.v1.InCircuitR\n" +
+	"inCircuits\"R\n" +
+	"\tInCircuit\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12+\n" +
+	"\x04pair\x18\x02 \x01(\v2\x17.millrace.alpha.v1.PairR\x04pair\"\xd8\x01\n" +
 	"\n" +
 	"Generation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
@@ -988,60 +1057,63 @@ func file_millrace_alpha_v1_alpha_proto_rawDescGZIP() []byte {
 	return file_millrace_alpha_v1_alpha_proto_rawDescData
 }
 
-var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_millrace_alpha_v1_alpha_proto_goTypes = []any{
 	(*NightlyRequest)(nil),        // 0: millrace.alpha.v1.NightlyRequest
 	(*NightlyResponse)(nil),       // 1: millrace.alpha.v1.NightlyResponse
-	(*Generation)(nil),            // 2: millrace.alpha.v1.Generation
-	(*Asked)(nil),                 // 3: millrace.alpha.v1.Asked
-	(*Schedule)(nil),              // 4: millrace.alpha.v1.Schedule
-	(*Refusal)(nil),               // 5: millrace.alpha.v1.Refusal
-	(*ListRequest)(nil),           // 6: millrace.alpha.v1.ListRequest
-	(*ListResponse)(nil),          // 7: millrace.alpha.v1.ListResponse
-	(*ExplainRequest)(nil),        // 8: millrace.alpha.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 9: millrace.alpha.v1.ExplainResponse
-	(*Pair)(nil),                  // 10: millrace.alpha.v1.Pair
-	(*Evidence)(nil),              // 11: millrace.alpha.v1.Evidence
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(*v1.CreateRequest)(nil),      // 14: millrace.push.v1.CreateRequest
+	(*InCircuit)(nil),             // 2: millrace.alpha.v1.InCircuit
+	(*Generation)(nil),            // 3: millrace.alpha.v1.Generation
+	(*Asked)(nil),                 // 4: millrace.alpha.v1.Asked
+	(*Schedule)(nil),              // 5: millrace.alpha.v1.Schedule
+	(*Refusal)(nil),               // 6: millrace.alpha.v1.Refusal
+	(*ListRequest)(nil),           // 7: millrace.alpha.v1.ListRequest
+	(*ListResponse)(nil),          // 8: millrace.alpha.v1.ListResponse
+	(*ExplainRequest)(nil),        // 9: millrace.alpha.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 10: millrace.alpha.v1.ExplainResponse
+	(*Pair)(nil),                  // 11: millrace.alpha.v1.Pair
+	(*Evidence)(nil),              // 12: millrace.alpha.v1.Evidence
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*v1.CreateRequest)(nil),      // 15: millrace.push.v1.CreateRequest
 }
 var file_millrace_alpha_v1_alpha_proto_depIdxs = []int32{
-	12, // 0: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
-	12, // 1: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
-	13, // 2: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
-	10, // 3: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
-	10, // 4: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
-	10, // 5: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
-	5,  // 6: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
-	12, // 7: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
-	14, // 8: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
-	3,  // 9: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
-	14, // 10: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
-	12, // 11: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
-	12, // 12: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
-	12, // 13: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
-	10, // 14: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
-	10, // 15: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
-	12, // 16: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
-	12, // 17: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
-	12, // 18: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
-	12, // 19: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
-	11, // 20: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
-	12, // 21: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
-	13, // 22: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
-	12, // 23: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
-	0,  // 24: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
-	6,  // 25: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
-	8,  // 26: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
-	1,  // 27: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
-	7,  // 28: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
-	9,  // 29: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
-	27, // [27:30] is the sub-list for method output_type
-	24, // [24:27] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	13, // 0: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
+	13, // 1: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
+	14, // 2: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
+	11, // 3: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
+	11, // 4: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
+	11, // 5: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
+	6,  // 6: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
+	2,  // 7: millrace.alpha.v1.NightlyResponse.in_circuits:type_name -> millrace.alpha.v1.InCircuit
+	11, // 8: millrace.alpha.v1.InCircuit.pair:type_name -> millrace.alpha.v1.Pair
+	13, // 9: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
+	15, // 10: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
+	4,  // 11: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
+	15, // 12: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
+	13, // 13: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
+	13, // 14: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
+	13, // 15: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
+	11, // 16: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
+	11, // 17: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
+	13, // 18: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
+	13, // 19: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
+	13, // 20: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
+	13, // 21: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
+	12, // 22: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
+	13, // 23: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
+	14, // 24: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
+	13, // 25: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
+	0,  // 26: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
+	7,  // 27: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
+	9,  // 28: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
+	1,  // 29: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
+	8,  // 30: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
+	10, // 31: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
+	29, // [29:32] is the sub-list for method output_type
+	26, // [26:29] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_millrace_alpha_v1_alpha_proto_init() }
@@ -1056,7 +1128,7 @@ func file_millrace_alpha_v1_alpha_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_alpha_v1_alpha_proto_rawDesc), len(file_millrace_alpha_v1_alpha_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/alpha/v1/alpha.proto.
  */
 export const file_millrace_alpha_v1_alpha: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgi4gEKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJIrIBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJEikKB2VhcmxpZXIYBSADKAsyGC5taWxscmFjZS5hbHBoYS52MS5Bc2tlZCJMCgVBc2tlZBIwCgdyZXF1ZXN0GAEgASgLMh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0EhEKCWNoYW5nZV9pZBgCIAEoCSKhAQoIU2NoZWR1bGUSKAoEbGFzdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgDIAEoDRIwCgxuZXh0X2F0dGVtcHQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIusCCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMvsBCgxBbHBoYVNlcnZpY2USUAoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlEkcKBExpc3QSHi5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVxdWVzdBofLm1pbGxyYWNlLmFscGhhLnYxLkxpc3RSZXNwb25zZRJQCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2VCywEKFWNvbS5taWxscmFjZS5hbHBoYS52MUIKQWxwaGFQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9hbHBoYS92MTthbHBoYXYxogIDTUFYqgIRTWlsbHJhY2UuQWxwaGEuVjHKAhFNaWxscmFjZVxBbHBoYVxWMeICHU1pbGxyYWNlXEFscGhhXFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OkFscGhhOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push]);
+  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgilQIKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJEjEKC2luX2NpcmN1aXRzGAcgAygLMhwubWlsbHJhY2UuYWxwaGEudjEuSW5DaXJjdWl0IkMKCUluQ2lyY3VpdBIPCgdjaXJjdWl0GAEgASgJEiUKBHBhaXIYAiABKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIrIBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJEikKB2VhcmxpZXIYBSADKAsyGC5taWxscmFjZS5hbHBoYS52MS5Bc2tlZCJMCgVBc2tlZBIwCgdyZXF1ZXN0GAEgASgLMh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0EhEKCWNoYW5nZV9pZBgCIAEoCSKhAQoIU2NoZWR1bGUSKAoEbGFzdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgDIAEoDRIwCgxuZXh0X2F0dGVtcHQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIusCCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMvsBCgxBbHBoYVNlcnZpY2USUAoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlEkcKBExpc3QSHi5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVxdWVzdBofLm1pbGxyYWNlLmFscGhhLnYxLkxpc3RSZXNwb25zZRJQCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2VCywEKFWNvbS5taWxscmFjZS5hbHBoYS52MUIKQWxwaGFQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9hbHBoYS92MTthbHBoYXYxogIDTUFYqgIRTWlsbHJhY2UuQWxwaGEuVjHKAhFNaWxscmFjZVxBbHBoYVxWMeICHU1pbGxyYWNlXEFscGhhXFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OkFscGhhOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push]);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyRequest
@@ -108,6 +108,13 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
    * @generated from field: repeated string warnings = 6;
    */
   warnings: string[];
+
+  /**
+   * What arrived within circuits, by circuit and pair: nothing of it is added, and no change set is asked for it.
+   *
+   * @generated from field: repeated millrace.alpha.v1.InCircuit in_circuits = 7;
+   */
+  inCircuits: InCircuit[];
 };
 
 /**
@@ -116,6 +123,34 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
  */
 export const NightlyResponseSchema: GenMessage<NightlyResponse> = /*@__PURE__*/
   messageDesc(file_millrace_alpha_v1_alpha, 1);
+
+/**
+ * InCircuit is a pair with the alpha flows that arrived within one circuit.
+ *
+ * @generated from message millrace.alpha.v1.InCircuit
+ */
+export type InCircuit = Message<"millrace.alpha.v1.InCircuit"> & {
+  /**
+   * The circuit's id.
+   *
+   * @generated from field: string circuit = 1;
+   */
+  circuit: string;
+
+  /**
+   * As it would be, had the flows arrived outside.
+   *
+   * @generated from field: millrace.alpha.v1.Pair pair = 2;
+   */
+  pair?: Pair | undefined;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.InCircuit.
+ * Use `create(InCircuitSchema)` to create a new message.
+ */
+export const InCircuitSchema: GenMessage<InCircuit> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 2);
 
 /**
  * Generation is how services/alpha keeps its pairs in etcd: the pairs of one nightly run lie under the generation's id, and
@@ -161,7 +196,7 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
  * Use `create(GenerationSchema)` to create a new message.
  */
 export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 2);
+  messageDesc(file_millrace_alpha_v1_alpha, 3);
 
 /**
  * Asked is a change set that a nightly run asked for.
@@ -187,7 +222,7 @@ export type Asked = Message<"millrace.alpha.v1.Asked"> & {
  * Use `create(AskedSchema)` to create a new message.
  */
 export const AskedSchema: GenMessage<Asked> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 3);
+  messageDesc(file_millrace_alpha_v1_alpha, 4);
 
 /**
  * Schedule is what is known of nightly runs, kept in etcd so that none is missed or made twice.
@@ -227,7 +262,7 @@ export type Schedule = Message<"millrace.alpha.v1.Schedule"> & {
  * Use `create(ScheduleSchema)` to create a new message.
  */
 export const ScheduleSchema: GenMessage<Schedule> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 4);
+  messageDesc(file_millrace_alpha_v1_alpha, 5);
 
 /**
  * @generated from message millrace.alpha.v1.Refusal
@@ -249,7 +284,7 @@ export type Refusal = Message<"millrace.alpha.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 5);
+  messageDesc(file_millrace_alpha_v1_alpha, 6);
 
 /**
  * @generated from message millrace.alpha.v1.ListRequest
@@ -262,7 +297,7 @@ export type ListRequest = Message<"millrace.alpha.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 6);
+  messageDesc(file_millrace_alpha_v1_alpha, 7);
 
 /**
  * @generated from message millrace.alpha.v1.ListResponse
@@ -279,7 +314,7 @@ export type ListResponse = Message<"millrace.alpha.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 7);
+  messageDesc(file_millrace_alpha_v1_alpha, 8);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainRequest
@@ -298,7 +333,7 @@ export type ExplainRequest = Message<"millrace.alpha.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 8);
+  messageDesc(file_millrace_alpha_v1_alpha, 9);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainResponse
@@ -315,7 +350,7 @@ export type ExplainResponse = Message<"millrace.alpha.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 9);
+  messageDesc(file_millrace_alpha_v1_alpha, 10);
 
 /**
  * Pair is a source and a destination prefix remembered as alpha at one ingress router.
@@ -380,7 +415,7 @@ export type Pair = Message<"millrace.alpha.v1.Pair"> & {
  * Use `create(PairSchema)` to create a new message.
  */
 export const PairSchema: GenMessage<Pair> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 10);
+  messageDesc(file_millrace_alpha_v1_alpha, 11);
 
 /**
  * Evidence is one flow in one fixed interval that crossed the threshold.
@@ -468,7 +503,7 @@ export type Evidence = Message<"millrace.alpha.v1.Evidence"> & {
  * Use `create(EvidenceSchema)` to create a new message.
  */
 export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 11);
+  messageDesc(file_millrace_alpha_v1_alpha, 12);
 
 /**
  * AlphaService is served by services/alpha.
