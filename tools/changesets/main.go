@@ -32,7 +32,7 @@ const circuitsPreamble = `# Transitions of a circuit
 What a circuit may do next is decided by one pure function, ` + "`life.Next`" + ` in ` + "`services/circuits/life`" + `: it gets the circuit and
 what happened, and answers with the circuit after it and with what to do. The table is ` + "`life.Table`" + `, and the function makes no
 other transition. A search visits every order in which two replicas of the service, change sets, a link, a clock and persons can
-meet, with one fault; and with one replica and up to five faults (` + "`TestExhaustive`" + `). In each world where everything that happened is
+meet, with one fault; and with one replica and up to four faults (` + "`TestExhaustive -whole`" + `; ` + "`make test`" + ` has less). In each world where everything that happened is
 recorded, what is active is carried, and what has no capacity is on no router. Capacity is never given back while routers may have the
 circuit, unless a person rolls back its removal. The answer to an older change set or look proves nothing.
 
