@@ -30,8 +30,17 @@ func untold(r *nsiv1.Connection) *nsiv1.Message {
 // errLate: a message is not tried any more.
 var errLate = errors.New("given up")
 
-// deliver sends the oldest message, and records that it was taken. A process that dies in between sends it again.
-func (c *Component) deliver(ctx context.Context, id string, m *nsiv1.Message) error {
+// deliver sends the oldest message that etcd has, and records that it was taken. The mirror may not have learned yet
+// that it was. A process that dies in between sends it again.
+func (c *Component) deliver(ctx context.Context, id string) error {
+	r := &nsiv1.Connection{}
+	if _, err := c.deps.State.Get(ctx, connections+id, r); err != nil {
+		return err
+	}
+	m := untold(r)
+	if m == nil {
+		return nil
+	}
 	err := c.send(ctx, m)
 	if err != nil && !errors.Is(err, errLate) {
 		return err
@@ -49,7 +58,12 @@ func (c *Component) deliver(ctx context.Context, id string, m *nsiv1.Message) er
 	})
 }
 
-func (c *Component) deliverAnswer(ctx context.Context, key string, m *nsiv1.Message) error {
+// deliverAnswer is deliver of the answer to a query.
+func (c *Component) deliverAnswer(ctx context.Context, key string) error {
+	m := &nsiv1.Message{}
+	if _, err := c.deps.State.Get(ctx, key, m); err != nil {
+		return err
+	}
 	if err := c.send(ctx, m); err != nil && !errors.Is(err, errLate) {
 		return err
 	}

@@ -229,17 +229,17 @@ func (c *Component) one(ctx context.Context, key string, e entry) {
 	case !e.taken.IsZero():
 		_, err = c.deps.State.Commit(ctx, []state.Guard{{Key: key, Revision: e.revision}}, state.Op{Key: key})
 	case e.answer != nil:
-		err = c.deliverAnswer(ctx, key, e.answer)
+		err = c.deliverAnswer(ctx, key)
 	case forgotten(r, c.deps.Now().Add(-c.cfg.Keep)):
 		_, err = c.deps.State.Commit(ctx, []state.Guard{{Key: key, Revision: e.revision}}, state.Op{Key: key})
 	default:
 		if len(r.GetWork()) > 0 {
-			err = c.work(ctx, r)
+			err = c.work(ctx, r.GetId())
 		} else if watched(r) {
 			err = c.look(ctx, r)
 		}
-		if m := untold(r); m != nil {
-			err = errors.Join(err, c.deliver(ctx, r.GetId(), m))
+		if untold(r) != nil {
+			err = errors.Join(err, c.deliver(ctx, r.GetId()))
 		}
 	}
 	c.paused(ctx, key, err)

@@ -45,9 +45,13 @@ func (c *Component) update(ctx context.Context, id string, change func(*nsiv1.Co
 	return fmt.Errorf("connection %s: %w", id, state.ErrConflict)
 }
 
-// work does what is first to be done for a connection, and records it with the message that tells it. Where the
-// process dies in between, the next one does it again: every call to services/circuits may be repeated.
-func (c *Component) work(ctx context.Context, r *nsiv1.Connection) error {
+// work does what etcd has as first to be done for a connection, and records it with the message that tells it. Where
+// the process dies in between, the next one does it again: every call to services/circuits may be repeated.
+func (c *Component) work(ctx context.Context, id string) error {
+	r := &nsiv1.Connection{}
+	if _, err := c.deps.State.Get(ctx, connections+id, r); err != nil || len(r.GetWork()) == 0 {
+		return err
+	}
 	w := r.GetWork()[0]
 	out, err := c.perform(ctx, r, w)
 	if err != nil {
