@@ -92,7 +92,7 @@ func (c *Component) perform(ctx context.Context, r *nsiv1.Connection, w *nsiv1.W
 		if r.GetVersion() > 0 {
 			return outcome{event: states.AbortDone, set: forget}, nil
 		}
-		return outcome{event: states.AbortDone, set: forget}, c.giveUp(ctx, r, "aborted")
+		return c.given(ctx, r, outcome{event: states.AbortDone, set: forget}, "aborted")
 	case states.Provide:
 		return c.each(ctx, r, states.ProvideDone, func(id, by string) error {
 			_, err := c.deps.Circuits.Activate(ctx, connect.NewRequest(&circuitsv1.ActivateRequest{Id: id, By: by, Note: "NSI provision"}))
@@ -104,7 +104,15 @@ func (c *Component) perform(ctx context.Context, r *nsiv1.Connection, w *nsiv1.W
 			return err
 		})
 	}
-	return outcome{event: states.TerminateDone}, c.giveUp(ctx, r, "terminated")
+	return c.given(ctx, r, outcome{event: states.TerminateDone}, "terminated")
+}
+
+// given is done once all circuits are given up, else an error of the requester.
+func (c *Component) given(ctx context.Context, r *nsiv1.Connection, done outcome, note string) (outcome, error) {
+	if no, err := c.giveUp(ctx, r, note); no != nil || err != nil {
+		return outcome{failed: "error", no: no}, err
+	}
+	return done, nil
 }
 
 func forget(r *nsiv1.Connection) { r.Asked, r.Hold = nil, nil }
@@ -196,7 +204,11 @@ func (c *Component) commit(ctx context.Context, r *nsiv1.Connection) (outcome, e
 		return out, err
 	case out.no != nil:
 		out.event, out.failed = states.CommitRefused, "reserveCommitFailed"
-		return out, c.giveUp(ctx, r, "not committed")
+		stays, err := c.giveUp(ctx, r, "not committed")
+		if stays != nil {
+			out.no.text += "; not given up: " + stays.text
+		}
+		return out, err
 	}
 	out.set = settle
 	return out, nil
@@ -218,15 +230,23 @@ func (c *Component) each(_ context.Context, r *nsiv1.Connection, done states.Eve
 	return outcome{event: done}, nil
 }
 
-// giveUp releases all circuits; those that are over are.
-func (c *Component) giveUp(ctx context.Context, r *nsiv1.Connection, note string) error {
+// giveUp releases all circuits; those that are over are. A refusal keeps no other circuit from being released.
+func (c *Component) giveUp(ctx context.Context, r *nsiv1.Connection, note string) (no *exception, err error) {
 	for _, id := range r.GetCircuits() {
 		ask := &circuitsv1.ReleaseRequest{Id: id, By: c.cfg.Requesters[r.GetRequester()].By, Note: "NSI: " + note}
-		if _, err := c.deps.Circuits.Release(ctx, connect.NewRequest(ask)); err != nil && refused(err) == nil {
-			return err
+		_, err := c.deps.Circuits.Release(ctx, connect.NewRequest(ask))
+		switch connect.CodeOf(err) {
+		case connect.CodeNotFound, connect.CodeFailedPrecondition: // there is nothing to release
+			continue
+		}
+		if err != nil && refused(err) == nil {
+			return nil, err
+		}
+		if err != nil {
+			no = refused(err)
 		}
 	}
-	return nil
+	return no, nil
 }
 
 // tryModification asks whether other terms would fit. Nothing is held for them.
