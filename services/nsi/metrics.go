@@ -9,7 +9,7 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "millrace_services_nsi_requests_total", Help: "Requests by operation and answer: accepted, repeated, or the error's id.",
+			Name: "millrace_services_nsi_requests_total", Help: "Requests by operation and answer: accepted, repeated, the error's id, unknown-host or cross-origin.",
 		}, []string{"operation", "answer"}),
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_nsi_messages_total", Help: "Messages to requesters by result: delivered, failed (and sent again), given-up.",

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
+	"net/url"
 	"regexp"
+	"strings"
 
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/services/nsi/soap"
 )
 
@@ -17,13 +21,27 @@ const (
 	topologyPath  = "/nsi/topology"
 )
 
-// Handler serves the SOAP endpoint and the discovery documents.
+// Handler serves the SOAP endpoint and the discovery documents. Where no certificate says who asks, pages in a browser
+// of the same host are kept out.
 func (c *Component) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+soapPath, c.serve)
 	mux.HandleFunc("GET "+discoveryPath, c.discovery)
 	mux.HandleFunc("GET "+topologyPath, c.topology)
-	return mux
+	if c.cfg.TLS.Cert != "" {
+		return mux
+	}
+	guard := rpc.Guard{Setting: "nsi.url", Refused: func(reason string) { c.metrics.requests.WithLabelValues("unknown", reason).Inc() }}
+	if at, err := url.Parse(c.cfg.URL); err == nil {
+		guard.Hosts = []string{strings.ToLower(at.Hostname())}
+	}
+	return guard.Wrap(mux)
+}
+
+// isXML tells whether a request is said to be SOAP 1.1. A page of a browser cannot say so without being allowed to.
+func isXML(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "text/xml"
 }
 
 // asked is one request, with who asks.
@@ -42,6 +60,10 @@ var operations = map[string]func(*Component, context.Context, asked) (soap.Eleme
 }
 
 func (c *Component) serve(w http.ResponseWriter, r *http.Request) {
+	if !isXML(r) {
+		c.fault(w, http.StatusUnsupportedMediaType, fail(payload, "the Content-Type of a request is text/xml"))
+		return
+	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, soap.MaxBody))
 	var tooLong *http.MaxBytesError
 	if errors.As(err, &tooLong) {
