@@ -140,7 +140,7 @@ func buildCircuits(p *process, cfg circuits.Configuration) (lifecycle.Component,
 
 func buildNSI(p *process, cfg nsi.Configuration) (lifecycle.Component, error) {
 	return nsi.New(cfg, nsi.Dependencies{
-		State: p.state, Log: p.log, Registerer: p.metrics, Circuits: optional(p, "circuits", circuitsv1connect.NewCircuitsServiceClient),
+		State: p.state, Log: p.log, Registerer: p.metrics, Failed: p.fail, Circuits: optional(p, "circuits", circuitsv1connect.NewCircuitsServiceClient),
 	})
 }
 

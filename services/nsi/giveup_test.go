@@ -23,8 +23,8 @@ func (w *world) all() (ids []string) {
 	return ids
 }
 
-// Who may not give a circuit up any more is told so, and that it is given up is not confirmed. A circuit that is not
-// there, or that is over, is given up.
+// A requester that may not release a circuit any more gets an error instead of terminateConfirmed. A circuit that is not
+// there, or that is over, counts as released.
 func TestWhatIsNotGivenUpIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), newRequester(t)
@@ -49,6 +49,32 @@ func TestWhatIsNotGivenUpIsNotConfirmed(t *testing.T) {
 	for range 2 {
 		if out := terminate("aggregator", slices.Concat(has, []string{"none"})...); out.event != states.TerminateDone || out.no != nil {
 			t.Errorf("by a member: %+v", out)
+		}
+	}
+}
+
+// Where somebody else releases one circuit of a connection of two, the requester gets an errorEvent, and the other
+// circuit is released.
+func TestHalfAConnectionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), newRequester(t)
+	w.mayCall(r.url)
+	c, first, commit := w.start(), newID(), newID()
+	id := r.connection(r.send(c, first, reserve("lab", "site")))
+	r.told("reserveConfirmed " + first)
+	r.send(c, commit, about("reserveCommit", id))
+	r.told("reserveCommitConfirmed " + commit)
+	_, err := w.circuits.Release(t.Context(), connect.NewRequest(&circuitsv1.ReleaseRequest{Id: w.all()[0], By: "aggregator"}))
+	must(t, err)
+	r.told("errorEvent " + first)
+	list, err := w.circuits.List(t.Context(), connect.NewRequest(&circuitsv1.ListRequest{Project: "nsi"}))
+	must(t, err)
+	if len(list.Msg.GetCircuits()) != 2 {
+		t.Errorf("%d circuits", len(list.Msg.GetCircuits()))
+	}
+	for _, circuit := range list.Msg.GetCircuits() {
+		if circuit.GetState() != circuitsv1.State_STATE_CANCELLED {
+			t.Errorf("circuit %s is %s", circuit.GetId(), circuit.GetState())
 		}
 	}
 }

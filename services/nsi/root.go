@@ -36,6 +36,8 @@ type Dependencies struct {
 	Circuits   circuitsv1connect.CircuitsServiceClient
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
+	// Failed hears that the endpoint has ended, though it was not to stop; nil: nobody does.
+	Failed func(error)
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -48,7 +50,8 @@ type Component struct {
 	loops   lifecycle.Loops
 	server  *http.Server
 	client  *http.Client
-	address net.Addr
+	// listener is where it serves.
+	listener net.Listener
 	// since is when it was made.
 	since time.Time
 
@@ -67,6 +70,9 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	}
 	if cfg.Listen != "" && deps.Circuits == nil {
 		return nil, errors.New("nsi: it needs services/circuits; host it, give its endpoint, or remove nsi.listen")
+	}
+	if deps.Failed == nil {
+		deps.Failed = func(error) {}
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -91,7 +97,7 @@ func (c *Component) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("nsi listen: %w", err)
 	}
-	c.address = listener.Addr()
+	c.listener = listener
 	if c.cfg.TLS.Cert != "" {
 		files := mtls.Files{CA: c.cfg.TLS.CA, Cert: c.cfg.TLS.Cert, Key: c.cfg.TLS.Key, CRL: c.cfg.TLS.CRL}
 		credentials, err := mtls.New(files, mtls.Dependencies{Use: "nsi", Log: c.deps.Log, Registerer: c.deps.Registerer})
@@ -111,9 +117,9 @@ func (c *Component) Start(ctx context.Context) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	c.server = &http.Server{Handler: c.Handler(), ReadHeaderTimeout: answerWithin, ReadTimeout: answerWithin, MaxHeaderBytes: 1 << 14}
-	c.loops.Go(func(ctx context.Context) {
+	c.loops.Go(func(context.Context) {
 		if err := c.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			c.deps.Log.ErrorContext(ctx, "the NSI endpoint ended", "error", err)
+			c.deps.Failed(fmt.Errorf("nsi: the endpoint ended: %w", err))
 		}
 	})
 	c.loops.Go(c.follow)
@@ -122,7 +128,7 @@ func (c *Component) Start(ctx context.Context) error {
 }
 
 // Address is where it serves, after Start.
-func (c *Component) Address() string { return c.address.String() }
+func (c *Component) Address() string { return c.listener.Addr().String() }
 
 // Stop ends serving. What was asked for is done by another replica, or after the next start.
 func (c *Component) Stop(ctx context.Context) error {

@@ -63,6 +63,7 @@ type world struct {
 	store    *state.Store
 	cfg      Configuration
 	circuits circuitsv1connect.CircuitsServiceClient
+	failed   func(error)
 }
 
 func newWorld(t *testing.T, configure ...func(*circuits.Configuration)) *world {
@@ -114,7 +115,7 @@ func (w *world) mayCall(url string) {
 // start is one replica of the provider.
 func (w *world) start() *Component {
 	w.t.Helper()
-	c, err := New(w.cfg, Dependencies{State: w.store, Circuits: w.circuits, Log: slog.New(slog.DiscardHandler)})
+	c, err := New(w.cfg, Dependencies{State: w.store, Circuits: w.circuits, Log: slog.New(slog.DiscardHandler), Failed: w.failed})
 	must(w.t, err)
 	must(w.t, c.Start(w.t.Context()))
 	w.t.Cleanup(func() {
