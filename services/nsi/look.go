@@ -12,9 +12,10 @@ import (
 	"github.com/millrace/millrace/services/nsi/states"
 )
 
-// watched tells whether what becomes of a connection's circuits matters.
+// watched tells whether what becomes of a connection's circuits matters: those that hold room, or have it booked.
 func watched(r *nsiv1.Connection) bool {
-	return len(r.GetCircuits()) > 0 && (r.GetLifecycle() == string(states.Created) || r.GetActive())
+	wanted := r.GetVersion() > 0 || r.GetReservation() == string(states.Held)
+	return len(r.GetCircuits()) > 0 && (wanted && r.GetLifecycle() == string(states.Created) || r.GetActive())
 }
 
 // forgotten is whether a connection is over for long, and all its messages were delivered.
@@ -38,8 +39,14 @@ func (c *Component) look(ctx context.Context, r *nsiv1.Connection) error {
 		}
 	}
 	now := c.deps.Now()
-	if len(c.news(r, all, now)) == 0 {
+	found := c.news(r, all, now)
+	if len(found) == 0 {
 		return nil
+	}
+	if slices.ContainsFunc(found, func(n news) bool { return n.Event == states.Forced }) {
+		if err := c.giveUpRest(ctx, r); err != nil {
+			return err
+		}
 	}
 	return c.update(ctx, r.GetId(), func(is *nsiv1.Connection) bool {
 		news := c.news(is, all, now)
@@ -48,6 +55,15 @@ func (c *Component) look(ctx context.Context, r *nsiv1.Connection) error {
 		}
 		return len(news) > 0 && len(is.GetWork()) == len(r.GetWork())
 	})
+}
+
+// giveUpRest releases what is left of a connection that the network gave up: half of it is of no use.
+func (c *Component) giveUpRest(ctx context.Context, r *nsiv1.Connection) error {
+	no, err := c.giveUp(ctx, r, "another circuit of the connection is over")
+	if no != nil {
+		c.deps.Log.ErrorContext(ctx, "a circuit of an NSI connection that is over stays booked", "connection", r.GetId(), "error", no)
+	}
+	return err
 }
 
 // news is an event of the circuits of a connection.
@@ -62,22 +78,39 @@ var over = []circuitsv1.State{
 	circuitsv1.State_STATE_LAPSED, circuitsv1.State_STATE_FAILED,
 }
 
-// news are the events that have an effect on a connection.
+// overSince is when a circuit has ended, by the clock of services/circuits; otherwise where its history does not say.
+func overSince(one *circuitsv1.Circuit, otherwise time.Time) time.Time {
+	for _, t := range slices.Backward(one.GetHistory()) {
+		if !slices.Contains(over, t.GetState()) {
+			break
+		}
+		otherwise = t.GetTime().AsTime()
+	}
+	return otherwise
+}
+
+// news are the events that have an effect on a connection. What is over before the connection's end was given up; that
+// is decided by the clock that ended it, which is not the one of now.
 func (c *Component) news(r *nsiv1.Connection, all []*circuitsv1.Circuit, now time.Time) (out []news) {
-	active, ended, text := true, false, ""
+	active, text := true, ""
+	var since time.Time
 	for _, one := range all {
 		active = active && one.GetState() == circuitsv1.State_STATE_ACTIVE
-		if slices.Contains(over, one.GetState()) {
-			ended, text = true, "circuit "+one.GetId()+" is "+one.GetState().String()
+		if !slices.Contains(over, one.GetState()) {
+			continue
+		}
+		if s := overSince(one, now); since.IsZero() || s.Before(since) {
+			since, text = s, "circuit "+one.GetId()+" is "+one.GetState().String()
 		}
 	}
+	ended := !since.IsZero()
 	end := timeOf(r.GetCriteria().GetEnd())
 	due := map[states.Event]bool{
 		states.HoldOver: r.GetVersion() == 0 && ended || r.GetHold() != nil && !now.Before(r.GetHold().AsTime()),
 		states.Up:       active && len(all) > 0,
 		states.Down:     !active,
-		states.EndTime:  ended && !end.IsZero() && !now.Before(end),
-		states.Forced:   ended && (end.IsZero() || now.Before(end)),
+		states.EndTime:  ended && !end.IsZero() && !since.Before(end),
+		states.Forced:   ended && (end.IsZero() || since.Before(end)),
 	}
 	at := statesOf(r)
 	for _, e := range []states.Event{states.HoldOver, states.Up, states.Down, states.EndTime, states.Forced} {

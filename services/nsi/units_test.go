@@ -70,6 +70,14 @@ func TestNews(t *testing.T) {
 	held := &nsiv1.Connection{}
 	setStates(held, states.Connection{Reservation: states.Held, Provision: states.Released, Lifecycle: states.Created, Held: 1})
 	const active, scheduled, failed, expired = circuitsv1.State_STATE_ACTIVE, circuitsv1.State_STATE_SCHEDULED, circuitsv1.State_STATE_FAILED, circuitsv1.State_STATE_EXPIRED
+	const released, cancelled = circuitsv1.State_STATE_RELEASED, circuitsv1.State_STATE_CANCELLED
+	history := func(s circuitsv1.State, at int64) *circuitsv1.Transition {
+		return &circuitsv1.Transition{State: s, Time: timestamppb.New(time.Unix(at, 0))}
+	}
+	histories := map[circuitsv1.State][]*circuitsv1.Transition{
+		released:  {history(active, 1000), history(circuitsv1.State_STATE_RELEASING, 2000), history(released, 2001)},
+		cancelled: {history(scheduled, 1000), history(cancelled, 1990)},
+	}
 	for name, x := range map[string]struct {
 		r      *nsiv1.Connection
 		at     time.Time
@@ -80,12 +88,14 @@ func TestNews(t *testing.T) {
 		"one direction is":             {committed, now, []circuitsv1.State{active, scheduled}, nil},
 		"a circuit fails":              {committed, now, []circuitsv1.State{failed}, []states.Event{states.Forced}},
 		"a circuit ends with its time": {committed, time.Unix(2000, 0), []circuitsv1.State{circuitsv1.State_STATE_RELEASING}, []states.Event{states.EndTime}},
-		"a hold expires":               {held, now, []circuitsv1.State{expired}, []states.Event{states.HoldOver}},
-		"a hold lasts":                 {held, now, []circuitsv1.State{circuitsv1.State_STATE_HELD}, nil},
+		"its end came by the clock of services/circuits, which is ahead":    {committed, time.Unix(1999, 0), []circuitsv1.State{released}, []states.Event{states.EndTime}},
+		"given up before the end, and looked at later, or by a clock ahead": {committed, time.Unix(2001, 0), []circuitsv1.State{cancelled}, []states.Event{states.Forced}},
+		"a hold expires": {held, now, []circuitsv1.State{expired}, []states.Event{states.HoldOver}},
+		"a hold lasts":   {held, now, []circuitsv1.State{circuitsv1.State_STATE_HELD}, nil},
 	} {
 		var all []*circuitsv1.Circuit
 		for _, s := range x.states {
-			all = append(all, &circuitsv1.Circuit{State: s})
+			all = append(all, &circuitsv1.Circuit{State: s, History: histories[s]})
 		}
 		var got []states.Event
 		for _, n := range c.news(x.r, all, x.at) {
@@ -93,6 +103,28 @@ func TestNews(t *testing.T) {
 		}
 		if len(got) != len(x.want) || len(got) > 0 && got[0] != x.want[0] {
 			t.Errorf("%s: %v, want %v", name, got, x.want)
+		}
+	}
+}
+
+// Only circuits that may still tell something are read every second.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		s    states.Connection
+		want bool
+	}{
+		{states.Connection{Reservation: states.Held, Lifecycle: states.Created, Held: 1}, true},
+		{states.Connection{Reservation: states.Timeout, Lifecycle: states.Created, Held: 1}, false},
+		{states.Connection{Reservation: states.Start, Lifecycle: states.Created}, false},
+		{states.Connection{Reservation: states.Start, Lifecycle: states.Created, Version: 1}, true},
+		{states.Connection{Reservation: states.Start, Lifecycle: states.Failed, Version: 1}, false},
+		{states.Connection{Reservation: states.Start, Lifecycle: states.Terminated, Version: 1, Active: true}, true},
+	} {
+		r := &nsiv1.Connection{Circuits: []string{"c"}}
+		setStates(r, x.s)
+		if watched(r) != x.want {
+			t.Errorf("%+v is watched: %v", x.s, !x.want)
 		}
 	}
 }
