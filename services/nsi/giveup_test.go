@@ -23,8 +23,8 @@ func (w *world) all() (ids []string) {
 	return ids
 }
 
-// A requester that may not release a circuit any more gets an error instead of terminateConfirmed. A circuit that is not
-// there, or that is over, counts as released.
+// A requester that may not release a circuit any more gets an error instead of terminateConfirmed. A circuit that is
+// not there, or that is over, counts as released.
 func TestWhatIsNotGivenUpIsNotConfirmed(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), newRequester(t)
