@@ -35,6 +35,8 @@ const (
 	tick = time.Second
 	// atOnce is how many connections are worked on at once.
 	atOnce = 32
+	// sendsAtOnce is how many messages are sent to one requester at once.
+	sendsAtOnce = 8
 )
 
 // follow mirrors all records until Stop.
@@ -136,7 +138,7 @@ func (c *Component) leading(ctx context.Context) error {
 	}
 	defer lock.Release()
 	ctx, stop := context.WithCancel(ctx)
-	w := &workers{Component: c, busy: map[string]bool{}, free: make(chan struct{}, atOnce)}
+	w := &workers{Component: c, busy: map[job]bool{}, running: map[string]int{}}
 	defer w.wait()
 	defer stop()
 	go func() {
@@ -159,14 +161,21 @@ func (c *Component) leading(ctx context.Context) error {
 	}
 }
 
-// workers work on connections, one at a time each.
+// job is what one worker does: work on a record, or the sending of its message. Neither waits for the other.
+type job struct {
+	key   string
+	sends bool
+}
+
+// workers do one job of a kind at a time for each record.
 type workers struct {
 	*Component
-	free chan struct{}
-	all  sync.WaitGroup
+	all sync.WaitGroup
 
 	mu   sync.Mutex
-	busy map[string]bool
+	busy map[job]bool
+	// running counts workers: those that send by the requester, all others under no name.
+	running map[string]int
 }
 
 func (w *workers) wait() { w.all.Wait() }
@@ -175,77 +184,85 @@ func (w *workers) wait() { w.all.Wait() }
 func (w *workers) round(ctx context.Context) {
 	now := w.deps.Now()
 	w.Component.mu.Lock()
-	due := map[string]entry{}
+	due := map[job]entry{}
 	for key, e := range w.known {
-		if w.due(key, e, now) {
-			due[key] = e
+		for _, j := range []job{{key, false}, {key, true}} {
+			if w.due(j, e, now) {
+				due[j] = e
+			}
 		}
 	}
 	w.Component.mu.Unlock()
-	for key, e := range due {
-		w.begin(ctx, key, e)
+	for j, e := range due {
+		w.begin(ctx, j, e)
 	}
 }
 
-func (w *workers) begin(ctx context.Context, key string, e entry) {
+// begin starts a worker where one is free. A requester that does not answer has its own ones, and keeps no others.
+func (w *workers) begin(ctx context.Context, j job, e entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.busy[key] || ctx.Err() != nil {
-		return
+	of, most := "", atOnce
+	if j.sends {
+		of, most = e.requester(), sendsAtOnce
 	}
-	select {
-	case w.free <- struct{}{}:
-	default:
+	if w.busy[j] || ctx.Err() != nil || w.running[of] == most {
 		return // the next round
 	}
-	w.busy[key] = true
+	w.busy[j] = true
+	w.running[of]++
 	w.all.Go(func() {
-		w.one(ctx, key, e)
+		w.one(ctx, j, e)
 		w.mu.Lock()
-		delete(w.busy, key)
-		w.mu.Unlock()
-		<-w.free
+		defer w.mu.Unlock()
+		delete(w.busy, j)
+		w.running[of]--
 	})
 }
 
+// requester is who gets the messages of a record.
+func (e entry) requester() string {
+	if e.answer != nil {
+		return e.answer.GetRequester()
+	}
+	return e.connection.GetRequester()
+}
+
 // due tells whether something is to be done for a record. It is called under mu of the component.
-func (c *Component) due(key string, e entry, now time.Time) bool {
+func (c *Component) due(j job, e entry, now time.Time) bool {
+	r := e.connection
 	switch {
+	case now.Before(c.pauses[j].until):
+		return false
+	case j.sends:
+		return e.answer != nil || untold(r) != nil
 	case !e.taken.IsZero():
 		return now.Sub(e.taken) > c.cfg.Keep
-	case now.Before(c.pauses[key].until):
-		return false
 	case e.answer != nil:
-		return true
+		return false
 	}
-	r := e.connection
-	return len(r.GetWork()) > 0 || untold(r) != nil || watched(r) || forgotten(r, now.Add(-c.cfg.Keep))
+	return len(r.GetWork()) > 0 || watched(r) || forgotten(r, now.Add(-c.cfg.Keep))
 }
 
 // one does one thing for a record. What fails is tried again after a pause.
-func (c *Component) one(ctx context.Context, key string, e entry) {
+func (c *Component) one(ctx context.Context, j job, e entry) {
 	var err error
 	switch r := e.connection; {
-	case !e.taken.IsZero():
-		_, err = c.deps.State.Commit(ctx, []state.Guard{{Key: key, Revision: e.revision}}, state.Op{Key: key})
-	case e.answer != nil:
-		err = c.deliverAnswer(ctx, key)
-	case forgotten(r, c.deps.Now().Add(-c.cfg.Keep)):
-		_, err = c.deps.State.Commit(ctx, []state.Guard{{Key: key, Revision: e.revision}}, state.Op{Key: key})
+	case j.sends && e.answer != nil:
+		err = c.deliverAnswer(ctx, j.key)
+	case j.sends:
+		err = c.deliver(ctx, r.GetId())
+	case !e.taken.IsZero() || forgotten(r, c.deps.Now().Add(-c.cfg.Keep)):
+		_, err = c.deps.State.Commit(ctx, []state.Guard{{Key: j.key, Revision: e.revision}}, state.Op{Key: j.key})
+	case len(r.GetWork()) > 0:
+		err = c.work(ctx, r.GetId())
 	default:
-		if len(r.GetWork()) > 0 {
-			err = c.work(ctx, r.GetId())
-		} else if watched(r) {
-			err = c.look(ctx, r)
-		}
-		if untold(r) != nil {
-			err = errors.Join(err, c.deliver(ctx, r.GetId()))
-		}
+		err = c.look(ctx, r)
 	}
-	c.paused(ctx, key, err)
+	c.paused(ctx, j, err)
 }
 
-// pause is how long a record is left alone.
+// pause is how long a job is left alone.
 type pause struct {
 	length time.Duration
 	until  time.Time
@@ -254,15 +271,15 @@ type pause struct {
 // maxPause is the longest one.
 const maxPause = time.Minute
 
-func (c *Component) paused(ctx context.Context, key string, err error) {
+func (c *Component) paused(ctx context.Context, j job, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil || errors.Is(err, state.ErrConflict) || errors.Is(err, state.ErrNotFound) || ctx.Err() != nil {
-		delete(c.pauses, key)
+		delete(c.pauses, j)
 		return
 	}
-	p := pause{length: min(max(2*c.pauses[key].length, tick), maxPause)}
+	p := pause{length: min(max(2*c.pauses[j].length, tick), maxPause)}
 	p.until = c.deps.Now().Add(p.length)
-	c.pauses[key] = p
-	c.deps.Log.WarnContext(ctx, "NSI: tried again", "record", key, "after", p.length, "error", err)
+	c.pauses[j] = p
+	c.deps.Log.WarnContext(ctx, "NSI: tried again", "record", j.key, "after", p.length, "error", err)
 }

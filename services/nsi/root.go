@@ -59,8 +59,8 @@ type Component struct {
 	// known are all connections, followed from etcd; woken is signalled when one has changed.
 	known map[string]entry
 	woken chan struct{}
-	// pauses are those of deliveries that failed.
-	pauses map[string]pause
+	// pauses are those of jobs that failed.
+	pauses map[job]pause
 }
 
 // New checks the configuration and is otherwise inert.
@@ -77,7 +77,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	c := &Component{cfg: cfg, deps: deps, known: map[string]entry{}, woken: make(chan struct{}, 1), pauses: map[string]pause{}}
+	c := &Component{cfg: cfg, deps: deps, known: map[string]entry{}, woken: make(chan struct{}, 1), pauses: map[job]pause{}}
 	c.since = deps.Now()
 	c.metrics = newMetrics(deps.Registerer)
 	return c, nil

@@ -64,6 +64,7 @@ type world struct {
 	cfg      Configuration
 	circuits circuitsv1connect.CircuitsServiceClient
 	failed   func(error)
+	now      func() time.Time
 }
 
 func newWorld(t *testing.T, configure ...func(*circuits.Configuration)) *world {
@@ -115,7 +116,7 @@ func (w *world) mayCall(url string) {
 // start is one replica of the provider.
 func (w *world) start() *Component {
 	w.t.Helper()
-	c, err := New(w.cfg, Dependencies{State: w.store, Circuits: w.circuits, Log: slog.New(slog.DiscardHandler), Failed: w.failed})
+	c, err := New(w.cfg, Dependencies{State: w.store, Circuits: w.circuits, Log: slog.New(slog.DiscardHandler), Failed: w.failed, Now: w.now})
 	must(w.t, err)
 	must(w.t, c.Start(w.t.Context()))
 	w.t.Cleanup(func() {
