@@ -238,10 +238,8 @@ func (c *classifier) ensureCircuits(s Spec) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range s.Circuits {
-		if err := c.clearNew(k.Entered, k.Left); err != nil {
-			return err
-		}
+	if err := c.clearNew(s.Circuits); err != nil {
+		return err
 	}
 	if err := putAll(c.kernel, "circuit", c.obj.Exits, leave); err != nil {
 		return err
@@ -249,24 +247,26 @@ func (c *classifier) ensureCircuits(s Spec) error {
 	return putAll(c.kernel, "attachment", c.obj.Circuits, enter)
 }
 
-// clearNew sets counters to zero that no rule and no circuit of this agent has yet.
-func (c *classifier) clearNew(indexes ...int) error {
-	for _, i := range indexes {
-		if c.counters[i] {
-			continue
+// clearNew sets counters of circuits to zero that no rule and no circuit of this agent has yet. An agent that starts finds
+// circuits that count: theirs stay.
+func (c *classifier) clearNew(circuits []Circuit) error {
+	var fresh []int
+	for _, k := range circuits {
+		for _, i := range []int{k.Entered, k.Left} {
+			if !c.counters[i] {
+				fresh = append(fresh, i)
+			}
 		}
-		var has bpf.ClassifierExit
-		used, it := false, c.obj.Exits.Iterate()
-		var vni uint32
-		for it.Next(&vni, &has) { // an agent that starts finds circuits that count
-			used = used || has.Hit == uint32(i)
-		}
-		var at bpf.ClassifierAttachment
-		var in bpf.ClassifierCircuit
-		for it := c.obj.Circuits.Iterate(); it.Next(&at, &in); {
-			used = used || in.Hit == uint32(i)
-		}
-		if !used {
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	used, err := c.counting()
+	if err != nil {
+		return err
+	}
+	for _, i := range fresh {
+		if !used[i] {
 			if err := bpfmap.Put(c.obj.Hits, uint32(i), make([]bpf.ClassifierHit, ebpf.MustPossibleCPU())); err != nil {
 				return err
 			}
@@ -274,6 +274,27 @@ func (c *classifier) clearNew(indexes ...int) error {
 		c.counters[i] = true
 	}
 	return nil
+}
+
+// counting are the counters of the circuits that the programs have.
+func (c *classifier) counting() (map[int]bool, error) {
+	used := map[int]bool{}
+	var vni uint32
+	var exit bpf.ClassifierExit
+	leaves := c.obj.Exits.Iterate()
+	for leaves.Next(&vni, &exit) {
+		used[int(exit.Hit)] = true
+	}
+	var at bpf.ClassifierAttachment
+	var circuit bpf.ClassifierCircuit
+	enters := c.obj.Circuits.Iterate()
+	for enters.Next(&at, &circuit) {
+		used[int(circuit.Hit)] = true
+	}
+	if err := errors.Join(leaves.Err(), enters.Err()); err != nil {
+		return nil, fmt.Errorf("list circuits that count: %w", err)
+	}
+	return used, nil
 }
 
 func putAll[K, V comparable](k *Kernel, what string, m *ebpf.Map, want map[K]V) error {

@@ -24,6 +24,7 @@ type circuitLab struct {
 	*testing.T
 	prefix  string
 	kernels map[string]*Kernel
+	spaces  map[string]netns.NsHandle
 }
 
 func (l *circuitLab) run(node, script string) string {
@@ -37,7 +38,7 @@ func (l *circuitLab) run(node, script string) string {
 
 func newCircuitLab(t *testing.T) *circuitLab {
 	namespaces.RemoveLeft(t, "l2-")
-	l := &circuitLab{T: t, prefix: fmt.Sprintf("l2-%d-", os.Getpid()), kernels: map[string]*Kernel{}}
+	l := &circuitLab{T: t, prefix: fmt.Sprintf("l2-%d-", os.Getpid()), kernels: map[string]*Kernel{}, spaces: map[string]netns.NsHandle{}}
 	for _, n := range []string{"h1", "p1", "p2", "h2"} {
 		if out, err := exec.Command("ip", "netns", "add", l.prefix+n).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -61,6 +62,7 @@ func newCircuitLab(t *testing.T) *circuitLab {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { ns.Close() })
+		l.spaces[n] = ns
 		if l.kernels[n], err = Open(Configuration{Namespace: ns, Owned: filepath.Join(t.TempDir(), "owned.json")}, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
@@ -275,13 +277,17 @@ func TestCircuitsChangeOneByOne(t *testing.T) {
 		t.Errorf("addresses: %s", got)
 	}
 	// An agent that starts finds what is there, and touches nothing.
-	k := l.kernels["p1"]
+	before := l.counts("p1")
+	k := l.restart("p1")
 	k.Fault = func(step string) error { return fmt.Errorf("%s should not be needed", step) }
 	s := circuitsAt("p1")
 	s.Circuits = s.Circuits[:1]
 	s.Circuits[0].VLAN += 11
 	if err := converge(k, s); err != nil {
 		t.Error(err)
+	}
+	if diff := cmp.Diff(l.counts("p1"), before); diff != "" || before[1].Packets != 2 {
+		t.Errorf("counters that an agent that starts found, %v, are other ones:\n%s", before, diff)
 	}
 	l.run("p1", "ip link del "+Overlay)
 	if err := k.Verify(s); err == nil {
@@ -293,6 +299,34 @@ func TestCircuitsChangeOneByOne(t *testing.T) {
 	}
 	l.send("h1", "c1 111 "+anyone+" 46 repaired")
 	h2.until("repaired")
+	k.bpf.obj.Exits.Close()
+	if err := k.bpf.clearNew([]Circuit{{Entered: 21, Left: 22}}); err == nil || k.bpf.counters[21] {
+		t.Errorf("counters were cleared although nobody can tell whose they are: %v", err)
+	}
+}
+
+// restart ends a router's agent and starts one that knows what is on disk and in the kernel.
+func (l *circuitLab) restart(node string) *Kernel {
+	l.Helper()
+	old := l.kernels[node]
+	old.Close()
+	k, err := Open(Configuration{Namespace: l.spaces[node], Owned: old.owned.file}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(k.Close)
+	l.kernels[node] = k
+	return k
+}
+
+// counts are the counters of both directions of the first circuit.
+func (l *circuitLab) counts(node string) map[int]Counters {
+	l.Helper()
+	got, err := l.kernels[node].RuleCounters([]int{1, 2})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return got
 }
 
 func TestEveryStepOfACircuitMayFailAndIsUndone(t *testing.T) {
