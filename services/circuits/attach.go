@@ -160,6 +160,8 @@ func (b *book) checkPort(field string, at ports.Place, p *circuitsv1.Port, r adm
 		return wrong(field+".name", "router %s has no port %q", node.Label(), p.GetName())
 	case slices.ContainsFunc(node.Interfaces[i].Addresses, func(a netip.Prefix) bool { return a.Addr() == node.Loopback }):
 		return wrong(field+".name", "%s is the loopback of %s", p.GetName(), node.Label())
+	case p.GetVlans() == "" && len(node.Interfaces[i].Addresses) > 0:
+		return wrong(field+".vlans", "%s itself has an address at %s: frames without a tag are its own", node.Label(), p.GetName())
 	}
 	return b.room(field, at, node.Interfaces[i], r, "")
 }

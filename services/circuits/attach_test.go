@@ -125,6 +125,15 @@ func TestWhatIsNoPortForACircuitIsRefused(t *testing.T) {
 	if _, err := w.quote(c, lo); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("a loopback: %v", err)
 	}
+	routed := w.frames("a", "b", 1, "", "300")
+	routed.FromPort.Name = "p3"
+	if _, err := w.quote(c, routed); refusalIn(err).GetField() != "from_port.vlans" || connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("what the router itself hears at p3: %v", err)
+	}
+	routed.FromPort.Vlans = "100"
+	if _, err := w.quote(c, routed); err != nil {
+		t.Errorf("a VLAN of p3: %v", err)
+	}
 	// p1 has 8 Gbit/s: two circuits of 5 to two routers do not fit, whatever links have.
 	w.booked(c, "first", w.frames("a", "b", 5, "1", "1"))
 	_, err := w.request(c, "second", w.frames("a", "c", 4, "2", "2"), true)

@@ -107,7 +107,7 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 	s := &topologyv1.TopologySnapshot{Area: "0.0.0.0", Time: timestamppb.Now()}
 	for _, name := range []string{"a", "b", "c"} {
 		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Name: name, Loopback: routers[name], Interfaces: []*topologyv1.Interface{
-			{Name: "lo", Addresses: []string{routers[name] + "/32"}}, {Name: "core"}, {Name: "p1", Speed: 8 * giga}, {Name: "p2"},
+			{Name: "lo", Addresses: []string{routers[name] + "/32"}}, {Name: "core"}, {Name: "p1", Speed: 8 * giga}, {Name: "p2"}, {Name: "p3", Addresses: []string{"192.0.2.1/24"}},
 		}})
 	}
 	for _, name := range []string{"a-b", "a-c", "b-c"} {

@@ -17,6 +17,25 @@ const frames = `{"openconfig-network-instance:network-instances":{"network-insta
    "config":{"endpoint-id":"r","type":"openconfig-network-instance-types:REMOTE"},
    "remote":{"config":{"remote-system":"10.0.2.2","virtual-circuit-identifier":7,"te-circuit-ext:local-system":"198.18.0.2"}}}]}}]}}]}}`
 
+// A circuit that would take what the router itself hears from its neighbours is refused, and nothing of it is done.
+func TestACircuitDoesNotCutTheRouterOff(t *testing.T) {
+	x := newTarget(t)
+	before := x.router.Dump() + x.router.In("ip", "-br", "link")
+	for port, why := range map[string]string{"lo": "is a loopback", "ge-a": "10.0.1.1/24"} {
+		untagged := strings.NewReplacer(`,"te-circuit-ext:vlan-id":100`, "", `"interface":"ge-a"`, `"interface":"`+port+`"`).Replace(frames)
+		err := x.set(x.request("update / " + untagged))
+		wantCode(t, err, codes.InvalidArgument)
+		if err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", port, err)
+		}
+	}
+	if after := x.router.Dump() + x.router.In("ip", "-br", "link"); after != before {
+		t.Errorf("it left something:\n%s\nbefore:\n%s", after, before)
+	}
+	x.router.In("ip", "addr", "flush", "dev", "ge-a")
+	x.must(t, "update / "+strings.Replace(frames, `,"te-circuit-ext:vlan-id":100`, "", 1))
+}
+
 const endpointState = "/network-instances/network-instance[name=te-c1]/connection-points/connection-point[connection-point-id=local]/endpoints/endpoint[endpoint-id=l]/state"
 
 // A circuit over gNMI: it carries, counts, outlasts the agent, stays where a Set is refused, and leaves nothing.

@@ -11,11 +11,12 @@ import (
 
 // hardware finds speed and buffer of an interface: those of agent.yaml, else what the driver reports.
 func (a *Agent) hardware(name string) (intent.Interface, bool) {
-	if !a.kernel.HasLink(name) {
+	has, loopback := a.kernel.HasLink(name)
+	if !has {
 		return intent.Interface{}, false
 	}
 	given := a.cfg.Interfaces[name]
-	i := intent.Interface{Speed: given.Speed, Buffer: given.Buffer}
+	i := intent.Interface{Speed: given.Speed, Buffer: given.Buffer, Loopback: loopback, RouterUses: func() (string, error) { return a.kernel.RouterUses(name) }}
 	if i.Speed == 0 {
 		i.Speed = driverSpeed(name)
 	}

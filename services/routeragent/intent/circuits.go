@@ -94,17 +94,32 @@ func (c *compiler) readCircuit(ni view) (k kernel.Circuit, at CircuitAt, err err
 	return k, at, nil
 }
 
-// readLocal reads port and VLAN.
+// readLocal reads port and VLAN. Without a VLAN the circuit takes all frames without a tag, so the router would be cut off
+// from a port that it needs.
 func (c *compiler) readLocal(end view, k *kernel.Circuit) error {
 	if end.at("remote").exists() {
 		return invalid(end.path+"/remote", "exists only when type is REMOTE")
 	}
 	k.Port = end.text("local", "config", "interface")
-	if _, ok := c.hardware(k.Port); !ok || k.Port == kernel.Overlay {
-		return invalid(end.path+"/local/config/interface", "this router has no interface %q", k.Port)
+	path := end.path + "/local/config/interface"
+	port, ok := c.hardware(k.Port)
+	switch {
+	case !ok || k.Port == kernel.Overlay:
+		return invalid(path, "this router has no interface %q", k.Port)
+	case port.Loopback:
+		return invalid(path, "%s is a loopback", k.Port)
 	}
 	vlan, _ := end.number("local", "config", "vlan-id")
-	k.VLAN = int(vlan)
+	if k.VLAN = int(vlan); vlan > 0 || port.RouterUses == nil {
+		return nil
+	}
+	use, err := port.RouterUses()
+	if err != nil {
+		return invalid(path, "nobody can tell whether the router itself needs %s: %v", k.Port, err)
+	}
+	if use != "" {
+		return invalid(path, "%s is %s; a circuit there needs a vlan-id", k.Port, use)
+	}
 	return nil
 }
 

@@ -52,6 +52,21 @@ func TestAnL2P2PInstanceIsACircuit(t *testing.T) {
 	}
 }
 
+const vlan100 = `,"te-circuit-ext:vlan-id":100`
+
+// TestPortsOfACircuit: one that the router itself needs is shared by VLAN only.
+func TestPortsOfACircuit(t *testing.T) {
+	for port, untagged := range map[string]bool{"ge-a": true, "ge-free": true, "ge-core": false} {
+		at := strings.ReplaceAll(circuit, "ge-a", port)
+		if _, err := Compile(config(t, beside(at)...), hardware, IDs{}); err != nil {
+			t.Errorf("VLAN 100 of %s: %v", port, err)
+		}
+		if _, err := Compile(config(t, beside(strings.Replace(at, vlan100, "", 1))...), hardware, IDs{}); (err == nil) != untagged {
+			t.Errorf("all without a tag of %s: %v", port, err)
+		}
+	}
+}
+
 func TestACircuitThatCannotBeIsRefused(t *testing.T) {
 	second := func(replace ...string) string {
 		return strings.NewReplacer(append([]string{"te-c1", "te-c2"}, replace...)...).Replace(circuit)
@@ -61,6 +76,9 @@ func TestACircuitThatCannotBeIsRefused(t *testing.T) {
 		"circuit-identifier are":   {circuit, second(`:100`, `:101`, "198.18.0.2", "198.18.0.4")},
 		"local-system are those":   {circuit, second(`:100`, `:101`, `:7,`, `:8,`)},
 		"no interface \"ge-z\"":    {second("ge-a", "ge-z")},
+		"lo is a loopback":         {second("ge-a", "lo")},
+		"needs a vlan-id":          {second("ge-a", "ge-core", vlan100, "")},
+		"it has just gone":         {second("ge-a", "ge-gone", vlan100, "")},
 		"is 0; 1 to 16777215":      {second(`:7,`, `:0,`)},
 		"an IPv4 address":          {second("198.18.0.3", "2001:db8::3")},
 		"is the local-system":      {second("198.18.0.3", "198.18.0.2")},

@@ -24,7 +24,10 @@ type Interface struct {
 	// Speed of the port, bit/s; zero is unknown.
 	Speed uint64
 	// Buffer of the port in bytes.
-	Buffer uint64
+	Buffer   uint64
+	Loopback bool
+	// RouterUses tells what the router itself needs it for, empty if nothing; it is asked only where that matters.
+	RouterUses func() (string, error)
 }
 
 // Hardware finds an interface by its name; ok is false if there is none.

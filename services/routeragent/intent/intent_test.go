@@ -21,6 +21,14 @@ func hardware(name string) (Interface, bool) {
 		return Interface{Speed: 100e6, Buffer: 1250000}, true
 	case "ge-unknown-rate":
 		return Interface{}, true
+	case "lo":
+		return Interface{Loopback: true}, true
+	case "ge-core":
+		return Interface{RouterUses: func() (string, error) { return "the next hop of label 16001", nil }}, true
+	case "ge-gone":
+		return Interface{RouterUses: func() (string, error) { return "", errors.New("it has just gone") }}, true
+	case "ge-free":
+		return Interface{RouterUses: func() (string, error) { return "", nil }}, true
 	}
 	return Interface{}, false
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -351,6 +352,45 @@ func TestEveryStepOfACircuitMayFailAndIsUndone(t *testing.T) {
 		}
 		if diff := cmp.Diff(l.dump("p1"), before); diff != "" {
 			t.Fatalf("after step %d:\n%s", n, diff)
+		}
+	}
+}
+
+// Neighbours over addresses of link-local scope alone leave no other sign at a port than its labels.
+func TestALabelLeadsOverAnInterface(t *testing.T) {
+	label := 17
+	shared := []*netlink.NexthopInfo{{LinkIndex: 3}, {LinkIndex: 4}}
+	for index, want := range map[int]bool{2: true, 3: true, 4: true, 5: false} {
+		routes := []netlink.Route{{LinkIndex: 5}, {MPLSDst: &label, LinkIndex: 2}, {MPLSDst: &label, MultiPath: shared}}
+		if got, is := labelOver(routes, index); is != want || is && got != label {
+			t.Errorf("interface %d: label %d, %t", index, got, is)
+		}
+	}
+}
+
+// TestWhatTheRouterNeedsAnInterfaceFor: addresses but those that every interface has.
+func TestWhatTheRouterNeedsAnInterfaceFor(t *testing.T) {
+	l := newCircuitLab(t)
+	k := l.kernels["p1"]
+	for _, c := range []struct{ script, port, use string }{
+		{"", "c1", ""},
+		{"", "core", "the router's own, with the address 10.0.0.1/24"},
+		{"sysctl -qw net.ipv6.conf.c1.disable_ipv6=0", "c1", ""}, // has a link-local address, as every interface
+		{"ip -6 addr add 2001:db8::1/64 dev c1 nodad", "c1", "the router's own, with the address 2001:db8::1/64"},
+	} {
+		if c.script != "" {
+			l.run("p1", c.script)
+		}
+		if use, err := k.RouterUses(c.port); err != nil || use != c.use {
+			t.Errorf("%s: %s is %q (%v), not %q", c.script, c.port, use, err, c.use)
+		}
+	}
+	if _, err := k.RouterUses("gone"); err == nil {
+		t.Error("an interface that is not there")
+	}
+	for name, want := range map[string][2]bool{"lo": {true, true}, "c1": {true, false}, "gone": {}} {
+		if has, loopback := k.HasLink(name); has != want[0] || loopback != want[1] {
+			t.Errorf("%s: %t, %t", name, has, loopback)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -65,12 +66,48 @@ func newLink(a *netlink.LinkAttrs, addrs []netip.Prefix) Link {
 	return l
 }
 
-// HasLink tells whether an interface exists.
-func (k *Kernel) HasLink(name string) bool {
+// HasLink tells whether an interface exists, and whether it is a loopback.
+func (k *Kernel) HasLink(name string) (has, loopback bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, err := k.conn.LinkByName(name)
-	return err == nil
+	l, err := k.conn.LinkByName(name)
+	return err == nil, err == nil && l.Attrs().RawFlags&unix.IFF_LOOPBACK != 0
+}
+
+// RouterUses tells what the router itself needs an interface for, without which it may lose its neighbours: an address, or
+// labels whose packets leave there; empty if nothing.
+func (k *Kernel) RouterUses(name string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l, err := k.link(name)
+	if err != nil {
+		return "", err
+	}
+	addresses, err := k.conn.AddrList(l, netlink.FAMILY_ALL)
+	for _, a := range addresses {
+		if !a.IP.IsLinkLocalUnicast() {
+			return "the router's own, with the address " + a.IPNet.String(), nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("list addresses of %s: %w", name, err)
+	}
+	routes, err := k.labels()
+	if label, is := labelOver(routes, l.Attrs().Index); is {
+		return fmt.Sprintf("the next hop of label %d", label), nil
+	}
+	return "", err
+}
+
+// labelOver finds a label whose packets leave at an interface.
+func labelOver(routes []netlink.Route, index int) (label int, is bool) {
+	over := func(w *netlink.NexthopInfo) bool { return w.LinkIndex == index }
+	for _, r := range routes {
+		if r.MPLSDst != nil && (r.LinkIndex == index || slices.ContainsFunc(r.MultiPath, over)) {
+			return *r.MPLSDst, true
+		}
+	}
+	return 0, false
 }
 
 // Watch sends when a link or a route changes; a burst of changes sends once. The

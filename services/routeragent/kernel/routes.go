@@ -47,12 +47,9 @@ func (k *Kernel) Path(id int) ([]NextHop, error) {
 func (k *Kernel) Label(label int) ([]NextHop, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	list, err := k.conn.RouteList(nil, netlink.FAMILY_MPLS)
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
-		return nil, nil
-	}
+	list, err := k.labels()
 	if err != nil {
-		return nil, fmt.Errorf("list label routes: %w", err)
+		return nil, err
 	}
 	for _, r := range list {
 		if r.MPLSDst != nil && *r.MPLSDst == label {
@@ -60,6 +57,18 @@ func (k *Kernel) Label(label int) ([]NextHop, error) {
 		}
 	}
 	return nil, nil
+}
+
+// labels are the routes of packets that arrive with a label.
+func (k *Kernel) labels() ([]netlink.Route, error) {
+	list, err := k.conn.RouteList(nil, netlink.FAMILY_MPLS)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
+		return nil, nil
+	}
+	if err != nil {
+		return list, fmt.Errorf("list label routes: %w", err)
+	}
+	return list, nil
 }
 
 // nextHops lists the next hops of a route in a stable order.
