@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
@@ -160,11 +161,14 @@ func (b *book) checkPort(field string, at ports.Place, p *circuitsv1.Port, r adm
 		return wrong(field+".name", "router %s has no port %q", node.Label(), p.GetName())
 	case slices.ContainsFunc(node.Interfaces[i].Addresses, func(a netip.Prefix) bool { return a.Addr() == node.Loopback }):
 		return wrong(field+".name", "%s is the loopback of %s", p.GetName(), node.Label())
-	case p.GetVlans() == "" && len(node.Interfaces[i].Addresses) > 0:
+	case strings.TrimSpace(p.GetVlans()) == "" && slices.ContainsFunc(node.Interfaces[i].Addresses, routed):
 		return wrong(field+".vlans", "%s itself has an address at %s: frames without a tag are its own", node.Label(), p.GetName())
 	}
 	return b.room(field, at, node.Interfaces[i], r, "")
 }
+
+// routed tells whether an address is one that only routers give an interface.
+func routed(a netip.Prefix) bool { return !a.Addr().IsLinkLocalUnicast() }
 
 // room looks whether circuits between ports take more of one than it has.
 func (b *book) room(field string, at ports.Place, port topo.Interface, r admit.Request, but string) error {

@@ -94,8 +94,8 @@ func (c *compiler) readCircuit(ni view) (k kernel.Circuit, at CircuitAt, err err
 	return k, at, nil
 }
 
-// readLocal reads port and VLAN. Without a VLAN the circuit takes all frames without a tag, so the router would be cut off
-// from a port that it needs.
+// readLocal reads port and VLAN. Without a VLAN the circuit takes all frames without a tag, so the router would be cut
+// off from a port that it needs.
 func (c *compiler) readLocal(end view, k *kernel.Circuit) error {
 	if end.at("remote").exists() {
 		return invalid(end.path+"/remote", "exists only when type is REMOTE")

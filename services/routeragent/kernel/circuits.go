@@ -247,8 +247,8 @@ func (c *classifier) ensureCircuits(s Spec) error {
 	return putAll(c.kernel, "attachment", c.obj.Circuits, enter)
 }
 
-// clearNew sets counters of circuits to zero that no rule and no circuit of this agent has yet. An agent that starts finds
-// circuits that count: theirs stay.
+// clearNew sets counters of circuits to zero that no rule and no circuit of this agent has yet. An agent that starts
+// finds circuits that count: theirs stay.
 func (c *classifier) clearNew(circuits []Circuit) error {
 	var fresh []int
 	for _, k := range circuits {

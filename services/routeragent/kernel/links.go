@@ -74,8 +74,8 @@ func (k *Kernel) HasLink(name string) (has, loopback bool) {
 	return err == nil, err == nil && l.Attrs().RawFlags&unix.IFF_LOOPBACK != 0
 }
 
-// RouterUses tells what the router itself needs an interface for, without which it may lose its neighbours: an address, or
-// labels whose packets leave there; empty if nothing.
+// RouterUses tells what the router itself needs an interface for, without which it may lose its neighbours: an
+// address, or labels whose packets leave there; empty if nothing.
 func (k *Kernel) RouterUses(name string) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
