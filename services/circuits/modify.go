@@ -167,7 +167,8 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 	var blockers []admit.Blocker
 	omitted := 0
 	if terms.GetVolumeBytes() == 0 {
-		g.Slots = admit.Resized(g.Slots, w, terms.GetRateBitsPerSecond())
+		// While a change set gives routers another rate they may have either.
+		g.Slots = admit.Resized(g.Slots, w, max(terms.GetRateBitsPerSecond(), was.GetLife().GetHadBitsPerSecond()))
 		if len(g.Slots) > admit.MaxSlots {
 			return nil, nil, wrong("rate_bits_per_second", "it was changed %d times; ask for a new circuit", admit.MaxSlots)
 		}

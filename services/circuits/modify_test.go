@@ -201,11 +201,15 @@ func TestTheHigherRateIsBookedMeanwhile(t *testing.T) {
 		if is.GetState() != circuitsv1.State_STATE_ACTIVE || is.GetTerms().GetRateBitsPerSecond() != tc.to*giga || w.free(c, 12, 18) != 5-tc.meanwhile {
 			t.Errorf("%s: %v, and %d are free", name, is, w.free(c, 12, 18))
 		}
+		is = w.modified(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: is.GetVersion(), End: inHours(20)})
+		if free := w.free(c, 12, 20); free != 5-tc.meanwhile {
+			t.Errorf("%s, and then a later end: %v, and %d are free", name, is, free)
+		}
 		for i, kind := range tc.ends {
 			is = tell(life.Event{Kind: kind, Attempt: 2 + i, Text: "change set"})
 		}
-		if is.GetState() != circuitsv1.State_STATE_ACTIVE || is.GetTerms().GetRateBitsPerSecond() != tc.after*giga || w.free(c, 12, 18) != 5-tc.after {
-			t.Errorf("%s, in the end: %v, and %d are free", name, is, w.free(c, 12, 18))
+		if is.GetState() != circuitsv1.State_STATE_ACTIVE || is.GetTerms().GetRateBitsPerSecond() != tc.after*giga || w.free(c, 12, 20) != 5-tc.after {
+			t.Errorf("%s, in the end: %v, and %d are free", name, is, w.free(c, 12, 20))
 		}
 	}
 }
