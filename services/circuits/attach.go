@@ -73,45 +73,58 @@ type attached struct {
 	number int
 }
 
-// attach looks what a circuit gets of its ports; nothing where it is not between ports.
-func (b *book) attach(t *circuitsv1.Terms, r admit.Request) (out attached, err error) {
+// attach looks what a circuit gets of its ports; nothing where it is not between ports. A refusal for VLANs has an offer
+// of others, where each port has some.
+func (b *book) attach(t *circuitsv1.Terms, r admit.Request) (attached, error) {
+	out, instead, err := b.attachOnly(t, r)
+	var no refused
+	if instead == nil || !errors.As(err, &no) {
+		return out, err
+	}
+	if _, _, other := b.attachOnly(instead, r); other == nil {
+		no.Offers = append(no.Offers, &circuitsv1.Offer{Kind: otherVLAN, Terms: instead})
+	}
+	return out, err
+}
+
+// attachOnly is attach without offers. What may be offered instead is nil where a port has no VLAN that is free.
+func (b *book) attachOnly(t *circuitsv1.Terms, r admit.Request) (out attached, instead *circuitsv1.Terms, err error) {
 	if !between(t) {
-		return out, nil
+		return out, nil, nil
 	}
 	if r.Bytes != 0 { // an offer
-		return out, wrong("volume_bytes", "a circuit between ports has a rate")
+		return out, nil, wrong("volume_bytes", "a circuit between ports has a rate")
 	}
 	no := &circuitsv1.Refusal{Code: codeVLAN}
-	instead := proto.CloneOf(t)
+	instead, others := proto.CloneOf(t), true
 	for i, p := range portsOf(t) {
 		at := ports.Place{Router: []string{r.From, r.To}[i], Port: p.GetName()}
 		if err := b.checkPort(portFields[i], at, p, r); err != nil {
-			return out, err
+			return out, nil, err
 		}
 		of, err := ports.Parse(p.GetVlans())
 		if err != nil {
-			return out, wrong(portFields[i]+".vlans", "%s", err)
+			return out, nil, wrong(portFields[i]+".vlans", "%s", err)
 		}
 		var ok bool
 		if out.vlans[i], ok = b.ports.Free(at, r.Window, of, ""); ok {
 			continue
 		}
 		b.blockVLANs(no, portFields[i], ports.Use{Place: at, Window: r.Window}, of)
-		if other, free := b.ports.Free(at, r.Window, ports.Any, ""); free {
-			portsOf(instead)[i].Vlans = ports.Text(other)
-		}
+		other, free := b.ports.Free(at, r.Window, ports.Any, "")
+		portsOf(instead)[i].Vlans, others = ports.Text(other), others && free
 	}
-	if no.GetReason() != "" {
-		if _, err := b.attach(instead, r); err == nil {
-			no.Offers = append(no.Offers, &circuitsv1.Offer{Kind: otherVLAN, Terms: instead})
-		}
-		return out, refused{no}
+	switch {
+	case no.GetReason() != "" && !others:
+		return out, nil, refused{no}
+	case no.GetReason() != "":
+		return out, instead, refused{no}
 	}
 	var ok bool
 	if out.number, ok = b.ports.Number(); !ok {
-		return out, refuse(codeQuota, "", "there are %d circuits between ports, as many as there are numbers for", ports.MaxNumber)
+		return out, nil, refuse(codeQuota, "", "there are %d circuits between ports, as many as there are numbers for", ports.MaxNumber)
 	}
-	return out, nil
+	return out, nil, nil
 }
 
 // blockVLANs adds to a refusal who has the VLANs of a port.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/ports"
 )
 
@@ -226,5 +227,29 @@ func TestABatchKeepsVLANsApartWithinItself(t *testing.T) {
 	r, err := (&api{c}).RequestAll(t.Context(), connect.NewRequest(ask))
 	if err != nil || r.Msg.GetCircuits()[1].GetFromVlan() != 1 || r.Msg.GetCircuits()[1].GetNumber() != 2 {
 		t.Errorf("the batch: %v, %v", r, err)
+	}
+}
+
+// Where circuits have all VLANs of a port there is none to offer, and the other port's are not looked for without end.
+func TestAPortWithoutAnyVLANLeft(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	if err := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
+		node, err := c.book.topo.Resolve("a")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		var all []ports.Use
+		for vlan := range ports.Any.Each {
+			all = append(all, ports.Use{Place: ports.Place{Router: node.ID.String(), Port: "p1"}, VLAN: vlan, Window: calendar.Window{End: calendar.Forever}})
+		}
+		c.book.ports.Put("other", 1, all)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.request(c, "one", w.frames("a", "b", 1, "any", "300"), true)
+	if r := refusalIn(err); r.GetCode() != codeVLAN || r.GetField() != "from_port.vlans" || len(r.GetOffers()) != 0 || len(r.GetBlockers()) == 0 {
+		t.Errorf("every VLAN is taken: %v", err)
 	}
 }
