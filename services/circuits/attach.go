@@ -73,8 +73,8 @@ type attached struct {
 	number int
 }
 
-// attach looks what a circuit gets of its ports; nothing where it is not between ports. A refusal for VLANs has an offer
-// of others, where each port has some.
+// attach looks what a circuit gets of its ports; nothing where it is not between ports. A refusal for VLANs offers
+// others, where each port has some.
 func (b *book) attach(t *circuitsv1.Terms, r admit.Request) (attached, error) {
 	out, instead, err := b.attachOnly(t, r)
 	var no refused
