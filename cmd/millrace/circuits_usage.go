@@ -57,6 +57,10 @@ func circuitsUsageCommand() *cobra.Command {
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)
 			}
+			if r.Msg.GetCarriedUnknown() {
+				cmd.Println("not measured: no router counts what enters a circuit between ports")
+				return nil
+			}
 			out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintf(out, "FROM\tIN PROFILE Mbit/s\tEXCESS Mbit/s\tPACKETS\tEXCESS PACKETS\n")
 			for _, p := range r.Msg.GetPoints() {
@@ -97,7 +101,7 @@ func circuitsStatementCommand() *cobra.Command {
 			fmt.Fprintf(out, "CIRCUIT\tBOOKED Gbit/s h\tCARRIED GB\tEXCESS GB\tACTIVE\tINTERRUPTED\tLATE STARTS\n")
 			line := func(name string, l *circuitsv1.StatementLine) {
 				carried, excess := fmt.Sprintf("%.3f", float64(l.GetCarriedOctets())/1e9), fmt.Sprintf("%.3f", float64(l.GetExcessOctets())/1e9)
-				if r.Msg.GetCarriedUnknown() {
+				if l.GetCarriedUnknown() {
 					carried, excess = "unknown", "unknown"
 				}
 				if l.GetIncomplete() {

@@ -28,9 +28,9 @@ var errNoFlowStore = errors.New("there is no flow store that keeps what circuits
 // usageOf is the window to ask the flow store about: nothing was sent before a circuit was asked for, nor in the
 // future.
 func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time) (time.Time, time.Time, error) {
-	for field, at := range map[string]*timestamppb.Timestamp{"from": from, "to": to} {
+	for i, at := range [2]*timestamppb.Timestamp{from, to} {
 		if at != nil && at.CheckValid() != nil {
-			return now, now, wrong(field, "it is no time")
+			return now, now, wrong([2]string{"from", "to"}[i], "it is no time")
 		}
 	}
 	begin, end := otherwise, now
@@ -52,6 +52,23 @@ func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time)
 	return begin, end, nil
 }
 
+// measured tells whether some router counts what enters a circuit: the profiles are those of prefix pairs.
+func measured(c *circuitsv1.Circuit) bool { return !between(c.GetTerms()) }
+
+// sent asks the flow store, and answers of as many circuits as were asked for.
+func (a *api) sent(ctx context.Context, ask *flowv1.CircuitUsageRequest) (*flowv1.CircuitUsageResponse, error) {
+	said, err := a.c.deps.Flows.CircuitUsage(ctx, connect.NewRequest(ask))
+	switch {
+	case err != nil && connect.CodeOf(err) == connect.CodeInvalidArgument:
+		return nil, wrong("from", "the flow store has nothing of such a window: %s", err)
+	case err != nil:
+		return nil, fmt.Errorf("what circuits sent is not known now: %w", err)
+	case len(said.Msg.GetCircuits()) != len(ask.GetCircuits()):
+		return nil, fmt.Errorf("the flow store was asked of %d circuits, and answered of %d", len(ask.GetCircuits()), len(said.Msg.GetCircuits()))
+	}
+	return said.Msg, nil
+}
+
 // Usage implements CircuitsService.
 func (a *api) Usage(ctx context.Context, r *connect.Request[circuitsv1.UsageRequest]) (*connect.Response[circuitsv1.UsageResponse], error) {
 	record, err := a.c.ledger.Find(ctx, r.Msg.GetId())
@@ -71,17 +88,15 @@ func (a *api) Usage(ctx context.Context, r *connect.Request[circuitsv1.UsageRequ
 	if a.c.deps.Flows == nil {
 		return nil, answer(errNoFlowStore)
 	}
-	if !from.Before(to) {
-		return connect.NewResponse(out), nil // it has not begun
+	if out.CarriedUnknown = !measured(c); out.GetCarriedUnknown() || !from.Before(to) {
+		return connect.NewResponse(out), nil // nobody counts it, or it has not begun
 	}
-	said, err := a.c.deps.Flows.CircuitUsage(ctx, connect.NewRequest(&flowv1.CircuitUsageRequest{
-		Circuits: []string{c.GetId()}, From: timestamppb.New(from), To: timestamppb.New(to),
-	}))
+	said, err := a.sent(ctx, &flowv1.CircuitUsageRequest{Circuits: []string{c.GetId()}, From: timestamppb.New(from), To: timestamppb.New(to)})
 	if err != nil {
-		return nil, answer(fmt.Errorf("what circuit %s sent is not known now: %w", c.GetId(), err))
+		return nil, answer(err)
 	}
-	out.StepSeconds = said.Msg.GetStepSeconds()
-	for _, p := range said.Msg.GetCircuits()[0].GetPoints() {
+	out.StepSeconds = said.GetStepSeconds()
+	for _, p := range said.GetCircuits()[0].GetPoints() {
 		point := &circuitsv1.UsagePoint{
 			Time: p.GetTime(), InProfileOctets: int64(p.GetInProfileOctets()), InProfilePackets: int64(p.GetInProfilePackets()),
 			ExcessOctets: int64(p.GetExcessOctets()), ExcessPackets: int64(p.GetExcessPackets()),
@@ -118,7 +133,12 @@ func (a *api) Statement(ctx context.Context, r *connect.Request[circuitsv1.State
 		return nil, answer(err)
 	}
 	out.Total = lineOf("", "", total)
-	if out.CarriedUnknown = a.c.deps.Flows == nil; !out.GetCarriedUnknown() && from.Before(to) {
+	if a.c.deps.Flows == nil {
+		out.CarriedUnknown = true
+		for _, line := range append(out.GetCircuits(), out.GetTotal()) {
+			line.CarriedUnknown = true
+		}
+	} else if from.Before(to) {
 		if err := a.carried(ctx, out, circuits); err != nil {
 			return nil, answer(err)
 		}
@@ -150,31 +170,54 @@ func lineOf(id, description string, l statement.Line) *circuitsv1.StatementLine 
 	}
 }
 
-// carried fills in what each circuit of a statement sent.
+// carried fills in what each circuit of a statement sent, where somebody measures it.
 func (a *api) carried(ctx context.Context, out *circuitsv1.StatementResponse, circuits []*circuitsv1.Circuit) error {
-	lines := out.GetCircuits()
-	for some := range slices.Chunk(circuits, usageCircuits) {
-		ask := &flowv1.CircuitUsageRequest{From: out.GetFrom(), To: out.GetTo(), Totals: true}
-		for _, c := range some {
-			ask.Circuits = append(ask.Circuits, c.GetId())
+	var known []int
+	first := out.GetTo().AsTime()
+	for i, c := range circuits {
+		if !measured(c) {
+			out.Circuits[i].CarriedUnknown, out.Total.CarriedUnknown, out.CarriedUnknown = true, true, true
+			continue
 		}
-		said, err := a.c.deps.Flows.CircuitUsage(ctx, connect.NewRequest(ask))
+		known = append(known, i)
+		if created := c.GetCreated().AsTime(); created.Before(first) {
+			first = created
+		}
+	}
+	// Nothing was sent before the first of them, and a store does not keep every time there is.
+	if from := out.GetFrom().AsTime(); first.Before(from) {
+		first = from
+	}
+	if !first.Before(out.GetTo().AsTime()) {
+		return nil
+	}
+	for some := range slices.Chunk(known, usageCircuits) {
+		ask := &flowv1.CircuitUsageRequest{From: timestamppb.New(first), To: out.GetTo(), Totals: true}
+		for _, i := range some {
+			ask.Circuits = append(ask.Circuits, circuits[i].GetId())
+		}
+		said, err := a.sent(ctx, ask)
 		if err != nil {
-			return fmt.Errorf("what circuits carried is not known now: %w", err)
+			return err
 		}
-		for i, u := range said.Msg.GetCircuits() {
-			for _, p := range u.GetPoints() {
-				excess := int64(p.GetExcessOctets())
-				lines[i].ExcessOctets += excess
-				lines[i].CarriedOctets += int64(p.GetInProfileOctets())
-				if some[i].GetTerms().GetExcess() != circuitsv1.Excess_EXCESS_DROP {
-					lines[i].CarriedOctets += excess
-				}
-			}
-			out.Total.CarriedOctets += lines[i].GetCarriedOctets()
-			out.Total.ExcessOctets += lines[i].GetExcessOctets()
+		for n, u := range said.GetCircuits() {
+			line := out.GetCircuits()[some[n]]
+			addSent(line, circuits[some[n]].GetTerms(), u)
+			out.Total.CarriedOctets += line.GetCarriedOctets()
+			out.Total.ExcessOctets += line.GetExcessOctets()
 		}
-		lines = lines[len(some):]
 	}
 	return nil
+}
+
+// addSent adds to a line what a circuit sent.
+func addSent(line *circuitsv1.StatementLine, t *circuitsv1.Terms, u *flowv1.CircuitUsage) {
+	for _, p := range u.GetPoints() {
+		excess := int64(p.GetExcessOctets())
+		line.ExcessOctets += excess
+		line.CarriedOctets += int64(p.GetInProfileOctets())
+		if t.GetExcess() != circuitsv1.Excess_EXCESS_DROP {
+			line.CarriedOctets += excess
+		}
+	}
 }

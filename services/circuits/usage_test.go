@@ -19,7 +19,9 @@ import (
 // flows is a flow store that has the same to say of every circuit.
 type flows struct {
 	flowv1connect.FlowStoreServiceClient
-	away  bool
+	away bool
+	// more are circuits too many, or too few, in an answer.
+	more  int
 	asked *flowv1.CircuitUsageRequest
 }
 
@@ -28,8 +30,12 @@ func (f *flows) CircuitUsage(_ context.Context, r *connect.Request[flowv1.Circui
 	if f.away {
 		return nil, connect.NewError(connect.CodeUnavailable, errors.New("away"))
 	}
+	if r.Msg.GetFrom().AsTime().Year() < 2000 {
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("no such window"))
+	}
 	out := &flowv1.CircuitUsageResponse{StepSeconds: 120}
-	for _, id := range r.Msg.GetCircuits() {
+	ids := append(r.Msg.GetCircuits(), "one-more")
+	for _, id := range ids[:len(r.Msg.GetCircuits())+f.more] {
 		out.Circuits = append(out.Circuits, &flowv1.CircuitUsage{Circuit: id, Points: []*flowv1.UsagePoint{
 			{Time: r.Msg.GetFrom(), InProfileOctets: 1000, InProfilePackets: 10, ExcessOctets: 300, ExcessPackets: 3},
 			{Time: r.Msg.GetTo(), InProfileOctets: 500, InProfilePackets: 5},
@@ -132,6 +138,9 @@ func TestTheStatementOfAProject(t *testing.T) {
 	if !store.asked.GetTotals() || len(store.asked.GetCircuits()) != 2 {
 		t.Errorf("asked the flow store %v", store.asked)
 	}
+	if got := statement(&circuitsv1.StatementRequest{Project: "astro", From: timestamppb.New(time.Unix(0, 0)), To: atHour(13)}); got.GetTotal().GetCarriedOctets() != 3300 {
+		t.Errorf("a window from 1970 on: %v", got)
+	}
 	if got := statement(&circuitsv1.StatementRequest{Project: "bio"}); len(got.GetCircuits()) != 0 || !got.GetFrom().AsTime().Equal(noon.Add(13*time.Hour-statementWindow)) {
 		t.Errorf("a project without circuits: %v", got)
 	}
@@ -144,5 +153,59 @@ func TestTheStatementOfAProject(t *testing.T) {
 	}
 	if _, err := (&api{c}).Statement(t.Context(), connect.NewRequest(&circuitsv1.StatementRequest{Project: "a b"})); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+// What no profile counts is not 0: nobody knows it.
+func TestWhatACircuitBetweenPortsSentIsNotKnown(t *testing.T) {
+	w, store := newWorld(t), &flows{}
+	c := w.start()
+	c.deps.Flows = store
+	frames, pairs := w.booked(c, "frames", w.frames("a", "b", 1, "100", "300")), w.booked(c, "pairs", w.terms("b", "c", 2))
+	w.set(noon.Add(13 * time.Hour))
+	usage, err := (&api{c}).Usage(t.Context(), connect.NewRequest(&circuitsv1.UsageRequest{Id: frames.GetId()}))
+	if err != nil || !usage.Msg.GetCarriedUnknown() || len(usage.Msg.GetPoints()) != 0 {
+		t.Errorf("its usage: %v (%v)", usage, err)
+	}
+	r, err := (&api{c}).Statement(t.Context(), connect.NewRequest(&circuitsv1.StatementRequest{Project: "astro"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]*circuitsv1.StatementLine{}
+	for _, l := range r.Msg.GetCircuits() {
+		lines[l.GetCircuit()] = l
+	}
+	if l := lines[frames.GetId()]; !l.GetCarriedUnknown() || l.GetCarriedOctets() != 0 || l.GetBookedGbitHours() == 0 {
+		t.Errorf("its line: %v", l)
+	}
+	if l := lines[pairs.GetId()]; l.GetCarriedUnknown() || l.GetCarriedOctets() != 1800 {
+		t.Errorf("the other line: %v", l)
+	}
+	if !r.Msg.GetCarriedUnknown() || !r.Msg.GetTotal().GetCarriedUnknown() || r.Msg.GetTotal().GetCarriedOctets() != 1800 || len(store.asked.GetCircuits()) != 1 {
+		t.Errorf("the total: %v, asked %v", r.Msg, store.asked)
+	}
+}
+
+// A flow store that answers of more circuits, or fewer, than it was asked of is one that nobody understands.
+func TestAFlowStoreThatAnswersOfOthers(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	id := w.booked(c, "one", w.terms("a", "b", 1)).GetId()
+	w.set(noon.Add(13 * time.Hour))
+	for _, more := range []int{-1, 1} {
+		c.deps.Flows = &flows{more: more}
+		if _, err := (&api{c}).Usage(t.Context(), connect.NewRequest(&circuitsv1.UsageRequest{Id: id})); connect.CodeOf(err) != connect.CodeUnavailable {
+			t.Errorf("usage, %d more: %v", more, err)
+		}
+		if _, err := (&api{c}).Statement(t.Context(), connect.NewRequest(&circuitsv1.StatementRequest{Project: "astro"})); connect.CodeOf(err) != connect.CodeUnavailable {
+			t.Errorf("statement, %d more: %v", more, err)
+		}
+	}
+	never := &timestamppb.Timestamp{Nanos: -1}
+	for range 30 { // in whichever order they are looked at
+		_, err := (&api{c}).Usage(t.Context(), connect.NewRequest(&circuitsv1.UsageRequest{Id: id, From: never, To: never}))
+		if refusalIn(err).GetField() != "from" {
+			t.Fatalf("neither is a time: %v", err)
+		}
 	}
 }

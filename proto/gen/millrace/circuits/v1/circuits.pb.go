@@ -3021,9 +3021,11 @@ type UsageResponse struct {
 	// Oldest first, at most about 1500. Steps of which no router said anything are left out.
 	Points []*UsagePoint `protobuf:"bytes,3,rep,name=points,proto3" json:"points,omitempty"`
 	// The sum of the points.
-	Total         *UsagePoint `protobuf:"bytes,4,opt,name=total,proto3" json:"total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Total *UsagePoint `protobuf:"bytes,4,opt,name=total,proto3" json:"total,omitempty"`
+	// Nobody measures it: what a circuit between ports sends is counted by no profile. There are no points.
+	CarriedUnknown bool `protobuf:"varint,5,opt,name=carried_unknown,json=carriedUnknown,proto3" json:"carried_unknown,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *UsageResponse) Reset() {
@@ -3082,6 +3084,13 @@ func (x *UsageResponse) GetTotal() *UsagePoint {
 		return x.Total
 	}
 	return nil
+}
+
+func (x *UsageResponse) GetCarriedUnknown() bool {
+	if x != nil {
+		return x.CarriedUnknown
+	}
+	return false
 }
 
 // UsagePoint is what entered the circuit in a step, in octets of IP packets.
@@ -3233,7 +3242,7 @@ type StatementResponse struct {
 	// Circuits that had capacity in the window, those asked for first first.
 	Circuits []*StatementLine `protobuf:"bytes,4,rep,name=circuits,proto3" json:"circuits,omitempty"`
 	Total    *StatementLine   `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
-	// There is no flow store, so nobody knows what was carried.
+	// There is no flow store, or some line has carried_unknown: nobody knows what all of them carried.
 	CarriedUnknown bool `protobuf:"varint,6,opt,name=carried_unknown,json=carriedUnknown,proto3" json:"carried_unknown,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -3327,9 +3336,11 @@ type StatementLine struct {
 	// Starts that were late.
 	LateStarts int32 `protobuf:"varint,8,opt,name=late_starts,json=lateStarts,proto3" json:"late_starts,omitempty"`
 	// The history does not reach back to the circuit's beginning, so some seconds are missing.
-	Incomplete    bool `protobuf:"varint,9,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Incomplete bool `protobuf:"varint,9,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	// Nobody measured what it carried, as between ports. The total is that of the other lines.
+	CarriedUnknown bool `protobuf:"varint,10,opt,name=carried_unknown,json=carriedUnknown,proto3" json:"carried_unknown,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StatementLine) Reset() {
@@ -3421,6 +3432,13 @@ func (x *StatementLine) GetLateStarts() int32 {
 func (x *StatementLine) GetIncomplete() bool {
 	if x != nil {
 		return x.Incomplete
+	}
+	return false
+}
+
+func (x *StatementLine) GetCarriedUnknown() bool {
+	if x != nil {
+		return x.CarriedUnknown
 	}
 	return false
 }
@@ -3635,12 +3653,13 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\fUsageRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
-	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\xb4\x01\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\"\xdd\x01\n" +
 	"\rUsageResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
 	"\fstep_seconds\x18\x02 \x01(\x03R\vstepSeconds\x128\n" +
 	"\x06points\x18\x03 \x03(\v2 .millrace.circuits.v1.UsagePointR\x06points\x126\n" +
-	"\x05total\x18\x04 \x01(\v2 .millrace.circuits.v1.UsagePointR\x05total\"\xe2\x01\n" +
+	"\x05total\x18\x04 \x01(\v2 .millrace.circuits.v1.UsagePointR\x05total\x12'\n" +
+	"\x0fcarried_unknown\x18\x05 \x01(\bR\x0ecarriedUnknown\"\xe2\x01\n" +
 	"\n" +
 	"UsagePoint\x12.\n" +
 	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12*\n" +
@@ -3658,7 +3677,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12?\n" +
 	"\bcircuits\x18\x04 \x03(\v2#.millrace.circuits.v1.StatementLineR\bcircuits\x129\n" +
 	"\x05total\x18\x05 \x01(\v2#.millrace.circuits.v1.StatementLineR\x05total\x12'\n" +
-	"\x0fcarried_unknown\x18\x06 \x01(\bR\x0ecarriedUnknown\"\xdc\x02\n" +
+	"\x0fcarried_unknown\x18\x06 \x01(\bR\x0ecarriedUnknown\"\x85\x03\n" +
 	"\rStatementLine\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
@@ -3671,7 +3690,9 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"lateStarts\x12\x1e\n" +
 	"\n" +
 	"incomplete\x18\t \x01(\bR\n" +
-	"incomplete*T\n" +
+	"incomplete\x12'\n" +
+	"\x0fcarried_unknown\x18\n" +
+	" \x01(\bR\x0ecarriedUnknown*T\n" +
 	"\tOnFailure\x12\x1a\n" +
 	"\x16ON_FAILURE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ON_FAILURE_RESTORE\x10\x01\x12\x13\n" +
