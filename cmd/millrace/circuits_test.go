@@ -106,6 +106,7 @@ func TestCircuitsRequest(t *testing.T) {
 		if c.code == 0 {
 			want := &circuitsv1.RequestRequest{RequestId: "r", By: "ann", Commit: true, Terms: &circuitsv1.Terms{
 				Project: "astro", From: "pe1", To: "pe2", RateBitsPerSecond: 1e9, Start: night, Protection: circuitsv1.Protection_PROTECTION_NODE_DISJOINT,
+				OnFailure: circuitsv1.OnFailure_ON_FAILURE_RESTORE, Priority: proto.Int32(7),
 			}}
 			if !proto.Equal(s.asked, want) {
 				t.Errorf("asked %v, want %v", s.asked, want)

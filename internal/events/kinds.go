@@ -178,7 +178,7 @@ var CircuitModified = define("services/circuits", info, "circuit-modified", "A c
 
 // What becomes of a circuit whose path is lost.
 var (
-	CircuitRerouted    = define("services/circuits", warning, "circuit-rerouted", "A link of a circuit's path is gone, and another path is booked for it.", nothing)
+	CircuitRerouted    = define("services/circuits", info, "circuit-rerouted", "A link of a circuit's path is gone, and another path is booked for it.", nothing)
 	CircuitNotRerouted = define("services/circuits", failure, "circuit-not-rerouted", "A link of a circuit's path is gone, and there is no other path for it.",
 		"Mend the link, or give one of the circuits on the links that the text names up. It is tried again by itself when links or bookings change.")
 )

@@ -186,11 +186,12 @@ func TestPushIsAway(t *testing.T) {
 	w.queues()
 	l.cut.Store(true)
 	a := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 20))
+	w.world.is(c, a.GetId(), provisioning)
 	await.True(t, "it is late", func() bool { return w.world.get(c, a.GetId()).GetLate() })
+	await.True(t, "push was asked again and again", func() bool { return l.refused.Load() > 3 })
 	if got := w.world.get(c, a.GetId()); got.GetState() != provisioning || got.GetReady() != nil {
 		t.Errorf("while push is away it is %s", got.GetState())
 	}
-	await.True(t, "push was asked again and again", func() bool { return l.refused.Load() > 3 })
 	l.cut.Store(false)
 	w.world.is(c, a.GetId(), activeState)
 	l.cut.Store(true)

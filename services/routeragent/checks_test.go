@@ -28,7 +28,7 @@ var checks = []check{
 	{8, "CONFIG and STATE are disjoint and together are ALL", "3.3.1", check08},
 	{9, "the root, lists without keys, wildcards for keys and names, and none of them in an answer", "2.2.2, path conventions", check09},
 	{10, "JSON_IETF: 64-bit numbers are strings, names have their module; never mixed with JSON", "2.3.1", check10},
-	{11, "target is echoed, or absent; origin in prefix and path is INVALID_ARGUMENT", "2.2.2.1, 2.7 (code: ours)", check11},
+	{11, "target is echoed, or absent; so is the origin, in prefix or path as it was asked; origin in prefix and path is INVALID_ARGUMENT", "2.2.2.1, 2.7 (code: ours)", check11},
 	{12, "an unknown origin is INVALID_ARGUMENT, none is openconfig", "2.7.1 (code: ours)", check12},
 	{13, "delete before replace before update, whatever the message's order; the last update stands", "3.4", setChecks(13)},
 	{14, "an empty Set is OK", "3.4", setChecks(14)},

@@ -135,7 +135,7 @@ func (o *operation) read(prefix *gnmi.Path, u *gnmi.Update) error {
 		return status.Error(codes.InvalidArgument, "a write names one node; wildcards are for delete")
 	}
 	if u.GetVal().GetValue() == nil {
-		return status.Error(codes.Unimplemented, "no value was given; send JSON, JSON_IETF or a scalar")
+		return status.Error(codes.InvalidArgument, "no value was given; send JSON, JSON_IETF or a scalar")
 	}
 	if !tree.Supported(u.GetVal()) {
 		return status.Errorf(codes.Unimplemented, "values of type %T are not supported; send JSON, JSON_IETF or a scalar", u.GetVal().GetValue())

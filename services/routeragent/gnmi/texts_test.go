@@ -54,7 +54,7 @@ func TestWhatRefusalsSay(t *testing.T) {
 		{"a node of another module", set(&gnmi.SetRequest{Update: []*gnmi.Update{otherModule}}), codes.InvalidArgument, "/qos/queues is a node of module openconfig-qos, not of openconfig-interfaces", "no such node"},
 		{"an interval beyond all clocks", sampled(math.MaxUint64), codes.InvalidArgument, "too long", "lowest"},
 		{"an interval that is too short", sampled(1), codes.InvalidArgument, "the lowest is", "too long"},
-		{"an update without a value", set(&gnmi.SetRequest{Update: []*gnmi.Update{{Path: path("qos")}}}), codes.Unimplemented, "no value was given", "nil"},
+		{"an update without a value", set(&gnmi.SetRequest{Update: []*gnmi.Update{{Path: path("qos")}}}), codes.InvalidArgument, "no value was given", "nil"},
 		{"an empty extension", set(&gnmi.SetRequest{Extension: []*gnmi_ext.Extension{{}}}), codes.Unimplemented, "extension not supported in Set: one that is empty", "nil"},
 		{"a model without a version", get(&gnmi.GetRequest{UseModels: []*gnmi.ModelData{{Name: "openconfig-foo"}}}), codes.InvalidArgument, "model openconfig-foo is", "  "},
 		{"a rollback in a day", commit(durationpb.New(24 * time.Hour)), codes.OK, "", "-"},

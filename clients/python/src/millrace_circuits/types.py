@@ -135,3 +135,23 @@ class LinkCalendar(TypedDict, total=False):
     least_free_bits_per_second: int
     pieces: list[FreePiece]
     circuits: list[str]
+
+
+class UsagePoint(TypedDict, total=False):
+    time: str
+    in_profile_octets: int
+    in_profile_packets: int
+    excess_octets: int
+    excess_packets: int
+
+
+class StatementLine(TypedDict, total=False):
+    circuit: str
+    description: str
+    booked_gbit_hours: float
+    carried_octets: int
+    excess_octets: int
+    active_seconds: int
+    interrupted_seconds: int
+    late_starts: int
+    incomplete: bool
