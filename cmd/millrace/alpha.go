@@ -36,8 +36,8 @@ func alphaNightlyCommand() *cobra.Command {
 	var o nightlyFlags
 	cmd := &cobra.Command{
 		Use:   "nightly",
-		Short: "Find alpha pairs in stored flows, age old ones out, ask for a change set",
-		Long: "Find alpha pairs in stored flows, age old ones out, and ask for a change set with the result.\n" +
+		Short: "Find alpha pairs in stored flows, age old ones out, request a change set",
+		Long: "Find alpha pairs in stored flows, age old ones out, and request a change set with the result.\n" +
 			"Without flags it does what the scheduled run does at night. Nothing reaches a router before the change set is approved.",
 		Example: "  millrace alpha nightly\n" +
 			"  millrace alpha nightly --dry-run --min-bytes 500MB --prefix-length 32\n" +
@@ -200,11 +200,11 @@ func printNight(out io.Writer, r *alphav1.NightlyResponse, dryRun bool) error {
 	fmt.Fprintf(out, "%d pairs added, %d refreshed, %d aged out\n", len(r.GetAdded()), len(r.GetRefreshed()), len(r.GetAgedOut()))
 	switch {
 	case dryRun:
-		fmt.Fprintln(out, "dry run: nothing was stored, no change set was asked for")
+		fmt.Fprintln(out, "dry run: nothing was stored, no change set was requested")
 	case r.GetChangeId() != "":
 		fmt.Fprintf(out, "change set %s awaits approval: millrace change show %s\n", r.GetChangeId(), r.GetChangeId())
 	default:
-		fmt.Fprintln(out, "no router's rules change, so no change set was asked for")
+		fmt.Fprintln(out, "no router's rules change, so no change set was requested")
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func followChange(cmd *cobra.Command, c *pushv1.ChangeSet, noWait bool, want pus
 		return err
 	}
 	if c.GetState() == pushv1.State_STATE_SCHEDULED {
-		want = c.GetState() // it is what was asked for, later
+		want = c.GetState() // it is what was requested, later
 	}
 	return reportChange(cmd, c, want)
 }

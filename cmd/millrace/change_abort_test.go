@@ -6,7 +6,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// The exit code of `millrace change abort` tells whether the routers are back.
+// The exit code of `millrace change abort` reports whether the routers are back.
 func TestWhatAnAbortIsFor(t *testing.T) {
 	const (
 		canary, applying, rollingBack = pushv1.State_STATE_CANARY, pushv1.State_STATE_APPLYING, pushv1.State_STATE_ROLLING_BACK

@@ -44,7 +44,7 @@ func changeUnfreezeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "unfreeze [ROUTER]",
 		Short:   "End the freeze of a router, or that of all routers",
-		Long:    "End the freeze of a router, or that of all routers. What was refused meanwhile has to be asked for again.",
+		Long:    "End the freeze of a router, or that of all routers. What was refused meanwhile has to be requested again.",
 		Example: "  millrace change unfreeze\n  millrace change unfreeze wr --note \"line card is in\"",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

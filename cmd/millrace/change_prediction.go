@@ -19,7 +19,7 @@ import (
 // place.
 const predictionPatience = 3 * time.Minute
 
-// awaitPrediction follows a change set until it has the prediction that was asked for, or the note in its place. Who
+// awaitPrediction follows a change set until it has the prediction that was requested, or the note in its place. Who
 // has waited long enough gets the change set as it is.
 func awaitPrediction(ctx context.Context, progress io.Writer, client pushv1connect.ChangeServiceClient, c *pushv1.ChangeSet, patience time.Duration) (*pushv1.ChangeSet, error) {
 	if !push.AwaitsPrediction(c) {
@@ -55,7 +55,7 @@ func nextLook(ctx context.Context, client pushv1connect.ChangeServiceClient, id 
 	return r.Msg.GetChange(), nil
 }
 
-// printPrediction shows what each class would get; nothing where no prediction was asked for.
+// printPrediction shows what each class would get; nothing where no prediction was requested.
 func printPrediction(out io.Writer, p *twinv1.PredictResponse) {
 	if p == nil {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/restore"
 )
 
-// termsFlags are what a circuit is asked for with.
+// termsFlags are what a circuit is requested with.
 type termsFlags struct {
 	terms      circuitsv1.Terms
 	mbit       int64
@@ -176,7 +176,7 @@ func circuitsRequestCommand() *cobra.Command {
 			r, err := circuitsClient(cmd).Request(cmd.Context(), connect.NewRequest(req))
 			if err != nil {
 				if mayBeBooked(err) {
-					fmt.Fprintf(cmd.ErrOrStderr(), "nobody knows whether it was booked: ask again with --request-id %s\n", req.GetRequestId())
+					fmt.Fprintf(cmd.ErrOrStderr(), "it is unknown whether it was booked: ask again with --request-id %s\n", req.GetRequestId())
 				}
 				return circuitRefused(cmd, err)
 			}
@@ -193,7 +193,7 @@ func circuitsRequestCommand() *cobra.Command {
 	return cmd
 }
 
-// mayBeBooked tells whether a request may have been carried out although it failed.
+// mayBeBooked reports whether a request may have been carried out although it failed.
 func mayBeBooked(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeUnavailable, connect.CodeUnknown, connect.CodeCanceled, connect.CodeDeadlineExceeded, connect.CodeAborted, connect.CodeInternal:

@@ -223,7 +223,7 @@ func (p *process) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// reaches tells whether a service is hosted here or has an endpoint.
+// reaches reports whether a service is hosted here or has an endpoint.
 func (p *process) reaches(name string) bool { return p.hosted[name] || p.cfg.Endpoints[name] != "" }
 
 // optional is the client of a service in uses: nil where nobody answers.

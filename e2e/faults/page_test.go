@@ -49,7 +49,7 @@ const changeSets = `## A change set
 
 A cell is what it ends as. A case holds if every router is in the old or the new state, the record says which, no router waits for a confirmation, and the next
 change set is verified. Where etcd comes back with the data of before the change set there is no record: it is *forgotten*. That holds if the push service tells
-operators so (event ` + "`state-rewound`" + `), every router is in the old or the new state, and a change set that is asked for then brings all of them into the new one.
+operators so (event ` + "`state-rewound`" + `), every router is in the old or the new state, and a change set that is requested then brings all of them into the new one.
 
 `
 

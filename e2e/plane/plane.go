@@ -127,7 +127,7 @@ func (p *Plane) Server(t *testing.T, name string) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: p.PKI.Pool(), ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
 }
 
-// Runs tells whether a service is one of the plane's.
+// Runs reports whether a service is one of the plane's.
 func (p *Plane) Runs(service string) bool { return slices.Contains(p.services, service) }
 
 // URL is where a service listens.

@@ -13,7 +13,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// checkPlanned asks for a change set as an operator does. Now there is a plan,
+// checkPlanned requests a change set as an operator does. Now there is a plan,
 // with the pair's rule in it, and only the router is missing.
 func (p *plane) checkPlanned(t *testing.T, pair string) {
 	t.Helper()

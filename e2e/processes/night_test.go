@@ -38,7 +38,7 @@ func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transf
 			SrcAddr: of.src, DstAddr: of.dst, SrcPort: srcPort, DstPort: dstPort, Protocol: 6, InIf: inIf,
 			Bytes: uint64(of.bytes), Packets: uint64(of.packets()), MinBytes: 1_000_000_000, SamplingRate: 1, LastRecordEnd: end,
 		}},
-	}}, Warnings: []string{fmt.Sprintf("change set %s failed; the next nightly run asks for another in its place", got.GetChangeId())}}
+	}}, Warnings: []string{fmt.Sprintf("change set %s failed; the next nightly run requests another in its place", got.GetChangeId())}}
 	made := []cmp.Option{
 		protocmp.Transform(), protocmp.IgnoreFields(&alphav1.Pair{}, "id"), protocmp.IgnoreFields(&alphav1.NightlyResponse{}, "change_id"),
 	}

@@ -98,7 +98,7 @@ func (w *world) judgeRecords(t *testing.T) {
 	}
 	for title, n := range titles {
 		if n > 1 {
-			t.Errorf("%q was asked for once, and there are %d change sets", title, n)
+			t.Errorf("%q was requested once, and there are %d change sets", title, n)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (w *world) oneRound(ctx context.Context, n int) error {
 	}
 	cs, err := w.ask(ctx, n)
 	if err != nil {
-		return fmt.Errorf("ask for a change set: %w", err)
+		return fmt.Errorf("request a change set: %w", err)
 	}
 	if cs.GetState() == pushv1.State_STATE_PLANNED {
 		if err := w.approve(ctx, cs.GetId()); connect.CodeOf(err) != connect.CodeFailedPrecondition {

@@ -23,7 +23,7 @@ type truth struct {
 	flows uint64
 	// huge are the alpha flows by their end.
 	huge map[pair]time.Time
-	// weights are the changes that were asked for, by reason, and whether they were answered.
+	// weights are the changes that were requested, by reason, and whether they were answered.
 	weights map[string]bool
 }
 
@@ -133,7 +133,7 @@ func (w *world) sendAlpha(ctx context.Context, n int) {
 	w.importBatch(ctx, &flowv1.FlowBatch{BatchId: fmt.Sprint("alpha-", n), Records: []*flowv1.FlowRecord{r}})
 }
 
-// mostPairs are asked for at a time; an hour has about seventy (sendFlows has a new one each minute).
+// mostPairs are requested at a time; an hour has about seventy (sendFlows has a new one each minute).
 const mostPairs = 1000
 
 // stored is what the store has of all flows of the run, hour by hour: a ranking is cut off, and a run is long.
@@ -160,7 +160,7 @@ func (w *world) storedIn(ctx context.Context, h hour) ([]*flowv1.PairBytes, erro
 		From: timestamppb.New(h.from), To: timestamppb.New(h.to), Ipv4Length: 24, Limit: mostPairs,
 	}))
 	if err == nil && len(r.Msg.GetPairs()) == mostPairs {
-		err = fmt.Errorf("an hour from %s has more pairs than are asked for", h.from)
+		err = fmt.Errorf("an hour from %s has more pairs than are requested", h.from)
 	}
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (w *world) changeWeights(ctx context.Context, n int) {
 	w.truth.weights[reason] = ok
 }
 
-// spread tells whether every PE has the weights in force.
+// spread reports whether every PE has the weights in force.
 func (w *world) spread(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -43,7 +43,7 @@ type KafkaConfiguration struct {
 	// Then they are lost, and the group begins with the topic there is. Default 10 min.
 	GiveUp time.Duration
 	// Lost is given how many messages the brokers deleted before a group took them, which was away, or behind, for
-	// longer than Retention. The log and a metric tell of it too. May be nil.
+	// longer than Retention. It is also logged and counted. May be nil.
 	Lost func(topic, group string, messages int64)
 }
 
@@ -223,7 +223,7 @@ func (k *Kafka) Close() error {
 // Describe implements prometheus.Collector.
 func (k *Kafka) Describe(out chan<- *prometheus.Desc) { k.meter.describe(out) }
 
-// Collect implements prometheus.Collector. Lag is asked for at every scrape,
+// Collect implements prometheus.Collector. Lag is read from brokers at every scrape,
 // because a consumer that is stuck would report the lag of when it stuck.
 func (k *Kafka) Collect(out chan<- prometheus.Metric) {
 	k.meter.collect(out)

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// A topic is gone where somebody deleted it, or where brokers came back without their disks. The Kafka client goes on
+// A topic is gone where it was deleted, or where brokers restarted without their disks. The Kafka client goes on
 // with the topic that it knew, by its id, for ever: publishers and groups of a process that lives on would be silent
 // until it is restarted. So the topic is made again, and both begin with the new one. A fetch or a produce that fails
 // is no proof: leaders move, brokers start, and a topic that was just made is not known everywhere. What the cluster's
@@ -88,7 +88,7 @@ func (m *kafkaMember) suspect(fetches kgo.Fetches) (id kadm.TopicID, suspected b
 	return id, suspected
 }
 
-// gone tells whether the cluster's metadata no longer has the topic under this id.
+// gone reports whether the cluster's metadata no longer has the topic under this id.
 func (m *kafkaMember) gone(id kadm.TopicID) bool {
 	ctx, cancel := context.WithTimeout(m.ctx, adminTimeout)
 	defer cancel()

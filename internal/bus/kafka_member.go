@@ -153,7 +153,7 @@ func (m *kafkaMember) fetched(f kgo.FetchTopicPartition) {
 	}
 }
 
-// lost tells of messages between the last that was fetched or committed and the first that the broker still has.
+// lost reports the messages between the last that was fetched or committed and the first that the broker still has.
 func (m *kafkaMember) lost(partition int32, messages int64) {
 	m.meter.lost.WithLabelValues(m.topic, m.group).Add(float64(messages))
 	slog.Error("messages lost: the brokers deleted them before they were taken", "topic", m.topic, "group", m.group, "partition", partition, "messages", messages)
@@ -187,7 +187,7 @@ func (m *kafkaMember) revoked(_ context.Context, _ *kgo.Client, what map[string]
 	m.commit()
 }
 
-// taken is revoked by force: somebody else has the partitions already, so there
+// taken is revoked by force: another member has the partitions already, so there
 // is nothing to commit.
 func (m *kafkaMember) taken(_ context.Context, _ *kgo.Client, what map[string][]int32) {
 	m.drop(what[m.wireTopic])

@@ -119,7 +119,7 @@ func (b *Memory) Close() error {
 	return nil
 }
 
-// left tells of what a group had not taken when its last member left.
+// left reports the messages that a group had not handled when its last member left.
 func (b *Memory) left(topic, group string, messages int) {
 	b.meter.lost.WithLabelValues(topic, group).Add(float64(messages))
 	slog.Error("messages lost: they were in memory when the last member of their group left", "topic", topic, "group", group, "messages", messages)

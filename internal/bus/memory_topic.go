@@ -68,7 +68,7 @@ func (g *group) pop(e *list.Element) Message {
 	return m
 }
 
-// full tells whether m must wait. Any message fits into an empty queue.
+// full reports whether m must wait. Any message fits into an empty queue.
 func (g *group) full(m Message, r room) bool {
 	return g.queue.Len() > 0 && (g.queue.Len() >= r.messages || g.bytes+m.size() > r.bytes)
 }

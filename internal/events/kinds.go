@@ -80,12 +80,12 @@ var (
 		"Add the address to `exporters` of its device, or stop the export.")
 	NightlyDone   = define("services/alpha", info, "nightly-done", "The nightly run has ended.", nothing)
 	NightlyFailed = define("services/alpha", failure, "nightly-failed", "The nightly run failed.",
-		"Mend what the text says. The run is tried again by itself, after 5 min and at least every hour, over the same flows; a change set that could not be asked for is asked for every 5 min.")
+		"Mend what the text says. The run is tried again by itself, after 5 min and at least every hour, over the same flows; a change set that could not be requested is asked for every 5 min.")
 )
 
 // changes has a kind for each state of a change set.
 var changes = map[pushv1.State]Kind{
-	pushv1.State_STATE_DRAFT: define("services/push", info, "change-draft", "A change set was asked for and is being planned.", nothing),
+	pushv1.State_STATE_DRAFT: define("services/push", info, "change-draft", "A change set was requested and is being planned.", nothing),
 	pushv1.State_STATE_EMPTY: define("services/push", info, "change-empty", "The routers already have what a change set would configure.", nothing),
 	pushv1.State_STATE_PLANNED: define("services/push", info, "change-planned", "A change set is planned and waits for approval.",
 		"Read its diff in the dashboard or with `millrace change show ID`, then approve it."),
@@ -124,7 +124,7 @@ func ChangeSet(s pushv1.State) Kind { return changes[s] }
 // Kinds of routers that are read again after their change set has ended.
 var (
 	ConfigDrift = define("services/push", warning, "config-drift", "A router does not hold what change sets left on it.",
-		"Find out who changed the router; `millrace change drift` shows the difference. Approve the repair that the text names; without one, ask for a change set, which makes what the policy says today the configuration.")
+		"Find out who changed the router; `millrace change drift` shows the difference. Approve the repair that the text names; without one, request a change set, which makes what the policy says today the configuration.")
 	ConfigDriftGone = define("services/push", info, "config-drift-gone", "A router holds again what change sets left on it.", nothing)
 )
 
@@ -134,7 +134,7 @@ var (
 		"Lower `push.keep`, or raise `etcd.quota` (of a cluster: `--quota-backend-bytes` of every member, and defragment them). `millrace_internal_state_etcd_bytes` shows the size.")
 	StateRewound = define("internal/state", failure, "state-rewound", "etcd came back with older data than it had while services run, or another etcd answers.",
 		"Unless a backup was put back on purpose, look at who did. Change sets, pairs and weights that were recorded since the backup are unknown, and routers may hold "+
-			"what they left: ask for a change set of every policy that is in use, and look at `millrace change drift` and `millrace vpn weights`.")
+			"what they left: request a change set of every policy that is in use, and look at `millrace change drift` and `millrace vpn weights`.")
 	StateRoom = define("internal/state", info, "state-room", "etcd has room again.", nothing)
 )
 
@@ -188,7 +188,7 @@ var circuits = map[circuitsv1.State]Kind{
 	circuitsv1.State_STATE_HELD: define("services/circuits", info, "circuit-held", "Capacity is held for a circuit.",
 		"Commit it before the hold expires: `millrace circuits commit ID`."),
 	circuitsv1.State_STATE_COMMITTED: define("services/circuits", info, "circuit-committed", "A circuit is booked, and its path is not known to be there.",
-		"Nothing right after it was committed. Later, the text names the path that is gone: mend the link, or release the circuit and ask for a new one."),
+		"Nothing right after it was committed. Later, the text names the path that is gone: mend the link, or release the circuit and request a new one."),
 	circuitsv1.State_STATE_SCHEDULED: define("services/circuits", info, "circuit-scheduled", "A circuit is booked, and its path is there.", nothing),
 	circuitsv1.State_STATE_EXPIRED:   define("services/circuits", info, "circuit-expired", "A hold is over, and its capacity is free.", "Ask again, and commit in time."),
 	circuitsv1.State_STATE_CANCELLED: define("services/circuits", info, "circuit-cancelled", "A circuit was given up, and its capacity is free.", nothing),
@@ -203,7 +203,7 @@ var circuits = map[circuitsv1.State]Kind{
 	circuitsv1.State_STATE_DEACTIVATING: define("services/circuits", info, "circuit-deactivating", "A circuit is taken off routers, and keeps its capacity.", nothing),
 	circuitsv1.State_STATE_RELEASED:     define("services/circuits", info, "circuit-released", "No router has the circuit any more, and its capacity is free.", nothing),
 	circuitsv1.State_STATE_FAILED: define("services/circuits", failure, "circuit-failed", "A circuit could not be put on routers, or was removed from them by hand.",
-		"The text names the change set: `millrace change show ID` says what refused it. Then ask for a new circuit."),
+		"The text names the change set: `millrace change show ID` says what refused it. Then request a new circuit."),
 }
 
 // CircuitLate tells of a circuit that is not carried at its start.

@@ -102,7 +102,7 @@ func (e *Embedded) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// watchEnd tells of an etcd that ends before it is stopped.
+// watchEnd reports an etcd that ends before it is stopped.
 func watchEnd(etcd *embed.Etcd, failed chan<- error, stopping <-chan struct{}) {
 	var err error
 	select {
@@ -145,7 +145,7 @@ func (e *Embedded) acquire() error {
 // Store is valid after Start.
 func (e *Embedded) Store() *Store { return e.store }
 
-// Defragment gives free pages back to the disk. Nobody is answered meanwhile.
+// Defragment gives free pages back to the disk. No request is answered meanwhile.
 func (e *Embedded) Defragment() error { return e.etcd.Server.Defragment() }
 
 // Endpoint is the client URL, for etcdctl and for other processes; valid after Start.

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/lifecycle"
 )
 
-// Keeper looks how full etcd is, tells it before etcd takes no more writes, and gives the embedded one's free pages
+// Keeper checks how full etcd is, warns before etcd accepts no more writes, and gives the embedded one's free pages
 // back to the disk.
 type Keeper struct {
 	store *Store
@@ -39,7 +39,7 @@ func NewKeeper(store *Store, defragment func() error, p *events.Publisher, log *
 // lookEvery is how often the size is looked at: change sets fill it in days, not in seconds.
 const lookEvery = time.Minute
 
-// Start looks now and then every minute, and tells when etcd comes back with older data.
+// Start checks now and then every minute, and reports when etcd answers with older data.
 func (k *Keeper) Start(ctx context.Context) error {
 	k.loops.Start(ctx)
 	k.loops.Go(k.watchRewinds)
@@ -54,7 +54,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 // Stop implements lifecycle.Component.
 func (k *Keeper) Stop(ctx context.Context) error { return k.loops.Stop(ctx) }
 
-// watchRewinds tells each time that etcd came back with older data.
+// watchRewinds reports each time that etcd answered with older data.
 func (k *Keeper) watchRewinds(ctx context.Context) {
 	for told, next := k.store.Rewound(); ; {
 		select {

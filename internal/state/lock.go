@@ -25,10 +25,10 @@ type Lock struct {
 // Revision numbers locks: of two that share a key, the later has the higher.
 func (l *Lock) Revision() int64 { return l.revision }
 
-// ErrLockLost means that the keys are not held any more; somebody else may hold them.
+// ErrLockLost means that the keys are not held any more; another owner may hold them.
 var ErrLockLost = errors.New("the lock is lost")
 
-// Lost is closed when the lease is not renewed any more: after a while the keys are somebody else's.
+// Lost is closed when the lease is not renewed any more: after a while another owner may have the keys.
 func (l *Lock) Lost() <-chan struct{} { return l.lost }
 
 // HeldError is the error of a Lock that another owner holds.
@@ -86,12 +86,12 @@ func (l *Lock) take(ctx context.Context, key, owner string) error {
 	return nil
 }
 
-// held is true as long as nobody else can have the keys.
+// held is true as long as no other owner can have the keys.
 func (l *Lock) held() clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(l.fence), "=", l.revision)
 }
 
-// Check asks etcd whether the keys are still held; ErrLockLost if not.
+// Check reads from etcd whether the keys are still held; ErrLockLost if not.
 func (l *Lock) Check(ctx context.Context) error {
 	r, err := l.store.client.Txn(ctx).If(l.held()).Commit()
 	switch {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// rewind notices that etcd answers with older data than it has had, or with another cluster's: somebody has put a
+// rewind notices that etcd answers with older data than it has had, or with another cluster's: an operator has put a
 // backup back while this process runs. Etcd says at which revision it answers, and a read or a write that was sent
 // after an answer is never at a lower one (the store makes linearizable reads only). Others may have written so much
 // since that the revision is higher again: after every new connection the newest key that was seen is looked for at

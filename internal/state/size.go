@@ -34,7 +34,7 @@ func (s *Store) endpoints() []string {
 	return []string{""}
 }
 
-// Ready tells whether etcd answers: it reads, which takes a majority of the members.
+// Ready reports whether etcd answers: it reads, which takes a majority of the members.
 func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.client.Get(ctx, s.root, clientv3.WithCountOnly()); err != nil {
 		return fmt.Errorf("etcd does not answer: %w", err)

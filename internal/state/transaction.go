@@ -28,7 +28,7 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("%s: %s", e.Key, Err
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 // Commit makes all writes while every guard holds, and none otherwise: then it returns a ConflictError. It returns the
-// revision at which all of them are written. With any other error nobody knows whether they are.
+// revision at which all of them are written. With any other error it is unknown whether they are.
 func (s *Store) Commit(ctx context.Context, guards []Guard, ops ...Op) (int64, error) {
 	then, err := s.writes(ops)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// deliver has services/push create every change set that is asked for and not known to be made, oldest first. The
-// idempotency key makes a second request harmless, and one whose first left a draft is not planned yet: it is asked for
+// deliver has services/push create every change set that is requested and not known to be made, oldest first. The
+// idempotency key makes a second request harmless, and one whose first left a draft is not planned yet: it is requested
 // again.
 func (c *Component) deliver(ctx context.Context, r remembered) (made []*pushv1.ChangeSet, err error) {
 	all := asked(r.generation)

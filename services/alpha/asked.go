@@ -12,7 +12,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// asked lists what runs asked services/push for and do not know the end of, oldest first.
+// asked lists the requests of runs to services/push whose outcome is unknown, oldest first.
 func asked(g *alphav1.Generation) []*alphav1.Asked {
 	all := slices.Clone(g.GetEarlier())
 	if g.GetPending() != nil {
@@ -34,7 +34,7 @@ func sameAsked(a, b []*alphav1.Asked) bool {
 	return slices.EqualFunc(a, b, func(x, y *alphav1.Asked) bool { return proto.Equal(x, y) })
 }
 
-// fate is what became of a request for a change set.
+// fate is the outcome of a request for a change set.
 type fate string
 
 const (
@@ -65,7 +65,7 @@ func fateOf(s pushv1.State) fate {
 	return open
 }
 
-// settle decides what is kept of the requests of earlier runs, and what is asked for again. end tells a request's fate
+// settle decides what is kept of the requests of earlier runs, and what is requested again. end tells a request's fate
 // and is called for the newest first. One that failed gets a new key, made with this text: services/push would answer
 // the old one with the change set that failed.
 func settle(all []*alphav1.Asked, text string, end func(*alphav1.Asked) fate) (kept []*alphav1.Asked, again *pushv1.CreateRequest) {
@@ -86,7 +86,7 @@ func settle(all []*alphav1.Asked, text string, end func(*alphav1.Asked) fate) (k
 	return kept, again
 }
 
-// maxAskedPairs bounds what is kept of change sets that nobody decides about: it is one value in etcd.
+// maxAskedPairs bounds what is kept of change sets that wait for a person: it is one value in etcd.
 const maxAskedPairs = 20_000
 
 // bounded keeps the newest, and returns those that are followed no longer.
@@ -111,8 +111,8 @@ func named(r *pushv1.CreateRequest) *pushv1.CreateRequest {
 	return r
 }
 
-// became asks services/push for a request's fate. One without an answer may have arrived all the same, so it is looked
-// for by its key.
+// became reads a request's outcome from services/push. One without an answer may have arrived all the same, so it is
+// looked for by its key.
 func (c *Component) became(ctx context.Context, a *alphav1.Asked) fate {
 	req := &pushv1.GetRequest{Id: a.GetChangeId()}
 	if req.Id == "" {
@@ -123,7 +123,7 @@ func (c *Component) became(ctx context.Context, a *alphav1.Asked) fate {
 	case err == nil:
 		return fateOf(got.Msg.GetChange().GetState())
 	case connect.CodeOf(err) != connect.CodeNotFound:
-		c.deps.Log.WarnContext(ctx, "not known what became of a change set, so it stays asked for", "change", a.GetChangeId(), "error", err)
+		c.deps.Log.WarnContext(ctx, "the state of a change set is unknown, so its request is kept", "change", a.GetChangeId(), "error", err)
 		return unknown
 	case a.GetChangeId() != "":
 		return over // it was swept after its time
@@ -131,7 +131,7 @@ func (c *Component) became(ctx context.Context, a *alphav1.Asked) fate {
 	return absent
 }
 
-// toAsk is what to ask services/push for after this run: what earlier ones asked for and what has not ended, then one
+// toAsk is what to request from services/push after this run: earlier requests that have not ended, then one
 // request for what is new together with what came to nothing.
 func (c *Component) toAsk(ctx context.Context, o order, before []*alphav1.Asked, fresh *pushv1.CreateRequest) []*alphav1.Asked {
 	kept, again := settle(before, stamp(o.to), func(a *alphav1.Asked) fate { return c.became(ctx, a) })
@@ -140,7 +140,7 @@ func (c *Component) toAsk(ctx context.Context, o order, before []*alphav1.Asked,
 	}
 	kept, left := bounded(kept)
 	for _, a := range left {
-		c.deps.Log.ErrorContext(ctx, "a change set that nobody decides about is followed no longer: if it fails, it is not asked for again",
+		c.deps.Log.ErrorContext(ctx, "a change set that waits for a person is followed no longer: if it fails, it is not requested again",
 			"change", a.GetChangeId(), "title", a.GetRequest().GetTitle(), "pairs", len(a.GetRequest().GetPairs()))
 	}
 	return kept

@@ -90,7 +90,7 @@ func TestAChangeSetThatFailsAfterTheNextRunIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestRequestsAgainstAModel: whatever is lost, no pair is asked for again while its change set may come to something,
+// TestRequestsAgainstAModel: whatever is lost, no pair is requested again while its change set may come to something,
 // and each whose change set failed, or never was, is in the next request that arrives.
 func TestRequestsAgainstAModel(t *testing.T) {
 	states := []pushv1.State{pushv1.State_STATE_PLANNED, pushv1.State_STATE_APPLYING, pushv1.State_STATE_FAILED, pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK}
@@ -127,7 +127,7 @@ func TestRequestsAgainstAModel(t *testing.T) {
 				made[key] = pushv1.State_STATE_PLANNED
 				for _, p := range a.GetRequest().GetPairs() {
 					if was, known := holds[p]; known && fateOf(made[was]) != failed {
-						t.Fatalf("seed %d, day %d: %s is asked for again while its change set is %s", seed, day, p, made[was])
+						t.Fatalf("seed %d, day %d: %s is requested again while its change set is %s", seed, day, p, made[was])
 					}
 					holds[p] = key
 				}
@@ -173,7 +173,7 @@ func TestWhatIsFollowedIsBounded(t *testing.T) {
 	}
 }
 
-// TestAFirstRunOfALargeNetworkFits: etcd takes 1.5 MiB for the generation with all that is asked for.
+// TestAFirstRunOfALargeNetworkFits: etcd takes 1.5 MiB for the generation with all that is requested.
 func TestAFirstRunOfALargeNetworkFits(t *testing.T) {
 	r := newRig(t, nil)
 	var pairs []string

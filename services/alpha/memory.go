@@ -25,7 +25,7 @@ const (
 // memory keeps pairs in etcd. The pairs of a nightly run are written under a new
 // generation first, in as many transactions as their number needs; then one
 // write of keyCurrent puts them in force, all at once, together with the change
-// set that is still to be asked for.
+// set that is still to be requested.
 type memory struct{ store *state.Store }
 
 // remembered is one consistent reading.
@@ -79,7 +79,7 @@ func (m memory) list(ctx context.Context, generation string) ([]*alphav1.Pair, e
 	return out, nil
 }
 
-// replace puts pairs in force if nobody else did since before was read.
+// replace puts pairs in force if no other run did since before was read.
 func (m memory) replace(ctx context.Context, before remembered, pairs []*alphav1.Pair, ask []*alphav1.Asked) (remembered, error) {
 	after := remembered{pairs: pairs, generation: withAsked(&alphav1.Generation{Id: rand.Text(), Time: timestamppb.Now()}, ask)}
 	for some := range slices.Chunk(pairs, opsPerTxn) {

@@ -98,7 +98,7 @@ func (c *Component) conclude(ctx context.Context, o order, before remembered, f 
 	for _, change := range made {
 		out.ChangeId = change.GetId() // the newest is this run's
 		if change.GetState() == pushv1.State_STATE_FAILED {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("change set %s failed; the next nightly run asks for another in its place", change.GetId()))
+			out.Warnings = append(out.Warnings, fmt.Sprintf("change set %s failed; the next nightly run requests another in its place", change.GetId()))
 		}
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Component) remember(ctx context.Context, o order, before remembered, ol
 		}
 		after, err := c.memory().note(ctx, before, ask)
 		if err != nil {
-			return before, fmt.Errorf("note the change set to ask for: %w", err)
+			return before, fmt.Errorf("note the change set to request: %w", err)
 		}
 		return after, nil
 	}

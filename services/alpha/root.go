@@ -37,9 +37,9 @@ type Dependencies struct {
 	Bus       bus.Bus
 	FlowStore flowv1connect.FlowStoreServiceClient
 	Changes   pushv1connect.ChangeServiceClient
-	// Circuits tells which transfers have a circuit; nil is that none has.
+	// Circuits says which transfers have a circuit; nil means that none has.
 	Circuits circuitsv1connect.CircuitsServiceClient
-	// Inventory tells which exporter is which router.
+	// Inventory says which exporter is which router.
 	Inventory  *device.Inventory
 	Log        *slog.Logger
 	Registerer prometheus.Registerer

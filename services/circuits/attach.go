@@ -18,13 +18,13 @@ import (
 	"github.com/millrace/millrace/services/circuits/ports"
 )
 
-// codeVLAN: somebody else has the VLAN of a port in the window.
+// codeVLAN: another circuit has the VLAN of a port in the window.
 const codeVLAN = "VLAN_IN_USE"
 
 // otherVLAN is the kind of an offer.
 const otherVLAN = "OTHER_VLAN"
 
-// between tells whether terms are for a circuit between ports.
+// between reports whether terms are for a circuit between ports.
 func between(t *circuitsv1.Terms) bool { return t.GetFromPort() != nil || t.GetToPort() != nil }
 
 // The fields of ports, by end.
@@ -214,7 +214,7 @@ func usesOf(r *circuitsv1.Record) (out []ports.Use) {
 	return out
 }
 
-// mayKeep tells whether a circuit may have its VLANs in other windows, at other rates.
+// mayKeep reports whether a circuit may have its VLANs in other windows, at other rates.
 func (b *book) mayKeep(is *circuitsv1.Record) error {
 	id := is.GetCircuit().GetId()
 	for i, u := range usesOf(is) {
@@ -226,7 +226,7 @@ func (b *book) mayKeep(is *circuitsv1.Record) error {
 		}
 		node, err := b.topo.Resolve(u.Router)
 		if err != nil {
-			continue // what is gone has no room to look for
+			continue // a link that is absent has no capacity to look up
 		}
 		if p := slices.IndexFunc(node.Interfaces, func(i topo.Interface) bool { return i.Name == u.Port }); p >= 0 {
 			if err := b.room(field, u.Place, node.Interfaces[p], admit.Request{Rate: u.Rate, Window: u.Window}, id); err != nil {
@@ -294,7 +294,7 @@ func (b *book) waysBy(decide decider, r admit.Request, both bool) (forth, back *
 	return forth, back, refusal
 }
 
-// refusal is one as the API has it; between ports only with offers that hold both ways and on the ports.
+// refusal is one as the API has it; between ports only with offers that fit in both directions and on the ports.
 func (b *book) refusal(no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) error {
 	out := refusalOf(no, t)
 	if between(t) {

@@ -145,7 +145,7 @@ func TestAnOldTopologyIsNotTrusted(t *testing.T) {
 	}
 	r, err := (&api{c}).Commit(t.Context(), connect.NewRequest(&circuitsv1.CommitRequest{Id: hold.GetId(), By: "ann"}))
 	if err != nil || r.Msg.GetCircuit().GetState() != committed {
-		t.Errorf("commit: %v, %v; want committed, as nobody knows whether its path is there", r, err)
+		t.Errorf("commit: %v, %v; want committed, as it is unknown whether its path is there", r, err)
 	}
 	w.pathsAway(false)
 	w.is(c, hold.GetId(), scheduled)

@@ -24,7 +24,7 @@ type book struct {
 	graph  *graph.Graph
 	topo   *topo.Graph
 	missed chan struct{}
-	// read is when the topology was asked for that is known, by a clock that nobody sets.
+	// read is when the present topology was requested, by the monotonic clock.
 	read time.Time
 	// ports is which circuit has which VLAN; it needs no topology.
 	ports *ports.Book
@@ -94,7 +94,7 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 	}
 }
 
-// sameBooking tells whether two records of a circuit have the same capacity.
+// sameBooking reports whether two records of a circuit have the same capacity.
 func sameBooking(was, is *circuitsv1.Record) bool {
 	a, b := grantOf(was), grantOf(is)
 	back, _ := backOf(was)
@@ -134,7 +134,7 @@ func (b *book) count(r *circuitsv1.Record, sign int64) {
 	u := b.of(r.GetCircuit().GetTerms().GetProject())
 	b.countHeld(r, int(sign))
 	for _, s := range grantOf(r).Slots {
-		// What is more than MaxRate together is granted to nobody, so these do not fail.
+		// More than MaxRate in sum is never granted, so these do not fail.
 		if sign > 0 {
 			_ = u.concurrent.Add(s.Window, s.Rate)
 		} else {
@@ -229,8 +229,8 @@ func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop {
 	return slices.Concat(c.GetPath(), c.GetBackup(), c.GetBack())
 }
 
-// there tells whether the topology has every link of a circuit's path, between the routers that it was booked between:
-// a link keeps its id where its port is connected to another router.
+// there reports whether the topology has every link of a circuit's path, between the routers that it was booked
+// between: a link keeps its id where its port is connected to another router.
 func (b *book) there(c *circuitsv1.Circuit) bool { return !slices.ContainsFunc(bothWays(c), b.isGone) }
 
 // bothWays are the hops of the path and of the return path.

@@ -31,23 +31,23 @@ type Configuration struct {
 	Provision Provision `yaml:"provision"`
 	// Restore is about circuits whose path is lost.
 	Restore Restore `yaml:"restore"`
-	// Projects may book, by their names. Default none: nobody may.
+	// Projects may book, by their names. Default none: no client may.
 	Projects map[string]Project `yaml:"projects"`
 }
 
 // Provision says with which policy circuits are put on routers at their start, and taken off at their end.
 type Provision struct {
-	// Policy is the policy to ask change sets for, one with pairs: circuits such as circuits-two-queue. Default none:
-	// circuits are booked and not put on routers.
+	// Policy is the policy that change sets are requested for, one with pairs: circuits such as circuits-two-queue.
+	// Default none: circuits are booked and not put on routers.
 	Policy string `yaml:"policy"`
-	// Lead is how long before its start a circuit is put on routers, if nobody else has its capacity until then; else
-	// it is put there at its start. Default 5s.
+	// Lead is how long before its start a circuit is put on routers, if no other circuit has its capacity until then;
+	// else it is put there at its start. Default 5s.
 	Lead time.Duration `yaml:"lead"`
 }
 
 // Restore says when a circuit whose path is lost gets another one.
 type Restore struct {
-	// After is how long a link is gone before its circuits are moved: one that comes back by then moves nobody.
+	// After is how long a link is absent before its circuits are moved: one that is up again by then moves none.
 	// Default 3s.
 	After time.Duration `yaml:"after"`
 }
@@ -82,7 +82,7 @@ type Ends struct {
 // defaultHolds: holds are the cheapest way to refuse capacity to others.
 const defaultHolds = 10
 
-// DefaultConfiguration lets nobody book.
+// DefaultConfiguration lets no client book.
 func DefaultConfiguration() Configuration {
 	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second, TopologyAge: time.Minute,
 		Provision: Provision{Lead: 5 * time.Second}, Restore: Restore{After: 3 * time.Second}}
@@ -124,7 +124,7 @@ func (p Project) validate() error {
 	case p.Priority < 0 || p.Priority > restore.Last:
 		return fmt.Errorf("priority %d: 0, which is first, to %d", p.Priority, restore.Last)
 	case len(p.Members) == 0:
-		return fmt.Errorf("name its members, or nobody can book")
+		return fmt.Errorf("name its members, or no client can book")
 	}
 	known := map[string]bool{}
 	for _, t := range p.Webhooks {

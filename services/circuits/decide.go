@@ -67,7 +67,7 @@ func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (d deci
 	return d, b.within(t.GetProject(), d.Grant)
 }
 
-// booked is the record of a circuit that is granted: held, or committed at once where that was asked for, so that no
+// booked is the record of a circuit that is granted: held, or committed at once where that was requested, so that no
 // answer in between can be lost. The transitions are in it.
 func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) (*circuitsv1.Record, []life.Move, error) {
 	d, err := b.decide(id, ask.GetBy(), ask.GetTerms(), now)

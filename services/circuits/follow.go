@@ -19,10 +19,10 @@ import (
 	"github.com/millrace/millrace/services/circuits/life"
 )
 
-// errTransition: the circuit's state does not allow what was asked for.
+// errTransition: the circuit's state does not allow what was requested.
 var errTransition = errors.New("refused")
 
-// tell passes an event to a circuit, records what comes of it and publishes it.
+// tell passes an event to a circuit, records the result and publishes it.
 func (c *Component) tell(ctx context.Context, id string, e life.Event) (*circuitsv1.Record, error) {
 	return c.tellOf(ctx, id, func(*circuitsv1.Record) life.Event { return e })
 }
@@ -49,7 +49,7 @@ func (c *Component) tellOf(ctx context.Context, id string, of func(*circuitsv1.R
 	return record, nil
 }
 
-// publish tells of a circuit's transitions.
+// publish raises the events of a circuit's transitions.
 func (c *Component) publish(ctx context.Context, r *circuitsv1.Record, moves []life.Move) {
 	id, t := r.GetCircuit().GetId(), r.GetCircuit().GetTerms()
 	for _, m := range moves {
@@ -65,7 +65,7 @@ func (c *Component) publish(ctx context.Context, r *circuitsv1.Record, moves []l
 	}
 }
 
-// look tells every circuit the time and whether its path is there, where that changes anything.
+// look passes the time to every circuit, and whether its path is in the topology, where that changes anything.
 func (c *Component) look(ctx context.Context) {
 	now := c.deps.Now().Unix()
 	type due struct {
@@ -97,14 +97,14 @@ func (c *Component) look(ctx context.Context) {
 	}
 }
 
-// changes tells whether an event has an effect.
+// changes reports whether an event has an effect.
 func changes(was life.Circuit, e life.Event) bool {
 	is, _ := life.Next(was, e)
 	moved := len(is.Moves) > 0
 	return moved || is.Gone != was.Gone
 }
 
-// path is what to tell a circuit of its path; nothing while the topology is not known.
+// path is the event about a circuit's path; none while the topology is not known.
 func (b *book) path(r *circuitsv1.Record) life.Event {
 	switch {
 	case b.known() != nil:
@@ -152,9 +152,9 @@ func (c *Component) readTopology(ctx context.Context, last *topologyv1.TopologyS
 	defer cancel()
 	r, err := c.deps.Paths.Topology(limited, connect.NewRequest(&pathsv1.TopologyRequest{}))
 	if err != nil {
-		return nil, fmt.Errorf("ask for the topology: %w", err)
+		return nil, fmt.Errorf("read the topology: %w", err)
 	}
-	asked = asked.Add(-r.Msg.GetAge().AsDuration()) // services/paths may answer, and nobody read the network
+	asked = asked.Add(-r.Msg.GetAge().AsDuration()) // services/paths may answer although the network was not read
 	now := proto.CloneOf(r.Msg.GetSnapshot())
 	now.Time, now.Source = nil, ""
 	if len(now.GetNodes()) == 0 {

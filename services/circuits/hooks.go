@@ -20,7 +20,7 @@ import (
 const (
 	// hooksPrefix is where a target's position and lock are.
 	hooksPrefix = "circuits/webhooks/"
-	// hookLease is how long a target waits for another replica when the one that tells it has died.
+	// hookLease is how long a target waits for another replica when the one that notifies it has died.
 	hookLease = 10 * time.Second
 	// hookPause is how long etcd, or another replica, is left alone.
 	hookPause = 2 * time.Second
@@ -49,7 +49,7 @@ func (c Configuration) hooks(pace webhook.Pace) (out []hook, err error) {
 	return out, nil
 }
 
-// follow tells a target of changes until Stop, while no other replica does.
+// follow notifies a target of changes until Stop, while no other replica does.
 func (c *Component) follow(h hook) func(context.Context) {
 	return func(ctx context.Context) {
 		logged := ""
@@ -68,7 +68,7 @@ func (c *Component) follow(h hook) func(context.Context) {
 	}
 }
 
-// tellHook tells a target what is after its position, under a lock that is lost where this replica does not answer.
+// tellHook sends a target the changes after its position, under a lock that is lost where this replica does not answer.
 func (c *Component) tellHook(ctx context.Context, h hook) error {
 	lock, err := c.deps.State.Lock(ctx, "services/circuits", hookLease, h.key+"/lock")
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *Component) deliver(ctx context.Context, h hook, r *circuitsv1.Record) b
 	return true
 }
 
-// messageOf tells what a circuit is now; its history tells what it was before.
+// messageOf says what a circuit is now; its history says what it was before.
 func messageOf(r *circuitsv1.Record) (webhook.Message, error) {
 	circuit := r.GetCircuit()
 	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(circuit)

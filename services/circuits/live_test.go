@@ -250,7 +250,7 @@ func (w *live) asked() (out []*pushv1.ChangeSet) {
 	return out
 }
 
-// holds tells whether a router has the LSP of a circuit.
+// holds reports whether a router has the LSP of a circuit.
 func (w *live) holds(router, id string) bool {
 	for path := range w.routers[router].Entries() {
 		if strings.Contains(path, "te-circuit-"+id) {

@@ -127,7 +127,7 @@ func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, n
 	return is, nil
 }
 
-// mayModify tells whether terms may be those of a circuit from now on, whatever is free, and from when until when.
+// mayModify reports whether terms may be those of a circuit from now on, whatever is free, and from when until when.
 func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now time.Time) (w calendar.Window, err error) {
 	c := was.GetCircuit()
 	state, started := ledger.NameOf(c.GetState()), c.GetSlots()[0].GetStart().GetSeconds() <= now.Unix()
@@ -137,7 +137,7 @@ func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now ti
 	w.Start = max(c.GetSlots()[0].GetStart().GetSeconds(), now.Unix())
 	switch p, known := b.cfg.Projects[terms.GetProject()]; {
 	case !state.Books() || state == life.Releasing:
-		return w, fmt.Errorf("circuit %s: %w: it is %s; ask for a new one", c.GetId(), errTransition, state)
+		return w, fmt.Errorf("circuit %s: %w: it is %s; request a new one", c.GetId(), errTransition, state)
 	case otherRate(c, terms) && onRouters(state) && (state != life.Active || was.GetLife().GetOpen()):
 		return w, fmt.Errorf("circuit %s: %w: it is %s, and a change set of it is on its way or its path is gone; its rate may be changed once it is active", c.GetId(), errTransition, state)
 	case otherRate(c, terms) && onRouters(state) && !proto.Equal(terms.GetEnd(), c.GetTerms().GetEnd()):
@@ -170,7 +170,7 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 		// While a change set gives routers another rate they may have either.
 		g.Slots = admit.Resized(g.Slots, w, max(terms.GetRateBitsPerSecond(), was.GetLife().GetHadBitsPerSecond()))
 		if len(g.Slots) > admit.MaxSlots {
-			return nil, nil, wrong("rate_bits_per_second", "it was changed %d times; ask for a new circuit", admit.MaxSlots)
+			return nil, nil, wrong("rate_bits_per_second", "it was changed %d times; request a new circuit", admit.MaxSlots)
 		}
 		way, both := backOf(was)
 		way.Slots = g.Slots

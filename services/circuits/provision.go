@@ -79,7 +79,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// log tells an error once, until another one comes.
+// log logs an error once, until another one occurs.
 func (p *provisioner) log(ctx context.Context, err error) {
 	if ctx.Err() != nil || errors.Is(err, ledger.ErrNotRead) {
 		return
@@ -94,7 +94,7 @@ func (p *provisioner) log(ctx context.Context, err error) {
 	p.logged = text
 }
 
-// round does what is due; it tells whether something is on its way. What fails is done in a later round.
+// round does what is due; it says whether a change set is under way. A failed step is repeated in a later round.
 func (p *provisioner) round(ctx context.Context) (open bool, err error) {
 	all, err := p.scan()
 	if err != nil {
@@ -189,7 +189,7 @@ func (b *book) label(id string) string {
 	return b.topo.Node(at).Label()
 }
 
-// freeUntilStart tells whether nobody else has the capacity of a circuit before it starts.
+// freeUntilStart reports whether no other circuit has the capacity of a circuit before it starts.
 func (b *book) freeUntilStart(r *circuitsv1.Record, now int64) bool {
 	slots := grantOf(r).Slots
 	if b.admit == nil || len(slots) == 0 || now >= slots[0].Start {
@@ -210,7 +210,7 @@ func (b *book) freeUntilStart(r *circuitsv1.Record, now int64) bool {
 	return true
 }
 
-// tellLate tells once that a circuit's start is over and routers were not proven to carry it.
+// tellLate reports once that a circuit's start is over and routers were not proven to carry it.
 func (p *provisioner) tellLate(ctx context.Context, c *carried) error {
 	ours := false
 	record, err := p.amend(ctx, c.ID, func(r *circuitsv1.Record) bool {

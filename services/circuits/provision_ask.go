@@ -28,7 +28,7 @@ func (p *provisioner) amend(ctx context.Context, id string, change func(*circuit
 	})
 }
 
-// ask names a change set in the records of all circuits that need one, and asks for it.
+// ask names a change set in the records of all circuits that need one, and requests it.
 func (p *provisioner) ask(ctx context.Context, all []*carried, underWay bool) error {
 	now := p.deps.Now().Unix()
 	var list []provision.Circuit
@@ -49,7 +49,7 @@ func (p *provisioner) ask(ctx context.Context, all []*carried, underWay bool) er
 		case err != nil:
 			return err
 		case !claimed && name == provision.Name(c):
-			return nil // another replica asks for one; what is left goes with the next
+			return nil // another replica requests one; the remaining circuits share the next
 		}
 	}
 	if name != "" {
@@ -72,7 +72,7 @@ func (p *provisioner) claim(ctx context.Context, c provision.Circuit, name strin
 // askFor bounds one request for a change set, which is answered when it is planned.
 const askFor = time.Minute
 
-// create asks for a change set, while rounds go on. Whether it was made the next round sees.
+// create requests a change set, while rounds go on. Whether it was made the next round sees.
 func (p *provisioner) create(name string, circuits []provision.Circuit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +117,7 @@ func reason(circuits []provision.Circuit) string {
 	return strings.Join(out, ", ")
 }
 
-// follow tells circuits what became of their change sets, and asks again for those that nobody knows. It says whether
+// follow passes the outcome of change sets to their circuits, and requests lost ones again. It says whether
 // any of them is on its way.
 func (p *provisioner) follow(ctx context.Context, all []*carried) (underWay bool, err error) {
 	byName := map[string][]*carried{}
@@ -159,7 +159,7 @@ func (p *provisioner) changeNamed(ctx context.Context, name string) (*pushv1.Cha
 	return r.Msg.GetChange(), nil
 }
 
-// judge tells a circuit what its change set means.
+// judge passes to a circuit what its change set means.
 func (p *provisioner) judge(ctx context.Context, c *carried, cs *pushv1.ChangeSet) error {
 	if !c.Life.Open { // an interrupted one, whose state follows from what routers show
 		c.waits = provision.UnderWay(cs)
@@ -197,7 +197,7 @@ func (p *provisioner) again(ctx context.Context, c *carried, why string) error {
 	})
 	if given && err == nil {
 		p.metrics.changes.WithLabelValues("again").Inc()
-		p.deps.Log.WarnContext(ctx, "another change set is asked for", "circuit", c.ID, "because", why)
+		p.deps.Log.WarnContext(ctx, "another change set is requested", "circuit", c.ID, "because", why)
 	}
 	return err
 }

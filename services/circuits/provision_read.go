@@ -24,11 +24,11 @@ const (
 	proven
 	// missing: nothing that is in force on the router where it begins, or between ports ends, is of the circuit.
 	missing
-	// unsure: nobody knows what some router should hold.
+	// unsure: the intended configuration of some router is unknown.
 	unsure
 )
 
-// known tells whether the topology knows every router of its path.
+// known reports whether the topology knows every router of its path.
 func (c *carried) known() bool { return len(c.routers) > 0 && !slices.Contains(c.routers, "") }
 
 // shown reads the routers of a circuit's path.
@@ -65,7 +65,7 @@ func (p *provisioner) inForce(ctx context.Context, ask *pushv1.InForceRequest) (
 }
 
 // prove reads routers for circuits whose path is back. A plan that was made while it was gone is without them: then
-// they ask for another one.
+// they request another one.
 func (p *provisioner) prove(ctx context.Context, all []*carried) (err error) {
 	if p.deps.Now().Sub(p.read) < readEvery {
 		return nil
@@ -89,7 +89,7 @@ func (p *provisioner) prove(ctx context.Context, all []*carried) (err error) {
 	return err
 }
 
-// sweep compares circuits with what change sets left on routers: somebody may have rolled one back by hand.
+// sweep compares circuits with what change sets left on routers: an operator may have rolled one back by hand.
 func (p *provisioner) sweep(ctx context.Context) error {
 	if p.deps.Now().Sub(p.swept) < sweepEvery {
 		return nil
@@ -148,7 +148,7 @@ func (p *provisioner) gone(ctx context.Context, c *carried, has bool) error {
 	}
 	cs, err := p.changeNamed(ctx, c.Change)
 	if err != nil {
-		return fmt.Errorf("ask for the change set of circuit %s: %w", c.ID, err)
+		return fmt.Errorf("read the change set of circuit %s: %w", c.ID, err)
 	}
 	e := life.Event{Kind: life.PathLost, Text: "no change set in force has it any more"}
 	switch cs.GetState() {

@@ -159,7 +159,7 @@ func TestAReplicaThatDiesBeforeItAsks(t *testing.T) {
 	w.world.is(third, b.GetId(), released)
 	w.asBefore()
 	// Of two replicas that see two ends at the same moment each may ask for one: the later one finds routers locked, is
-	// sent to none, and is asked for again.
+	// sent to none, and is requested again.
 	inForce := 0
 	for _, cs := range w.asked() {
 		switch s := cs.GetState(); s {
@@ -462,7 +462,7 @@ func TestASilentPushIsGivenUp(t *testing.T) {
 	}
 }
 
-// Without a policy nothing is asked for, and with one there must be somebody to ask.
+// Without a policy nothing is requested, and with one there must be somebody to ask.
 func TestProvisioningIsConfigured(t *testing.T) {
 	cfg := DefaultConfiguration()
 	cfg.Provision.Policy = policyOfCircuits

@@ -15,7 +15,7 @@ import (
 
 const mega, giga, hour = 1_000_000, 1_000_000_000, 3600
 
-// may tells whether somebody acts for a project. Who it is, is what the request says: see docs/reference/circuits.md.
+// may reports whether somebody acts for a project. Who it is, is what the request says: see docs/reference/circuits.md.
 func (c Configuration) may(by, project string) error {
 	p, known := c.Projects[project]
 	switch {
@@ -29,7 +29,7 @@ func (c Configuration) may(by, project string) error {
 	return nil
 }
 
-// mayBook tells whether somebody may book a circuit on these terms at all, whatever is free.
+// mayBook reports whether somebody may book a circuit on these terms at all, whatever is free.
 func (b *book) mayBook(by string, t *circuitsv1.Terms, r admit.Request, now time.Time) error {
 	if err := b.cfg.may(by, t.GetProject()); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (b *book) mayBook(by string, t *circuitsv1.Terms, r admit.Request, now time
 	return nil
 }
 
-// joins tells whether a project may join two routers, given by their ids.
+// joins reports whether a project may join two routers, given by their ids.
 func (b *book) joins(p Project, from, to string) bool {
 	is := func(name, id string) bool {
 		n, err := b.topo.Resolve(name)
@@ -61,7 +61,7 @@ func (b *book) joins(p Project, from, to string) bool {
 	})
 }
 
-// mayHold tells whether a project may hold one more circuit.
+// mayHold reports whether a project may hold one more circuit.
 func (b *book) mayHold(project string) error {
 	if held := b.of(project).held; held >= cmp.Or(b.cfg.Projects[project].Holds, defaultHolds) {
 		return refuse(codeQuota, "", "project %s holds %d circuits that are not committed; commit or release one", project, held)
@@ -69,7 +69,7 @@ func (b *book) mayHold(project string) error {
 	return nil
 }
 
-// within tells whether what is granted keeps the quotas of its project.
+// within reports whether what is granted keeps the quotas of its project.
 func (b *book) within(project string, g *admit.Grant) error {
 	p, u := b.cfg.Projects[project], b.of(project)
 	sum := new(big.Int).Set(u.bits)

@@ -103,7 +103,7 @@ func bytesFrom(slots []admit.Slot, at int64) int64 {
 	return max(total, 1)
 }
 
-// movedText says for people from where to where a circuit was moved, and which link of it is gone.
+// movedText says for people from where to where a circuit was moved, and which link of it was lost.
 func (b *book) movedText(was, is *circuitsv1.Circuit) string {
 	text := "moved to " + b.wayText(is.GetPath())
 	if i := slices.IndexFunc(bothWays(was), b.isGone); i >= 0 {

@@ -28,7 +28,7 @@ type restorer struct {
 	mu    sync.Mutex
 	lost  map[string]int64
 	tries map[string]restore.Tries
-	// busy: circuits are being moved, so a change set that is asked for now would lack some of them.
+	// busy: circuits are being moved, so a change set that is requested now would lack some of them.
 	busy atomic.Bool
 }
 
@@ -67,7 +67,7 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 	since, tries := map[string]int64{}, map[string]restore.Tries{}
 	err = c.ledger.Look("", func(records func(func(*circuitsv1.Record) bool)) {
 		if c.book.known() != nil {
-			since, tries = maps.Clone(r.lost), maps.Clone(r.tries) // nobody knows which links there are
+			since, tries = maps.Clone(r.lost), maps.Clone(r.tries) // it is unknown which links exist
 			return
 		}
 		seen = c.book.changes
@@ -93,8 +93,8 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 	return all, seen, err
 }
 
-// reroute books another path for a circuit, or records why there is none. It is found as well where somebody else did,
-// or the circuit needs none any more.
+// reroute books another path for a circuit, or records why there is none. It is found as well where another replica
+// did, or the circuit needs none any more.
 func (c *Component) reroute(ctx context.Context, id string, now time.Time) (found bool, err error) {
 	var moves []life.Move
 	record, err := c.ledger.Rebook(ctx, id, func(was *circuitsv1.Record) (is *circuitsv1.Record, err error) {
@@ -116,7 +116,7 @@ func (c *Component) reroute(ctx context.Context, id string, now time.Time) (foun
 	return true, nil
 }
 
-// tellNotRerouted records why a circuit has no other path, and tells it, once for each reason.
+// tellNotRerouted records why a circuit has no other path, and raises an event, once for each reason.
 func (c *Component) tellNotRerouted(ctx context.Context, id string, no *circuitsv1.Refusal, now time.Time) error {
 	ours, note := false, "there is no other path: "+no.GetReason()
 	if links := blocking(no); len(links) > 0 {

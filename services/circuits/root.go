@@ -42,7 +42,7 @@ type Dependencies struct {
 	// Changes makes the change sets that put circuits on routers; it may be nil where Configuration has no
 	// Provision.Policy.
 	Changes pushv1connect.ChangeServiceClient
-	// Flows keeps what circuits send; nil: nobody does.
+	// Flows keeps what circuits send; nil for none.
 	Flows      flowv1connect.FlowStoreServiceClient
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -113,7 +113,7 @@ func (c *Component) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the following. What is booked stays booked.
+// Stop ends the following. Booked circuits stay booked.
 func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
 
 // maxRequest is room for the longest lists that a request may have.

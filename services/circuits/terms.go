@@ -86,7 +86,7 @@ func windowOf(start, end *timestamppb.Timestamp, now time.Time) (calendar.Window
 // checkTerms refuses what means nothing whatever is booked.
 func checkTerms(t *circuitsv1.Terms) error {
 	if t == nil {
-		return wrong("terms", "say what is asked for")
+		return wrong("terms", "say what is requested")
 	}
 	for _, list := range []struct {
 		field string

@@ -19,13 +19,13 @@ const (
 	// usageWindow is how far back usage goes where nothing is said, statementWindow a statement.
 	usageWindow     = 24 * time.Hour
 	statementWindow = 30 * 24 * time.Hour
-	// usageCircuits are what the flow store is asked for at once.
+	// usageCircuits is how many circuits one request to the flow store names.
 	usageCircuits = 1000
 )
 
 var errNoFlowStore = errors.New("there is no flow store that keeps what circuits send; host it, or give its endpoint")
 
-// usageOf is the window to ask the flow store about: nothing was sent before a circuit was asked for, nor in the
+// usageOf is the window to ask the flow store about: nothing was sent before a circuit was requested, nor in the
 // future.
 func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time) (time.Time, time.Time, error) {
 	for i, at := range [2]*timestamppb.Timestamp{from, to} {

@@ -68,7 +68,7 @@ func TestTheUsageOfACircuit(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, wantFrom, wantTo *timestamppb.Timestamp }{
 		"since its start":             {nil, nil, atHour(10), atHour(12)},
 		"a window":                    {atHour(10.5), atHour(11), atHour(10.5), atHour(11)},
-		"not before it was asked for": {atHour(-1000), atHour(11), atHour(0), atHour(11)},
+		"not before it was requested": {atHour(-1000), atHour(11), atHour(0), atHour(11)},
 		"not in the future":           {atHour(11), atHour(1000), atHour(11), atHour(12)},
 	} {
 		got, err := usage(c.from, c.to)

@@ -29,7 +29,7 @@ type watcher struct {
 	lost chan struct{}
 }
 
-// tell tells all watchers of a record.
+// tell sends a record to all watchers.
 func (b *book) tell(r *circuitsv1.Record) {
 	for w := range b.watchers {
 		if w.project != "" && w.project != r.GetCircuit().GetTerms().GetProject() {

@@ -27,7 +27,7 @@ const (
 	lockKey     = "nsi/lock"
 )
 
-// maxTries is how often a record that somebody else changes at once is read again.
+// maxTries is how often a record that another replica changes at the same time is read again.
 const maxTries = 20
 
 // one is the single connectionId of a request.
@@ -187,7 +187,7 @@ func (c *Component) reserved(a asked) (*nsiv1.Connection, *exception) {
 	is, no := c.begun(was, a, states.Reserve)
 	if no == nil {
 		is.Asked, is.ReplyTo, is.Correlation = asks, a.header.ReplyTo, a.header.CorrelationID
-		// OpenNSA asks for version 0 of a new reservation.
+		// OpenNSA requests version 0 of a new reservation.
 		if v := a.Criteria.Version; v != nil && *v > 0 {
 			is.Held = int32(*v)
 		}
@@ -201,7 +201,7 @@ const maxVersion = 1 << 30
 // maxText is that of descriptions of circuits.
 const maxText = 500
 
-// criteriaOf reads what a new reservation asks for, but for its STPs.
+// criteriaOf reads the criteria of a new reservation, without its STPs.
 func criteriaOf(from *soap.Criteria) (*nsiv1.Criteria, *exception) {
 	p := from.P2PS
 	out := &nsiv1.Criteria{Mbit: p.Capacity, Source: p.Source, Destination: p.Destination, OneWay: p.Direction == "Unidirectional"}
@@ -247,7 +247,7 @@ func readSchedule(from *soap.Schedule, into *nsiv1.Criteria) *exception {
 	return nil
 }
 
-// modified is a connection of which another version is asked for: another capacity, another end.
+// modified is a connection of which another version is requested: another capacity, another end.
 func (c *Component) modified(was *nsiv1.Connection, a asked) (*nsiv1.Connection, *exception) {
 	from := a.Criteria
 	asks := proto.CloneOf(was.GetCriteria())
@@ -255,7 +255,7 @@ func (c *Component) modified(was *nsiv1.Connection, a asked) (*nsiv1.Connection,
 	case was.GetVersion() == 0:
 		return nil, fail(transition, "connection %s was never committed; reserve a new one", was.GetId())
 	case from.Version != nil && (*from.Version > maxVersion || *from.Version <= int(was.GetVersion())):
-		return nil, fail(payload, "version %d is in force; ask for a higher one", was.GetVersion())
+		return nil, fail(payload, "version %d is in force; request a higher one", was.GetVersion())
 	}
 	if p := from.P2PS; p != nil {
 		if !c.sameEnds(p, asks) {

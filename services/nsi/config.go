@@ -32,7 +32,7 @@ type Configuration struct {
 	ServiceType string `yaml:"service_type"`
 	// STPs are where connections may begin and end, by names.
 	STPs map[string]STP `yaml:"stps"`
-	// Requesters may reserve, by the ids of their NSAs. Default none: nobody may.
+	// Requesters may reserve, by the ids of their NSAs. Default none: no requester may.
 	Requesters map[string]Requester `yaml:"requesters"`
 	// Hold is how long a modification is held; a new reservation is held for circuits.hold. Default 5m.
 	Hold time.Duration `yaml:"hold"`
@@ -156,7 +156,7 @@ func (s STP) check(name string) error {
 func (r Requester) check(nsa string, certified bool) error {
 	switch {
 	case r.Project == "" || r.By == "":
-		return fmt.Errorf("nsi requesters.%s: name its project, and by whom its circuits are asked for", nsa)
+		return fmt.Errorf("nsi requesters.%s: name its project, and by whom its circuits are requested", nsa)
 	case certified && r.Certificate == "":
 		return fmt.Errorf("nsi requesters.%s: name its certificate", nsa)
 	}
@@ -169,7 +169,7 @@ func (r Requester) check(nsa string, certified bool) error {
 	return nil
 }
 
-// mayCall tells whether callbacks may go to a URL.
+// mayCall reports whether callbacks may go to a URL.
 func (r Requester) mayCall(to string) bool {
 	u, err := url.Parse(to)
 	if err != nil || u.User != nil || strings.Contains(u.Path, "..") {

@@ -228,7 +228,7 @@ func (e entry) requester() string {
 	return e.connection.GetRequester()
 }
 
-// due tells whether something is to be done for a record. It is called under mu of the component.
+// due reports whether something is to be done for a record. It is called under mu of the component.
 func (c *Component) due(j job, e entry, now time.Time) bool {
 	r := e.connection
 	switch {

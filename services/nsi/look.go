@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/services/nsi/states"
 )
 
-// watched tells whether what becomes of a connection's circuits matters: those that hold room, or have it booked.
+// watched reports whether the states of a connection's circuits matter: those that hold or have booked capacity.
 func watched(r *nsiv1.Connection) bool {
 	wanted := r.GetVersion() > 0 || r.GetReservation() == string(states.Held)
 	return len(r.GetCircuits()) > 0 && (wanted && r.GetLifecycle() == string(states.Created) || r.GetActive())
@@ -24,7 +24,7 @@ func forgotten(r *nsiv1.Connection, before time.Time) bool {
 	return ended && !r.GetActive() && len(r.GetWork()) == 0 && untold(r) == nil && r.GetChanged().AsTime().Before(before)
 }
 
-// look reads the circuits of a connection, and records what has become of it.
+// look reads the circuits of a connection, and records its new state.
 func (c *Component) look(ctx context.Context, r *nsiv1.Connection) error {
 	var all []*circuitsv1.Circuit
 	for _, id := range r.GetCircuits() {

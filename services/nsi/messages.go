@@ -106,7 +106,7 @@ func bounded(all []*nsiv1.Message) []*nsiv1.Message {
 	return all
 }
 
-// happened applies an event to a record, and adds the events that it tells. What answers a request is its own to add.
+// happened applies an event to a record, and adds the events that it reports. What answers a request is its own to add.
 func (c *Component) happened(r *nsiv1.Connection, e states.Event, text string) (tell []string) {
 	next, tell, err := states.Next(statesOf(r), e)
 	if err != nil {

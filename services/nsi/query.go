@@ -25,7 +25,7 @@ func (c *Component) now(ctx context.Context, a asked) (soap.Element, *exception)
 // later answers a query by a message, which is recorded before it is acknowledged.
 func (c *Component) later(ctx context.Context, a asked) (soap.Element, *exception) {
 	if a.header.ReplyTo == "" {
-		return soap.Element{}, fail(missing, "replyTo is missing; without one ask for %sSync", a.Operation).with("replyTo", "")
+		return soap.Element{}, fail(missing, "replyTo is missing; without one request %sSync", a.Operation).with("replyTo", "")
 	}
 	answer, no := c.query(ctx, a)
 	if no != nil {

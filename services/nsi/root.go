@@ -130,7 +130,7 @@ func (c *Component) Start(ctx context.Context) error {
 // Address is where it serves, after Start.
 func (c *Component) Address() string { return c.listener.Addr().String() }
 
-// Stop ends serving. What was asked for is done by another replica, or after the next start.
+// Stop ends serving. What was requested is done by another replica, or after the next start.
 func (c *Component) Stop(ctx context.Context) error {
 	if c.server == nil {
 		return c.loops.Stop(ctx)

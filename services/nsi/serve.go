@@ -140,7 +140,7 @@ func (c *Component) admitted(h soap.Header, r *http.Request) *exception {
 	return nil
 }
 
-// certified tells whether the certificate of a connection has a name.
+// certified reports whether the certificate of a connection has a name.
 func certified(r *http.Request, name string) bool {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false

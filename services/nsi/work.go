@@ -19,14 +19,14 @@ import (
 // outcome is what came of a request.
 type outcome struct {
 	event states.Event
-	// failed names the message that tells an exception.
+	// failed names the message that reports an exception.
 	failed string
 	no     *exception
 	// set changes the record.
 	set func(*nsiv1.Connection)
 }
 
-// update changes a record while nobody else does. Where change is false nothing is written.
+// update changes a record while no other replica does. Where change is false nothing is written.
 func (c *Component) update(ctx context.Context, id string, change func(*nsiv1.Connection) bool) error {
 	for range maxTries {
 		was := &nsiv1.Connection{}
@@ -45,7 +45,7 @@ func (c *Component) update(ctx context.Context, id string, change func(*nsiv1.Co
 	return fmt.Errorf("connection %s: %w", id, state.ErrConflict)
 }
 
-// work does what etcd has as first to be done for a connection, and records it with the message that tells it. Where
+// work does what etcd has as first to be done for a connection, and records it with the message that reports it. Where
 // the process dies in between, the next one does it again: every call to services/circuits may be repeated.
 func (c *Component) work(ctx context.Context, id string) error {
 	r := &nsiv1.Connection{}
@@ -75,7 +75,7 @@ func (c *Component) work(ctx context.Context, id string) error {
 	})
 }
 
-// perform asks services/circuits for what a request needs.
+// perform requests from services/circuits what a request needs.
 func (c *Component) perform(ctx context.Context, r *nsiv1.Connection, w *nsiv1.Work) (outcome, error) {
 	switch states.Event(w.GetOperation()) {
 	case states.Reserve:
@@ -117,7 +117,7 @@ func (c *Component) given(ctx context.Context, r *nsiv1.Connection, done outcome
 
 func forget(r *nsiv1.Connection) { r.Asked, r.Hold = nil, nil }
 
-// hold asks for circuits of a new connection.
+// hold requests the circuits of a new connection.
 func (c *Component) hold(ctx context.Context, r *nsiv1.Connection) (outcome, error) {
 	refuse := func(no *exception) (outcome, error) {
 		return outcome{event: states.ReserveRefused, failed: "reserveFailed", no: no}, nil
@@ -214,7 +214,7 @@ func (c *Component) commit(ctx context.Context, r *nsiv1.Connection) (outcome, e
 	return out, nil
 }
 
-// settle: what was asked for is in force.
+// settle: what was requested is in force.
 func settle(r *nsiv1.Connection) { r.Criteria, r.Asked, r.Hold = r.GetAsked(), nil, nil }
 
 // each does something for every circuit.
@@ -249,7 +249,7 @@ func (c *Component) giveUp(ctx context.Context, r *nsiv1.Connection, note string
 	return no, nil
 }
 
-// tryModification asks whether other terms would fit. Nothing is held for them.
+// tryModification checks whether other terms would fit. Nothing is held for them.
 func (c *Component) tryModification(ctx context.Context, r *nsiv1.Connection) (outcome, error) {
 	no, err := c.rebook(ctx, r, true)
 	switch {

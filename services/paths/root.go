@@ -58,7 +58,7 @@ type Component struct {
 type view struct {
 	graph  *topo.Graph
 	merged topo.Snapshot
-	// index is made when the first path is asked for; nil where the topology does not fit into one.
+	// index is made when the first path is requested; nil where the topology does not fit into one.
 	index func() *compute.Index
 }
 

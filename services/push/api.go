@@ -208,7 +208,7 @@ func (c *Component) undisturbed(ctx context.Context, id string) error {
 				return err
 			}
 			if other.GetCollected() != nil && len(sharedRouters(all[i], other)) > 0 {
-				return fmt.Errorf("change set %s was applied later, and its plan is not kept any more, so nobody can tell whether %s can be rolled back before it: %w",
+				return fmt.Errorf("change set %s was applied later, and its plan is not kept any more, so it is unknown whether %s can be rolled back before it: %w",
 					other.GetId(), id, errWrongState)
 			}
 			if shared := sharedEntries(all[i], other); len(shared) > 0 {

@@ -69,7 +69,7 @@ func approvers(m *pushv1.ChangeSet) (out []string) {
 	return out
 }
 
-// goesByItself tells whether nobody has to ask for a change set's next step. One whose wait somebody aborted is
+// goesByItself reports whether nobody has to request a change set's next step. One whose wait somebody aborted is
 // approved again, by that person, and stays so.
 func goesByItself(m *pushv1.ChangeSet) bool {
 	if ruleOf(m).Persons > 0 || len(m.GetHistory()) == 0 {
@@ -80,7 +80,7 @@ func goesByItself(m *pushv1.ChangeSet) bool {
 	return s == rollout.Planned || s == rollout.Approved && last.GetBy() == byApprovalRule
 }
 
-// byApprovalRule signs what nobody was asked about.
+// byApprovalRule signs approvals that no person gave.
 const byApprovalRule = "rule push.approval"
 
 // goOn approves and applies a change set whose rule is auto. What a guard forbids it tries again later, see takeUpAll.

@@ -96,7 +96,7 @@ func (r *run) check(ctx context.Context, name string) error {
 		return err
 	}
 	if drift := diff.Mismatches(running, r.changes[name], diff.Before); drift != nil {
-		return fmt.Errorf("config drift since this change set was planned, so nothing was sent: %s; ask for a new change set", strings.Join(drift, ", "))
+		return fmt.Errorf("config drift since this change set was planned, so nothing was sent: %s; request a new change set", strings.Join(drift, ", "))
 	}
 	return nil
 }
@@ -183,12 +183,12 @@ func (r *run) router(ctx context.Context, name string) (driver.Driver, error) {
 	return fresh, nil
 }
 
-// ask makes one request that changes nothing on the router.
+// ask sends one request that changes nothing on the router.
 func (r *run) ask(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
 	return r.call(ctx, name, r.c.cfg.CallTimeout, do)
 }
 
-// tell makes one request that changes the router; the answer comes when it is done.
+// tell sends one request that changes the router; the answer arrives when it is done.
 func (r *run) tell(ctx context.Context, name string, do func(context.Context, driver.Driver) error) error {
 	return r.call(ctx, name, r.c.cfg.CommitTimeout, do)
 }

@@ -106,7 +106,7 @@ func TestAStalePlanBringsNoCircuitBack(t *testing.T) {
 	}
 }
 
-// While nobody knows whether a circuit is in force, its change set is neither applied nor ended.
+// While it is unknown whether a circuit is in force, its change set is neither applied nor ended.
 func TestAPlanWaitsWhileItsCircuitsAreNotKnown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -114,7 +114,7 @@ func TestAPlanWaitsWhileItsCircuitsAreNotKnown(t *testing.T) {
 	must(t, w.command([]string{"create", "day-1"}), "planned")
 	must(t, w.command([]string{"approve"}), "")
 	w.plans.leave(true)
-	if got := w.command([]string{"apply"}); !strings.Contains(got, "nobody knows whether its circuits are in force") {
+	if got := w.command([]string{"apply"}); !strings.Contains(got, "it is unknown whether its circuits are in force") {
 		t.Errorf("apply: %q", got)
 	}
 	must(t, w.command([]string{"show"}), "approved")

@@ -68,10 +68,10 @@ type Reconcile struct {
 	// Every is how long after a reading a router is read again, give or take a tenth; one that answers again after it
 	// did not is read at once. Default 10m; 0 reads none.
 	Every time.Duration `yaml:"every"`
-	// Answer is report, request (ask for a change set that restores the router; it waits for approval) or repair (the
+	// Answer is report, request (request a change set that restores the router; it waits for approval) or repair (the
 	// same, approved by this rule and applied). Default report.
 	Answer string `yaml:"answer"`
-	// AskAgain is how long after a repair the next one of the same router may be asked for. Default 1h.
+	// AskAgain is how long after a repair the next one of the same router may be requested. Default 1h.
 	AskAgain time.Duration `yaml:"ask_again"`
 }
 

@@ -29,7 +29,7 @@ func (a Approval) validate(name string) error {
 	case !known:
 		return fmt.Errorf("push: %s.rule is %q; write auto, one or two", name, a.Rule)
 	case persons == 0 && a.OtherThanAuthor:
-		return fmt.Errorf("push: %s: nobody approves under rule auto, so leave out other_than_author, or write one", name)
+		return fmt.Errorf("push: %s: no person approves under rule auto, so leave out other_than_author, or write one", name)
 	}
 	return nil
 }

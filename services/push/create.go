@@ -34,7 +34,7 @@ func newID(key string) string {
 	return "c-" + hex.EncodeToString(sum[:5])
 }
 
-// create drafts what is asked for and plans it.
+// create drafts what is requested and plans it.
 func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pushv1.ChangeSet, error) {
 	return c.draft(ctx, &pushv1.ChangeSet{
 		Id: newID(req.GetIdempotencyKey()), Title: cmp.Or(req.GetTitle(), "Policy "+req.GetPolicy()), Author: req.GetAuthor(), Reason: req.GetReason(),
@@ -43,7 +43,7 @@ func (c *Component) create(ctx context.Context, req *pushv1.CreateRequest) (*pus
 	})
 }
 
-// draft records a change set and plans it, unless it was asked for before.
+// draft records a change set and plans it, unless it was requested before.
 func (c *Component) draft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
 	at, err := c.created(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, ro
 	var all []device.Device
 	for _, d := range routers {
 		if slices.Contains(plan.GetAbsent(), d.Name) {
-			notes = append(notes, fmt.Sprintf("%s is left alone: the topology does not know it right now, so nobody can tell what it should hold; see `millrace paths show`", d.Name))
+			notes = append(notes, fmt.Sprintf("%s is left alone: the topology does not know it right now, so its intended configuration is unknown; see `millrace paths show`", d.Name))
 			left = append(left, d.Name)
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 // circuitLSP is what the name of every LSP of a circuit begins with, see compile.CircuitLSPName.
 const circuitLSP = "te-circuit-"
 
-// beyondCircuits says, one sentence each, where a change set that was asked for because of circuits changes more than
+// beyondCircuits says, one sentence each, where a change set that was requested because of circuits changes more than
 // circuits: what else the policy wants by now was approved by nobody.
 func (c *Component) beyondCircuits(ctx context.Context, cs *pushv1.ChangeSet, devices []*pushv1.DeviceChange) (out []string, err error) {
 	if !cs.GetForCircuits() {
@@ -34,7 +34,7 @@ func (c *Component) beyondCircuits(ctx context.Context, cs *pushv1.ChangeSet, de
 		undone := slices.ContainsFunc(force.steps, func(s drift.Step) bool { return s.Did == drift.Undid })
 		switch {
 		case force.known == drift.Unsure:
-			out = append(out, fmt.Sprintf("nobody knows what change sets left on %s", d.GetDevice()))
+			out = append(out, fmt.Sprintf("it is unknown what change sets left on %s", d.GetDevice()))
 		case undone:
 			out = append(out, fmt.Sprintf("a change set was rolled back on %s by hand, and no other one is in force there since", d.GetDevice()))
 		case !proto.Equal(withoutCircuits(force.plan), withoutCircuits(d.GetPlan())):

@@ -32,7 +32,7 @@ func withCircuit(p *policyv1.RouterPlan) *policyv1.RouterPlan {
 	return out
 }
 
-// forCircuits asks for a change set because circuits begin or end.
+// forCircuits requests a change set because circuits begin or end.
 func (w *world) forCircuits(key string) *pushv1.ChangeSet {
 	w.t.Helper()
 	r, err := w.api.Create(w.t.Context(), connect.NewRequest(&pushv1.CreateRequest{

@@ -24,13 +24,13 @@ type identity struct {
 	seen map[string]uint64
 }
 
-// inUse tells whether a name was used before etcd came back with older data for the last time.
+// inUse reports whether a name was used before etcd came back with older data for the last time.
 func (i *identity) inUse(name string, rewound uint64) bool {
 	then, known := i.seen[name]
 	return known && then < rewound
 }
 
-// master is how routers tell the runs of this store apart, and earlier from later ones. The locks must still be held:
+// master is how routers distinguish the runs of this store, and earlier from later ones. The locks must still be held:
 // those that were taken before etcd came back with older data have a higher revision than later ones.
 func (c *Component) master(ctx context.Context, held *state.Lock) (driver.Master, error) {
 	name, err := c.currentIdentity(ctx)
@@ -59,7 +59,7 @@ func (c *Component) currentIdentity(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// Where etcd came back meanwhile, nobody knows whether the name is of the time before.
+		// Where etcd came back meanwhile, it is unknown whether the name is of the time before.
 		if after, _ := c.deps.State.Rewound(); after == before {
 			c.identity.seen[name] = after
 			return name, nil

@@ -21,7 +21,7 @@ type judgement struct {
 	changes []diff.Change
 	diff    string
 	digest  string
-	// repair says what became of the repair that was asked for.
+	// repair says the outcome of the repair that was requested.
 	repair string
 }
 

@@ -118,13 +118,13 @@ func (w *world) command(words []string) string {
 		w.id = newID(arg(1))
 	case "approve":
 		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "noc", Note: "looks right", Apply: arg(1) == "apply"}))
-	case "approve-as": // somebody, and apply where it is asked for
+	case "approve-as": // somebody, and apply where it is requested
 		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: strings.ReplaceAll(arg(1), "_", " "), Apply: arg(2) == "apply"}))
 	case "budget": // of the nightly run, in entries, from now on
 		w.stop()
 		w.cfg.NightlyBudget.Entries, err = strconv.Atoi(arg(1))
 		w.start()
-	case "nightly": // the nightly run asks for a change set
+	case "nightly": // the nightly run requests a change set
 		var r *connect.Response[pushv1.CreateResponse]
 		r, err = w.api.Create(ctx, connect.NewRequest(&pushv1.CreateRequest{
 			Title: "Alpha pairs of " + arg(1), Author: "alpha nightly", Reason: "2 pairs found", Policy: "hntes-two-queue", IdempotencyKey: arg(1), Nightly: true,

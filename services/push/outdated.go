@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// current refuses to begin a change set whose plan is outdated, and ends it: nobody would ever be allowed to apply it.
-// While nobody knows it stays as it is.
+// current refuses to begin a change set whose plan is outdated, and ends it: it could never be applied.
+// While that is unknown it stays as it is.
 func (c *Component) current(ctx context.Context, id string) error {
 	m, _, err := c.load(ctx, id)
 	if err != nil || !rollout.Allows(states[m.GetState()], rollout.Outdated) {
@@ -29,7 +29,7 @@ func (c *Component) current(ctx context.Context, id string) error {
 	if _, _, err := c.decide(ctx, id, rollout.Event{Kind: rollout.Outdated, Text: why}, alone); err != nil {
 		return err
 	}
-	return fmt.Errorf("change set %s: %w: %s; ask for a new one", id, errWrongState, why)
+	return fmt.Errorf("change set %s: %w: %s; request a new one", id, errWrongState, why)
 }
 
 // superseded says which newer change set of the same policy is in force, or found every router as it wanted it: a plan
@@ -47,7 +47,7 @@ func (c *Component) superseded(ctx context.Context, m *pushv1.ChangeSet) (string
 	return "", nil
 }
 
-// supersedes compares when two plans were asked for. A repair restores what was in force when it was planned, so for it
+// supersedes compares when two plans were requested. A repair restores what was in force when it was planned, so for it
 // counts what was applied since on one of its routers.
 func supersedes(other, m *pushv1.ChangeSet) bool {
 	s := states[other.GetState()]
@@ -61,14 +61,14 @@ func supersedes(other, m *pushv1.ChangeSet) bool {
 	return len(sharedRouters(m, other)) > 0 && appliedAt(other) > drafted.UnixNano()
 }
 
-// circuitsOver says which circuits of a plan are no longer in force: their capacity may be somebody else's by now.
+// circuitsOver says which circuits of a plan are no longer in force: another circuit may have their capacity by now.
 func (c *Component) circuitsOver(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
 	if len(m.GetCircuits()) == 0 {
 		return "", nil
 	}
 	r, err := c.deps.Policy.Circuits(ctx, connect.NewRequest(&policyv1.CircuitsRequest{}))
 	if err != nil {
-		return "", connect.NewError(connect.CodeUnavailable, fmt.Errorf("change set %s: nobody knows whether its circuits are in force: %w", m.GetId(), err))
+		return "", connect.NewError(connect.CodeUnavailable, fmt.Errorf("change set %s: it is unknown whether its circuits are in force: %w", m.GetId(), err))
 	}
 	over := slices.DeleteFunc(slices.Clone(m.GetCircuits()), func(id string) bool { return slices.Contains(r.Msg.GetCircuits(), id) })
 	switch len(over) {

@@ -19,7 +19,7 @@ import (
 // notPredicted begins the note that takes the place of a prediction.
 const notPredicted = "the effect could not be predicted: "
 
-// AwaitsPrediction tells whether a change set will still get its prediction, or the note that takes its place.
+// AwaitsPrediction reports whether a change set will still get its prediction, or the note that takes its place.
 func AwaitsPrediction(cs *pushv1.ChangeSet) bool {
 	switch cs.GetState() {
 	case pushv1.State_STATE_DRAFT, pushv1.State_STATE_EMPTY, pushv1.State_STATE_FAILED:
@@ -29,7 +29,7 @@ func AwaitsPrediction(cs *pushv1.ChangeSet) bool {
 	return cs.GetPredict() && cs.GetPrediction() == nil && !noted
 }
 
-// predictLater adds the prediction to a planned change set. It is in nobody's way: neither the request that planned the
+// predictLater adds the prediction to a planned change set. It blocks nothing: neither the request that planned the
 // change set nor its approval waits for the twin.
 func (c *Component) predictLater(id string, devices []*pushv1.DeviceChange) {
 	plans := simulated(devices)
@@ -45,7 +45,7 @@ func (c *Component) predictLater(id string, devices []*pushv1.DeviceChange) {
 			return nil
 		})
 		if err != nil && ctx.Err() == nil {
-			c.deps.Log.Error("prediction of change set not recorded; ask for a new change set to get one", "change", id, "error", err)
+			c.deps.Log.Error("prediction of change set not recorded; request a new change set to get one", "change", id, "error", err)
 		}
 	})
 }
@@ -61,7 +61,7 @@ func simulated(devices []*pushv1.DeviceChange) (plans []*policyv1.RouterPlan) {
 	return plans
 }
 
-// predict asks the twin what the routers' ports would do with the load of today.
+// predict has the twin predict what the routers' ports would do with today's load.
 func (c *Component) predict(ctx context.Context, plans []*policyv1.RouterPlan) (*twinv1.PredictResponse, error) {
 	if c.deps.Twin == nil {
 		return nil, errors.New("no twin is configured")

@@ -40,7 +40,7 @@ type reader struct {
 const (
 	notReadYet  = "it has not been read since the control plane started"
 	nothingHere = "no change set is in force on it, so nothing there is Millrace's"
-	notEnded    = "a change set on it has not ended, or nobody knows how it ended"
+	notEnded    = "a change set on it has not ended, or its outcome is unknown"
 	neverRead   = "no router is read again after its change set (push.reconcile.every is 0)"
 )
 

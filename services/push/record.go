@@ -85,7 +85,7 @@ func (c *Component) put(ctx context.Context, revision int64, cs *pushv1.ChangeSe
 	}
 }
 
-// decide tells the machine about a person's wish or a plan, and records what it makes of it.
+// decide passes a person's request or a plan to the machine, and records the result.
 func (c *Component) decide(ctx context.Context, id string, e rollout.Event, also func(*pushv1.ChangeSet, rollout.ChangeSet) error) (cs *pushv1.ChangeSet, d decision, err error) {
 	return c.decideFrom(ctx, id, func(*pushv1.ChangeSet) (rollout.Event, error) { return e, nil }, also)
 }
@@ -177,7 +177,7 @@ func (c *Component) records(ctx context.Context) (out []*pushv1.ChangeSet, unrea
 	return out, unreadable, nil
 }
 
-// tellUnreadable tells of each revision once.
+// tellUnreadable reports each revision once.
 func (c *Component) tellUnreadable(ctx context.Context, e state.Entry, err error) {
 	if _, told := c.unreadable.LoadOrStore(fmt.Sprint(e.Key, "@", e.Revision), true); told {
 		return

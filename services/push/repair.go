@@ -15,10 +15,10 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// byRule signs the approval of a repair that nobody was asked about.
+// byRule signs the approval of a repair that no person gave.
 const byRule = "rule push.reconcile.answer"
 
-// askedFor is what became of the last repair of a router.
+// askedFor is the outcome of the last repair of a router.
 func (c *Component) askedFor(ctx context.Context, was *pushv1.Drift, j judgement) (drift.Asked, error) {
 	switch {
 	case was.GetRepair() == "":
@@ -97,7 +97,7 @@ func (c *Component) planRepair(ctx context.Context, cs *pushv1.ChangeSet) (*poli
 			return nil, nil, err
 		}
 		if force.known != drift.Known {
-			return nil, nil, fmt.Errorf("nobody knows right now what %s should hold: a change set on it has not ended, or nobody knows how it ended", name)
+			return nil, nil, fmt.Errorf("the intended configuration of %s is unknown at present: a change set on it has not ended, or its outcome is unknown", name)
 		}
 		vendor, err := c.deps.Vendors.Of(d)
 		if err != nil {

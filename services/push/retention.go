@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// collectEvery is how often plans that nobody needs are looked for.
+// collectEvery is how often plans that are no longer needed are searched for.
 const collectEvery = time.Hour
 
 // collect frees what is over push.keep: first the plans of old change sets are given up in their records, then those
@@ -50,7 +50,7 @@ func old(all []*pushv1.ChangeSet, keep Keep, now time.Time) (out []*pushv1.Chang
 	return out
 }
 
-// hasEnded tells whether nobody can move a change set on but by a rollback.
+// hasEnded reports whether nobody can move a change set on but by a rollback.
 func hasEnded(cs *pushv1.ChangeSet) bool {
 	switch states[cs.GetState()] {
 	case rollout.Empty, rollout.Verified, rollout.RolledBack, rollout.Failed:
@@ -98,16 +98,16 @@ func (c *Component) giveUp(ctx context.Context, id string) error {
 	}
 	_, err = c.deps.State.Put(ctx, recordPrefix+id, revision, cs)
 	if errors.Is(err, state.ErrConflict) {
-		return nil // somebody moves it; the next time
+		return nil // it is being moved on; the next time
 	}
 	return err
 }
 
-// kept refuses a rollback of a change set whose plan is gone.
+// kept refuses a rollback of a change set whose plan was deleted.
 func (c *Component) kept(ctx context.Context, id string) error {
 	cs, _, err := c.load(ctx, id)
 	if err == nil && cs.GetCollected() != nil {
-		err = fmt.Errorf("the plan of change set %s is not kept any more: %w; ask for a new change set", id, errWrongState)
+		err = fmt.Errorf("the plan of change set %s is not kept any more: %w; request a new change set", id, errWrongState)
 	}
 	return err
 }
@@ -150,7 +150,7 @@ func (c *Component) sweep(ctx context.Context) error {
 		}
 		err := c.deps.State.DeleteBelow(ctx, contentPrefix+digest+"/", p.Key, p.Revision)
 		if err != nil && !errors.Is(err, state.ErrConflict) {
-			return fmt.Errorf("delete a plan that nobody needs: %w", err)
+			return fmt.Errorf("delete a plan that is no longer needed: %w", err)
 		}
 	}
 	return nil

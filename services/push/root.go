@@ -41,9 +41,9 @@ type Dependencies struct {
 	Inventory *device.Inventory
 	State     *state.Store
 	Policy    policyv1connect.PolicyServiceClient
-	// Twin predicts what a change set does where its author asks; nil: nobody predicts.
+	// Twin predicts what a change set does where its author requests it; nil for no predictions.
 	Twin twinv1connect.TwinServiceClient
-	// Flows has the counters by which a canary router is watched; nil: nobody can be.
+	// Flows has the counters by which a canary router is watched; nil for no canary.
 	Flows flowv1connect.FlowStoreServiceClient
 	// Vendors are the drivers of the inventory's routers.
 	Vendors    driver.Vendors

@@ -255,7 +255,7 @@ func (r *run) happened(ctx context.Context, n news) {
 	}
 }
 
-// takeLock locks the routers, and begins from the record only if nobody has gone on with it meanwhile.
+// takeLock locks the routers, and begins from the record only if no other process has changed it meanwhile.
 func (r *run) takeLock(ctx context.Context, again bool, record *pushv1.ChangeSet) {
 	if again {
 		pause(ctx, poll)
@@ -293,7 +293,7 @@ func (r *run) begin(ctx context.Context, held *state.Lock, record *pushv1.Change
 	return news{rollout.Event{Kind: rollout.Locked}, held, fresh, revision, master}
 }
 
-// sameProgress tells whether two records differ in nothing that a run decides by; a prediction may have been added.
+// sameProgress reports whether two records differ in nothing that a run decides by; a prediction may have been added.
 func sameProgress(a, b *pushv1.ChangeSet) bool {
 	same := a.GetState() == b.GetState() && len(a.GetHistory()) == len(b.GetHistory()) && len(a.GetDevices()) == len(b.GetDevices())
 	for i := 0; same && i < len(a.GetDevices()); i++ {

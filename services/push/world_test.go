@@ -212,7 +212,7 @@ func (w *world) now() time.Time { return w.began.Add(time.Duration(w.passed.Load
 func newWorld(t *testing.T, onJunos ...string) *world {
 	t.Helper()
 	// Nothing waits for RollbackAfter, CommitTimeout or LockTTL: a transcript says when they pass.
-	// CallTimeout is how long a router that is down is asked for what became of its commit, VerifyFor
+	// CallTimeout is how long a router that is down is asked for the outcome of its commit, VerifyFor
 	// how long an LSP may stay down; at CommitRate the plan of 12,000 entries has some minutes more.
 	w := &world{t: t, began: time.Now(), routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
 		RollbackAfter: 10 * time.Minute, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Minute, CommitRate: 10_000, PredictTimeout: 10 * time.Minute, LockTTL: 10 * time.Minute,

@@ -5,7 +5,7 @@
 // process of its own. They reach no bus. What is judged are the clients' answers, and every record that was ever
 // written to etcd, counted second by second: not what a replica says of its book.
 //
-// In: a scenario with a storm, and the routers and links between which circuits are asked for. Out: a qos.Result.
+// In: a scenario with a storm, and the routers and links between which circuits are requested. Out: a qos.Result.
 // Next: `millrace lab run`.
 package storm
 

@@ -4,7 +4,7 @@
 // In: the pairs remembered so far, what flows summed up to in fixed intervals,
 // when each pair was last seen, and the time. Out: the pairs to remember now,
 // and which of them were added, refreshed and aged out. Next: services/alpha,
-// which stores them and asks for a change set.
+// which stores them and requests a change set.
 //
 // Mutation testing: 39 of 39 killed on 2026-11-22 (docs/reference/mutants.md).
 package detect

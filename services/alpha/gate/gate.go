@@ -39,7 +39,7 @@ type Hour struct {
 	Exporter netip.Addr
 	Domain   uint32
 	Start    time.Time
-	// Kind tells what the row is about.
+	// Kind says what the row is about.
 	Kind Kind
 	Counts
 }
@@ -50,7 +50,7 @@ type Kind int
 const (
 	// Heard: an exporter's datagrams.
 	Heard Kind = iota
-	// Imported: records from files, of which nobody knows what is missing.
+	// Imported: records from files, of which it is unknown what is missing.
 	Imported
 	// Collector: the sockets of a collector, for every hour in which it listened.
 	Collector
@@ -238,7 +238,7 @@ func (s sums) gaps() (missing, all uint64) {
 	return missing, all
 }
 
-// over tells how much is missing of missing and there together, and whether that is too much.
+// over returns how much is missing of missing and there together, and whether that is too much.
 func (l Limits) over(missing, there uint64) (share string, over bool) {
 	if missing == 0 {
 		return "", false

@@ -12,9 +12,9 @@ type Slot struct {
 type Grant struct {
 	// ID is the circuit's.
 	ID string
-	// Slots are in order and do not overlap; there is one unless a volume was asked for.
+	// Slots are in order and do not overlap; there is one unless a volume was requested.
 	Slots []Slot
-	// Path and Backup are ids of links, in order; Backup is empty unless one was asked for.
+	// Path and Backup are ids of links, in order; Backup is empty unless one was requested.
 	Path, Backup []string
 	// Cap is the request's.
 	Cap calendar.Cap
@@ -93,7 +93,7 @@ const (
 // Offer is a request that is granted.
 type Offer struct {
 	Kind OfferKind
-	// Change is what is lost, in thousandths of what was asked for: of the rate, the bytes, the delay, or the length of
+	// Change is what is lost, in thousandths of what was requested: of the rate, the bytes, the delay, or the length of
 	// the window (a day if that is open-ended). A backup counts as half.
 	Change  int64
 	Request Request

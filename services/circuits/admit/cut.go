@@ -39,7 +39,7 @@ func (s *side) step(fits func(int32) bool) {
 	}
 }
 
-// connected tells whether links that fit lead from one end to the other. If not, cut are links that do not fit and of
+// connected reports whether links that fit lead from one end to the other. If not, cut are links that do not fit and of
 // which every path that is not barred uses one: those about the smaller side, so that few links are looked at.
 func (a *ask) connected(fits func(int32) bool) (cut []int32, ok bool) {
 	may := func(l int32) bool { return !a.barred[l] && fits(l) }

@@ -55,7 +55,7 @@ func (a *ask) best() route {
 	return route{path: slices.Clone(p.Links)}
 }
 
-// fixed looks for a path, and a backup if one is asked for, of links that fit.
+// fixed looks for a path, and a backup if one is requested, of links that fit.
 func (a *ask) fixed(fits func(int32) bool) route {
 	if _, ok := a.connected(fits); !ok {
 		return route{}
@@ -66,7 +66,7 @@ func (a *ask) fixed(fits func(int32) bool) route {
 	return a.single(fits, graph.IGP, nil)
 }
 
-// roomy tells whether a link has a rate free in a window; it looks once.
+// roomy reports whether a link has a rate free in a window; it looks once.
 func (a *ask) roomy(w calendar.Window, rate int64) func(int32) bool {
 	known := make([]int8, a.graph.Links())
 	return func(l int32) bool {
@@ -129,7 +129,7 @@ func (a *ask) disjoint(fits func(int32) bool, m graph.Metric) route {
 // kinds are what services/paths/disjoint calls the protections.
 var kinds = [...]disjoint.Kind{LinkDisjoint: disjoint.Links, NodeDisjoint: disjoint.Nodes, RiskDisjoint: disjoint.NodesAndGroups}
 
-// inTime tells whether both paths are within the bound on delay.
+// inTime reports whether both paths are within the bound on delay.
 func (a *ask) inTime(r route) bool {
 	return a.maxDelay == noBound || a.sum(r.path) <= a.maxDelay && a.sum(r.backup) <= a.maxDelay
 }
@@ -235,7 +235,7 @@ func (s *timeSearch) with(free []piece, l int32) []piece {
 	return free
 }
 
-// alone tells whether a link carries enough by itself.
+// alone reports whether a link carries enough by itself.
 func (s *timeSearch) alone(l int32) bool { return s.lacks(l, s.least()) <= 0 }
 
 // mostVolume is the most bits that a path carries within the window, in MaxSlots slots.

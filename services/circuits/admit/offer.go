@@ -17,7 +17,7 @@ const (
 	maxDoublings = 20
 	// day is what a later start of an open-ended circuit is compared with.
 	day = 86400
-	// backupChange is what the loss of a backup counts, in thousandths of what was asked for.
+	// backupChange is what the loss of a backup counts, in thousandths of what was requested.
 	backupChange = 500
 )
 
@@ -49,7 +49,7 @@ func (a *ask) attempts(c Code) map[OfferKind]func() attempt {
 // offerKinds are all of them, in the order of offers that change as much.
 var offerKinds = []OfferKind{Later, LessRate, LaterDeadline, LessVolume, Slower, WithoutBackup, AsVolume}
 
-// offer keeps of the attempts what is granted when it is asked for.
+// offer keeps of the attempts what is granted when it is requested.
 func (a *ask) offer(r *Refusal) {
 	attempts := a.attempts(r.Code)
 	for _, kind := range offerKinds {

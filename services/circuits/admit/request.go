@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/calendar"
 )
 
-// Request asks for a circuit in one direction. A circuit in both is two requests.
+// Request requests a circuit in one direction. A circuit in both is two requests.
 //
 // With Bytes it is a volume: so many bytes from Window.Start at the earliest, there at Window.End. The answer picks
 // when and at which rate, at most Rate if that is not 0, on one path, in at most MaxSlots slots. Without Bytes it is

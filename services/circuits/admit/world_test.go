@@ -227,7 +227,7 @@ func (w *world) bits(path []int32, q Request) (sum int64) {
 	return sum
 }
 
-// fits: some path, or pair of paths, of all of them has what is asked for.
+// fits: some path, or pair of paths, of all of them has what is requested.
 func (w *world) fits(q Request) bool {
 	var roomy [][]int32
 	for _, p := range w.paths(q) {

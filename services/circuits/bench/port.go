@@ -60,7 +60,7 @@ func rush(b booking) booking {
 // hours is the oracle: what is booked in each hour.
 type hours [(year + longest) / hour]int64
 
-// add books, and tells whether it is more than the port has.
+// add books, and reports whether it is more than the port has.
 func (h *hours) add(b booking) bool {
 	over := false
 	for at := b.Start / hour; at < b.End/hour; at++ {

@@ -63,7 +63,7 @@ func (h *head) pass(at int64) {
 	}
 }
 
-// run is a link, and a window in which it has the rate that is asked for.
+// run is a link, and a window in which it has the rate that is requested.
 type run struct {
 	cursor
 	Window

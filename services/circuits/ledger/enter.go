@@ -18,7 +18,7 @@ import (
 type Request struct {
 	// Project and ID name it; ID is the client's.
 	Project, ID string
-	// Digest is of all that was asked for.
+	// Digest is of all that was requested.
 	Digest []byte
 	// Expires is when the id may be used again.
 	Expires time.Time
@@ -121,7 +121,7 @@ func (l *Ledger) claimed(ctx context.Context, r Request) (records []*circuitsv1.
 	return records, nil
 }
 
-// Change replaces a circuit's record by what next makes of it, unless somebody else does first: then next is called
+// Change replaces a circuit's record by what next makes of it, unless another replica does first: then next is called
 // again. Without an answer of next the record stays. next must leave its argument as it is. The record's version is
 // counted here.
 func (l *Ledger) Change(ctx context.Context, id string, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {

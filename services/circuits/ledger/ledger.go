@@ -28,7 +28,7 @@ import (
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 )
 
-// The keys. A watch of bookPrefix tells of records and of the version in one order.
+// The keys. A watch of bookPrefix yields records and the version in one order.
 const (
 	bookPrefix    = "circuits/book/"
 	recordsPrefix = bookPrefix + "records/"
@@ -52,7 +52,7 @@ type Mirror interface {
 	Put(was, is *circuitsv1.Record)
 }
 
-// Ledger is a replica's view of the book. Records that it returns are shared: nobody changes them.
+// Ledger is a replica's view of the book. Records that it returns are shared: callers must not change them.
 type Ledger struct {
 	store  *state.Store
 	mirror Mirror

@@ -25,7 +25,7 @@ func NameOf(s circuitsv1.State) life.State {
 	return states[s-1]
 }
 
-// Books tells whether a circuit has its capacity. No circuit has none.
+// Books reports whether a circuit has its capacity. No circuit has none.
 func Books(r *circuitsv1.Record) bool {
 	s := NameOf(r.GetCircuit().GetState())
 	return s != "" && s.Books()

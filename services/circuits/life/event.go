@@ -18,7 +18,7 @@ type Kind string
 
 // The kinds.
 const (
-	// Commit, Extend, Release, Activate and Deactivate are asked for by a person or a program.
+	// Commit, Extend, Release, Activate and Deactivate are requested by a person or a program.
 	Commit  Kind = "commit"
 	Extend  Kind = "extend"
 	Release Kind = "release"
@@ -27,7 +27,7 @@ const (
 	Deactivate Kind = "deactivate"
 	// Clock: the moment is Now. What is due by then is done.
 	Clock Kind = "clock"
-	// Begin: the teller puts circuits on routers, so that they have them at the moment Now. Where nobody tells this, no
+	// Begin: the caller puts circuits on routers, so that they have them at the time Now. Without this event no
 	// circuit leaves Scheduled but to its end.
 	Begin Kind = "begin"
 	// PathSeen and PathLost: the topology has, or has not, every link of the path. PathLost is sent as well while the
@@ -48,7 +48,7 @@ const (
 	ChangeUndone Kind = "change undone"
 	// ChangeFailed: that change set has ended, and some router may have it or not.
 	ChangeFailed Kind = "change failed"
-	// Proven: routers were read after a look was asked for, and carry the circuit.
+	// Proven: routers were read after a reading was requested, and carry the circuit.
 	Proven Kind = "proven"
 )
 
@@ -69,7 +69,7 @@ type Do string
 const (
 	// Refuse an event; Text says why.
 	Refuse Do = "refuse"
-	// Install and Remove ask for a change set of this Attempt, unless there is one, and tell how it ended.
+	// Install and Remove request a change set of this Attempt, unless there is one, and report how it ended.
 	Install Do = "install"
 	Remove  Do = "remove"
 	// Prove reads routers.

@@ -50,7 +50,7 @@ var States = []State{
 	Held, Committed, Scheduled, Provisioning, Active, Interrupted, Releasing, Released, Expired, Cancelled, Lapsed, Failed, Deactivating,
 }
 
-// Books tells whether a circuit in this state has its capacity. That of one which routers may have is not given to
+// Books reports whether a circuit in this state has its capacity. That of one which routers may have is not given to
 // anybody else.
 func (s State) Books() bool {
 	switch s {
@@ -109,7 +109,7 @@ type Move struct {
 	By, Note string
 }
 
-// Self signs transitions that nobody asked for.
+// Self signs transitions that no client requested.
 const Self = "services/circuits"
 
 // The limits.

@@ -66,7 +66,7 @@ type world struct {
 	replicas [2]replica
 	// booked is what the record has; before is what it has booked beside that, while routers are given an update.
 	booked, before form
-	// changes are the change sets that were asked for; has is the form that routers have.
+	// changes are the change sets that were requested; has is the form that routers have.
 	changes []changeSet
 	has     form
 	// paths that are there.
@@ -89,7 +89,7 @@ type world struct {
 // limits of the model, which tests remove to see that the search notices.
 type limits struct {
 	// blind: a record is written whatever is recorded. twice: asking twice makes two change sets. deaf: what becomes of
-	// a change set after it was verified is not followed. hasty: a change set is asked for before the record says so.
+	// a change set after it was verified is not followed. hasty: a change set is requested before the record says so.
 	blind, twice, deaf, hasty bool
 }
 
@@ -151,7 +151,7 @@ func (w *world) tell(p int, e Event, l limits) {
 	w.read(r)
 }
 
-// current tells whether a replica knows the record as it is.
+// current reports whether a replica knows the record as it is.
 func (w *world) current(r *replica) bool { return same(r.knows, w.record) && r.booked == w.booked }
 
 func (w *world) read(r *replica) { r.knows, r.booked = w.record, w.booked }
@@ -247,7 +247,7 @@ func (w *world) look() string {
 	return ""
 }
 
-// carries tells whether routers carry the circuit as it is booked.
+// carries reports whether routers carry the circuit as it is booked.
 func (w *world) carries() bool {
 	return w.has > 0 && (w.has == w.booked || w.has == w.before) && w.paths[w.has.path()]
 }
@@ -391,7 +391,7 @@ func (w *world) replicaSteps(p int, l limits, add func(bool, string, func(*world
 	}
 }
 
-// asked tells whether some replica is about to perform an action.
+// asked reports whether some replica is about to perform an action.
 func (w *world) asked(a Action) bool {
 	return slices.Contains(w.replicas[0].asks, a) && (w.alone || slices.Contains(w.replicas[1].asks, a))
 }

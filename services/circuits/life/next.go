@@ -61,9 +61,9 @@ func (m *machine) asked(e Event) {
 		m.activation(e)
 	case e.Kind == Commit && m.State != Held && m.State.Books():
 	case m.State != Held:
-		m.refuse("it is %s; ask for a new circuit", m.State)
+		m.refuse("it is %s; request a new circuit", m.State)
 	case e.Now >= m.Expires:
-		m.refuse("its hold is over; ask for a new circuit")
+		m.refuse("its hold is over; request a new circuit")
 	case e.Kind == Commit:
 		m.become(Committed, e.By, e.Text)
 	case e.Until == m.Expires:
@@ -100,7 +100,7 @@ func (m *machine) activation(e Event) {
 	case m.State == Held:
 		m.refuse("it is held; commit it first")
 	case !m.State.Books() || m.State == Releasing:
-		m.refuse("it is %s; ask for a new circuit", m.State)
+		m.refuse("it is %s; request a new circuit", m.State)
 	case m.Deactivated == (e.Kind == Deactivate):
 	case m.onRouters() && e.Kind == Deactivate:
 		m.Deactivated = true
@@ -118,7 +118,7 @@ func (m *machine) activation(e Event) {
 	}
 }
 
-// onRouters: a change set that gives it to routers was asked for, and is to stay.
+// onRouters: a change set that gives it to routers was requested, and is to stay.
 func (m *machine) onRouters() bool {
 	return m.State == Provisioning || m.State == Active || m.State == Interrupted
 }
@@ -228,7 +228,7 @@ func (m *machine) prove() {
 	m.do(Action{Do: Prove, Attempt: m.Attempt, Look: m.Looks})
 }
 
-// change is how the last change set ended, or what became of it later.
+// change is how the last change set ended, or what happened to it later.
 func (m *machine) change(e Event) {
 	if m.Work == Removes {
 		m.removal(e)
@@ -304,7 +304,8 @@ func (m *machine) byHand(e Event) {
 	m.become(Failed, Self, e.Text)
 }
 
-// installed: routers have it. If its path was lost since they were asked, nobody knows whether they were read before.
+// installed: routers have it. If its path was lost since that was requested, it is unknown whether they were read
+// before.
 func (m *machine) installed(note string) {
 	if !m.Gone && !m.Doubt {
 		m.become(Active, Self, note)
@@ -327,7 +328,7 @@ func (m *machine) wound(e Event) {
 	m.remove()
 }
 
-// had tells whether routers had it before its last change set, or may have.
+// had reports whether routers had it before its last change set, or may have.
 func (m *machine) had() bool { return m.Verified > 0 || m.Before > 0 }
 
 // settle: a circuit that keeps its capacity, and that no router has, is as it was booked last.

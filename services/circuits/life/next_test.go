@@ -15,7 +15,7 @@ func in(s State) Circuit {
 	return c
 }
 
-// What is asked for is done, was done before, or is refused with a reason.
+// What is requested is done, was done before, or is refused with a reason.
 func TestAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		circuit Circuit

@@ -22,7 +22,7 @@ var Table = []Transition{
 	{Scheduled, Committed, PathLost, "a link of its path is gone from the topology"},
 	{Scheduled, Cancelled, Release, "it is given up; no router was ever sent anything"},
 	{Scheduled, Lapsed, Clock, "its end came; no router was ever sent anything"},
-	{Scheduled, Provisioning, Begin, "its start came, it is not deactivated, and its change set is asked for"},
+	{Scheduled, Provisioning, Begin, "its start came, it is not deactivated, and its change set is requested"},
 	{Provisioning, Active, ChangeVerified, "routers were read to have it, and its path is there"},
 	{Provisioning, Interrupted, ChangeVerified, "routers were read to have it, and its path was lost meanwhile"},
 	{Provisioning, Failed, ChangeUndone, "the change set was undone for the third time; no router has it"},
@@ -39,9 +39,9 @@ var Table = []Transition{
 	{Active, Releasing, Release, "it is given up"},
 	{Active, Releasing, Clock, "its end came"},
 	{Interrupted, Active, Proven, "its path is there again, and routers were read to carry it since"},
-	{Interrupted, Provisioning, Rerouted, "another path is booked for it, and its change set is asked for"},
-	{Interrupted, Provisioning, PathSeen, "its path is there, and routers may have it as it was before: its change set is asked for"},
-	{Interrupted, Provisioning, ChangeUndone, "its update was undone, and its path is there: its change set is asked for"},
+	{Interrupted, Provisioning, Rerouted, "another path is booked for it, and its change set is requested"},
+	{Interrupted, Provisioning, PathSeen, "its path is there, and routers may have it as it was before: its change set is requested"},
+	{Interrupted, Provisioning, ChangeUndone, "its update was undone, and its path is there: its change set is requested"},
 	{Interrupted, Releasing, ChangeUndone, "its change set was rolled back by hand, and routers may have it as it was before: all are rid of it"},
 	{Interrupted, Failed, ChangeUndone, "its change set was rolled back by hand; no router has it"},
 	{Interrupted, Releasing, ChangeFailed, "a rollback by hand failed: some router may have it or not, all are rid of it"},
@@ -68,12 +68,12 @@ var Table = []Transition{
 	{Released, Releasing, ChangeFailed, "the change set that removed it was being rolled back by hand, and some router may have it again"},
 }
 
-// allowed tells whether the table has the transition.
+// allowed reports whether the table has the transition.
 func allowed(from, to State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == from && t.To == to && t.On == on })
 }
 
-// Allows tells whether somebody may ask for this in a state.
+// Allows reports whether somebody may ask for this in a state.
 func Allows(s State, on Kind) bool {
 	if on == Activate || on == Deactivate {
 		return s.Books() && s != Held && s != Releasing

@@ -11,7 +11,7 @@ import (
 // Verdict is what a change set means for a circuit.
 type Verdict struct {
 	Do Do
-	// Tell is the kind of what to tell; Text says why.
+	// Tell is the kind of the event to pass on; Text says why.
 	Tell life.Kind
 	Text string
 }
@@ -23,16 +23,16 @@ type Do string
 const (
 	// Wait: it has not ended.
 	Wait Do = "wait"
-	// Again: it has ended, and nothing of it was ever sent, or it was planned by somebody who did not know of the
-	// circuit's last transition. Another one is asked for under another name, for the same attempt.
+	// Again: it has ended, and nothing of it was ever sent, or it was planned by a replica that had not read the
+	// circuit's last transition. Another one is requested under another name, for the same attempt.
 	Again Do = "again"
 	// Tell it.
 	Tell Do = "tell"
-	// Read routers first: it changed nothing on the router where the circuit begins, so nobody has looked there.
+	// Read routers first: it changed nothing on the router where the circuit begins, so that router was not read.
 	Read Do = "read"
 )
 
-// UnderWay tells whether a change set is being planned or applied, or will be by itself.
+// UnderWay reports whether a change set is being planned or applied, or will be by itself.
 func UnderWay(cs *pushv1.ChangeSet) bool {
 	switch cs.GetState() {
 	case pushv1.State_STATE_DRAFT, pushv1.State_STATE_CANARY, pushv1.State_STATE_APPLYING, pushv1.State_STATE_APPLIED, pushv1.State_STATE_ROLLING_BACK:

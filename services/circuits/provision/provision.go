@@ -1,8 +1,8 @@
 // Package provision decides when a circuit is put on routers, which change set it asks for, and what becomes of the
-// circuit by what became of the change set. It knows no clock, store or router.
+// circuit by the outcome of the change set. It knows no clock, store or router.
 //
 // In: circuits as they are recorded, moments, change sets of services/push. Out: what to tell services/circuits/life,
-// and which circuits ask for a change set together. Next: services/circuits, which records, asks and tells.
+// and which circuits request a change set together. Next: services/circuits, which records, requests and reports.
 //
 // A change set is requested in two steps. Its name, made of a circuit and a number that the circuit's record counts, is
 // written into the records of all circuits that share it, and then it is requested under that name. A replica that
@@ -23,13 +23,13 @@ type Circuit struct {
 	Life life.Circuit
 	// Traffic: it names packets, so there is something to put on routers.
 	Traffic bool
-	// Early: nobody else has its capacity between now and its start.
+	// Early: no other circuit has its capacity between now and its start.
 	Early bool
 	// Punctual: its start is when it is to be carried, and it was not carried before.
 	Punctual bool
 	// Late: it was reported late.
 	Late bool
-	// Change names the change set that was asked for last, for ChangeAttempt of Life, at the second Asked. Tries counts
+	// Change names the change set that was requested last, for ChangeAttempt of Life, at the second Asked. Tries counts
 	// all that were.
 	Change        string
 	ChangeAttempt int
@@ -55,7 +55,7 @@ func IsLate(c Circuit, now int64) bool {
 	return waits && c.Punctual && c.Life.Verified == 0 && !c.Life.Deactivated && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End
 }
 
-// Asks tells whether a circuit needs a change set and has asked for none.
+// Asks reports whether a circuit needs a change set and has asked for none.
 func Asks(c Circuit) bool {
 	return c.Missing && c.Change == "" || c.Life.Open && (c.Change == "" || c.ChangeAttempt != c.Life.Attempt)
 }
@@ -64,8 +64,9 @@ func Asks(c Circuit) bool {
 // once.
 func wait(c Circuit) int64 { return int64(1) << min(c.Tries, 6) >> 1 }
 
-// Batch are the circuits that ask for a change set together now, the one that gives it its name first; none while one
-// that was asked for is on its way: a change set carries all circuits, so what comes meanwhile goes with the next one.
+// Batch are the circuits that request a change set together now, the one that gives it its name first; none while one
+// that was requested is on its way: a change set carries all circuits, so circuits that need one meanwhile share the
+// next one.
 func Batch(all []Circuit, now int64, underWay bool) (out []Circuit) {
 	if underWay {
 		return nil
@@ -81,5 +82,5 @@ func Batch(all []Circuit, now int64, underWay bool) (out []Circuit) {
 	return out
 }
 
-// Name is that of the next change set that a circuit asks for. No other record ever counts to the same one.
+// Name is that of the next change set of a circuit. No other record ever counts to the same one.
 func Name(c Circuit) string { return fmt.Sprintf("circuit %s, %d", c.ID, c.Tries+1) }

@@ -128,7 +128,7 @@ func TestUnderWay(t *testing.T) {
 		case pushv1.State_STATE_DRAFT, pushv1.State_STATE_CANARY, pushv1.State_STATE_APPLYING, pushv1.State_STATE_APPLIED, pushv1.State_STATE_ROLLING_BACK:
 			want, waits = true, true
 		case pushv1.State_STATE_PLANNED, pushv1.State_STATE_APPROVED:
-			want = true // by itself; another one may be asked for while a person is waited for
+			want = true // by itself; another one may be requested while a person is waited for
 		}
 		if itself != want || person != waits {
 			t.Errorf("%s: %v, %v where it takes a person", cs.GetState(), itself, person)

@@ -30,7 +30,7 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// conditional tells whether a call needs the version of what it changes, which If-Match says over HTTP.
+// conditional reports whether a call needs the version of what it changes, which If-Match says over HTTP.
 func (r route) conditional() bool { return r.version() != nil }
 
 func (r route) version() protoreflect.FieldDescriptor {
@@ -43,7 +43,7 @@ func (r route) readVersion(q *http.Request, m protoreflect.Message) *problem {
 	if header == "" {
 		return &problem{
 			Status: http.StatusPreconditionRequired, Code: "IF_MATCH_REQUIRED", Field: "If-Match",
-			Detail: "send the ETag of the circuit that you read as If-Match, so that nobody's change is undone",
+			Detail: "send the ETag of the circuit that you read as If-Match, so that no other client's change is undone",
 		}
 	}
 	text, quoted := strings.CutPrefix(header, `"`)

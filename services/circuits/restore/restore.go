@@ -67,7 +67,7 @@ func Due(all []Circuit, now, after, seen int64) (out []Circuit) {
 	return out
 }
 
-// moves tells whether a circuit may be moved at all: it is committed, no change set of it is on its way, and it has
+// moves reports whether a circuit may be moved at all: it is committed, no change set of it is on its way, and it has
 // begun, or will soon.
 func (c Circuit) moves(now int64) bool {
 	stands := c.Life.State == life.Committed || c.Life.State == life.Interrupted

@@ -12,7 +12,7 @@ import (
 
 // Line is what one circuit had.
 type Line struct {
-	// Bits are its rate times the seconds in which nobody else had it.
+	// Bits are its rate times the seconds in which no other circuit had it.
 	Bits float64
 	// Active and Interrupted are seconds.
 	Active, Interrupted int64
@@ -22,7 +22,7 @@ type Line struct {
 	Incomplete bool
 }
 
-// Had tells whether there is something to say.
+// Had reports whether there is something to say.
 func (l Line) Had() bool { return l.Bits > 0 || l.Active > 0 || l.Interrupted > 0 || l.LateStarts > 0 }
 
 // GbitHours is the unit of quotas.

@@ -1,5 +1,5 @@
-// Package webhook tells programs elsewhere of changes, by signed HTTP requests as the Standard Webhooks specification
-// has them (https://www.standardwebhooks.com).
+// Package webhook notifies programs elsewhere of changes, by signed HTTP requests as the Standard Webhooks
+// specification has them (https://www.standardwebhooks.com).
 //
 // In: messages, one after the other. Out: POST requests, each repeated with growing pauses until it is answered with
 // success or given up. Next: services/circuits, which keeps in etcd up to where a target was notified.
@@ -109,7 +109,7 @@ func (s *Sender) Deliver(ctx context.Context, m Message, failed func(error)) (en
 	}
 }
 
-// once sends a message once. It returns how long the target asks to be left alone.
+// once sends a message once. It returns the target's Retry-After.
 func (s *Sender) once(ctx context.Context, m Message) (after time.Duration, err error) {
 	now := time.Now()
 	signature, err := s.signer.Sign(m.ID, now, m.Body)

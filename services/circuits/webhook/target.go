@@ -66,7 +66,7 @@ var inside = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
 }
 
-// public tells whether an address is one of a host that is not this site's own.
+// public reports whether an address is one of a host that is not this site's own.
 func public(a netip.Addr) bool {
 	a = a.Unmap()
 	for _, p := range inside {

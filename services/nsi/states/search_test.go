@@ -111,7 +111,7 @@ func (w *world) steps() (out []search.Step[*world]) {
 		}
 	}
 	if len(w.work) > 0 && !w.done {
-		add(false, "circuits are asked for "+string(w.work[0]), func(n *world) { n.perform(); n.done = true })
+		add(false, "circuits are requested "+string(w.work[0]), func(n *world) { n.perform(); n.done = true })
 	}
 	if w.done {
 		add(true, "the process dies", func(n *world) { n.done = false })

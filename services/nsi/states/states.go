@@ -3,7 +3,7 @@
 // circuit.
 //
 // In: a connection and an event, such as a requester's message, or how what was done for it ended. Out: the connection
-// after it, and the messages to tell. Next: services/nsi, which records both in one transaction before it tells
+// after it, and the messages to send. Next: services/nsi, which records both in one transaction before it sends
 // anything; docs/reference/nsi-states.md is made of the table.
 package states
 
@@ -56,7 +56,7 @@ type Connection struct {
 	Lifecycle   Lifecycle
 	// Active: routers carry it.
 	Active bool
-	// Version is in force, 0 before the first commit. Held is the one that is asked for, 0 for none.
+	// Version is in force, 0 before the first commit. Held is the one that is requested, 0 for none.
 	Version, Held int
 }
 
@@ -101,7 +101,7 @@ var Asked = []Event{Reserve, Commit, Abort, Provide, Release, Terminate}
 // ErrTransition: the state machines do not allow a requester's message: error 00201.
 var ErrTransition = errors.New("the state does not allow it")
 
-// Next is the connection after an event, and the names of the messages to tell. A requester's message that is not
+// Next is the connection after an event, and the names of the messages to send. A requester's message that is not
 // allowed is an error. Any other event that is not in the table has no effect: it arrives late, or twice.
 func Next(c Connection, e Event) (Connection, []string, error) {
 	for _, t := range Table {

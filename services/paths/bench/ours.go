@@ -129,7 +129,7 @@ func findPairs(g *graph.Graph, kind disjoint.Kind, pairs [][2]int32) (sum int64,
 	return sum, len(pairs), nil
 }
 
-// constrained measures single searches: half of the capacities is asked for, so that it decides which links do.
+// constrained measures single searches: half of the capacities is requested, so that it decides which links do.
 func constrained(s *samples, g *graph.Graph, pairs [][2]int32) error {
 	var rate int64
 	for l := range int32(g.Links()) {

@@ -44,7 +44,7 @@ func TestCSPF(t *testing.T) {
 			ask: func(_ *topo.Graph, r *Request) { r.AvoidShortest = true }, nodes: "wr–x–y–er", segments: []string{"y", "er"},
 			reason: "wr–x–y–er, IGP cost 30; shares 1 of 3 links with the IGP's shortest (wr–x–er at cost 20); no path that meets the constraints shares fewer",
 		},
-		"a narrow shortest path is left when bandwidth is asked for": {
+		"a narrow shortest path is left when bandwidth is requested": {
 			net: []string{"wr er 10 100", "wr cr 10 1000", "cr er 10 1000"},
 			ask: func(_ *topo.Graph, r *Request) { r.MinBandwidth = 500e6 }, nodes: "wr–cr–er", segments: []string{"cr", "er"},
 			reason: "wr–cr–er, IGP cost 20; the shortest path costs 10 and does not meet the constraints; every link carries at least 500Mbit/s",

@@ -28,7 +28,7 @@ func Pin(g *topo.Graph, ids []string) (*Path, error) {
 		links = append(links, l)
 	}
 	p := newPath(g, g.Node(links[0].From), links)
-	p.Reason = "as it was asked for"
+	p.Reason = "as it was requested"
 	var err error
 	p.Segments, err = Segments(g, links)
 	return p, err

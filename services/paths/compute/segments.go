@@ -54,7 +54,7 @@ func furthest(g *topo.Graph, links []*topo.Link) (int, error) {
 	return 0, noSegment(g, tree, links)
 }
 
-// hasSID tells whether a segment can end at the router.
+// hasSID reports whether a segment can end at the router.
 func hasSID(n *topo.Node) bool { return n.Loopback.IsValid() && n.SIDLabel != 0 }
 
 func sameLinks(a, b []*topo.Link) bool {
@@ -80,7 +80,7 @@ func noSegment(g *topo.Graph, tree *Tree, links []*topo.Link) error {
 		ErrNoPath, to.Label())
 }
 
-// pinned tells whether the IGP sends traffic for the link's far end over this link only: a shortest path that begins
+// pinned reports whether the IGP sends traffic for the link's far end over this link only: a shortest path that begins
 // with the link has arrived.
 func pinned(tree *Tree, l *topo.Link) bool {
 	only, ok := tree.Unique(l.To)

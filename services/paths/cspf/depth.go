@@ -8,7 +8,7 @@ import (
 
 func (w *Workspace) boundsSegments() bool { return w.r.MaxSegments > 0 && w.lifted&Segments == 0 }
 
-// fits tells whether the path just found can be pinned by few enough segments.
+// fits reports whether the path just found can be pinned by few enough segments.
 func (w *Workspace) fits() bool {
 	count := w.finder.Count(w.g, w.links, &w.r.SIDs)
 	return count >= 0 && count <= w.r.MaxSegments
@@ -57,7 +57,7 @@ func (w *Workspace) each(more func() bool, all func()) {
 	}
 }
 
-// meets tells whether w.links keeps within the bounds and passes the loose hops.
+// meets reports whether w.links keeps within the bounds and passes the loose hops.
 func (w *Workspace) meets() bool {
 	var delay int64
 	stops := w.stops()

@@ -129,10 +129,10 @@ func TestTheWidestPathIsThatOfAllPaths(t *testing.T) {
 func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
 	g := square(t)
 	for want, r := range map[string]Request{
-		"a path from node -1 to node 1 was asked for; there are 5 nodes":                              {From: -1, To: 1},
-		"a path from node 0 to node 5 was asked for; there are 5 nodes":                               {To: 5},
-		"a path from node 5 to node 1 was asked for; there are 5 nodes":                               {From: 5, To: 1},
-		"a path from node 1 to node -1 was asked for; there are 5 nodes":                              {From: 1, To: -1},
+		"a path from node -1 to node 1 was requested; there are 5 nodes":                              {From: -1, To: 1},
+		"a path from node 0 to node 5 was requested; there are 5 nodes":                               {To: 5},
+		"a path from node 5 to node 1 was requested; there are 5 nodes":                               {From: 5, To: 1},
+		"a path from node 1 to node -1 was requested; there are 5 nodes":                              {From: 1, To: -1},
 		"both ends are b; name two different routers":                                                 {From: 1, To: 1},
 		"there is no metric number 4":                                                                 {To: 1, Metric: 4},
 		"rate -1 bit/s, at most 0 µs, 0 hops, 0 segments, 0 labels and 0 lists: none may be negative": {To: 1, Rate: -1},

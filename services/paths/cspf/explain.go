@@ -45,7 +45,7 @@ type Relaxation struct {
 	// By is how much less rate (bit/s), or more delay (µs), hops or segments. For delay it is 0 where the way is barred
 	// by Links of unknown delay; for segments, where no list pins a path.
 	By int64
-	// Short are the links that have less free than was asked for.
+	// Short are the links that have less free than was requested.
 	Short []Shortfall
 	// Nodes, Links and Groups are what must no longer be excluded, or, as loose hops, no longer be passed; with
 	// Affinity the links whose bits do not match.
@@ -198,7 +198,7 @@ func (w *Workspace) relaxMarks(e *Explanation, kind Constraint) (Relaxation, boo
 	return r, true
 }
 
-// marked tells whether a link breaks the kind; an excluded node counts where it is entered.
+// marked reports whether a link breaks the kind; an excluded node counts where it is entered.
 func (w *Workspace) marked(l int32, kind Constraint) bool {
 	if kind == Nodes {
 		return w.noNode[w.raw.To[l]] == w.request

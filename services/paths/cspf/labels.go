@@ -156,7 +156,7 @@ func (w *Workspace) add(l label) {
 	w.labels = append(w.labels, l)
 }
 
-// beaten tells whether a settled label of the same place has no more of anything bounded; none has more cost.
+// beaten reports whether a settled label of the same place has no more of anything bounded; none has more cost.
 func (w *Workspace) beaten(l *label, head int32) bool {
 	for ; head >= 0; head = w.labels[head].settled {
 		other := &w.labels[head]
@@ -167,7 +167,7 @@ func (w *Workspace) beaten(l *label, head int32) bool {
 	return false
 }
 
-// visited tells whether the way of a label has passed a node.
+// visited reports whether the way of a label has passed a node.
 func (w *Workspace) visited(id, node int32) bool {
 	for ; id >= 0; id = w.labels[id].parent {
 		if w.labels[id].node == node {
@@ -186,7 +186,7 @@ func (w *Workspace) follow(id int32) {
 	w.trace()
 }
 
-// repeats tells whether a node comes twice.
+// repeats reports whether a node comes twice.
 func repeats(nodes []int32) bool {
 	for i, n := range nodes {
 		if slices.Contains(nodes[:i], n) {

@@ -85,7 +85,7 @@ func (p Path) Sum(g *graph.Graph, m graph.Metric) (sum int64) {
 func (r *Request) check(g *graph.Graph) error {
 	n := int32(g.Nodes())
 	if r.From < 0 || r.From >= n || r.To < 0 || r.To >= n {
-		return fmt.Errorf("a path from node %d to node %d was asked for; there are %d nodes", r.From, r.To, n)
+		return fmt.Errorf("a path from node %d to node %d was requested; there are %d nodes", r.From, r.To, n)
 	}
 	if r.From == r.To {
 		return fmt.Errorf("both ends are %s; name two different routers", g.Node(r.From).Name)

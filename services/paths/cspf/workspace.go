@@ -81,7 +81,7 @@ func (w *Workspace) lift(c Constraint) {
 	w.round++
 }
 
-// usable tells whether a link meets what can be said of one link.
+// usable reports whether a link meets what can be said of one link.
 func (w *Workspace) usable(l int32) bool {
 	if v := w.verdict[l]; v>>1 == w.round {
 		return v&1 == 1
@@ -115,10 +115,10 @@ func (w *Workspace) broken(l int32) Constraint {
 	return c
 }
 
-// timed tells whether delays must be known.
+// timed reports whether delays must be known.
 func (w *Workspace) timed() bool { return w.r.MaxDelay > 0 || w.r.Metric == graph.Delay }
 
-// coloured tells whether affinity bits meet the request (RFC 3209 section 4.7.4).
+// coloured reports whether affinity bits meet the request (RFC 3209 section 4.7.4).
 func (w *Workspace) coloured(bits uint64) bool {
 	any := w.r.IncludeAny
 	return bits&w.r.Exclude == 0 && bits&w.r.IncludeAll == w.r.IncludeAll && (any == 0 || bits&any != 0)

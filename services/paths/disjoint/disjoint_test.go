@@ -139,7 +139,7 @@ func bestPair(g *graph.Graph, r *Request, all [][]int32) (best [2]int64, ok bool
 	return best, ok
 }
 
-// greedyFails tells whether nothing is disjoint from a cheapest path, though there is a pair.
+// greedyFails reports whether nothing is disjoint from a cheapest path, though there is a pair.
 func greedyFails(g *graph.Graph, r *Request, all [][]int32) bool {
 	shortest := slices.MinFunc(all, func(a, b []int32) int {
 		costA, hopsA := rank(g, r.Metric, a)

@@ -69,10 +69,10 @@ func TestARefusalNamesWhatAllPathsPass(t *testing.T) {
 func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
 	g := trap(t)
 	for want, r := range map[string]Request{
-		"paths from node 0 to node 4 were asked for; there are 4 nodes":  {To: 4},
-		"paths from node -1 to node 0 were asked for; there are 4 nodes": {From: -1},
-		"paths from node 4 to node 0 were asked for; there are 4 nodes":  {From: 4},
-		"paths from node 0 to node -1 were asked for; there are 4 nodes": {To: -1},
+		"paths from node 0 to node 4 were requested; there are 4 nodes":  {To: 4},
+		"paths from node -1 to node 0 were requested; there are 4 nodes": {From: -1},
+		"paths from node 4 to node 0 were requested; there are 4 nodes":  {From: 4},
+		"paths from node 0 to node -1 were requested; there are 4 nodes": {To: -1},
 		"both ends are b; name two different routers":                    {From: 1, To: 1},
 		"there is no metric number 4, or no kind number 0":               {To: 1, Metric: 4},
 		"there is no metric number 0, or no kind number 4":               {To: 1, Kind: 4},

@@ -112,7 +112,7 @@ func (s *Search) without(usable []bool, links []int32, groups []uint32) {
 	s.r.Usable = w.free
 }
 
-// contains tells whether all of part are in set; both rise.
+// contains reports whether all of part are in set; both rise.
 func contains(set, part []uint32) bool {
 	for _, group := range part {
 		if _, ok := slices.BinarySearch(set, group); !ok {

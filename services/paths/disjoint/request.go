@@ -107,7 +107,7 @@ func (r *Request) check(g *graph.Graph) error {
 	n := int32(g.Nodes())
 	switch {
 	case r.From < 0 || r.From >= n || r.To < 0 || r.To >= n:
-		return fmt.Errorf("paths from node %d to node %d were asked for; there are %d nodes", r.From, r.To, n)
+		return fmt.Errorf("paths from node %d to node %d were requested; there are %d nodes", r.From, r.To, n)
 	case r.From == r.To:
 		return fmt.Errorf("both ends are %s; name two different routers", g.Node(r.From).Name)
 	case r.Metric > graph.Hops || r.Kind > NodesAndGroups:

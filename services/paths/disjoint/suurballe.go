@@ -119,7 +119,7 @@ func (s *Search) reduced(l int32) uint64 {
 	return spf.Key(s.weights[l]) + min(s.key[s.raw.From[l]], end) - min(s.key[s.raw.To[l]], end)
 }
 
-// inner tells whether a node has an entry and an exit of its own: on the path, where nodes may not be shared.
+// inner reports whether a node has an entry and an exit of its own: on the path, where nodes may not be shared.
 func (s *Search) inner(n int32) bool {
 	return s.r.Kind.nodes() && s.enter[n] >= 0 && s.leave[n] >= 0
 }

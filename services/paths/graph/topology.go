@@ -57,7 +57,7 @@ func linkOf(l *topo.Link, from, to int32, more func(*topo.Link) Attributes) Link
 	}
 }
 
-// sameShape tells whether the nodes and the links, in order, are those of the graph.
+// sameShape reports whether the nodes and the links, in order, are those of the graph.
 func (g *Graph) sameShape(nodes []Node, links []Link) bool {
 	same := func(a, b Link) bool { return a.ID == b.ID && a.From == b.From && a.To == b.To }
 	return slices.Equal(g.nodes, nodes) && slices.EqualFunc(g.links, links, same)

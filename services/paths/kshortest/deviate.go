@@ -74,7 +74,7 @@ func (s *Search) bound(at int32) {
 	s.offer(c, v.key+least)
 }
 
-// clean tells whether the tree leads from a node to the end past all that is blocked.
+// clean reports whether the tree leads from a node to the end past all that is blocked.
 func (s *Search) clean(at int32) bool {
 	for at != s.to {
 		if s.blocked[at] == s.block {

@@ -157,7 +157,7 @@ func TestACircuitThatBeginsLaterTakesNothing(t *testing.T) {
 	}
 }
 
-// Paper 002's redirected pairs were only seen, circuits were asked for: a pair within a circuit's traffic, narrower
+// Paper 002's redirected pairs were only seen, circuits were requested: a pair within a circuit's traffic, narrower
 // than it or the same, takes no packet from it on any router.
 func TestACircuitsTrafficWinsOverAlphaPairs(t *testing.T) {
 	in := policytest.Read(t, "circuits-and-alpha")

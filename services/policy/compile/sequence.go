@@ -51,7 +51,7 @@ func pairSequence(m Match) uint32 {
 	return uint32(256-m.Src.Bits()-m.Dst.Bits())<<slotBits + slot
 }
 
-// circuitSequence is below every number of an IPv4 pair, which begin at 192<<slotBits: a circuit was asked for, a pair
+// circuitSequence is below every number of an IPv4 pair, which begin at 192<<slotBits: a circuit was requested, a pair
 // was only seen. IPv6 has pairs below that, and no circuits. Of two circuits the narrower prefixes decide, and then who
 // names a protocol or ports.
 func circuitSequence(m Match) uint32 {

@@ -29,7 +29,7 @@ const (
 	Applied Did = "applied"
 	// Undid: the router has again what it held before the change set.
 	Undid Did = "undid"
-	// Lost: nobody knows whether the router has the change.
+	// Lost: it is unknown whether the router has the change.
 	Lost Did = "lost"
 	// Moving: the change set has not ended.
 	Moving Did = "moving"
@@ -42,9 +42,9 @@ type Knowledge string
 const (
 	// Nothing: no change set is in force on the router, so nothing on it is Millrace's.
 	Nothing Knowledge = "nothing"
-	// Unsure: a change set has not ended, or nobody knows how it ended.
+	// Unsure: a change set has not ended, or its outcome is unknown.
 	Unsure Knowledge = "unsure"
-	// Known: Expected tells.
+	// Known: see Expected.
 	Known Knowledge = "known"
 )
 
@@ -108,7 +108,7 @@ func Expected(steps []Step, contents []Content) map[string]string {
 	return out
 }
 
-// Same tells whether two lists of steps lead to the same configuration.
+// Same reports whether two lists of steps lead to the same configuration.
 func Same(a, b []Step) bool {
 	return slices.EqualFunc(a, b, func(a, b Step) bool { return a.Change == b.Change && a.Did == b.Did && a.At.Equal(b.At) })
 }

@@ -17,7 +17,7 @@ import (
 // The errors a caller branches on; every other error means that the router
 // refused and its config is unchanged.
 var (
-	// ErrLost means that nobody knows whether the router did it: no answer came, or no connection. React: read back.
+	// ErrLost means that it is unknown whether the router did it: no answer came, or no connection. React: read back.
 	ErrLost = errors.New("no answer")
 	// ErrNotPending means that the router says it has no pending commit of this id, which some say of any error.
 	// React: ask what is pending, then read back.
@@ -54,7 +54,7 @@ type Driver interface {
 	// Confirm makes a pending commit permanent; Cancel rolls it back at once.
 	Confirm(ctx context.Context, as Master, id string) error
 	Cancel(ctx context.Context, as Master, id string) error
-	// Pending tells whether any commit waits for its confirmation; ErrLost if the router does not say.
+	// Pending reports whether any commit waits for its confirmation; ErrLost if the router does not say.
 	Pending(ctx context.Context, as Master) (bool, error)
 	// Verify checks the router's state, not its configuration, for
 	// everything that must follow from the intended entries.

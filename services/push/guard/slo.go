@@ -58,16 +58,17 @@ func (s SLO) Judge(queues []Queue, from, until, now time.Time) (Outcome, string)
 	case now.Before(until):
 		return Watching, ""
 	case newest.IsZero():
-		return Broken, fmt.Sprintf("none of its queue counters was read in %s, so nobody can tell", until.Sub(from))
+		return Broken, fmt.Sprintf("none of its queue counters was read in %s, so the SLO cannot be judged", until.Sub(from))
 	case newest.Before(half):
-		return Broken, fmt.Sprintf("none of its queue counters was read in the last %s, so nobody can tell", until.Sub(newest).Round(time.Second))
+		return Broken, fmt.Sprintf("none of its queue counters was read in the last %s, so the SLO cannot be judged", until.Sub(newest).Round(time.Second))
 	case uncovered != "":
-		return Broken, fmt.Sprintf("queue %s was read in the second half of %s only, so nobody can tell what it did before", uncovered, until.Sub(from))
+		return Broken, fmt.Sprintf("queue %s was read in the second half of %s only, so its drops before that are unknown", uncovered, until.Sub(from))
 	}
 	return Kept, fmt.Sprintf("%d of %d packets dropped in %s", drops, packets, until.Sub(from))
 }
 
-// covers tells whether the queue was read before a time if it was read after it: one that went away has no second half.
+// covers reports whether the queue was read before a time if it was read after it: one that went away has no second
+// half.
 func (q Queue) covers(half time.Time) bool {
 	before, after := false, false
 	for _, samples := range [][]Sample{q.Sent, q.Dropped} {

@@ -25,7 +25,7 @@ func TestJudge(t *testing.T) {
 		figure  string
 	}{
 		{"nothing was read yet", nil, 10, Watching, ""},
-		{"nothing was read until the end", nil, minute, Broken, "none of its queue counters was read in 1m0s, so nobody can tell"},
+		{"nothing was read until the end", nil, minute, Broken, "none of its queue counters was read in 1m0s, so the SLO cannot be judged"},
 		{"no drops so far", []Queue{quiet}, 59, Watching, ""},
 		{"no drops until the end", []Queue{quiet}, minute, Kept, "0 of 3000 packets dropped in 1m0s"},
 		{"no packets at all is kept, where that was read", []Queue{{"q", series(7, 7, 7, 7, 7), nil}}, minute, Kept, "0 of 0 packets dropped in 1m0s"},
@@ -35,9 +35,9 @@ func TestJudge(t *testing.T) {
 		{"too few packets to judge", []Queue{{"q", series(0, 40, 40, 40, 40), series(0, 50, 50, 50, 50)}}, minute, Kept, "50 of 90 packets dropped in 1m0s"},
 		{"each queue is judged for itself", []Queue{quiet, {"q", series(0, 90), series(0, 10)}}, 20, Broken, "queue q dropped 10 % of 100 packets, more than 1 %"},
 		{"counters that start again", []Queue{{"q", series(5000, 100, 200, 200, 200), series(80, 2, 2, 2, 2)}}, minute, Kept, "2 of 202 packets dropped in 1m0s"},
-		{"counters that stopped coming", []Queue{{"q", series(0, 100, 200), series(0, 0, 0)}}, minute, Broken, "none of its queue counters was read in the last 40s, so nobody can tell"},
-		{"one reading tells of no growth", []Queue{{"q", series(0, 0, 0, 0, 70)[4:], series(0, 0, 0, 0, 0)[4:]}}, minute, Broken, "queue q was read in the second half of 1m0s only, so nobody can tell what it did before"},
-		{"nor do two late ones of one queue", []Queue{quiet, {"q", series(0, 0, 0, 0, 9, 9)[4:], nil}}, minute, Broken, "queue q was read in the second half of 1m0s only, so nobody can tell what it did before"},
+		{"counters that stopped coming", []Queue{{"q", series(0, 100, 200), series(0, 0, 0)}}, minute, Broken, "none of its queue counters was read in the last 40s, so the SLO cannot be judged"},
+		{"one reading tells of no growth", []Queue{{"q", series(0, 0, 0, 0, 70)[4:], series(0, 0, 0, 0, 0)[4:]}}, minute, Broken, "queue q was read in the second half of 1m0s only, so its drops before that are unknown"},
+		{"nor do two late ones of one queue", []Queue{quiet, {"q", series(0, 0, 0, 0, 9, 9)[4:], nil}}, minute, Broken, "queue q was read in the second half of 1m0s only, so its drops before that are unknown"},
 		{"a queue that the change removes is not missed", []Queue{quiet, {"q", series(9, 9), nil}}, minute, Kept, "0 of 3000 packets dropped in 1m0s"},
 		{"counters that are not there while they are 0", []Queue{{"q", series(0, 1, 2, 3, 4), nil}}, minute, Kept, "0 of 4 packets dropped in 1m0s"},
 	} {

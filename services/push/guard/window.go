@@ -18,10 +18,10 @@ type Window struct {
 	Zone     *time.Location
 }
 
-// Always tells whether there is no window.
+// Always reports whether there is no window.
 func (w Window) Always() bool { return w.Zone == nil }
 
-// Open tells whether a moment lies in the window, and if not when the next one opens.
+// Open reports whether a moment lies in the window, and if not when the next one opens.
 func (w Window) Open(now time.Time) (open bool, next time.Time) {
 	if w.Always() {
 		return true, now

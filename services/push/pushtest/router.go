@@ -130,7 +130,7 @@ func (r *Router) Down() {
 	server.Stop()
 }
 
-// IsDown tells whether it is unreachable, or about to be.
+// IsDown reports whether it is unreachable, or about to be.
 func (r *Router) IsDown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +184,7 @@ func (r *Router) Edit(path, entry string) {
 	r.entries[path] = entry
 }
 
-// Pending tells whether a commit waits for its confirmation.
+// Pending reports whether a commit waits for its confirmation.
 func (r *Router) Pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +207,7 @@ func (r *Router) pendingID() string {
 	return r.pending.id
 }
 
-// Hangs tells whether a call is at the router that gets no answer.
+// Hangs reports whether a call is at the router that gets no answer.
 func (r *Router) Hangs() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 	Plan Kind = "plan"
 	// NoPlan: that was not possible.
 	NoPlan Kind = "no-plan"
-	// Approve, Apply, Rollback and Abort are asked for by a person. Apply with a Text has to wait, for that reason.
+	// Approve, Apply, Rollback and Abort are requested by a person. Apply with a Text has to wait, for that reason.
 	Approve  Kind = "approve"
 	Apply    Kind = "apply"
 	Rollback Kind = "rollback"
@@ -40,7 +40,7 @@ const (
 	Begin Kind = "begin"
 	// Outdated: what was planned is not what is wanted any more, for the reason in Text.
 	Outdated Kind = "outdated"
-	// TakeUp: a process found the change set in motion and nobody running it.
+	// TakeUp: a process found the change set in motion, and no process running it.
 	TakeUp Kind = "take-up"
 	// Unreadable: a change set in motion whose plan is lost.
 	Unreadable Kind = "unreadable"
@@ -64,7 +64,7 @@ type Result string
 const (
 	Done    Result = "done"
 	Refused Result = "refused"
-	// Lost: nobody knows whether the router did it.
+	// Lost: it is unknown whether the router did it.
 	Lost Result = "lost"
 )
 
@@ -75,7 +75,7 @@ type Side string
 const (
 	Before Side = "before"
 	After  Side = "after"
-	// Other: somebody else changed it.
+	// Other: another party changed it.
 	Other Side = "other"
 )
 
@@ -86,7 +86,7 @@ type Action struct {
 	Ticket int
 	// Commit is the id to send, confirm or cancel.
 	Commit string
-	// Again: the router was just asked, so wait a moment.
+	// Again: a request was just sent, so wait a moment.
 	Again bool
 	Until Until
 	Text  string
@@ -116,7 +116,7 @@ const (
 	Cancel  Do = "cancel"
 )
 
-// IsSet tells whether an action changes the router, and so needs the lock.
+// IsSet reports whether an action changes the router, and so needs the lock.
 func (d Do) IsSet() bool {
 	switch d {
 	case Send, SendUndo, Confirm, Cancel, Look: // a Look asks what is pending with a Set that changes nothing
@@ -125,7 +125,7 @@ func (d Do) IsSet() bool {
 	return false
 }
 
-// Until says how long a router is asked before the answer is Late.
+// Until says how long a request is repeated before the answer is Late.
 type Until string
 
 // The times.

@@ -60,7 +60,7 @@ func TestWhatFailsIsRolledBack(t *testing.T) {
 			{looked("r1", After), ""},
 			{answer("r2", Done), "verify r1 c-r1-apply; verify r2 c-r2-apply"},
 		},
-		"nobody knows whether the commit is there": {
+		"it is unknown whether the commit is there": {
 			{answer("r2", Done), ""},
 			{answer("r1", Lost), "look r1 c-r1-apply patience"},
 			{Event{Kind: Answer, Router: "r1", Result: Lost, Late: true, Text: "timeout"}, "cancel r1 c-r1-apply overdue; cancel r2 c-r2-apply overdue"},

@@ -24,7 +24,7 @@ type modelRouter struct {
 	term, turn int
 }
 
-// stale tells whether a later request than q was answered.
+// stale reports whether a later request than q was answered.
 func (r modelRouter) stale(q request) bool {
 	return q.term < r.term || q.term == r.term && q.Ticket < r.turn
 }
@@ -137,7 +137,7 @@ func (w *world) tell(p int, e Event, l limits) {
 	}
 }
 
-// may tells whether the store takes a record of the process: under its lock, or, without one, where nobody else
+// may reports whether the store takes a record of the process: under its lock, or, without one, where nobody else
 // wrote.
 func (w *world) may(p int, fresh bool, before ChangeSet) bool {
 	if fresh {

@@ -34,7 +34,7 @@ func (m *machine) do(a Action) { m.out = append(m.out, a) }
 // refusals say what to do instead.
 var refusals = map[Kind]string{
 	Approve:  "only a planned one can be approved",
-	Apply:    "approve it first, or ask for a new one",
+	Apply:    "approve it first, or request a new one",
 	Begin:    "it waits for nothing",
 	Outdated: "it is not about to be applied",
 	Abort:    "it is neither waiting nor being applied",
@@ -171,7 +171,7 @@ func (m *machine) enter() {
 	m.advance()
 }
 
-// inWaves tells whether only routers of one wave are asked something. The canary is verified and watched alone.
+// inWaves reports whether only routers of one wave are asked something. The canary is verified and watched alone.
 func (m *machine) inWaves() bool {
 	alone := m.State == Canary && (m.phase == verifying || m.phase == watching)
 	return alone || m.phase == committing || m.phase == confirming

@@ -89,7 +89,7 @@ func TestAsked(t *testing.T) {
 		"apply":                         {changeSet(Approved, two...), Event{Kind: Apply, By: "bob"}, "applying by bob: ; lock"},
 		"apply, canary first":           {canary, Event{Kind: Apply, By: "bob"}, "canary by bob: r1 first; lock"},
 		"apply by night":                {changeSet(Approved, two...), Event{Kind: Apply, By: "bob", Text: "until 22:00"}, "scheduled by bob: until 22:00"},
-		"apply what nobody approved":    {changeSet(Planned, two...), Event{Kind: Apply, By: "bob"}, "refuse approve it first, or ask for a new one"},
+		"apply what nobody approved":    {changeSet(Planned, two...), Event{Kind: Apply, By: "bob"}, "refuse approve it first, or request a new one"},
 		"the night has come":            {changeSet(Scheduled, two...), Event{Kind: Begin, By: "bob", Text: "22:00"}, "applying by bob: ; lock"},
 		"its plan is old":               {changeSet(Scheduled, two...), Event{Kind: Outdated, By: Self, Text: "a newer one"}, "failed by services/push: nothing was sent: a newer one"},
 		"it is not to be applied":       {changeSet(Scheduled, two...), Event{Kind: Abort, By: "ann", Text: "stop"}, "approved by ann: stop"},

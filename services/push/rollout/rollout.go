@@ -84,12 +84,12 @@ type ChangeSet struct {
 	State State
 	// Routers are in the order of their waves.
 	Routers []Router
-	// Attempt counts the rollbacks that were asked for, so that a second one is not taken for the first.
+	// Attempt counts the rollbacks that were requested, so that a second one is not taken for the first.
 	Attempt int
 	// Canary is the router that is changed first, alone in wave 0, and watched before the others are changed; empty
 	// where none is.
 	Canary string
-	// By is who asked for what is being done.
+	// By is who requested what is being done.
 	By string
 	// Moves are the transitions since the record was read.
 	Moves []Move
@@ -110,7 +110,7 @@ type Move struct {
 	By, Note string
 }
 
-// Self signs transitions that nobody asked for.
+// Self signs transitions that no person requested.
 const Self = "services/push"
 
 // phase is how far a runner is. It is not recorded: a state and its routers are enough to begin again.
@@ -128,7 +128,7 @@ const (
 	returning phase = "returning"
 )
 
-// Running tells whether this runner has something to do.
+// Running reports whether this runner has something to do.
 func (cs ChangeSet) Running() bool { return cs.phase != idle }
 
 // InFlight lists the routers on which a run that has not ended may have left a commit. Nobody else may change them

@@ -32,7 +32,7 @@ func (cs ChangeSet) commitID(r Router) string {
 
 func (cs ChangeSet) isUndo(r Router) bool { return r.Commit == cs.commitID(r)+"-undo" }
 
-// ours tells whether this run meant a commit for the router.
+// ours reports whether this run meant a commit for the router.
 func (cs ChangeSet) ours(r Router) bool { return r.Commit == cs.commitID(r) || cs.isUndo(r) }
 
 func (m *machine) ask(r *Router, a Action) {
@@ -204,7 +204,7 @@ func (m *machine) returned(r *Router, did Do, e Event) {
 	}
 }
 
-// silent records while a router does not answer that it needs nobody's help.
+// silent records, while a router does not answer, that no one has to act.
 func (m *machine) silent(r *Router, e Event) {
 	switch {
 	case e.Result != Lost || strings.Contains(r.Error, silence):

@@ -42,12 +42,12 @@ var Table = []Transition{
 	{RollingBack, Failed, "", "the rollback failed or had to stop, and some router is not known to have the change still"},
 }
 
-// allowed tells whether the table has the transition.
+// allowed reports whether the table has the transition.
 func allowed(from, to State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == from && t.To == to && t.On == on })
 }
 
-// Allows tells whether somebody may ask for this in a state.
+// Allows reports whether somebody may ask for this in a state.
 func Allows(s State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == s && t.On == on })
 }

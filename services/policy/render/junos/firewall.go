@@ -12,7 +12,7 @@ import (
 )
 
 // filters put packets into classes: a behaviour-aggregate classifier where DSCPs
-// are all that is asked for, a firewall filter everywhere else. Policers stand in
+// are all that is requested, a firewall filter everywhere else. Policers stand in
 // filters' terms, so interfaces that differ in policers have filters of their own.
 func (r *renderer) filters() {
 	taken := map[string]string{}

@@ -115,7 +115,7 @@ func (r *router) Commit(ctx context.Context, _ driver.Master, c driver.Commit) e
 	}})}
 	for _, change := range c.Changes {
 		if change.Path != junosconf.EntryPath {
-			return fmt.Errorf("%s is configured with %s and cannot be given %s; ask for a new change set, or change os: in the inventory", r.name, junosconf.EntryPath, change.Path)
+			return fmt.Errorf("%s is configured with %s and cannot be given %s; request a new change set, or change os: in the inventory", r.name, junosconf.EntryPath, change.Path)
 		}
 		text, err := r.load(change)
 		if err != nil {
@@ -145,7 +145,7 @@ func (r *router) load(c diff.Change) (string, error) {
 		}
 	}
 	if r.profile.Removal == RemovalRefused {
-		return "", fmt.Errorf("statements of group %s would have to go, and %s is not known to take them away over gNMI; remove them by hand (`delete groups %s`, `delete apply-groups %s`, commit), then ask for a new change set",
+		return "", fmt.Errorf("statements of group %s would have to go, and %s is not known to take them away over gNMI; remove them by hand (`delete groups %s`, `delete apply-groups %s`, commit), then request a new change set",
 			junosconf.Group, r.profile.Name, junosconf.Group, junosconf.Group)
 	}
 	lines := "delete apply-groups " + junosconf.Group + "\ndelete groups " + junosconf.Group + "\n"

@@ -316,7 +316,7 @@ func (Excess) EnumDescriptor() ([]byte, []int) {
 	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
 }
 
-// Terms are what is asked for: a circuit in one direction, or between two ports, in both.
+// Terms are what is requested: a circuit in one direction, or between two ports, in both.
 type Terms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The project that the circuit counts against.
@@ -654,7 +654,7 @@ type Circuit struct {
 	Expires *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires,proto3" json:"expires,omitempty"`
 	// Oldest first, at most 50: the newest.
 	History []*Transition `protobuf:"bytes,10,rep,name=history,proto3" json:"history,omitempty"`
-	// The request that it was asked for with.
+	// The request that it was requested with.
 	RequestId string `protobuf:"bytes,11,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Grows by one with each change of the circuit, also of its state: the entity tag over plain HTTP.
 	Version int64 `protobuf:"varint,12,opt,name=version,proto3" json:"version,omitempty"`

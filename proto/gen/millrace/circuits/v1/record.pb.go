@@ -93,7 +93,7 @@ type Life struct {
 	Doubt   bool   `protobuf:"varint,9,opt,name=doubt,proto3" json:"doubt,omitempty"`
 	Looks   int32  `protobuf:"varint,10,opt,name=looks,proto3" json:"looks,omitempty"`
 	Before  int32  `protobuf:"varint,11,opt,name=before,proto3" json:"before,omitempty"`
-	// The change set that was asked for last, by its idempotency key, empty where another one is to be asked for; for which
+	// The change set that was requested last, by its idempotency key, empty where another one is to be requested; for which
 	// attempt, when, in seconds since 1970, and how many were.
 	Change        string `protobuf:"bytes,20,opt,name=change,proto3" json:"change,omitempty"`
 	ChangeAttempt int32  `protobuf:"varint,21,opt,name=change_attempt,json=changeAttempt,proto3" json:"change_attempt,omitempty"`

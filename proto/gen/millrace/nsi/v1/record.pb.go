@@ -41,7 +41,7 @@ type Connection struct {
 	// The version in force, 0 before the first commit, and the one that is held or decided on.
 	Version int32 `protobuf:"varint,10,opt,name=version,proto3" json:"version,omitempty"`
 	Held    int32 `protobuf:"varint,11,opt,name=held,proto3" json:"held,omitempty"`
-	// What is in force, and what is asked for.
+	// What is in force, and what is requested.
 	Criteria *Criteria `protobuf:"bytes,12,opt,name=criteria,proto3" json:"criteria,omitempty"`
 	Asked    *Criteria `protobuf:"bytes,13,opt,name=asked,proto3" json:"asked,omitempty"`
 	Circuits []string  `protobuf:"bytes,14,rep,name=circuits,proto3" json:"circuits,omitempty"`

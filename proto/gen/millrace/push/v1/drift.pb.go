@@ -38,7 +38,7 @@ type Drift struct {
 	Diff string `protobuf:"bytes,5,opt,name=diff,proto3" json:"diff,omitempty"`
 	// SHA-256 of the difference; empty while there is none.
 	Digest string `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
-	// The last change set that was asked for to repair the router, and when.
+	// The last change set that was requested to repair the router, and when.
 	Repair        string                 `protobuf:"bytes,7,opt,name=repair,proto3" json:"repair,omitempty"`
 	Asked         *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -386,7 +386,7 @@ func (x *InForceResponse) GetRouters() []*RouterInForce {
 type RouterInForce struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Router string                 `protobuf:"bytes,1,opt,name=router,proto3" json:"router,omitempty"`
-	// A change set on the router has not ended, or nobody knows how it ended: nobody knows what the router should hold.
+	// A change set on the router has not ended, or its outcome is unknown: nobody knows what the router should hold.
 	Unsure bool `protobuf:"varint,2,opt,name=unsure,proto3" json:"unsure,omitempty"`
 	// The change set in force on the router; empty where none is.
 	Change string `protobuf:"bytes,3,opt,name=change,proto3" json:"change,omitempty"`

@@ -205,7 +205,7 @@ type ChangeSet struct {
 	Circuits []string `protobuf:"bytes,19,rep,name=circuits,proto3" json:"circuits,omitempty"`
 	// The other circuits that were in force when it was planned: no router gets them.
 	RefusedCircuits []*v11.RefusedCircuit `protobuf:"bytes,20,rep,name=refused_circuits,json=refusedCircuits,proto3" json:"refused_circuits,omitempty"`
-	// It was asked for because circuits begin or end: see CreateRequest.
+	// It was requested because circuits begin or end: see CreateRequest.
 	ForCircuits bool `protobuf:"varint,21,opt,name=for_circuits,json=forCircuits,proto3" json:"for_circuits,omitempty"`
 	// Routers that it leaves as they are, because nobody knows what they should hold, or what they hold.
 	LeftAlone []string `protobuf:"bytes,22,rep,name=left_alone,json=leftAlone,proto3" json:"left_alone,omitempty"`

@@ -143,7 +143,7 @@ func (r *Router) Count(port, queue string, packets uint64) {
 	r.counters[port+" "+queue] = packets
 }
 
-// Pending tells whether a commit waits for its confirmation.
+// Pending reports whether a commit waits for its confirmation.
 func (r *Router) Pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -94,7 +94,7 @@ type CircuitsServiceClient interface {
 	// Deactivate takes a circuit off routers and keeps it off them. It stays booked.
 	Deactivate(context.Context, *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
-	// List lists circuits, those asked for first first unless it is asked for otherwise.
+	// List lists circuits, those asked for first first unless it is requested otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
@@ -326,7 +326,7 @@ type CircuitsServiceHandler interface {
 	// Deactivate takes a circuit off routers and keeps it off them. It stays booked.
 	Deactivate(context.Context, *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
-	// List lists circuits, those asked for first first unless it is asked for otherwise.
+	// List lists circuits, those asked for first first unless it is requested otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)

@@ -108,7 +108,7 @@ export type Life = Message<"millrace.circuits.v1.Life"> & {
   before: number;
 
   /**
-   * The change set that was asked for last, by its idempotency key, empty where another one is to be asked for; for which
+   * The change set that was requested last, by its idempotency key, empty where another one is to be requested; for which
    * attempt, when, in seconds since 1970, and how many were.
    *
    * @generated from field: string change = 20;

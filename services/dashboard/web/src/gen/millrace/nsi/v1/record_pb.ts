@@ -84,7 +84,7 @@ export type Connection = Message$1<"millrace.nsi.v1.Connection"> & {
   held: number;
 
   /**
-   * What is in force, and what is asked for.
+   * What is in force, and what is requested.
    *
    * @generated from field: millrace.nsi.v1.Criteria criteria = 12;
    */

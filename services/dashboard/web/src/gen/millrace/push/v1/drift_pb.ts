@@ -63,7 +63,7 @@ export type Drift = Message<"millrace.push.v1.Drift"> & {
   digest: string;
 
   /**
-   * The last change set that was asked for to repair the router, and when.
+   * The last change set that was requested to repair the router, and when.
    *
    * @generated from field: string repair = 7;
    */
@@ -209,7 +209,7 @@ export type RouterInForce = Message<"millrace.push.v1.RouterInForce"> & {
   router: string;
 
   /**
-   * A change set on the router has not ended, or nobody knows how it ended: nobody knows what the router should hold.
+   * A change set on the router has not ended, or its outcome is unknown: nobody knows what the router should hold.
    *
    * @generated from field: bool unsure = 2;
    */

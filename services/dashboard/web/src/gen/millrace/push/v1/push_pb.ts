@@ -154,7 +154,7 @@ export type ChangeSet = Message<"millrace.push.v1.ChangeSet"> & {
   refusedCircuits: RefusedCircuit[];
 
   /**
-   * It was asked for because circuits begin or end: see CreateRequest.
+   * It was requested because circuits begin or end: see CreateRequest.
    *
    * @generated from field: bool for_circuits = 21;
    */
