@@ -36,7 +36,7 @@ func (c *Component) silent(ctx context.Context, o order) (map[netip.Addr]string,
 }
 
 // lookBack is how long before the window a collector that listened is looked for.
-const lookBack = 24 * time.Hour
+const lookBack = 7 * 24 * time.Hour
 
 // hours reads how complete the export was in the hours that the window touches, and in the overlap behind it, in which
 // records of its flows still came. Those before it say whether there was a collector that could have listened.

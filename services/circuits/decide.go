@@ -19,7 +19,7 @@ import (
 // A decision without a topology, or on one that may not be so any more, would be a guess.
 var (
 	errNoTopology  = errors.New("the topology is not known yet; ask again in some seconds")
-	errOldTopology = errors.New("the topology was not read for too long (circuits.topology_age); see whether services/paths and the topology collector run, and ask again")
+	errOldTopology = errors.New("the topology was not read for too long (circuits.topology_age); see whether services/paths and the topology collector run, and that topology.interval and topology.republish are shorter; then ask again")
 )
 
 // known is nil where the topology is.

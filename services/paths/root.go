@@ -107,10 +107,19 @@ func (c *Component) take(ctx context.Context, m bus.Message) error {
 		return nil
 	}
 	c.replace(snapshot)
-	now := time.Now()
-	c.heard.Store(&now)
+	c.hear(snapshot.Time)
 	c.metrics.snapshots.WithLabelValues("taken").Inc()
 	return nil
+}
+
+// hear notes that somebody has just read the network. The first snapshot may be an old one, which the topic has kept
+// while nobody did.
+func (c *Component) hear(read time.Time) {
+	at := time.Now()
+	if c.heard.Load() == nil && !read.IsZero() && read.Before(at) {
+		at = read
+	}
+	c.heard.Store(&at)
 }
 
 // replace makes the graph anew only if the area has changed: collectors publish it again and again.

@@ -147,7 +147,8 @@ func sumUp(w Window, hours []Hour) sums {
 func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 
 // required are the hours in which a collector must have listened: those of the window, up to the last one that is over.
-// Where none listened before the window, there may have been none to listen until the first that did.
+// Where none listened before the window, there may have been none to listen until the first that did, if that was in
+// the window.
 func required(w Window, listened map[int64]bool, before bool) span {
 	r := span{hourOf(w.From), hourOf(w.To) - 1}
 	if before {
@@ -156,7 +157,9 @@ func required(w Window, listened map[int64]bool, before bool) span {
 	if len(listened) == 0 {
 		return span{0, -1}
 	}
-	r.first = slices.Min(slices.Collect(maps.Keys(listened)))
+	if first := slices.Min(slices.Collect(maps.Keys(listened))); first <= hourOf(w.To.Add(-1)) {
+		r.first = first
+	}
 	return r
 }
 

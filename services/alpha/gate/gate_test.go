@@ -90,6 +90,7 @@ func TestJudge(t *testing.T) {
 		{"a collector that has been down since the middle of the window", strict, append(day(nil), collector(12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23)...), "12 of 24 hours"},
 		{"a collector that came back when the window was over", strict, append(day(nil), append(collector(23), listening(24))...), "1 of 24 hours"},
 		{"no collector in all of the window", strict, append(day(nil), listening(-3)), "24 of 24 hours"},
+		{"no collector until the window was over", strict, append(day(nil), listening(25)), "24 of 24 hours"},
 		{"an exporter's loss before the window", strict, append(day(nil), hour(-1, Counts{Datagrams: 1, Records: 9, Received: 1, Lost: 99})), ""},
 		{"files, while no collector listened", strict, append([]Hour{change(hour(0, Counts{Records: 9}), func(h *Hour) { h.Kind = Imported })}, collector(9, 10)...), ""},
 		{"files without a rate", strict, []Hour{change(hour(0, Counts{Records: 9, UnknownRate: 9}), func(h *Hour) { h.Kind = Imported })}, "unknown"},
