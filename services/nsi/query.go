@@ -22,6 +22,9 @@ func (c *Component) now(ctx context.Context, a asked) (soap.Element, *exception)
 	return c.query(ctx, a)
 }
 
+// maxAnswer is how long an answer is that can be recorded; etcd takes 1.5 MiB at once.
+const maxAnswer = 1 << 20
+
 // later answers a query by a message, which is recorded before it is acknowledged.
 func (c *Component) later(ctx context.Context, a asked) (soap.Element, *exception) {
 	if a.header.ReplyTo == "" {
@@ -30,6 +33,9 @@ func (c *Component) later(ctx context.Context, a asked) (soap.Element, *exceptio
 	answer, no := c.query(ctx, a)
 	if no != nil {
 		return answer, no
+	}
+	if len(answer.Bytes()) > maxAnswer {
+		return answer, fail(noResource, "the answer has more than %d octets; name those connections that you want", maxAnswer)
 	}
 	m := &nsiv1.Message{
 		Name: a.Operation + "Confirmed", Correlation: a.header.CorrelationID, Requester: a.header.RequesterNSA, ReplyTo: a.header.ReplyTo,

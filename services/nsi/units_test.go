@@ -129,6 +129,26 @@ func TestWatched(t *testing.T) {
 	}
 }
 
+// Another capacity is for circuits that no router has; another end is for all.
+func TestCapacityOfWhatRoutersHave(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		state circuitsv1.State
+		mbit  int64
+		want  bool
+	}{
+		{circuitsv1.State_STATE_SCHEDULED, 200, true},
+		{circuitsv1.State_STATE_ACTIVE, 200, false},
+		{circuitsv1.State_STATE_DEACTIVATING, 50, false},
+		{circuitsv1.State_STATE_ACTIVE, 100, true},
+	} {
+		has := &circuitsv1.Circuit{State: x.state, Terms: &circuitsv1.Terms{RateBitsPerSecond: 100 * mega}}
+		if no := asTheyAre(has, &nsiv1.Criteria{Mbit: x.mbit}); (no == nil) != x.want || no != nil && no.kind != service {
+			t.Errorf("%s to %d Mbit/s: %v", x.state, x.mbit, no)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

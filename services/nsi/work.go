@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
@@ -282,6 +283,9 @@ func (c *Component) rebook(ctx context.Context, r *nsiv1.Connection, dry bool) (
 	if err != nil {
 		return refused(err), keep(err)
 	}
+	if no := asTheyAre(is.Msg.GetCircuit(), r.GetAsked()); no != nil {
+		return no, nil
+	}
 	ask := &circuitsv1.ModifyRequest{
 		Id: r.GetCircuits()[0], By: c.cfg.Requesters[r.GetRequester()].By, Note: "NSI modify", Version: is.Msg.GetCircuit().GetVersion(),
 		RateBitsPerSecond: r.GetAsked().GetMbit() * mega, End: r.GetAsked().GetEnd(), OpenEnded: r.GetAsked().GetEnd() == nil, DryRun: dry,
@@ -296,6 +300,19 @@ func (c *Component) rebook(ctx context.Context, r *nsiv1.Connection, dry bool) (
 		return refusedWith(got.Msg.GetRefusal()), nil
 	}
 	return nil, nil
+}
+
+// asTheyAre refuses another capacity of a circuit that routers may have. Routers that do not take it keep the one of
+// before, of which nothing in NSI tells a requester whose commit was confirmed.
+func asTheyAre(has *circuitsv1.Circuit, asks *nsiv1.Criteria) *exception {
+	switch has.GetState() {
+	case circuitsv1.State_STATE_PROVISIONING, circuitsv1.State_STATE_ACTIVE, circuitsv1.State_STATE_INTERRUPTED, circuitsv1.State_STATE_DEACTIVATING:
+		if has.GetTerms().GetRateBitsPerSecond() != asks.GetMbit()*mega {
+			return fail(service, "routers have circuit %s; release the connection, then ask for another capacity", has.GetId()).
+				with("capacity", strconv.FormatInt(asks.GetMbit(), 10))
+		}
+	}
+	return nil
 }
 
 // keep is an error after which a call is to be repeated.
