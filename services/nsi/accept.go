@@ -64,7 +64,7 @@ func (c *Component) accepted(ctx context.Context, a asked) (string, *exception) 
 	case string(was.GetDigest()) != string(a.digest()):
 		return "", fail(payload, "correlationId %s was used for another request", a.header.CorrelationID).with("correlationId", a.header.CorrelationID)
 	}
-	c.metrics.requests.WithLabelValues(a.Operation, "repeated").Inc()
+	*a.repeated = true
 	return was.GetConnection(), nil
 }
 
@@ -137,10 +137,35 @@ func (c *Component) begun(was *nsiv1.Connection, a asked, e states.Event) (*nsiv
 		no.connection = was.GetId()
 		return nil, no
 	}
+	if most := maxOpen(e); openRequests(was) >= most {
+		no := fail(noResource, "%d requests of the connection are not answered yet, or their answers are not delivered; wait", most)
+		no.connection = was.GetId()
+		return nil, no
+	}
 	is := proto.CloneOf(was)
 	setStates(is, next)
 	is.Work = append(is.Work, a.work())
 	return is, nil
+}
+
+// maxOpen is how many open requests a connection may have for another one to be accepted. There is always room for it
+// to be terminated.
+func maxOpen(e states.Event) int {
+	if e == states.Terminate {
+		return 64
+	}
+	return 32
+}
+
+// openRequests counts the requests that are not answered, and the answers that are not delivered.
+func openRequests(r *nsiv1.Connection) int {
+	n := len(r.GetWork())
+	for _, m := range r.GetResults() {
+		if !m.GetTold() {
+			n++
+		}
+	}
+	return n
 }
 
 // reserve takes a new connection, or a modification of one.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ import (
 type Configuration struct {
 	// Listen is host:port of the SOAP endpoint and the discovery documents. Default none: there is no endpoint.
 	Listen string `yaml:"listen"`
-	// TLS has the certificate of Listen; its CA signed those of requesters. Without it Listen must be a loopback
-	// address.
+	// TLS has the certificate of Listen; its CA signed those of requesters. Its files are relative to the folder of the
+	// configuration file. Without it Listen must be a loopback address.
 	TLS TLS `yaml:"tls"`
 	// URL is where requesters reach Listen, such as https://nsi.example.net. It is in the discovery documents.
 	URL string `yaml:"url"`
@@ -42,7 +43,7 @@ type Configuration struct {
 	Keep time.Duration `yaml:"keep"`
 }
 
-// TLS names PEM files.
+// TLS names PEM files, relative to the folder of the configuration file.
 type TLS struct {
 	// CA signed the certificates of requesters, and those of the servers that callbacks go to.
 	CA string `yaml:"ca"`
@@ -81,6 +82,15 @@ const defaultServiceType = "http://services.ogf.org/nsi/2013/12/descriptions/EVT
 // DefaultConfiguration has no endpoint.
 func DefaultConfiguration() Configuration {
 	return Configuration{ServiceType: defaultServiceType, Hold: 5 * time.Minute, GiveUp: 24 * time.Hour, Keep: 30 * 24 * time.Hour}
+}
+
+// RelativeTo resolves the PEM files against the folder of the configuration file.
+func (c *Configuration) RelativeTo(folder string) {
+	for _, name := range []*string{&c.TLS.CA, &c.TLS.Cert, &c.TLS.Key, &c.TLS.CRL} {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(folder, *name)
+		}
+	}
 }
 
 var urn = regexp.MustCompile(`^urn:ogf:network:[A-Za-z0-9.-]+:[0-9]{4}[0-9]{0,4}:[A-Za-z0-9._:/-]+$`)

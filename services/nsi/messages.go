@@ -1,6 +1,7 @@
 package nsi
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -80,13 +81,13 @@ func (c *Component) notify(r *nsiv1.Connection, name, text string) {
 	origin := []soap.Element{soap.T("originatingConnectionId", r.GetId()), soap.T("originatingNSA", c.cfg.NSA)}
 	switch name {
 	case "reserveTimeout":
-		children = append(children, soap.T("timeoutValue", strconv.Itoa(int(c.cfg.Hold/time.Second))))
+		children = append(children, soap.T("timeoutValue", text))
 		children = append(children, origin...)
 	case "errorEvent":
 		no := fail(service, "%s", text)
 		no.connection = r.GetId()
 		children = append(append(append(children, soap.T("event", "forcedEnd")), origin...), c.exception("serviceException", no))
-	case "dataPlaneStateChange":
+	case dataPlaneChange:
 		children = append(children, dataPlane(r))
 	case "messageDeliveryTimeout":
 		children = append(children, soap.T("correlationId", text))
@@ -98,10 +99,18 @@ func (c *Component) notify(r *nsiv1.Connection, name, text string) {
 	}))
 }
 
-// bounded leaves out the oldest messages that were delivered.
+// dataPlaneChange is the notification of whether routers carry a connection.
+const dataPlaneChange = "dataPlaneStateChange"
+
+// bounded leaves out the oldest messages that were delivered. Where none was, the oldest change of the data plane that
+// a later one replaces is left out; of other events there are few.
 func bounded(all []*nsiv1.Message) []*nsiv1.Message {
-	for len(all) > maxKept && all[0].GetTold() {
-		all = all[1:]
+	for len(all) > maxKept {
+		i := slices.IndexFunc(all[:len(all)-1], func(m *nsiv1.Message) bool { return m.GetTold() || m.GetName() == dataPlaneChange })
+		if i < 0 {
+			return all
+		}
+		all = slices.Delete(all, i, i+1)
 	}
 	return all
 }

@@ -49,6 +49,8 @@ type asked struct {
 	header soap.Header
 	soap.Request
 	Requester
+	// repeated is set where the request was accepted before.
+	repeated *bool
 }
 
 // operations are what is served, each with what it answers at once.
@@ -59,47 +61,65 @@ var operations = map[string]func(*Component, context.Context, asked) (soap.Eleme
 	"querySummarySync": (*Component).now, "queryNotificationSync": (*Component).now, "queryResultSync": (*Component).now,
 }
 
+// serve answers a request, and counts it once.
 func (c *Component) serve(w http.ResponseWriter, r *http.Request) {
-	if !isXML(r) {
-		c.fault(w, http.StatusUnsupportedMediaType, fail(payload, "the Content-Type of a request is text/xml"))
+	a, repeated := asked{}, false
+	answer, status, no := soap.Element{}, http.StatusUnsupportedMediaType, fail(payload, "the Content-Type of a request is text/xml")
+	if isXML(r) {
+		if a, status, no = read(w, r); no == nil {
+			a.repeated = &repeated
+			status = http.StatusInternalServerError
+			answer, no = c.answer(r, a)
+		}
+	}
+	name, result := a.Operation, "accepted"
+	if operations[name] == nil {
+		name = "unknown"
+	}
+	switch {
+	case no != nil:
+		result = no.id
+	case repeated:
+		result = "repeated"
+	}
+	c.metrics.requests.WithLabelValues(name, result).Inc()
+	if no != nil {
+		c.fault(w, status, no)
 		return
 	}
+	h := a.header
+	h.ProtocolVersion, h.ReplyTo = soap.ToProvider, ""
+	write(w, http.StatusOK, soap.Envelope(h, answer.Bytes()))
+}
+
+// read is the request of a body, or the status and the error to answer.
+func read(w http.ResponseWriter, r *http.Request) (asked, int, *exception) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, soap.MaxBody))
 	var tooLong *http.MaxBytesError
-	if errors.As(err, &tooLong) {
-		c.fault(w, http.StatusRequestEntityTooLarge, fail(payload, "a request has at most %d bytes", soap.MaxBody))
-		return
-	}
-	if err != nil {
-		c.fault(w, http.StatusBadRequest, fail(payload, "the request does not arrive"))
-		return
+	switch {
+	case errors.As(err, &tooLong):
+		return asked{}, http.StatusRequestEntityTooLarge, fail(payload, "a request has at most %d bytes", soap.MaxBody)
+	case err != nil:
+		return asked{}, http.StatusBadRequest, fail(payload, "the request does not arrive")
 	}
 	h, m, err := soap.Read(raw)
 	if err != nil {
-		c.fault(w, http.StatusInternalServerError, fail(payload, "%s", err))
-		return
+		return asked{}, http.StatusInternalServerError, fail(payload, "%s", err)
 	}
-	do, known := operations[m.Operation]
-	name := m.Operation
+	return asked{header: h, Request: m}, http.StatusOK, nil
+}
+
+// answer does what a request asks for, where its requester may.
+func (c *Component) answer(r *http.Request, a asked) (soap.Element, *exception) {
+	if no := c.admitted(a.header, r); no != nil {
+		return soap.Element{}, no
+	}
+	do, known := operations[a.Operation]
 	if !known {
-		name = "unknown"
+		return soap.Element{}, fail(notThere, "there is no %s", a.Operation)
 	}
-	answer, no := soap.Element{}, c.admitted(h, r)
-	switch {
-	case no != nil:
-	case !known:
-		no = fail(notThere, "there is no %s", m.Operation)
-	default:
-		answer, no = do(c, r.Context(), asked{h, m, c.cfg.Requesters[h.RequesterNSA]})
-	}
-	if no != nil {
-		c.metrics.requests.WithLabelValues(name, no.id).Inc()
-		c.fault(w, http.StatusInternalServerError, no)
-		return
-	}
-	c.metrics.requests.WithLabelValues(name, "accepted").Inc()
-	h.ProtocolVersion, h.ReplyTo = soap.ToProvider, ""
-	write(w, http.StatusOK, soap.Envelope(h, answer.Bytes()))
+	a.Requester = c.cfg.Requesters[a.header.RequesterNSA]
+	return do(c, r.Context(), a)
 }
 
 func (c *Component) fault(w http.ResponseWriter, status int, no *exception) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/services/nsi/soap"
@@ -57,6 +59,7 @@ func TestCertificates(t *testing.T) {
 	if name := await.Value(t, "a callback", told); name != "provider" {
 		t.Errorf("called back by %q", name)
 	}
+	await.True(t, "the other callback has failed", func() bool { return testutil.ToFloat64(c.metrics.messages.WithLabelValues("failed")) > 0 })
 	if len(elsewhere) > 0 {
 		t.Error("a server of another CA was called back")
 	}

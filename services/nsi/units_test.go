@@ -11,6 +11,7 @@ import (
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	nsiv1 "github.com/millrace/millrace/proto/gen/millrace/nsi/v1"
+	"github.com/millrace/millrace/services/nsi/soap"
 	"github.com/millrace/millrace/services/nsi/states"
 )
 
@@ -145,6 +146,40 @@ func TestCapacityOfWhatRoutersHave(t *testing.T) {
 		has := &circuitsv1.Circuit{State: x.state, Terms: &circuitsv1.Terms{RateBitsPerSecond: 100 * mega}}
 		if no := asTheyAre(has, &nsiv1.Criteria{Mbit: x.mbit}); (no == nil) != x.want || no != nil && no.kind != service {
 			t.Errorf("%s to %d Mbit/s: %v", x.state, x.mbit, no)
+		}
+	}
+}
+
+// A record does not grow without bound, whatever requesters and routers do.
+func TestRecordsAreBounded(t *testing.T) {
+	t.Parallel()
+	c, err := New(DefaultConfiguration(), Dependencies{})
+	must(t, err)
+	r := &nsiv1.Connection{Id: "c", ReplyTo: "http://away.example/"}
+	setStates(r, states.Connection{Reservation: states.Start, Provision: states.Released, Lifecycle: states.Created, Version: 1})
+	c.notify(r, "errorEvent", "an event of which there is one")
+	for range 3 * maxKept {
+		c.notify(r, dataPlaneChange, "")
+	}
+	last := r.GetNotifications()[len(r.GetNotifications())-1]
+	if n := len(r.GetNotifications()); n != maxKept || r.GetNotifications()[0].GetName() != "errorEvent" || last.GetId() != 3*maxKept+1 {
+		t.Errorf("%d notifications, of which the last is %d", n, last.GetId())
+	}
+	for _, e := range []states.Event{states.Provide, states.Terminate} {
+		var no *exception
+		for range 100 {
+			var is *nsiv1.Connection
+			if is, no = c.begun(r, asked{Request: soap.Request{Operation: string(e)}}, e); no != nil {
+				break
+			}
+			// Half of them are answered, and the answers are not delivered.
+			if r = is; len(r.GetWork())%2 == 0 {
+				c.answered(r, r.GetWork()[0], "provisionConfirmed", soap.E("x"))
+				r.Results[len(r.Results)-1].Told, r.Work = false, r.GetWork()[1:]
+			}
+		}
+		if no == nil || no.kind != noResource || openRequests(r) != maxOpen(e) {
+			t.Errorf("%s: %v after %d requests", e, no, openRequests(r))
 		}
 	}
 }
