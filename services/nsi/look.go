@@ -3,6 +3,7 @@ package nsi
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"connectrpc.com/connect"
@@ -89,6 +90,17 @@ func overSince(one *circuitsv1.Circuit, otherwise time.Time) time.Time {
 	return otherwise
 }
 
+// heldFor is how many seconds a version was to be held: the first one by its circuits, a later one by this provider.
+func (c *Component) heldFor(r *nsiv1.Connection, all []*circuitsv1.Circuit) string {
+	held := c.cfg.Hold
+	for _, one := range all {
+		if h := one.GetHistory(); r.GetVersion() == 0 && r.GetHold() != nil && len(h) > 0 {
+			held = r.GetHold().AsTime().Sub(h[0].GetTime().AsTime())
+		}
+	}
+	return strconv.Itoa(int(held.Round(time.Second) / time.Second))
+}
+
 // news are the events that have an effect on a connection. What is over before the connection's end was given up; that
 // is decided by the clock that ended it, which is not the one of now.
 func (c *Component) news(r *nsiv1.Connection, all []*circuitsv1.Circuit, now time.Time) (out []news) {
@@ -106,16 +118,17 @@ func (c *Component) news(r *nsiv1.Connection, all []*circuitsv1.Circuit, now tim
 	ended := !since.IsZero()
 	end := timeOf(r.GetCriteria().GetEnd())
 	due := map[states.Event]bool{
-		states.HoldOver: r.GetVersion() == 0 && ended || r.GetHold() != nil && !now.Before(r.GetHold().AsTime()),
+		states.HoldOver: r.GetVersion() == 0 && ended || r.GetVersion() > 0 && r.GetHold() != nil && !now.Before(r.GetHold().AsTime()),
 		states.Up:       active && len(all) > 0,
 		states.Down:     !active,
 		states.EndTime:  ended && !end.IsZero() && !since.Before(end),
 		states.Forced:   ended && (end.IsZero() || since.Before(end)),
 	}
+	texts := map[states.Event]string{states.Forced: text, states.HoldOver: c.heldFor(r, all)}
 	at := statesOf(r)
 	for _, e := range []states.Event{states.HoldOver, states.Up, states.Down, states.EndTime, states.Forced} {
 		if next, _, err := states.Next(at, e); due[e] && err == nil && next != at {
-			at, out = next, append(out, news{e, text})
+			at, out = next, append(out, news{e, texts[e]})
 		}
 	}
 	return out

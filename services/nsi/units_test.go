@@ -150,6 +150,19 @@ func TestCapacityOfWhatRoutersHave(t *testing.T) {
 	}
 }
 
+// A reserveTimeout has how long it was held: by circuits at first, by this provider later.
+func TestHeldFor(t *testing.T) {
+	t.Parallel()
+	c := &Component{cfg: DefaultConfiguration()}
+	all := []*circuitsv1.Circuit{{History: []*circuitsv1.Transition{{State: circuitsv1.State_STATE_HELD, Time: timestamppb.New(time.Unix(1000, 300_000_000))}}}}
+	for version, want := range []string{"120", "300"} {
+		r := &nsiv1.Connection{Version: int32(version), Hold: timestamppb.New(time.Unix(1120, 0))}
+		if got := c.heldFor(r, all); got != want {
+			t.Errorf("version %d: %s s, want %s", version, got, want)
+		}
+	}
+}
+
 // A record does not grow without bound, whatever requesters and routers do.
 func TestRecordsAreBounded(t *testing.T) {
 	t.Parallel()
@@ -207,6 +220,15 @@ func TestRefusals(t *testing.T) {
 	}
 	if got := strings.Join(named, " "); no.id != "00704" || got != "port=10.0.0.1 p1 vlan=7 link=l shortfallMbps=2" {
 		t.Errorf("%s: %s", no.id, got)
+	}
+}
+
+func TestFilesAreRelativeToTheConfiguration(t *testing.T) {
+	t.Parallel()
+	c := Configuration{TLS: TLS{CA: "ca.pem", Cert: "pki/nsi.pem", Key: "/etc/nsi.key"}}
+	c.RelativeTo("/srv")
+	if want := (TLS{CA: "/srv/ca.pem", Cert: "/srv/pki/nsi.pem", Key: "/etc/nsi.key"}); c.TLS != want {
+		t.Errorf("%+v", c.TLS)
 	}
 }
 

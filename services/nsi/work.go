@@ -150,7 +150,7 @@ func (c *Component) hold(ctx context.Context, r *nsiv1.Connection) (outcome, err
 		}
 		first := got.Msg.GetCircuits()[0]
 		is.Asked.Source, is.Asked.Destination = source.labelled(first.GetFromVlan()), destination.labelled(first.GetToVlan())
-		is.Asked.Start = first.GetTerms().GetStart()
+		is.Asked.Start, is.Hold = first.GetTerms().GetStart(), first.GetExpires()
 	}}, nil
 }
 

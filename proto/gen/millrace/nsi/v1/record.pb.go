@@ -48,7 +48,7 @@ type Connection struct {
 	// Of the last reserve: events go there.
 	ReplyTo     string `protobuf:"bytes,15,opt,name=reply_to,json=replyTo,proto3" json:"reply_to,omitempty"`
 	Correlation string `protobuf:"bytes,16,opt,name=correlation,proto3" json:"correlation,omitempty"`
-	// When a modification is no longer held.
+	// When a reservation, or a modification, is no longer held.
 	Hold *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=hold,proto3" json:"hold,omitempty"`
 	// What is to be done, first first.
 	Work []*Work `protobuf:"bytes,18,rep,name=work,proto3" json:"work,omitempty"`

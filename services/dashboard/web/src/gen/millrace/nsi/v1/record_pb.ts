@@ -113,7 +113,7 @@ export type Connection = Message$1<"millrace.nsi.v1.Connection"> & {
   correlation: string;
 
   /**
-   * When a modification is no longer held.
+   * When a reservation, or a modification, is no longer held.
    *
    * @generated from field: google.protobuf.Timestamp hold = 17;
    */
