@@ -214,11 +214,13 @@ func usesOf(r *circuitsv1.Record) (out []ports.Use) {
 	return out
 }
 
-// mayKeep reports whether a circuit may have its VLANs in other windows, at other rates.
-func (b *book) mayKeep(is *circuitsv1.Record) error {
-	id := is.GetCircuit().GetId()
+// mayKeep reports whether a circuit may have its VLANs in other windows, and its ports have room for what it would have
+// more than before: one that became slower keeps nobody from asking for less.
+func (b *book) mayKeep(was, is *circuitsv1.Record) error {
+	id, slots := is.GetCircuit().GetId(), grantOf(is).Slots
+	more := admit.Added(grantOf(was).Slots, slots)
 	for i, u := range usesOf(is) {
-		field := portFields[min(i/len(is.GetCircuit().GetSlots()), 1)]
+		field := portFields[min(i/len(slots), 1)]
 		if taken, blocked := b.ports.Blocking(u, id); blocked {
 			no := &circuitsv1.Refusal{Code: codeVLAN}
 			b.blockVLANs(no, field, ports.Use{Place: u.Place, Window: taken.Window}, ports.VLANs{{u.VLAN, u.VLAN}})
@@ -228,8 +230,12 @@ func (b *book) mayKeep(is *circuitsv1.Record) error {
 		if err != nil {
 			continue // a link that is absent has no capacity to look up
 		}
-		if p := slices.IndexFunc(node.Interfaces, func(i topo.Interface) bool { return i.Name == u.Port }); p >= 0 {
-			if err := b.room(field, u.Place, node.Interfaces[p], admit.Request{Rate: u.Rate, Window: u.Window}, id); err != nil {
+		p := slices.IndexFunc(node.Interfaces, func(i topo.Interface) bool { return i.Name == u.Port })
+		for _, m := range more {
+			if p < 0 || m.Start < u.Start || m.Start >= u.End {
+				continue
+			}
+			if err := b.room(field, u.Place, node.Interfaces[p], admit.Request{Rate: u.Rate, Window: m.Window}, id); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/calendar"
 	"github.com/millrace/millrace/services/circuits/ports"
@@ -251,5 +252,27 @@ func TestAPortWithoutAnyVLANLeft(t *testing.T) {
 	_, err := w.request(c, "one", w.frames("a", "b", 1, "any", "300"), true)
 	if r := refusalIn(err); r.GetCode() != codeVLAN || r.GetField() != "from_port.vlans" || len(r.GetOffers()) != 0 || len(r.GetBlockers()) == 0 {
 		t.Errorf("every VLAN is taken: %v", err)
+	}
+}
+
+// A port that became slower than what is booked on it keeps nobody from asking for less, and does not take more.
+func TestAPortThatBecameSlower(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	got := w.booked(c, "one", w.frames("a", "b", 4, "100", "300"))
+	w.mu.Lock()
+	w.speed = 2 * giga
+	w.mu.Unlock()
+	await.True(t, "the topology is read", func() bool {
+		q, err := w.quote(c, w.frames("a", "c", 3, "1", "1"))
+		return q.GetRefusal() != nil || refusalIn(err) != nil
+	})
+	is := w.modified(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: got.GetVersion(), End: inHours(17)})
+	is = w.modified(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: is.GetVersion(), RateBitsPerSecond: 3 * giga})
+	for name, ask := range map[string]*circuitsv1.ModifyRequest{"a later end": {End: inHours(19)}, "a higher rate": {RateBitsPerSecond: 4 * giga}} {
+		ask.Id, ask.Version = is.GetId(), is.GetVersion()
+		if _, err := w.modify(c, ask); refusalIn(err).GetCode() != "CAPACITY" || refusalIn(err).GetField() != "from_port" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -121,7 +121,7 @@ func (b *book) modified(was *circuitsv1.Record, ask *circuitsv1.ModifyRequest, n
 		return nil, err
 	}
 	is := b.rewritten(was, terms, g, back, ask, now)
-	if err := b.mayKeep(is); err != nil {
+	if err := b.mayKeep(was, is); err != nil {
 		return nil, err
 	}
 	return is, nil
@@ -142,8 +142,8 @@ func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now ti
 		return w, fmt.Errorf("circuit %s: %w: it is %s, and a change set of it is on its way or its path is gone; its rate may be changed once it is active", c.GetId(), errTransition, state)
 	case otherRate(c, terms) && onRouters(state) && !proto.Equal(terms.GetEnd(), c.GetTerms().GetEnd()):
 		return w, wrong("end", "rate and end of a circuit that is active are changed one after the other")
-	case terms.GetVolumeBytes() > 0 && started:
-		return w, fmt.Errorf("circuit %s: %w: a volume that has begun is not modified", c.GetId(), errTransition)
+	case terms.GetVolumeBytes() > 0 && (started || onRouters(state)):
+		return w, fmt.Errorf("circuit %s: %w: a volume that has begun, or that routers may have, is not modified", c.GetId(), errTransition)
 	case w.End <= now.Unix():
 		return w, wrong("end", "it must be after now; release the circuit to end it at once")
 	case known && p.GbitHours > 0 && w.End == calendar.Forever:

@@ -309,6 +309,23 @@ func TestModifyAVolume(t *testing.T) {
 	}
 }
 
+// A volume that routers were given before its first slot is refused for its state, not for capacity.
+func TestModifyAVolumeThatRoutersMayHave(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	terms := w.terms("a", "b", 0)
+	terms.VolumeBytes = giga
+	got := w.booked(c, "1", terms)
+	record, err := c.tell(t.Context(), got.GetId(), life.Event{Kind: life.Begin, Now: got.GetSlots()[0].GetStart().GetSeconds()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.modify(c, &circuitsv1.ModifyRequest{Id: got.GetId(), Version: record.GetCircuit().GetVersion(), End: inHours(17)})
+	if refusalIn(err) != nil || connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "routers may have") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A dry run says what would be, and changes nothing; the same modification again, as after a lost answer, either.
 func TestADryRunAndTheSameAgain(t *testing.T) {
 	w := newWorld(t)

@@ -56,10 +56,11 @@ type world struct {
 	away  bool            // services/paths does not answer
 	age   time.Duration   // since anybody has read the network
 	codes []string        // of events
+	speed uint64          // of ports p1
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, store: etcd.Shared(t), now: noon, links: map[string]bool{"a-b": true, "b-c": true, "a-c": true}, cfg: DefaultConfiguration()}
+	w := &world{t: t, store: etcd.Shared(t), now: noon, links: map[string]bool{"a-b": true, "b-c": true, "a-c": true}, cfg: DefaultConfiguration(), speed: 8 * giga}
 	w.cfg.Topology = 100 * time.Millisecond
 	w.cfg.Operators = []string{"noc"}
 	w.cfg.Projects = map[string]Project{"astro": {Members: []string{"ann", "abe"}, Holds: 1000}, "bio": {Members: []string{"bea"}}}
@@ -107,7 +108,7 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 	s := &topologyv1.TopologySnapshot{Area: "0.0.0.0", Time: timestamppb.Now()}
 	for _, name := range []string{"a", "b", "c"} {
 		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Name: name, Loopback: routers[name], Interfaces: []*topologyv1.Interface{
-			{Name: "lo", Addresses: []string{routers[name] + "/32"}}, {Name: "core"}, {Name: "p1", Speed: 8 * giga}, {Name: "p2"}, {Name: "p3", Addresses: []string{"192.0.2.1/24"}},
+			{Name: "lo", Addresses: []string{routers[name] + "/32"}}, {Name: "core"}, {Name: "p1", Speed: p.w.speed}, {Name: "p2"}, {Name: "p3", Addresses: []string{"192.0.2.1/24"}},
 		}})
 	}
 	for _, name := range []string{"a-b", "a-c", "b-c"} {

@@ -29,7 +29,7 @@ func Resized(had []Slot, w calendar.Window, rate int64) []Slot {
 // became of the links. At most MaxBlockers; omitted is how many more there are.
 func (b *Book) Lacking(id string, slots []Slot) (blockers []Blocker, omitted int) {
 	k := b.circuits[id]
-	for _, more := range added(k.slots, slots) {
+	for _, more := range Added(k.slots, slots) {
 		for _, l := range k.links {
 			for lack, missing := range b.links[l].Lacks(more.Window, more.Rate, k.cap) {
 				if len(blockers) == MaxBlockers {
@@ -43,8 +43,8 @@ func (b *Book) Lacking(id string, slots []Slot) (blockers []Blocker, omitted int
 	return blockers, omitted
 }
 
-// added is what slots have more than others, where they do.
-func added(had, slots []Slot) (out []Slot) {
+// Added is what slots have more than others, where they do.
+func Added(had, slots []Slot) (out []Slot) {
 	var at []int64
 	for _, s := range slices.Concat(had, slots) {
 		at = append(at, s.Start, s.End)
