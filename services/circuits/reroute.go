@@ -52,7 +52,7 @@ func (b *book) elsewhere(was *circuitsv1.Record, now time.Time) (g, back *admit.
 	terms.Start = moment(from)
 	past := until(had.Slots, from)
 	if terms.GetVolumeBytes() > 0 {
-		terms.VolumeBytes = min(terms.GetVolumeBytes(), bytesFrom(had.Slots, from))
+		terms.VolumeBytes = min(terms.GetVolumeBytes(), bytesFrom(had.Slots, min(from, lostAt(c, from))))
 	}
 	r, err := b.request(c.GetId(), terms, now)
 	if err != nil {
@@ -70,6 +70,22 @@ func (b *book) elsewhere(was *circuitsv1.Record, now time.Time) (g, back *admit.
 		g.Slots = append(past, g.Slots...)
 	}
 	return g, back, nil
+}
+
+// lostAt is the second from which on a circuit whose path is lost carried nothing: when it was active last, or, where
+// it never was, when its links were all there last; not before it was moved last, for what was lost then has other slots.
+func lostAt(c *circuitsv1.Circuit, otherwise int64) int64 {
+	at := otherwise
+	for _, h := range slices.Backward(c.GetHistory()) {
+		if s := ledger.NameOf(h.GetState()); s == life.Active || s == life.Scheduled {
+			break
+		}
+		at = h.GetTime().GetSeconds()
+		if h.GetBy() == life.Self && strings.HasPrefix(h.GetNote(), movedTo) {
+			break
+		}
+	}
+	return at
 }
 
 // stillThere are terms without what they exclude and is gone: links and routers that the topology lacks, circuits that
@@ -103,9 +119,12 @@ func bytesFrom(slots []admit.Slot, at int64) int64 {
 	return max(total, 1)
 }
 
+// movedTo begins the note of a circuit that was moved.
+const movedTo = "moved to "
+
 // movedText says for people from where to where a circuit was moved, and which link of it was lost.
 func (b *book) movedText(was, is *circuitsv1.Circuit) string {
-	text := "moved to " + b.wayText(is.GetPath())
+	text := movedTo + b.wayText(is.GetPath())
 	if i := slices.IndexFunc(bothWays(was), b.isGone); i >= 0 {
 		text += ": link " + bothWays(was)[i].GetLink() + " is gone"
 	}

@@ -28,12 +28,12 @@ type restorer struct {
 	mu    sync.Mutex
 	lost  map[string]int64
 	tries map[string]restore.Tries
-	// busy: circuits are being moved, so a change set that is requested now would lack some of them.
+	// busy: some circuit was moved, and others are about to be: a change set that is requested now would lack them.
 	busy atomic.Bool
 }
 
 // restore gives circuits that have lost their path another one, those that come first first.
-func (c *Component) restore(ctx context.Context) (err error) {
+func (c *Component) restore(ctx context.Context) error {
 	r := &c.restorer
 	if !r.mu.TryLock() {
 		return nil
@@ -45,9 +45,21 @@ func (c *Component) restore(ctx context.Context) (err error) {
 		return err
 	}
 	due := restore.Due(all, now.Unix(), int64(c.cfg.Restore.After/time.Second), seen)
-	r.busy.Store(len(due) > 0)
+	began := time.Now()
+	return c.pass(ctx, due, seen, now, func() bool { return time.Since(began) > passFor })
+}
+
+// passFor is about how long a pass lasts: whoever looks at circuits has the clock and the topology to look at as well.
+const passFor = 500 * time.Millisecond
+
+// pass looks for other paths until it is over. What is left is due in the next one.
+func (c *Component) pass(ctx context.Context, due []restore.Circuit, seen int64, now time.Time, over func() bool) (err error) {
+	r := &c.restorer
 	defer r.busy.Store(false)
-	for _, l := range due {
+	for i, l := range due {
+		if i > 0 && over() {
+			break
+		}
 		found, looked := c.reroute(ctx, l.ID, now)
 		switch {
 		case ctx.Err() != nil:
@@ -78,9 +90,11 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 			id := m.GetCircuit().GetId()
 			since[id] = now
 			if at, known := r.lost[id]; known {
-				since[id] = at
+				since[id] = min(at, now) // the clock may have been set back
 			}
-			tries[id] = r.tries[id]
+			tried := r.tries[id]
+			tried.At = min(tried.At, now)
+			tries[id] = tried
 			all = append(all, restore.Circuit{
 				ID: id, Priority: priorityOf(m.GetCircuit().GetTerms()), Created: m.GetCircuit().GetCreated().AsTime().UnixNano(), Life: ledger.LifeOf(m),
 				Hold: m.GetCircuit().GetTerms().GetOnFailure() == circuitsv1.OnFailure_ON_FAILURE_HOLD, Lost: since[id], Tries: tries[id],
@@ -109,6 +123,7 @@ func (c *Component) reroute(ctx context.Context, id string, now time.Time) (foun
 	case err != nil || len(moves) == 0:
 		return err == nil, err
 	}
+	c.restorer.busy.Store(true)
 	count(c.metrics.reroutes, nil)
 	c.events.Publish(ctx, events.CircuitRerouted, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s.", id, record.GetCircuit().GetTerms().GetProject(),
 		record.GetCircuit().GetTerms().GetFrom(), record.GetCircuit().GetTerms().GetTo(), moves[0].Note))
@@ -116,14 +131,16 @@ func (c *Component) reroute(ctx context.Context, id string, now time.Time) (foun
 	return true, nil
 }
 
-// tellNotRerouted records why a circuit has no other path, and raises an event, once for each reason.
+// tellNotRerouted records why a circuit has no other path, once for each reason and the links in the way. The event is
+// raised where the reason is another one.
 func (c *Component) tellNotRerouted(ctx context.Context, id string, no *circuitsv1.Refusal, now time.Time) error {
-	ours, note := false, "there is no other path: "+no.GetReason()
+	ours, other, note := false, false, "there is no other path: "+no.GetReason()
 	if links := blocking(no); len(links) > 0 {
 		note += "; in the way: " + strings.Join(links, ", ")
 	}
 	record, err := c.ledger.Change(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
 		had := was.GetCircuit().GetNotRestored()
+		other = had.GetCode() != no.GetCode()
 		ours = was.GetLife().GetGone() && (had.GetCode() != no.GetCode() || !slices.Equal(blocking(had), blocking(no)))
 		if !ours {
 			return nil, nil
@@ -133,7 +150,7 @@ func (c *Component) tellNotRerouted(ctx context.Context, id string, no *circuits
 		is.Circuit.History = append(is.Circuit.History, &circuitsv1.Transition{State: was.GetCircuit().GetState(), Time: timestamppb.New(now), By: life.Self, Note: note})
 		return ledger.With(is, ledger.LifeOf(is), now), nil
 	})
-	if err != nil || !ours {
+	if err != nil || !ours || !other {
 		return err
 	}
 	t := record.GetCircuit().GetTerms()

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/life"
+	"github.com/millrace/millrace/services/circuits/restore"
 )
 
 // begun are terms from now on, Mbit/s.
@@ -159,6 +160,88 @@ func TestAVolumeGetsAnotherPath(t *testing.T) {
 	}
 	if first := is.GetSlots()[0]; len(is.GetSlots()) != 2 || first.GetEnd().AsTime() != noon.Add(30*time.Minute) || carried != terms.GetVolumeBytes() {
 		t.Errorf("%d bytes in %v", carried, is.GetSlots())
+	}
+}
+
+// What a volume did not carry while its path was lost gets other slots, too.
+func TestAVolumeCarriesNothingWhileItsPathIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Restore.After = 10 * time.Minute
+	c := w.start()
+	terms := w.begun("a", "b", 0)
+	terms.VolumeBytes, terms.RateBitsPerSecond = 3600*giga/8, 1*giga // an hour
+	got := w.booked(c, "1", terms)
+	w.set(noon.Add(30 * time.Minute))
+	w.link("a-b", false)
+	w.is(c, got.GetId(), committed)
+	await.True(t, "its loss is seen", func() bool {
+		c.restorer.mu.Lock()
+		defer c.restorer.mu.Unlock()
+		return c.restorer.lost[got.GetId()] != 0
+	})
+	w.set(noon.Add(40 * time.Minute))
+	await.True(t, "it is moved", func() bool { return len(w.get(c, got.GetId()).GetPath()) == 2 })
+	left := int64(0)
+	for _, s := range w.get(c, got.GetId()).GetSlots() {
+		if from := max(s.GetStart().GetSeconds(), w.clock().Unix()); from < s.GetEnd().GetSeconds() {
+			left += s.GetRateBitsPerSecond() * (s.GetEnd().GetSeconds() - from) / 8
+		}
+	}
+	if left != terms.GetVolumeBytes()/2 {
+		t.Errorf("%d bytes are left of %d, half an hour after its start", left, terms.GetVolumeBytes())
+	}
+}
+
+// A clock that was ahead keeps no circuit waiting for the time that it showed.
+func TestAClockThatIsSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Restore.After = 10 * time.Second
+	c := w.start()
+	got := w.booked(c, "1", w.begun("a", "b", 3000))
+	seen := func() int64 {
+		c.restorer.mu.Lock()
+		defer c.restorer.mu.Unlock()
+		return c.restorer.lost[got.GetId()]
+	}
+	w.set(noon.Add(5 * time.Hour))
+	w.link("a-b", false)
+	await.True(t, "its loss is seen", func() bool { return seen() == noon.Add(5*time.Hour).Unix() })
+	w.set(noon.Add(time.Hour))
+	await.True(t, "its loss counts from now on", func() bool { return seen() == noon.Add(time.Hour).Unix() })
+	w.set(noon.Add(time.Hour + 10*time.Second))
+	w.is(c, got.GetId(), scheduled)
+}
+
+// A pass that takes too long stops after a circuit, and the next one goes on.
+func TestAPassIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Restore.After = 10 * time.Second
+	c := w.start()
+	for i := range 3 {
+		w.booked(c, fmt.Sprint(i), w.begun("a", "b", 1000))
+	}
+	w.link("a-b", false)
+	var due []restore.Circuit
+	await.True(t, "all are due", func() bool {
+		c.restorer.mu.Lock()
+		defer c.restorer.mu.Unlock()
+		all, seen, err := c.lost(noon.Unix())
+		due = restore.Due(all, noon.Add(time.Minute).Unix(), 10, seen)
+		return err == nil && len(due) == 3
+	})
+	c.restorer.mu.Lock() // no other pass
+	defer c.restorer.mu.Unlock()
+	for i := range due {
+		if err := c.pass(t.Context(), due[i:], 0, noon, func() bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		moved := 0
+		for _, d := range due {
+			moved += moves(w.get(c, d.ID))
+		}
+		if moved != i+1 || c.restorer.busy.Load() {
+			t.Errorf("after %d passes %d are moved, and it is busy: %t", i+1, moved, c.restorer.busy.Load())
+		}
 	}
 }
 

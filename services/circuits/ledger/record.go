@@ -60,9 +60,7 @@ func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Recor
 	for _, m := range c.Moves {
 		out.Circuit.History = append(out.Circuit.History, &circuitsv1.Transition{State: StateOf(m.To), Time: timestamppb.New(now), By: m.By, Note: m.Note})
 	}
-	if extra := len(out.Circuit.History) - maxHistory; extra > 0 {
-		out.Circuit.History = slices.Delete(out.Circuit.History, 0, extra)
-	}
+	out.Circuit.History = cut(out.Circuit.History)
 	if out.Circuit.GetReady() == nil && c.State == life.Active {
 		out.Circuit.Ready = timestamppb.New(now)
 	}
@@ -77,4 +75,20 @@ func With(r *circuitsv1.Record, c life.Circuit, now time.Time) *circuitsv1.Recor
 		Verified: int32(c.Verified), Renewed: c.Renewed, Undone: int32(c.Undone), HadBitsPerSecond: l.GetHadBitsPerSecond(),
 	}
 	return out
+}
+
+// cut is a history that is not too long: entries that are no transition go first, such as one of many activations, and
+// then the oldest ones.
+func cut(history []*circuitsv1.Transition) []*circuitsv1.Transition {
+	for len(history) > maxHistory {
+		oldest := 0
+		for i := 1; i < len(history)-1; i++ {
+			if history[i].GetState() == history[i-1].GetState() {
+				oldest = i
+				break
+			}
+		}
+		history = slices.Delete(history, oldest, oldest+1)
+	}
+	return history
 }
