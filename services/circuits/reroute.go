@@ -73,7 +73,7 @@ func (b *book) elsewhere(was *circuitsv1.Record, now time.Time) (g, back *admit.
 }
 
 // lostAt is the second from which on a circuit whose path is lost carried nothing: when it was active last, or, where
-// it never was, when its links were all there last; not before it was moved last, for what was lost then has other slots.
+// it never was, when its links were all there last; not before it was moved last: what was lost then has other slots.
 func lostAt(c *circuitsv1.Circuit, otherwise int64) int64 {
 	at := otherwise
 	for _, h := range slices.Backward(c.GetHistory()) {

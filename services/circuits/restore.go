@@ -49,7 +49,7 @@ func (c *Component) restore(ctx context.Context) error {
 	return c.pass(ctx, due, seen, now, func() bool { return time.Since(began) > passFor })
 }
 
-// passFor is about how long a pass lasts: whoever looks at circuits has the clock and the topology to look at as well.
+// passFor is about how long a pass lasts: the same loop looks at the clock and at the topology.
 const passFor = 500 * time.Millisecond
 
 // pass looks for other paths until it is over. What is left is due in the next one.
