@@ -155,3 +155,4 @@ class StatementLine(TypedDict, total=False):
     interrupted_seconds: int
     late_starts: int
     incomplete: bool
+    carried_unknown: bool
