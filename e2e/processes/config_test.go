@@ -32,6 +32,7 @@ flow:
 alpha:
   nightly_at: ""
 circuits:
+  topology_age: 1h # no collector publishes it again
   projects: {astro: {members: [ann]}}
 endpoints:
 {{- range $name, $port := .Ports}}
