@@ -2,7 +2,6 @@ package circuits
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -66,26 +64,13 @@ func (r *run) bookPorts(ctx context.Context) error {
 func (r *run) refuseVLAN(ctx context.Context) error {
 	t := proto.CloneOf(r.booked[0].GetTerms())
 	t.RateBitsPerSecond = 1_000_000
-	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/circuits", "third", &circuitsv1.RequestRequest{Terms: t, By: "ann", Commit: true}, nil)
+	code, no, err := r.refused(ctx, "third", t)
 	if err != nil {
 		return err
 	}
-	var problem struct {
-		Code, Detail string
-		Refusal      json.RawMessage
-	}
-	no := &circuitsv1.Refusal{}
-	err = json.Unmarshal(raw, &problem)
-	if err == nil && len(problem.Refusal) > 0 {
-		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(problem.Refusal, no)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", raw, err)
-	}
-	r.say("a third request is answered with %d: %s", status, problem.Detail)
 	blocked := slices.ContainsFunc(no.GetBlockers(), func(b *circuitsv1.Blocker) bool { return b.GetCircuit() == r.booked[0].GetId() })
 	m := r.result.Metrics
-	m["external/refusal/vlan_in_use"] = one(status == http.StatusConflict && problem.Code == "VLAN_IN_USE" && blocked)
+	m["external/refusal/vlan_in_use"] = one(code == "VLAN_IN_USE" && blocked)
 	m["external/refusal/other_vlan"] = 0
 	for _, o := range no.GetOffers() {
 		quote := &circuitsv1.QuoteResponse{}

@@ -67,42 +67,58 @@ func (r *run) rest(ctx context.Context, method, path, key string, body, into pro
 }
 
 // request asks for the circuit.
-func (r *run) request(ctx context.Context) error {
+func (r *run) request(ctx context.Context) (err error) {
 	t := terms()
 	r.say("ask for %d Mbit/s from A to C over REST, from %s to %s", rate/1_000_000, t.GetStart().AsTime().Format(time.TimeOnly), t.GetEnd().AsTime().Format(time.TimeOnly))
-	booked := &circuitsv1.RequestResponse{}
-	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/circuits", "story", &circuitsv1.RequestRequest{Terms: t, By: "ann", Commit: true}, booked)
-	if err == nil && status != http.StatusCreated {
-		err = fmt.Errorf("it is answered with %d: %s", status, raw)
-	}
-	r.circuit = booked.GetCircuit()
+	r.circuit, err = r.ask(ctx, "story", t)
 	return err
+}
+
+// ask books one circuit over REST.
+func (r *run) ask(ctx context.Context, key string, t *circuitsv1.Terms) (*circuitsv1.Circuit, error) {
+	booked := &circuitsv1.RequestResponse{}
+	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/circuits", key, &circuitsv1.RequestRequest{Terms: t, By: "ann", Commit: true}, booked)
+	if err == nil && status != http.StatusCreated {
+		err = fmt.Errorf("%s is answered with %d: %s", key, status, raw)
+	}
+	return booked.GetCircuit(), err
+}
+
+// refused asks for a circuit that is not granted; code is empty where it is.
+func (r *run) refused(ctx context.Context, key string, t *circuitsv1.Terms) (code string, no *circuitsv1.Refusal, err error) {
+	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/circuits", key, &circuitsv1.RequestRequest{Terms: t, By: "ann", Commit: true}, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	var problem struct {
+		Code, Detail string
+		Refusal      json.RawMessage
+	}
+	no = &circuitsv1.Refusal{}
+	err = json.Unmarshal(raw, &problem)
+	if err == nil && len(problem.Refusal) > 0 {
+		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(problem.Refusal, no)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("read %s: %w", raw, err)
+	}
+	r.say("the %s request is answered with %d: %s", key, status, problem.Detail)
+	if status != http.StatusConflict {
+		return "", no, nil
+	}
+	return problem.Code, no, nil
 }
 
 // refusal asks for more than is left of the circuit's first link.
 func (r *run) refusal(ctx context.Context) error {
 	t := proto.CloneOf(r.circuit.GetTerms())
 	t.RateBitsPerSecond, t.WithoutRouters = rate/2, []string{"D"}
-	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/circuits", "second", &circuitsv1.RequestRequest{Terms: t, By: "ann", Commit: true}, nil)
+	code, no, err := r.refused(ctx, "second", t)
 	if err != nil {
 		return err
 	}
-	var problem struct {
-		Code, Detail string
-		Refusal      json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &problem); err != nil {
-		return fmt.Errorf("read %s: %w", raw, err)
-	}
-	r.say("a second request is answered with %d: %s", status, problem.Detail)
-	no := &circuitsv1.Refusal{}
-	if len(problem.Refusal) > 0 {
-		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(problem.Refusal, no); err != nil {
-			return fmt.Errorf("read the refusal in %s: %w", raw, err)
-		}
-	}
 	m := r.result.Metrics
-	m["external/refusal/capacity"] = one(status == http.StatusConflict && problem.Code == "CAPACITY")
+	m["external/refusal/capacity"] = one(code == "CAPACITY")
 	m["external/refusal/shortfall_mbps"], m["external/refusal/next_window"] = 0, 0
 	for _, b := range no.GetBlockers() {
 		if b.GetLink() == r.circuit.GetPath()[0].GetLink() {

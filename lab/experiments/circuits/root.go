@@ -3,8 +3,9 @@
 // It plays the operator, the researcher and the judge: everything that books, plans or configures is `millrace up` and
 // the routers' agents. What it judges with comes from hosts, from the REST API, and from kernels (state dumps).
 //
-// In: a scenario with the phases without and with, the last of which requires a circuit, or with a phase night that
-// requires bookings. Out: a qos.Result. Next: `millrace lab run`.
+// In: a scenario that tells one of three stories by its phases: without, with and cut (a circuit for packets, and a
+// link of its path that goes), frames (circuits between ports), or night (a volume by a deadline). Out: a qos.Result.
+// Next: `millrace lab run`.
 package circuits
 
 import (
@@ -109,7 +110,7 @@ type step struct {
 func (r *run) steps(s *scenario.Scenario) []step {
 	ready := []step{{"control plane", r.startPlane}, {"queues", r.queues}}
 	if _, night := s.Phase("night"); night {
-		return append(ready, step{"state before", r.dumpBefore}, step{"phase night", r.night}, step{"end", r.awaitNight}, step{"state after", r.dumpAfter})
+		return append(ready, step{"state before", r.dumpBefore}, step{"phase night", r.volume}, step{"end", r.awaitVolume}, step{"state after", r.dumpAfter})
 	}
 	if _, frames := s.Phase("frames"); frames {
 		return append(ready,

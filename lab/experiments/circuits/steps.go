@@ -16,7 +16,6 @@ import (
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	topologyv1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
-	"github.com/millrace/millrace/scenario"
 )
 
 // policy is the one with which circuits are put on routers.
@@ -53,7 +52,7 @@ func (r *run) startPlane(ctx context.Context) (err error) {
 func (r *run) awaitTopology(ctx context.Context) error {
 	links := 0
 	for _, l := range r.lab.Scenario.Links {
-		if between(r.lab.Scenario, l) {
+		if r.lab.Scenario.BetweenRouters(l) {
 			links += 2 // one for each direction
 		}
 	}
@@ -64,7 +63,7 @@ func (r *run) awaitTopology(ctx context.Context) error {
 			return true, nil
 		}
 		_, refreshed := r.plane.Topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
-		return false, errors.Join(unlessUnavailable(err), unlessUnavailable(refreshed))
+		return false, errors.Join(controlplane.UnlessUnavailable(err), controlplane.UnlessUnavailable(refreshed))
 	})
 }
 
@@ -72,21 +71,6 @@ func (r *run) awaitTopology(ctx context.Context) error {
 func known(s *topologyv1.TopologySnapshot, routers, links int) bool {
 	silent := slices.ContainsFunc(s.GetNodes(), func(n *topologyv1.Node) bool { return n.GetName() == "" || len(n.GetInterfaces()) == 0 })
 	return !silent && len(s.GetNodes()) >= routers && len(s.GetLinks()) >= links
-}
-
-func between(s *scenario.Scenario, l scenario.Link) bool {
-	_, a := s.Router(l.A.Node)
-	_, b := s.Router(l.B.Node)
-	return a && b
-}
-
-// unlessUnavailable ignores the answer of a service that has nothing to say yet.
-func unlessUnavailable(err error) error {
-	switch connect.CodeOf(err) {
-	case connect.CodeUnavailable, connect.CodeFailedPrecondition, connect.CodeNotFound:
-		return nil
-	}
-	return err
 }
 
 // queues puts the policy in force, which without a circuit is queues on every port.

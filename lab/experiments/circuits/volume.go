@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -22,14 +21,14 @@ const (
 	volumeRate            = 25_000_000
 )
 
-// night runs the phase, and books while its first traffic runs: then slots and applications have one clock.
-func (r *run) night(ctx context.Context) error {
+// volume runs the phase night, and books while its first traffic runs: then slots and applications have one clock.
+func (r *run) volume(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.say("phase night")
 	started, booked := make(chan time.Time, 1), make(chan error, 1)
 	go func() {
-		err := r.bookNight(ctx, started)
+		err := r.bookVolume(ctx, started)
 		if err != nil {
 			cancel() // traffic without circuits shows nothing
 		}
@@ -48,8 +47,8 @@ func (r *run) night(ctx context.Context) error {
 	return err
 }
 
-// bookNight books the other circuit, then the volume.
-func (r *run) bookNight(ctx context.Context, started <-chan time.Time) error {
+// bookVolume books the other circuit, then the volume.
+func (r *run) bookVolume(ctx context.Context, started <-chan time.Time) error {
 	var start time.Time
 	select {
 	case start = <-started:
@@ -78,16 +77,6 @@ func (r *run) bookNight(ctx context.Context, started <-chan time.Time) error {
 	}
 	r.judgeSlots(start)
 	return nil
-}
-
-// ask books one circuit over REST.
-func (r *run) ask(ctx context.Context, key string, t *circuitsv1.Terms) (*circuitsv1.Circuit, error) {
-	booked := &circuitsv1.RequestResponse{}
-	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/circuits", key, &circuitsv1.RequestRequest{Terms: t, By: "ann", Commit: true}, booked)
-	if err == nil && status != http.StatusCreated {
-		err = fmt.Errorf("%s is answered with %d: %s", key, status, raw)
-	}
-	return booked.GetCircuit(), err
 }
 
 // judgeSlots looks at what was granted.
@@ -120,8 +109,8 @@ func (r *run) judgeSlots(start time.Time) {
 	r.say("  the other circuit is %s, the volume %s", other.GetId(), volume.GetId())
 }
 
-// awaitNight waits until routers are rid of both.
-func (r *run) awaitNight(ctx context.Context) error {
+// awaitVolume waits until routers are rid of both.
+func (r *run) awaitVolume(ctx context.Context) error {
 	released := 0
 	for _, c := range r.booked {
 		r.circuit = c

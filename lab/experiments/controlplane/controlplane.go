@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"connectrpc.com/connect"
+
 	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -152,7 +154,7 @@ func (p *Plane) Until(ctx context.Context, patience time.Duration, what string, 
 		}
 		select {
 		case <-p.exited:
-			return fmt.Errorf("the control plane ended; its log says:\n%s", tail(p.log))
+			return fmt.Errorf("the control plane ended; its log says:\n%s", Tail(p.log))
 		case <-ctx.Done():
 			return fmt.Errorf("waited %s in vain until %s (log: %s)", patience, what, p.log)
 		case <-time.After(200 * time.Millisecond):
@@ -186,8 +188,17 @@ func (p *Plane) Stop() error {
 	}
 }
 
-// tail is the end of a file, for error messages.
-func tail(path string) string {
+// UnlessUnavailable ignores the answer of a service that has nothing to say yet.
+func UnlessUnavailable(err error) error {
+	switch connect.CodeOf(err) {
+	case connect.CodeUnavailable, connect.CodeFailedPrecondition, connect.CodeNotFound:
+		return nil
+	}
+	return err
+}
+
+// Tail is the end of a file, for error messages.
+func Tail(path string) string {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

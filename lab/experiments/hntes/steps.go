@@ -49,7 +49,7 @@ func (r *run) startPlane(ctx context.Context) (err error) {
 		if err != nil || len(t.Msg.GetSnapshot().GetNodes()) < routers {
 			// The agents may have started after the collector looked; do not wait for its next look.
 			_, refreshed := r.plane.Topology.Refresh(ctx, connect.NewRequest(&topologyv1.RefreshRequest{}))
-			return false, errors.Join(unlessUnavailable(err), unlessUnavailable(refreshed))
+			return false, errors.Join(controlplane.UnlessUnavailable(err), controlplane.UnlessUnavailable(refreshed))
 		}
 		d, err := r.plane.Telemetry.Devices(ctx, connect.NewRequest(&telemetryv1.DevicesRequest{}))
 		if err != nil {
@@ -74,15 +74,6 @@ func (r *run) announceTemplates(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// unlessUnavailable ignores the answer of a service that has nothing to say yet.
-func unlessUnavailable(err error) error {
-	switch connect.CodeOf(err) {
-	case connect.CodeUnavailable, connect.CodeFailedPrecondition, connect.CodeNotFound:
-		return nil
-	}
-	return err
 }
 
 // dumpBefore remembers every router's kernel and FRR state, to be compared after the roll-back.

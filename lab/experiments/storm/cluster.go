@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/topo"
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/paths"
@@ -135,10 +136,7 @@ func (c *cluster) servePaths(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen for services/paths: %w", err)
 	}
-	protocols := new(http.Protocols) // services call each other over HTTP/2
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
-	c.server = &http.Server{Handler: mux, Protocols: protocols, ReadHeaderTimeout: time.Minute}
+	c.server = &http.Server{Handler: mux, Protocols: rpc.Protocols(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = c.server.Serve(listener) }()
 	return nil
 }
@@ -150,11 +148,11 @@ func topology(s *scenario.Scenario) topo.Snapshot {
 		out.Nodes = append(out.Nodes, topo.Node{ID: r.Loopback(), Name: r.Name, Loopback: r.Loopback(), SIDLabel: uint32(r.NodeSID())})
 	}
 	for i, l := range s.Links {
-		a, known := s.Router(l.A.Node)
-		b, too := s.Router(l.B.Node)
-		if !known || !too {
+		if !s.BetweenRouters(l) {
 			continue
 		}
+		a, _ := s.Router(l.A.Node)
+		b, _ := s.Router(l.B.Node)
 		atA, atB := s.LinkAddresses(i)
 		add := func(from, to scenario.Router, local, remote netip.Prefix, port string) {
 			out.Links = append(out.Links, topo.Link{

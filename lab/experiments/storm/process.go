@@ -8,9 +8,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/millrace/millrace/lab/experiments/controlplane"
 )
 
 // process is this program again, which is killed and begins again.
@@ -65,7 +66,7 @@ func (p *process) await(ctx context.Context) error {
 	err := until(ctx, p.name+" answers", func() (bool, error) {
 		select {
 		case <-p.exited:
-			return false, fmt.Errorf("%s ended; its log says:\n%s", p.name, tail(p.log))
+			return false, fmt.Errorf("%s ended; its log says:\n%s", p.name, controlplane.Tail(p.log))
 		default:
 		}
 		_, last = read(ctx, p.ready)
@@ -111,13 +112,4 @@ func read(ctx context.Context, url string) (string, error) {
 		err = fmt.Errorf("%s: %.300s", r.Status, raw)
 	}
 	return string(raw), err
-}
-
-func tail(path string) string {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	return strings.Join(lines[max(0, len(lines)-12):], "\n")
 }
