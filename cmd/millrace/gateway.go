@@ -87,10 +87,7 @@ func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger, r prometheus
 		Name: "millrace_cmd_refused_requests_total", Help: "Requests to the API of a service refused because of who seemed to send them.",
 	}, []string{"reason"})
 	h = rpc.Guard{Refused: func(reason string) { refused.WithLabelValues(reason).Inc() }}.Wrap(h)
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
-	return &apiServer{listener: l, log: log, failed: failed, server: &http.Server{Handler: h, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second}}
+	return &apiServer{listener: l, log: log, failed: failed, server: &http.Server{Handler: h, Protocols: rpc.Protocols(), ReadHeaderTimeout: 10 * time.Second}}
 }
 
 // Start implements lifecycle.Component.

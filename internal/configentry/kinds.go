@@ -5,6 +5,10 @@ import "strings"
 // OwnedPrefix begins the key of every list entry that is Millrace's.
 const OwnedPrefix = "te-"
 
+// ProfilePrefix begins the name of the policer that meters a circuit; the circuit's id follows. services/policy writes
+// it, and services/flowstore finds the circuit's counters by it.
+const ProfilePrefix = OwnedPrefix + "profile-"
+
 // NetworkInstance is the instance the rules and LSPs live in.
 const NetworkInstance = "/network-instances/network-instance[name=DEFAULT]"
 

@@ -31,7 +31,7 @@ func (g Guard) Wrap(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.Refused(CrossOrigin)
-		refuse(w, r, http.StatusForbidden, "CROSS_ORIGIN", "cross-origin request refused: open the dashboard itself, or use the millrace command")
+		refuse(w, r, http.StatusForbidden, "CROSS_ORIGIN", "cross-origin request refused: this port takes no requests from other web sites")
 	}))
 	next = origin.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -30,11 +30,8 @@ type Local struct {
 
 // NewLocal starts serving handler; Close ends it.
 func NewLocal(handler http.Handler) *Local {
-	both := new(http.Protocols)
-	both.SetHTTP1(true)
-	both.SetUnencryptedHTTP2(true)
 	l := &Local{
-		server: &http.Server{Handler: handler, Protocols: both},
+		server: &http.Server{Handler: handler, Protocols: Protocols()},
 		pipes:  &pipes{conns: make(chan net.Conn), done: make(chan struct{})},
 		served: make(chan struct{}),
 	}

@@ -85,7 +85,7 @@ func (c *Component) Start(ctx context.Context) error {
 	c.addr = ln.Addr()
 	c.server = &http.Server{
 		Handler:           c.gateway(),
-		Protocols:         protocols(),
+		Protocols:         rpc.Protocols(),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(c.deps.Log.Handler(), slog.LevelWarn),

@@ -9,13 +9,14 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/store"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
 // The counters of a circuit are those of its profile on its ingress router, see services/policy/render/openconfig.
 const (
-	profilePath = "/qos/scheduler-policies/scheduler-policy[name=te-profile-"
+	profilePath = "/qos/scheduler-policies/scheduler-policy[name=" + configentry.ProfilePrefix
 	profileEnd  = "]/schedulers/scheduler[sequence=1]/one-rate-two-color/state/"
 )
 

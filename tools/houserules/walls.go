@@ -105,8 +105,6 @@ var vocabulary = map[string]bool{
 	"services/paths/cspf":      true,
 	"services/paths/disjoint":  true,
 	"services/paths/graph":     true,
-	"services/paths/kshortest": true,
-	"services/paths/segments":  true,
 	"services/paths/spf":       true,
 	"services/policy/compile":  true,
 	"services/policy/document": true,

@@ -135,9 +135,7 @@ func (p *mapping) room(circuit Circuit, hops []Link, queue document.Queue) strin
 // plan records what the circuit has, and gives it to the routers.
 func (p *mapping) plan(circuit Circuit, hops []Link, queue string) {
 	ingress, egress := circuit.Path.Nodes[0], circuit.Path.Nodes[len(hops)]
-	for _, l := range hops {
-		p.booked[l.ID] += circuit.Rate
-	}
+	p.book(hops, circuit.Rate)
 	if p.matches[ingress] == nil {
 		p.matches[ingress] = map[matchKey]string{}
 	}

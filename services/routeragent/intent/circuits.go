@@ -14,7 +14,6 @@ const typeL2P2P = "L2P2P"
 // CircuitAt is where a circuit's local endpoint is in the tree, and where it counts.
 type CircuitAt struct {
 	Name, Point, Endpoint string
-	Port                  string
 	Entered, Left         int
 }
 
@@ -90,7 +89,7 @@ func (c *compiler) readCircuit(ni view) (k kernel.Circuit, at CircuitAt, err err
 		return k, at, unsupported(ni.path, "more than %d rules, and circuits twice", kernel.MaxRuleCounters)
 	}
 	k.Entered, k.Left = entered, left
-	at.Name, at.Port, at.Entered, at.Left = k.Name, k.Port, entered, left
+	at.Name, at.Entered, at.Left = k.Name, entered, left
 	return k, at, nil
 }
 

@@ -35,7 +35,7 @@ func TestAnL2P2PInstanceIsACircuit(t *testing.T) {
 	if diff := cmp.Diff(got.Kernel.Circuits, want, comparers); diff != "" {
 		t.Errorf("circuits (-got +want):\n%s", diff)
 	}
-	if want := (CircuitAt{"te-c1", "local", "l", "ge-a", want[0].Entered, want[0].Left}); len(got.Circuits) != 1 || got.Circuits[0] != want {
+	if want := (CircuitAt{"te-c1", "local", "l", want[0].Entered, want[0].Left}); len(got.Circuits) != 1 || got.Circuits[0] != want {
 		t.Errorf("its end is %+v, not %+v", got.Circuits, want)
 	}
 	if got.Kernel.Circuits[0].Entered == got.Kernel.Circuits[0].Left || got.Kernel.Circuits[0].Mark == 0 {

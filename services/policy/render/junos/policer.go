@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/millrace/millrace/internal/configentry"
 	"github.com/millrace/millrace/internal/junosconf"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
@@ -79,7 +80,7 @@ func (r *renderer) profiles() {
 		if o.Exceed == (document.Action{}) {
 			continue
 		}
-		name := owned("profile-" + o.Circuit)
+		name := configentry.ProfilePrefix + o.Circuit
 		s := "firewall policer " + name
 		r.set("%s filter-specific", s) // one limit for all terms of the circuit
 		r.set("%s if-exceeding bandwidth-limit %s", s, junosconf.Quantity(uint64(o.Rate)))

@@ -73,7 +73,7 @@ func (r *renderer) profiles() {
 }
 
 // profileName is the policer of a circuit. Its counters are found by it: services/flowstore looks for the beginning.
-func profileName(circuit string) string { return owned("profile-" + circuit) }
+func profileName(circuit string) string { return configentry.ProfilePrefix + circuit }
 
 func oneRate(o document.Policer) object {
 	return object{
