@@ -78,9 +78,7 @@ generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/events > docs/reference/events.md
-	@PATH="$(GO_DIR):$$PATH" go run ./tools/changesets > docs/reference/change-set-states.md
-	@PATH="$(GO_DIR):$$PATH" go run ./tools/changesets circuits > docs/reference/circuit-states.md
-	@PATH="$(GO_DIR):$$PATH" go run ./tools/changesets nsi > docs/reference/nsi-states.md
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/statetables
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/openapi > docs/reference/circuits-openapi.json
 
 .PHONY: check

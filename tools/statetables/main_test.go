@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -10,13 +9,9 @@ import (
 )
 
 func TestThePagesAreCurrent(t *testing.T) {
-	for path, print := range map[string]func(io.Writer){
-		"docs/reference/change-set-states.md": write,
-		"docs/reference/circuit-states.md":    writeCircuits,
-		"docs/reference/nsi-states.md":        writeNSI,
-	} {
+	for path, write := range pages {
 		var b strings.Builder
-		print(&b)
+		write(&b)
 		page, err := os.ReadFile("../../" + path)
 		if err != nil {
 			t.Fatal(err)
