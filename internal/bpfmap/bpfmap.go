@@ -1,6 +1,6 @@
-// Package bpfmap writes entries of eBPF maps, and waits for the kernel where it only has none ready.
+// Package bpfmap reads and writes entries of eBPF maps, and waits for the kernel where it only has none ready.
 //
-// In: keys and values. Out: entries. Next: services/routeragent/kernel and services/peagent/datapath.
+// In: keys and values, or a map. Out: entries. Next: services/routeragent/kernel and services/peagent/datapath.
 package bpfmap
 
 import (

@@ -1,6 +1,7 @@
 package peagent
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +69,7 @@ func TestAFloodGetsNoMore(t *testing.T) {
 }
 
 // TestAPolicerIsAnswered: in mode police packets leave at once, however far the flow's clock is ahead, and so do
-// requests; with the clock's time on them answers would come before their requests had departed. Of 70 possible
+// requests; with the clock's time on them answers would come before their requests had departed. Of 50 possible
 // time-outs, an agent that stalls for a moment has one. A shaper keeps the sender's rate: what a program that was late
 // owes comes at once, passes the policer's burst and overflows the line, and the law slows down for it.
 func TestAPolicerIsAnswered(t *testing.T) {
@@ -77,7 +78,7 @@ func TestAPolicerIsAnswered(t *testing.T) {
 	pe1 := n.start(1, func(c *Configuration) { c.Mode = "police" })
 	n.start(2, nil)
 	n.iperf(1, "-t", "150", "-u", "-b", "300M", "-l", "1400")
-	time.Sleep(14 * time.Second)
+	carried(t, pe1, 120e6) // in 10 s, of 100 Mbit/s
 	if f := pe1.Flows()[0]; f.Timeouts > 5 {
 		t.Errorf("%d time-outs: %+v", f.Timeouts, f)
 	}
@@ -87,6 +88,15 @@ func TestAPolicerIsAnswered(t *testing.T) {
 		f := pe1.Flows()[0]
 		t.Logf("%.1f Mbit/s, %+v", x[0], f)
 		return x[0] >= 60 && f.SRTT >= 2*minRTT // bursts of the clock's 128 packets meet a buffer of 100
+	})
+}
+
+// carried waits until the first flow has carried so many octets.
+func carried(t *testing.T, a *Agent, octets uint64) {
+	t.Helper()
+	await.True(t, fmt.Sprintf("the flow has carried %d octets", octets), func() bool {
+		flows := a.Flows()
+		return len(flows) > 0 && flows[0].Octets >= octets
 	})
 }
 
@@ -183,7 +193,7 @@ func TestFailOpen(t *testing.T) {
 	pe1 := n.start(1, func(c *Configuration) { c.FailOpen = failOpen })
 	n.start(2, nil)
 	n.iperf(1, "-t", "120", "-u", "-b", "300M", "-l", "1400") // three times the link's rate
-	time.Sleep(10 * time.Second)                              // until the start is over
+	carried(t, pe1, 100e6)                                    // so its start is over
 	ratesNearTheLines(t, pe1)
 	if err := pe1.Stop(t.Context()); err != nil {
 		t.Fatal(err)

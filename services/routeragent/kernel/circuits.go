@@ -278,21 +278,16 @@ func (c *classifier) clearNew(circuits []Circuit) error {
 
 // counting are the counters of the circuits that the programs have.
 func (c *classifier) counting() (map[int]bool, error) {
+	enters, leaves, err := c.circuitsInMaps()
+	if err != nil {
+		return nil, fmt.Errorf("list circuits that count: %w", err)
+	}
 	used := map[int]bool{}
-	var vni uint32
-	var exit bpf.ClassifierExit
-	leaves := c.obj.Exits.Iterate()
-	for leaves.Next(&vni, &exit) {
+	for _, exit := range leaves {
 		used[int(exit.Hit)] = true
 	}
-	var at bpf.ClassifierAttachment
-	var circuit bpf.ClassifierCircuit
-	enters := c.obj.Circuits.Iterate()
-	for enters.Next(&at, &circuit) {
+	for _, circuit := range enters {
 		used[int(circuit.Hit)] = true
-	}
-	if err := errors.Join(leaves.Err(), enters.Err()); err != nil {
-		return nil, fmt.Errorf("list circuits that count: %w", err)
 	}
 	return used, nil
 }
@@ -310,22 +305,26 @@ func putAll[K, V comparable](k *Kernel, what string, m *ebpf.Map, want map[K]V) 
 	return nil
 }
 
-// compare lists the keys of a map that nobody wants; differs: one that is wanted is missing or different.
-func compare[K, V comparable](m *ebpf.Map, want map[K]V) (extra []K, differs bool, err error) {
-	found := 0
-	var key K
-	var value V
-	it := m.Iterate()
-	for it.Next(&key, &value) {
-		w, wanted := want[key]
-		switch {
-		case !wanted:
-			extra = append(extra, key)
-		case w == value:
-			found++
-		}
+// circuitsInMaps are the entries of circuits, by where frames enter and by the VNI that they leave with.
+func (c *classifier) circuitsInMaps() (enters map[bpf.ClassifierAttachment]bpf.ClassifierCircuit, leaves map[uint32]bpf.ClassifierExit, err error) {
+	if enters, err = bpfmap.All[bpf.ClassifierAttachment, bpf.ClassifierCircuit](c.obj.Circuits); err != nil {
+		return nil, nil, err
 	}
-	return extra, found != len(want), it.Err()
+	leaves, err = bpfmap.All[uint32, bpf.ClassifierExit](c.obj.Exits)
+	return enters, leaves, err
+}
+
+// compare lists the entries of a map that nobody wants; differs: one that is wanted is missing or different.
+func compare[K, V comparable](m *ebpf.Map, want map[K]V) (extra map[K]V, differs bool, err error) {
+	if extra, err = bpfmap.All[K, V](m); err != nil {
+		return nil, false, err
+	}
+	for key, w := range want {
+		has, there := extra[key]
+		differs = differs || !there || has != w
+		delete(extra, key)
+	}
+	return extra, differs, nil
 }
 
 // pruneCircuits removes the entries of circuits that are gone.
@@ -345,11 +344,8 @@ func removeExtra[K, V comparable](k *Kernel, what string, m *ebpf.Map, want map[
 	if err != nil {
 		return fmt.Errorf("list %ss: %w", what, err)
 	}
-	for _, key := range extra {
-		var value V
-		if m.Lookup(key, &value) == nil {
-			gone(value)
-		}
+	for key, value := range extra {
+		gone(value)
 		err := k.step(fmt.Sprintf("remove %s %v", what, key), func() error { return m.Delete(key) })
 		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return err
@@ -380,18 +376,13 @@ func (k *Kernel) CircuitsInForce() (map[int]bool, error) {
 	if k.bpf.obj == nil {
 		return out, nil
 	}
-	back := map[bpf.ClassifierAttachment]uint32{}
-	var vni uint32
-	var exit bpf.ClassifierExit
-	leaves := k.bpf.obj.Exits.Iterate()
-	for leaves.Next(&vni, &exit) {
-		back[exit.At] = vni
+	enters, leaves, err := k.bpf.circuitsInMaps()
+	if err != nil {
+		return nil, err
 	}
-	var at bpf.ClassifierAttachment
-	var circuit bpf.ClassifierCircuit
-	enters := k.bpf.obj.Circuits.Iterate()
-	for enters.Next(&at, &circuit) {
-		out[int(circuit.Hit)] = back[at] == circuit.Vni
+	for at, circuit := range enters {
+		exit, leaves := leaves[circuit.Vni]
+		out[int(circuit.Hit)] = leaves && exit.At == at
 	}
-	return out, errors.Join(leaves.Err(), enters.Err())
+	return out, nil
 }

@@ -49,14 +49,8 @@ func (p Policer) entry(meter uint32) bpf.ClassifierPolicer {
 
 // policers lists the policers in the maps, by interface and class.
 func (c *classifier) policers() (map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer, error) {
-	out := map[bpf.ClassifierPoliceKey]bpf.ClassifierPolicer{}
-	var k bpf.ClassifierPoliceKey
-	var v bpf.ClassifierPolicer
-	it := c.obj.Policers.Iterate()
-	for it.Next(&k, &v) {
-		out[k] = v
-	}
-	if err := it.Err(); err != nil {
+	out, err := bpfmap.All[bpf.ClassifierPoliceKey, bpf.ClassifierPolicer](c.obj.Policers)
+	if err != nil {
 		return nil, fmt.Errorf("read policers: %w", err)
 	}
 	return out, nil
