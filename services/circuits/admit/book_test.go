@@ -144,8 +144,8 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 			t.Errorf("field %s: %+v %+v", c.field, g, refusal)
 		}
 	}
-	if _, refusal := b.DecideInstead("2", fromAToD("2", 1)); refusal == nil || refusal.Field != "id" {
-		t.Errorf("instead of a circuit that is not there: %+v", refusal)
+	if err := b.Remove("2"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a circuit that is not there: %v", err)
 	}
 	if err := b.SetOutages("x", nil); !errors.Is(err, ErrUnknown) {
 		t.Errorf("outage of a link that is not there: %v", err)
@@ -162,16 +162,19 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	}
 }
 
-func TestAllOrNothing(t *testing.T) {
+func TestWhatIsBookedBesideEachOtherLeavesNothing(t *testing.T) {
 	b := square(t)
-	both := []Request{fromAToD("1", 8*gbit), fromAToD("2", 8*gbit)}
-	grants, _, refusal := b.DecideAll(both)
-	if refusal != nil || len(grants) != 2 || grants[0].Path[0] == grants[1].Path[0] {
-		t.Errorf("two: %+v, refused %+v", grants, refusal)
+	first, second := book(t, b, fromAToD("1", 8*gbit)), book(t, b, fromAToD("2", 8*gbit))
+	if first.Path[0] == second.Path[0] {
+		t.Errorf("two: %+v and %+v", first, second)
 	}
-	grants, refused, refusal := b.DecideAll(append(both, fromAToD("3", 1)))
-	if refusal == nil || refused != 2 || grants != nil {
-		t.Errorf("three: %+v, refused %d by %+v", grants, refused, refusal)
+	if g, refusal := b.Decide(fromAToD("3", 1)); refusal == nil || g != nil {
+		t.Errorf("three: %+v, refused by %+v", g, refusal)
+	}
+	for _, g := range []Grant{first, second} {
+		if err := b.Remove(g.ID); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, id := range []string{"ab", "bd", "ac", "cd"} {
 		if c, _ := b.Calendar(id); c.Size() != 0 {
@@ -187,7 +190,14 @@ func TestACircuitIsReplacedByOneThatNeedsItsRoom(t *testing.T) {
 	if _, refusal := b.Decide(fromAToD("3", 7*gbit)); refusal == nil {
 		t.Error("7 Gbit/s more fit")
 	}
-	g, refusal := b.DecideInstead("1", fromAToD("1", 7*gbit))
+	had, _ := b.Grant("1")
+	if err := b.Remove("1"); err != nil {
+		t.Fatal(err)
+	}
+	g, refusal := b.Decide(fromAToD("1", 7*gbit))
+	if err := b.Restore(had); err != nil {
+		t.Fatal(err)
+	}
 	if refusal != nil || !slices.Equal(g.Path, []string{"ab", "bd"}) {
 		t.Errorf("7 Gbit/s instead of 6: %+v %+v", g, refusal)
 	}
