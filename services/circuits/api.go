@@ -72,7 +72,7 @@ func (a *api) Quote(_ context.Context, r *connect.Request[circuitsv1.QuoteReques
 		var d decision
 		if d, err = c.book.decide(id, r.Msg.GetBy(), r.Msg.GetTerms(), c.deps.Now()); err == nil {
 			out.Slots, out.Path, out.Backup = slotsOf(d.Grant), c.book.hopsOf(d.Path), c.book.hopsOf(d.Backup)
-			out.Back, out.FromVlan, out.ToVlan = c.book.backHops(d), int32(d.on.vlans[0]), int32(d.on.vlans[1])
+			out.Back, out.FromVlan, out.ToVlan = c.book.backHops(d.back), int32(d.on.vlans[0]), int32(d.on.vlans[1])
 		}
 	})
 	if err := errors.Join(looked, err); err != nil {

@@ -243,63 +243,6 @@ func (b *book) mayKeep(was, is *circuitsv1.Record) error {
 	return nil
 }
 
-// backID is the name of a circuit's return path in the book of admit.
-func backID(id string) string { return id + "/back" }
-
-// backOf is the part of a record that is in the book of admit for the return path.
-func backOf(r *circuitsv1.Record) (g admit.Grant, has bool) {
-	g = grantOf(r)
-	g.ID, g.Path, g.Backup = backID(g.ID), nil, nil
-	for _, h := range r.GetCircuit().GetBack() {
-		g.Path = append(g.Path, h.GetLink())
-	}
-	return g, len(g.Path) > 0
-}
-
-// restore books what a record has, whether it is free now or not.
-func (b *book) restore(in *admit.Book, r *circuitsv1.Record) error {
-	err := in.Restore(grantOf(r))
-	if back, has := backOf(r); err == nil && has {
-		err = in.Restore(back)
-	}
-	return err
-}
-
-// free removes what a record has.
-func (b *book) free(r *circuitsv1.Record) error {
-	err := b.admit.Remove(r.GetCircuit().GetId())
-	if back, has := backOf(r); has {
-		err = errors.Join(err, b.admit.Remove(back.ID))
-	}
-	return err
-}
-
-// ways decides on a request, and between ports on the return path beside it.
-func (b *book) ways(r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
-	return b.waysBy(b.admit.Decide, r, both)
-}
-
-// decider is one of the decisions of admit.
-type decider func(admit.Request) (*admit.Grant, *admit.Refusal)
-
-func (b *book) waysBy(decide decider, r admit.Request, both bool) (forth, back *admit.Grant, refusal *admit.Refusal) {
-	if forth, refusal = decide(r); refusal != nil || !both {
-		return forth, nil, refusal
-	}
-	if err := b.admit.Enter(*forth); err != nil {
-		panic("what was granted is free: " + err.Error())
-	}
-	defer func() {
-		if err := b.admit.Remove(forth.ID); err != nil {
-			panic("what was entered is there: " + err.Error())
-		}
-	}()
-	other := r
-	other.ID, other.From, other.To = backID(r.ID), r.To, r.From
-	back, refusal = decide(other)
-	return forth, back, refusal
-}
-
 // refusal is one as the API has it; between ports only with offers that fit in both directions and on the ports.
 func (b *book) refusal(no *admit.Refusal, t *circuitsv1.Terms, r admit.Request) error {
 	out := refusalOf(no, t)
@@ -340,25 +283,4 @@ func (b *book) fitting(err error, r admit.Request) error {
 		return refused{out}
 	}
 	return err
-}
-
-// backHops are those of the return path, none where there is none.
-func (b *book) backHops(d decision) []*circuitsv1.Hop {
-	if d.back == nil {
-		return nil
-	}
-	return b.hopsOf(d.back.Path)
-}
-
-// instead decides on a request that replaces what a record has, which counts as free.
-func (b *book) instead(decide decider, was *circuitsv1.Record, r admit.Request) (forth, back *admit.Grant, refusal *admit.Refusal) {
-	if err := b.free(was); err != nil {
-		panic("what is booked is there: " + err.Error())
-	}
-	defer func() {
-		if err := b.restore(b.admit, was); err != nil {
-			panic("what was there fits: " + err.Error())
-		}
-	}()
-	return b.waysBy(decide, r, between(was.GetCircuit().GetTerms()))
 }

@@ -117,7 +117,7 @@ func (b *book) bookedAll(ids []string, ask *circuitsv1.RequestAllRequest, now ti
 		if err != nil {
 			return all, nil, ofTerms(i, err)
 		}
-		if err := b.restore(b.admit, record); err != nil {
+		if err := b.enter(b.admit, record); err != nil {
 			panic("what was granted is free: " + err.Error())
 		}
 		b.onPorts(record)

@@ -75,14 +75,14 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 		}
 	case !had && has:
 		b.count(is, 1)
-		if b.admit != nil && b.restore(b.admit, is) != nil {
+		if b.admit != nil && b.enter(b.admit, is) != nil {
 			b.miss()
 		}
 	case has && !sameBooking(was, is):
 		b.changes++
 		b.count(was, -1)
 		b.count(is, 1)
-		if b.admit != nil && errors.Join(b.free(was), b.restore(b.admit, is)) != nil {
+		if b.admit != nil && errors.Join(b.free(was), b.enter(b.admit, is)) != nil {
 			b.miss()
 		}
 	case has:
@@ -175,7 +175,7 @@ func (b *book) rebuild(t *topo.Graph, all func(yield func(*circuitsv1.Record) bo
 	}
 	for r := range all {
 		if ledger.Books(r) {
-			if err := b.restore(made, r); err != nil {
+			if err := b.enter(made, r); err != nil {
 				return err
 			}
 		}

@@ -81,7 +81,7 @@ func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) 
 	record := &circuitsv1.Record{Circuit: &circuitsv1.Circuit{
 		Id: id, Terms: terms, Slots: slotsOf(g), Path: b.hopsOf(g.Path), Backup: b.hopsOf(g.Backup),
 		Holder: ask.GetBy(), RequestId: ask.GetRequestId(), Created: timestamppb.New(now),
-		Back: b.backHops(d), FromVlan: int32(d.on.vlans[0]), ToVlan: int32(d.on.vlans[1]), Number: int32(d.on.number),
+		Back: b.backHops(d.back), FromVlan: int32(d.on.vlans[0]), ToVlan: int32(d.on.vlans[1]), Number: int32(d.on.number),
 	}}
 	moves := []life.Move{{To: life.Held, By: ask.GetBy()}}
 	c := life.Circuit{State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end)}

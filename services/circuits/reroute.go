@@ -35,7 +35,7 @@ func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Reco
 		}
 		l.Start, l.End = g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
 		is.Circuit.Slots, is.Circuit.Path, is.Circuit.Backup = slotsOf(g), b.hopsOf(g.Path), b.hopsOf(g.Backup)
-		is.Circuit.Back = b.backHops(decision{back: back})
+		is.Circuit.Back = b.backHops(back)
 	}
 	next, actions := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
 	if len(actions) > 0 && actions[0].Do == life.Refuse {
