@@ -74,28 +74,28 @@ var refusals = map[string]kind{
 	"SEARCH_BOUND": noPath, "QUOTA": noResource, "POLICY": unauthorized, "BAD_REQUEST": service, "OUTDATED": service,
 }
 
-// refused is the exception of an answer of services/circuits; nil where it is no refusal, and the call is to be
-// repeated.
-func refused(err error) *exception {
+// refused is the exception of an answer of services/circuits, or the error as it is where that is no refusal: then the
+// call is to be repeated.
+func refused(err error) (*exception, error) {
 	var answer *connect.Error
 	if !errors.As(err, &answer) {
-		return nil
+		return nil, err
 	}
 	for _, d := range answer.Details() {
 		m, err := d.Value()
 		if no, ok := m.(*circuitsv1.Refusal); ok && err == nil {
-			return refusedWith(no)
+			return refusedWith(no), nil
 		}
 	}
 	switch answer.Code() {
 	case connect.CodeFailedPrecondition:
-		return fail(service, "%s", answer.Message())
+		return fail(service, "%s", answer.Message()), nil
 	case connect.CodeNotFound:
-		return fail(noReservation, "%s", answer.Message())
+		return fail(noReservation, "%s", answer.Message()), nil
 	case connect.CodeInvalidArgument, connect.CodeAlreadyExists:
-		return fail(internal, "%s", answer.Message())
+		return fail(internal, "%s", answer.Message()), nil
 	}
-	return nil
+	return nil, err
 }
 
 // maxBlockers is how many links are named in one exception.

@@ -139,7 +139,7 @@ func (c *Component) leading(ctx context.Context) error {
 	defer lock.Release()
 	ctx, stop := context.WithCancel(ctx)
 	w := &workers{Component: c, busy: map[job]bool{}, running: map[string]int{}}
-	defer w.wait()
+	defer w.all.Wait()
 	defer stop()
 	go func() {
 		select {
@@ -177,8 +177,6 @@ type workers struct {
 	// running counts workers: those that send by the requester, all others under no name.
 	running map[string]int
 }
-
-func (w *workers) wait() { w.all.Wait() }
 
 // round begins what is due.
 func (w *workers) round(ctx context.Context) {

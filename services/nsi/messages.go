@@ -115,19 +115,19 @@ func bounded(all []*nsiv1.Message) []*nsiv1.Message {
 	return all
 }
 
-// happened applies an event to a record, and adds the events that it reports. What answers a request is its own to add.
-func (c *Component) happened(r *nsiv1.Connection, e states.Event, text string) (tell []string) {
+// happened applies an event to a record, and adds the event that it reports. What answers a request is its own to add.
+func (c *Component) happened(r *nsiv1.Connection, e states.Event, text string) (tell string) {
 	next, tell, err := states.Next(statesOf(r), e)
 	if err != nil {
-		return nil
+		return ""
 	}
 	setStates(r, next)
 	switch e {
 	case states.HoldOver, states.Up, states.Down, states.Forced:
-		for _, name := range tell {
-			c.notify(r, name, text)
+		if tell != "" {
+			c.notify(r, tell, text)
 		}
-		return nil
+		return ""
 	}
 	return tell
 }

@@ -17,11 +17,6 @@ import (
 	"github.com/millrace/millrace/services/nsi/soap"
 )
 
-// now answers a query at once.
-func (c *Component) now(ctx context.Context, a asked) (soap.Element, *exception) {
-	return c.query(ctx, a)
-}
-
 // maxAnswer is how long an answer is that can be recorded; etcd takes 1.5 MiB at once.
 const maxAnswer = 1 << 20
 
@@ -47,6 +42,7 @@ func (c *Component) later(ctx context.Context, a asked) (soap.Element, *exceptio
 	return soap.E("t:acknowledgment"), nil
 }
 
+// query answers at once.
 func (c *Component) query(ctx context.Context, a asked) (soap.Element, *exception) {
 	name := "t:" + a.Operation + "Confirmed"
 	switch strings.TrimSuffix(a.Operation, "Sync") {

@@ -99,8 +99,7 @@ func (c *Component) Start(ctx context.Context) error {
 	}
 	c.listener = listener
 	if c.cfg.TLS.Cert != "" {
-		files := mtls.Files{CA: c.cfg.TLS.CA, Cert: c.cfg.TLS.Cert, Key: c.cfg.TLS.Key, CRL: c.cfg.TLS.CRL}
-		credentials, err := mtls.New(files, mtls.Dependencies{Use: "nsi", Log: c.deps.Log, Registerer: c.deps.Registerer})
+		credentials, err := mtls.New(mtls.Files(c.cfg.TLS), mtls.Dependencies{Use: "nsi", Log: c.deps.Log, Registerer: c.deps.Registerer})
 		if err != nil {
 			return errors.Join(fmt.Errorf("nsi tls: %w", err), listener.Close())
 		}

@@ -48,7 +48,6 @@ func isXML(r *http.Request) bool {
 type asked struct {
 	header soap.Header
 	soap.Request
-	Requester
 	// repeated is set where the request was accepted before.
 	repeated *bool
 }
@@ -58,7 +57,7 @@ var operations = map[string]func(*Component, context.Context, asked) (soap.Eleme
 	"reserve": (*Component).reserve, "reserveCommit": (*Component).ask, "reserveAbort": (*Component).ask, "provision": (*Component).ask,
 	"release": (*Component).ask, "terminate": (*Component).ask,
 	"querySummary": (*Component).later, "queryRecursive": (*Component).later, "queryNotification": (*Component).later, "queryResult": (*Component).later,
-	"querySummarySync": (*Component).now, "queryNotificationSync": (*Component).now, "queryResultSync": (*Component).now,
+	"querySummarySync": (*Component).query, "queryNotificationSync": (*Component).query, "queryResultSync": (*Component).query,
 }
 
 // serve answers a request, and counts it once.
@@ -118,7 +117,6 @@ func (c *Component) answer(r *http.Request, a asked) (soap.Element, *exception) 
 	if !known {
 		return soap.Element{}, fail(notThere, "there is no %s", a.Operation)
 	}
-	a.Requester = c.cfg.Requesters[a.header.RequesterNSA]
 	return do(c, r.Context(), a)
 }
 

@@ -208,9 +208,12 @@ func TestRefusals(t *testing.T) {
 		{connect.NewError(connect.CodeFailedPrecondition, errors.New("its state")), "00700"},
 		{connect.NewError(connect.CodeNotFound, errors.New("none")), "00203"},
 	} {
-		no := refused(x.err)
+		no, err := refused(x.err)
 		if (no == nil) != (x.want == "") || no != nil && no.id != x.want {
 			t.Errorf("%v: %v", x.err, no)
+		}
+		if no == nil && err != x.err || no != nil && err != nil {
+			t.Errorf("%v: %v beside %v", x.err, err, no)
 		}
 	}
 	no := refusedWith(&circuitsv1.Refusal{Code: "VLAN_IN_USE", Blockers: []*circuitsv1.Blocker{{Router: "10.0.0.1", Port: "p1", Vlan: 7}, {Link: "l", ShortfallBitsPerSecond: mega + 1}}})

@@ -68,7 +68,7 @@ func (c *Component) work(ctx context.Context, id string) error {
 			out.set(is)
 		}
 		name := out.failed
-		for _, tell := range c.happened(is, out.event, "") {
+		if tell := c.happened(is, out.event, ""); tell != "" {
 			name = tell
 		}
 		c.answered(is, w, name, c.result(name, before, is, out.no))
@@ -95,12 +95,12 @@ func (c *Component) perform(ctx context.Context, r *nsiv1.Connection, w *nsiv1.W
 		}
 		return c.given(ctx, r, outcome{event: states.AbortDone, set: forget}, "aborted")
 	case states.Provide:
-		return c.each(ctx, r, states.ProvideDone, func(id, by string) error {
+		return c.each(r, states.ProvideDone, func(id, by string) error {
 			_, err := c.deps.Circuits.Activate(ctx, connect.NewRequest(&circuitsv1.ActivateRequest{Id: id, By: by, Note: "NSI provision"}))
 			return err
 		})
 	case states.Release:
-		return c.each(ctx, r, states.ReleaseDone, func(id, by string) error {
+		return c.each(r, states.ReleaseDone, func(id, by string) error {
 			_, err := c.deps.Circuits.Deactivate(ctx, connect.NewRequest(&circuitsv1.DeactivateRequest{Id: id, By: by, Note: "NSI release"}))
 			return err
 		})
@@ -138,7 +138,8 @@ func (c *Component) hold(ctx context.Context, r *nsiv1.Connection) (outcome, err
 	ask := &circuitsv1.RequestAllRequest{RequestId: "nsi-" + r.GetId(), Terms: terms, By: c.cfg.Requesters[r.GetRequester()].By}
 	got, err := c.deps.Circuits.RequestAll(ctx, connect.NewRequest(ask))
 	if err != nil {
-		if no := refused(err); no != nil {
+		no, err := refused(err)
+		if no != nil {
 			return refuse(no.with("capacity", fmt.Sprint(r.GetAsked().GetMbit())))
 		}
 		return outcome{}, err
@@ -196,7 +197,7 @@ func short(text string) string {
 
 // commit books what is held. Where one direction cannot be booked, none is.
 func (c *Component) commit(ctx context.Context, r *nsiv1.Connection) (outcome, error) {
-	out, err := c.each(ctx, r, states.CommitDone, func(id, by string) error {
+	out, err := c.each(r, states.CommitDone, func(id, by string) error {
 		_, err := c.deps.Circuits.Commit(ctx, connect.NewRequest(&circuitsv1.CommitRequest{Id: id, By: by}))
 		return err
 	})
@@ -219,10 +220,11 @@ func (c *Component) commit(ctx context.Context, r *nsiv1.Connection) (outcome, e
 func settle(r *nsiv1.Connection) { r.Criteria, r.Asked, r.Hold = r.GetAsked(), nil, nil }
 
 // each does something for every circuit.
-func (c *Component) each(_ context.Context, r *nsiv1.Connection, done states.Event, do func(id, by string) error) (outcome, error) {
+func (c *Component) each(r *nsiv1.Connection, done states.Event, do func(id, by string) error) (outcome, error) {
 	for _, id := range r.GetCircuits() {
 		if err := do(id, c.cfg.Requesters[r.GetRequester()].By); err != nil {
-			if no := refused(err); no != nil {
+			no, err := refused(err)
+			if no != nil {
 				return outcome{failed: "error", no: no}, nil
 			}
 			return outcome{}, err
@@ -240,11 +242,12 @@ func (c *Component) giveUp(ctx context.Context, r *nsiv1.Connection, note string
 		case connect.CodeNotFound, connect.CodeFailedPrecondition: // there is nothing to release
 			continue
 		}
-		if err != nil && refused(err) == nil {
+		refusal, err := refused(err)
+		if err != nil {
 			return nil, err
 		}
-		if err != nil {
-			no = refused(err)
+		if refusal != nil {
+			no = refusal
 		}
 	}
 	return no, nil
@@ -281,7 +284,7 @@ func (c *Component) rebook(ctx context.Context, r *nsiv1.Connection, dry bool) (
 	}
 	is, err := c.deps.Circuits.Get(ctx, connect.NewRequest(&circuitsv1.GetRequest{Id: r.GetCircuits()[0]}))
 	if err != nil {
-		return refused(err), keep(err)
+		return refused(err)
 	}
 	if no := asTheyAre(is.Msg.GetCircuit(), r.GetAsked()); no != nil {
 		return no, nil
@@ -295,7 +298,7 @@ func (c *Component) rebook(ctx context.Context, r *nsiv1.Connection, dry bool) (
 	case connect.CodeOf(err) == connect.CodeAborted: // its state changed meanwhile
 		return nil, err
 	case err != nil:
-		return refused(err), keep(err)
+		return refused(err)
 	case got.Msg.GetRefusal() != nil:
 		return refusedWith(got.Msg.GetRefusal()), nil
 	}
@@ -313,12 +316,4 @@ func asTheyAre(has *circuitsv1.Circuit, asks *nsiv1.Criteria) *exception {
 		}
 	}
 	return nil
-}
-
-// keep is an error after which a call is to be repeated.
-func keep(err error) error {
-	if refused(err) != nil {
-		return nil
-	}
-	return err
 }

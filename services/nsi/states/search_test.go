@@ -89,7 +89,7 @@ func (w *world) perform() Event {
 func (w *world) hear(e Event) {
 	next, tell, err := Next(w.c, e)
 	again, more, _ := Next(next, e)
-	if err != nil || again != next || len(more) > 0 && len(tell) > 0 && e != ProvideDone && e != ReleaseDone && e != TerminateDone {
+	if err != nil || again != next || more != "" && tell != "" && e != ProvideDone && e != ReleaseDone && e != TerminateDone {
 		w.broken = "an event that is told again has an effect: " + string(e)
 	}
 	w.c = next
@@ -118,8 +118,8 @@ func (w *world) steps() (out []search.Step[*world]) {
 		add(false, "it is recorded", func(n *world) {
 			e := n.perform()
 			next, tell, err := Next(n.c, e)
-			if err != nil || len(tell) != 1 {
-				n.broken = fmt.Sprintf("%s is not answered: %v, %v", n.work[0], tell, err)
+			if err != nil || tell == "" {
+				n.broken = fmt.Sprintf("%s is not answered: %q, %v", n.work[0], tell, err)
 			}
 			n.c, n.work, n.done, n.answered, n.late = next, n.work[1:], false, n.answered+1, false
 		})

@@ -3,7 +3,7 @@
 // circuit.
 //
 // In: a connection and an event, such as a requester's message, or how what was done for it ended. Out: the connection
-// after it, and the messages to send. Next: services/nsi, which records both in one transaction before it sends
+// after it, and the message to send. Next: services/nsi, which records both in one transaction before it sends
 // anything; docs/reference/nsi-states.md is made of the table.
 package states
 
@@ -101,25 +101,20 @@ var Asked = []Event{Reserve, Commit, Abort, Provide, Release, Terminate}
 // ErrTransition: the state machines do not allow a requester's message: error 00201.
 var ErrTransition = errors.New("the state does not allow it")
 
-// Next is the connection after an event, and the names of the messages to send. A requester's message that is not
-// allowed is an error. Any other event that is not in the table has no effect: it arrives late, or twice.
-func Next(c Connection, e Event) (Connection, []string, error) {
+// Next is the connection after an event, and the name of the message to send, empty for none. A requester's message
+// that is not allowed is an error. Any other event that is not in the table has no effect: it arrives late, or twice.
+func Next(c Connection, e Event) (next Connection, tell string, err error) {
 	for _, t := range Table {
-		if t.On != e || !t.from(c) {
-			continue
+		if t.On == e && t.from(c) {
+			return t.to(c), t.Tell, nil
 		}
-		next := t.to(c)
-		if t.Tell == "" {
-			return next, nil, nil
-		}
-		return next, []string{t.Tell}, nil
 	}
 	for _, asked := range Asked {
 		if e == asked {
-			return c, nil, fmt.Errorf("%s: %w: %s, %s, %s", e, ErrTransition, c.Reservation, c.Provision, c.Lifecycle)
+			return c, "", fmt.Errorf("%s: %w: %s, %s, %s", e, ErrTransition, c.Reservation, c.Provision, c.Lifecycle)
 		}
 	}
-	return c, nil, nil
+	return c, "", nil
 }
 
 func (t Transition) from(c Connection) bool {
