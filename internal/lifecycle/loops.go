@@ -64,6 +64,14 @@ func (l *Loops) Every(interval time.Duration, do func(context.Context)) {
 	})
 }
 
+// Pause lasts so long, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // Stop returns once no loop runs, or when ctx ends. Without a Start there is nothing to do.
 func (l *Loops) Stop(ctx context.Context) error {
 	l.mu.Lock()

@@ -41,3 +41,13 @@ func TestLoops(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAPauseIsOverInTimeOrWithItsContext(t *testing.T) {
+	begun := time.Now()
+	if Pause(t.Context(), 10*time.Millisecond); time.Since(begun) < 10*time.Millisecond {
+		t.Errorf("it lasted %s", time.Since(begun))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	Pause(ctx, time.Hour)
+}

@@ -31,6 +31,19 @@ var ErrLockLost = errors.New("the lock is lost")
 // Lost is closed when the lease is not renewed any more: after a while another owner may have the keys.
 func (l *Lock) Lost() <-chan struct{} { return l.lost }
 
+// Context ends with another one, and when the lock is lost, with ErrLockLost as its cause.
+func (l *Lock) Context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-l.lost:
+			end(ErrLockLost)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { end(nil) }
+}
+
 // HeldError is the error of a Lock that another owner holds.
 type HeldError struct{ Key, Owner string }
 

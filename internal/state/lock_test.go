@@ -145,6 +145,12 @@ func TestALockTellsThatItsLeaseIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	held, stop := l.Context(t.Context())
+	defer stop()
+	other, end := l.Context(t.Context())
+	if end(); !errors.Is(context.Cause(other), context.Canceled) || held.Err() != nil {
+		t.Errorf("while the lock is held: %v, and %v of the context that was ended", held.Err(), context.Cause(other))
+	}
 	leases, err := client.Leases(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -155,4 +161,25 @@ func TestALockTellsThatItsLeaseIsGone(t *testing.T) {
 		}
 	}
 	<-l.Lost()
+	<-held.Done()
+	if !errors.Is(context.Cause(held), state.ErrLockLost) {
+		t.Errorf("the context of the lock ends with %v", context.Cause(held))
+	}
+}
+
+func TestTheContextOfALockEndsWithItsParent(t *testing.T) {
+	l, err := etcd.Shared(t).Lock(t.Context(), "c-1", long, "context/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	parent, end := context.WithCancelCause(t.Context())
+	ctx, stop := l.Context(parent)
+	defer stop()
+	why := errors.New("the process stops")
+	end(why)
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), why) {
+		t.Errorf("it ends with %v", context.Cause(ctx))
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/ledger"
@@ -60,10 +61,7 @@ func (c *Component) follow(h hook) func(context.Context) {
 				logged = err.Error()
 				c.deps.Log.WarnContext(ctx, "a webhook is begun again", "project", h.project, "error", err)
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(hookPause):
-			}
+			lifecycle.Pause(ctx, hookPause)
 		}
 	}
 }
@@ -75,15 +73,8 @@ func (c *Component) tellHook(ctx context.Context, h hook) error {
 		return err
 	}
 	defer lock.Release()
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := lock.Context(ctx)
 	defer stop()
-	go func() {
-		select {
-		case <-lock.Lost():
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	position, revision, err := c.hookPosition(ctx, h, lock)
 	for err == nil && ctx.Err() == nil {
 		changed, moved := c.ledger.Since(position, hookBatch, func(r *circuitsv1.Record) bool { return r.GetCircuit().GetTerms().GetProject() == h.project })

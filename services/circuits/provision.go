@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 	"github.com/millrace/millrace/services/circuits/calendar"
@@ -59,23 +60,16 @@ func (p *provisioner) provision(ctx context.Context) {
 		_, changed := p.ledger.Read()
 		open, err := p.round(ctx)
 		p.log(ctx, err)
-		pause(ctx, pace)
+		lifecycle.Pause(ctx, pace)
 		if open {
 			continue
 		}
 		select {
 		case <-ctx.Done():
 		case <-changed:
-			pause(ctx, gather)
+			lifecycle.Pause(ctx, gather)
 		case <-time.After(tick):
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	nsiv1 "github.com/millrace/millrace/proto/gen/millrace/nsi/v1"
 )
@@ -46,14 +47,7 @@ func (c *Component) follow(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			c.deps.Log.WarnContext(ctx, "connections are read again", "error", err)
 		}
-		sleep(ctx, rest)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+		lifecycle.Pause(ctx, rest)
 	}
 }
 
@@ -127,7 +121,7 @@ func (c *Component) lead(ctx context.Context) {
 		if err != nil && !errors.As(err, &held) && ctx.Err() == nil {
 			c.deps.Log.WarnContext(ctx, "the work of NSI is begun again", "error", err)
 		}
-		sleep(ctx, rest)
+		lifecycle.Pause(ctx, rest)
 	}
 }
 
@@ -137,17 +131,10 @@ func (c *Component) leading(ctx context.Context) error {
 		return err
 	}
 	defer lock.Release()
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := lock.Context(ctx)
 	w := &workers{Component: c, busy: map[job]bool{}, running: map[string]int{}}
 	defer w.all.Wait()
 	defer stop()
-	go func() {
-		select {
-		case <-lock.Lost():
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	for {

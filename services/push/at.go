@@ -18,13 +18,6 @@ const poll = 250 * time.Millisecond
 // expiryGrace is how much later than announced a router's auto-rollback may be.
 const expiryGrace = 5 * time.Second
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // lateness tells, when the action begins, whether its time is over: what a router is given up for must have been seen
 // after that, and not while it was running out.
 func (r *run) lateness(a rollout.Action) func() bool {

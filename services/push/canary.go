@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/guard"
@@ -37,7 +38,7 @@ func (r *run) watch(ctx context.Context, name string) (string, error) {
 	cfg := r.c.cfg.Canary
 	slo := guard.SLO{MaxDrops: cfg.MaxDrops, MinPackets: uint64(cfg.MinPackets)}
 	from := r.c.now()
-	for ; ctx.Err() == nil; pause(ctx, cfg.Every) {
+	for ; ctx.Err() == nil; lifecycle.Pause(ctx, cfg.Every) {
 		now := r.c.now()
 		queues, err := r.c.queues(ctx, name, from, now)
 		outcome, figure := slo.Judge(queues, from, from.Add(cfg.For), now)

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/drift"
@@ -67,7 +68,7 @@ func (c *Component) settle(ctx context.Context, cs *pushv1.ChangeSet) error {
 	if !cs.GetForCircuits() {
 		return nil
 	}
-	for deadline := c.now().Add(c.cfg.CommitTimeout); ; pause(ctx, poll) {
+	for deadline := c.now().Add(c.cfg.CommitTimeout); ; lifecycle.Pause(ctx, poll) {
 		all, err := c.readable(ctx)
 		if err != nil || ctx.Err() != nil {
 			return err

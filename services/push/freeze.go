@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/guard"
@@ -138,7 +139,7 @@ const stopPoll = time.Second
 
 // watchStops tells the run as soon as it must stop.
 func (r *run) watchStops(ctx context.Context) {
-	for ; ctx.Err() == nil; pause(ctx, stopPoll) {
+	for ; ctx.Err() == nil; lifecycle.Pause(ctx, stopPoll) {
 		if why, err := r.c.mustStop(ctx, r.id, r.routers); err == nil && why != "" {
 			r.happened(ctx, news{Event: rollout.Event{Kind: rollout.Stop, Text: why}})
 			return

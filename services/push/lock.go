@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/services/push/rollout"
 )
@@ -17,7 +18,7 @@ const keyLocks = "locks/routers/"
 // lock takes the locks of all routers of a run, or tells who has one. Where another change set has, it is waited
 // for only if that has ended: its locks are about to be released.
 func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
-	for deadline := time.Now().Add(r.c.cfg.LockTTL); ; pause(ctx, poll) {
+	for deadline := time.Now().Add(r.c.cfg.LockTTL); ; lifecycle.Pause(ctx, poll) {
 		held, err := r.c.deps.State.Lock(ctx, r.id+" "+r.c.process, r.c.cfg.LockTTL, lockKeys(r.routers)...)
 		var holder *state.HeldError
 		switch {

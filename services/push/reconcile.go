@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -119,7 +120,7 @@ func (c *Component) reconcileOne(ctx context.Context, d device.Device) {
 		if err != nil && ctx.Err() == nil {
 			c.deps.Log.Info("router not compared with what it should hold; will try again", "router", d.Name, "error", err)
 		}
-		pause(ctx, min(leastPause, every))
+		lifecycle.Pause(ctx, min(leastPause, every))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/rollout"
@@ -79,7 +80,7 @@ func (c *Component) put(ctx context.Context, revision int64, cs *pushv1.ChangeSe
 		if err == nil || errors.Is(err, state.ErrConflict) {
 			return written, err
 		}
-		if pause(ctx, poll); ctx.Err() != nil {
+		if lifecycle.Pause(ctx, poll); ctx.Err() != nil {
 			return 0, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/diff"
@@ -224,7 +225,7 @@ func (r *run) perform(ctx context.Context, actions []rollout.Action) {
 			late := r.lateness(a)
 			r.asked.Go(func() {
 				if a.Again {
-					pause(ctx, poll)
+					lifecycle.Pause(ctx, poll)
 				}
 				r.slots <- struct{}{}
 				over := late()
@@ -258,7 +259,7 @@ func (r *run) happened(ctx context.Context, n news) {
 // takeLock locks the routers, and begins from the record only if no other process has changed it meanwhile.
 func (r *run) takeLock(ctx context.Context, again bool, record *pushv1.ChangeSet) {
 	if again {
-		pause(ctx, poll)
+		lifecycle.Pause(ctx, poll)
 	}
 	held, e := r.lock(ctx)
 	n := news{Event: e}

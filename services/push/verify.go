@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/driver"
 )
@@ -15,7 +16,7 @@ import (
 // takes a moment to come up.
 func (r *run) verify(ctx context.Context, name string) (lines []string, err error) {
 	var checks []driver.Check
-	for deadline := time.Now().Add(r.c.cfg.VerifyFor + r.extra[name]); ctx.Err() == nil; pause(ctx, poll) {
+	for deadline := time.Now().Add(r.c.cfg.VerifyFor + r.extra[name]); ctx.Err() == nil; lifecycle.Pause(ctx, poll) {
 		checks = r.observe(ctx, name)
 		if failed(checks) == "" || time.Now().After(deadline) {
 			break

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/rollout"
@@ -33,7 +34,7 @@ func (r *run) write(ctx context.Context, next rollout.ChangeSet, actions []rollo
 		}
 		if err != nil {
 			r.c.deps.Log.Warn("change set not recorded; will try again", "change", r.id, "error", err)
-			pause(ctx, poll)
+			lifecycle.Pause(ctx, poll)
 		}
 		select {
 		case <-r.lost():

@@ -24,6 +24,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 )
@@ -88,10 +89,7 @@ func (l *Ledger) Follow(ctx context.Context) {
 		if err := l.follow(ctx); err != nil && ctx.Err() == nil {
 			l.log.WarnContext(ctx, "the book of circuits is read again", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(again):
-		}
+		lifecycle.Pause(ctx, again)
 	}
 }
 
