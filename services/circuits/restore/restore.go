@@ -18,12 +18,8 @@ import (
 // Last is the last priority; 0 is the first.
 const Last = 7
 
-const (
-	// Ahead is how many seconds before its start a circuit is moved at the earliest: until then its link may be back.
-	Ahead = 600
-	// longest is how many seconds a circuit that was tried in vain waits at most.
-	longest = 64
-)
+// Ahead is how many seconds before its start a circuit is moved at the earliest: until then its link may be back.
+const Ahead = 600
 
 // Circuit is what is known of one whose path is lost.
 type Circuit struct {
@@ -45,13 +41,8 @@ type Tries struct {
 	At, Seen int64
 }
 
-// wait is how many seconds pass until the next try: none before the first, then 1, 2, 4 and so on.
-func (t Tries) wait() int64 {
-	if t.Count == 0 {
-		return 0
-	}
-	return min(int64(1)<<min(t.Count-1, 30), longest)
-}
+// wait is how many seconds pass until the next try: none before the first, then 1, 2, 4 and so on to 64.
+func (t Tries) wait() int64 { return int64(1) << min(t.Count, 7) >> 1 }
 
 // Due are the circuits that are to get another path now: their links are gone for so many seconds, and what is booked
 // and which links there are has changed since they were tried. The first priority is first, and then who was first.

@@ -46,6 +46,14 @@ func TestDue(t *testing.T) {
 	}
 }
 
+func TestWhatIsTriedInVainWaitsLongerEachTime(t *testing.T) {
+	for count, want := range []int64{0, 1, 2, 4, 8, 16, 32, 64, 64, 64} {
+		if got := (Tries{Count: count}).wait(); got != want {
+			t.Errorf("after %d tries %d s, want %d", count, got, want)
+		}
+	}
+}
+
 func TestTheFirstPriorityIsFirstAndThenWhoWasFirst(t *testing.T) {
 	var all []Circuit
 	for _, c := range []struct {
