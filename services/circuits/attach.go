@@ -107,11 +107,11 @@ func (b *book) attachOnly(t *circuitsv1.Terms, r admit.Request) (out attached, i
 			return out, nil, wrong(portFields[i]+".vlans", "%s", err)
 		}
 		var ok bool
-		if out.vlans[i], ok = b.ports.Free(at, r.Window, of, ""); ok {
+		if out.vlans[i], ok = b.ports.Free(at, r.Window, of); ok {
 			continue
 		}
 		b.blockVLANs(no, portFields[i], ports.Use{Place: at, Window: r.Window}, of)
-		other, free := b.ports.Free(at, r.Window, ports.Any, "")
+		other, free := b.ports.Free(at, r.Window, ports.Any)
 		portsOf(instead)[i].Vlans, others = ports.Text(other), others && free
 	}
 	switch {

@@ -99,11 +99,11 @@ func (b *Book) Blocking(u Use, but string) (first Taken, taken bool) {
 	return first, taken
 }
 
-// Free is the lowest VLAN of some that no circuit but one has on a port within a window.
-func (b *Book) Free(at Place, w calendar.Window, of VLANs, but string) (vlan int, ok bool) {
+// Free is the lowest VLAN of some that no circuit has on a port within a window.
+func (b *Book) Free(at Place, w calendar.Window, of VLANs) (vlan int, ok bool) {
 	taken := map[int]bool{}
 	for _, e := range b.places[at] {
-		if e.id != but && e.Start < w.End && w.Start < e.End {
+		if e.Start < w.End && w.Start < e.End {
 			taken[e.VLAN] = true
 		}
 	}
