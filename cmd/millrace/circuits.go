@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -34,50 +35,32 @@ func circuitsClient(cmd *cobra.Command) circuitsv1connect.CircuitsServiceClient 
 
 func circuitsCommitCommand() *cobra.Command {
 	req := &circuitsv1.CommitRequest{}
-	cmd := &cobra.Command{
+	return circuitStepCommand(&cobra.Command{
 		Use:     "commit ID",
 		Short:   "Book a circuit that is held",
 		Example: "  millrace circuits commit 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Id = args[0]
-			r, err := circuitsClient(cmd).Commit(cmd.Context(), connect.NewRequest(req))
-			if err != nil {
-				return refusal(err)
-			}
-			if wantJSON(cmd) {
-				return printJSON(cmd, r.Msg)
-			}
-			return printCircuit(cmd.OutOrStdout(), r.Msg.GetCircuit())
-		},
-	}
-	byFlag(cmd, &req.By)
-	cmd.Flags().StringVar(&req.Note, "note", "", "why, for the history")
-	return cmd
+	}, &req.Id, &req.By, &req.Note, func(ctx context.Context, client circuitsv1connect.CircuitsServiceClient) (circuitAnswer, error) {
+		r, err := client.Commit(ctx, connect.NewRequest(req))
+		if err != nil {
+			return nil, err
+		}
+		return r.Msg, nil
+	})
 }
 
 func circuitsReleaseCommand() *cobra.Command {
 	req := &circuitsv1.ReleaseRequest{}
-	cmd := &cobra.Command{
+	return circuitStepCommand(&cobra.Command{
 		Use:     "release ID",
 		Short:   "Give a circuit up; its capacity is free at once",
 		Example: "  millrace circuits release 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --note 'moved to Friday'",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			req.Id = args[0]
-			r, err := circuitsClient(cmd).Release(cmd.Context(), connect.NewRequest(req))
-			if err != nil {
-				return refusal(err)
-			}
-			if wantJSON(cmd) {
-				return printJSON(cmd, r.Msg)
-			}
-			return printCircuit(cmd.OutOrStdout(), r.Msg.GetCircuit())
-		},
-	}
-	byFlag(cmd, &req.By)
-	cmd.Flags().StringVar(&req.Note, "note", "", "why, for the history")
-	return cmd
+	}, &req.Id, &req.By, &req.Note, func(ctx context.Context, client circuitsv1connect.CircuitsServiceClient) (circuitAnswer, error) {
+		r, err := client.Release(ctx, connect.NewRequest(req))
+		if err != nil {
+			return nil, err
+		}
+		return r.Msg, nil
+	})
 }
 
 func circuitsShowCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 
 func circuitsActivateCommand() *cobra.Command {
 	req := &circuitsv1.ActivateRequest{}
-	return circuitsOnOffCommand(&cobra.Command{
+	return circuitStepCommand(&cobra.Command{
 		Use:     "activate ID",
 		Short:   "Let a circuit that is kept off routers onto them, in its window",
 		Example: "  millrace circuits activate 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f",
@@ -28,7 +28,7 @@ func circuitsActivateCommand() *cobra.Command {
 
 func circuitsDeactivateCommand() *cobra.Command {
 	req := &circuitsv1.DeactivateRequest{}
-	return circuitsOnOffCommand(&cobra.Command{
+	return circuitStepCommand(&cobra.Command{
 		Use:     "deactivate ID",
 		Short:   "Take a circuit off routers and keep it off them; it stays booked",
 		Example: "  millrace circuits deactivate 019a4c1e-7d5b-7c3f-8a54-1f0c6f1f1f1f --note 'the telescope is serviced'",
@@ -47,8 +47,8 @@ type circuitAnswer interface {
 	GetCircuit() *circuitsv1.Circuit
 }
 
-// circuitsOnOffCommand completes a command that asks one thing of the circuit that its argument names.
-func circuitsOnOffCommand(cmd *cobra.Command, id, by, note *string,
+// circuitStepCommand completes a command that asks one thing of the circuit that its argument names.
+func circuitStepCommand(cmd *cobra.Command, id, by, note *string,
 	ask func(context.Context, circuitsv1connect.CircuitsServiceClient) (circuitAnswer, error)) *cobra.Command {
 	cmd.Args = cobra.ExactArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

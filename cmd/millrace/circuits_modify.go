@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 )
@@ -30,12 +28,8 @@ func circuitsModifyCommand() *cobra.Command {
 				return coded{errors.New("--rate: not below 0, and at most 2^60 bit/s"), exitUsage}
 			}
 			req.RateBitsPerSecond = mbit * 1_000_000
-			if end != "" {
-				at, err := time.Parse(time.RFC3339, end)
-				if err != nil {
-					return coded{fmt.Errorf("--end %s: write a time with its zone, such as 2026-11-24T06:00:00+01:00", end), exitUsage}
-				}
-				req.End = timestamppb.New(at)
+			if err := readTime("end", end, &req.End); err != nil {
+				return err
 			}
 			if mbit == 0 && end == "" && !req.GetOpenEnded() {
 				return coded{errors.New("say what is to change: --rate, --end or --open-ended"), exitUsage}

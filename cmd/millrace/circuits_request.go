@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	"github.com/millrace/millrace/services/circuits/restore"
@@ -92,20 +90,10 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 			*into = &f.ports[i]
 		}
 	}
-	for _, at := range []struct {
-		flag, text string
-		into       **timestamppb.Timestamp
-	}{{"start", f.start, &t.Start}, {"end", f.end, &t.End}} {
-		if at.text == "" {
-			continue
-		}
-		parsed, err := time.Parse(time.RFC3339, at.text)
-		if err != nil {
-			return nil, coded{fmt.Errorf("--%s %s: write a time with its zone, such as 2026-11-23T22:00:00+01:00", at.flag, at.text), exitUsage}
-		}
-		*at.into = timestamppb.New(parsed)
+	if err := readTime("start", f.start, &t.Start); err != nil {
+		return nil, err
 	}
-	return t, nil
+	return t, readTime("end", f.end, &t.End)
 }
 
 // excesses by what people write.

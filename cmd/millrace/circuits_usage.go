@@ -21,19 +21,22 @@ func (f *windowFlags) add(cmd *cobra.Command, from string) {
 }
 
 func (f *windowFlags) read(from, to **timestamppb.Timestamp) error {
-	for _, at := range []struct {
-		flag, text string
-		into       **timestamppb.Timestamp
-	}{{"from", f.from, from}, {"to", f.to, to}} {
-		if at.text == "" {
-			continue
-		}
-		parsed, err := time.Parse(time.RFC3339, at.text)
-		if err != nil {
-			return coded{fmt.Errorf("--%s %s: write a time with its zone, such as 2026-11-23T22:00:00+01:00", at.flag, at.text), exitUsage}
-		}
-		*at.into = timestamppb.New(parsed)
+	if err := readTime("from", f.from, from); err != nil {
+		return err
 	}
+	return readTime("to", f.to, to)
+}
+
+// readTime reads a flag that is an RFC 3339 time; one that is not given changes nothing.
+func readTime(flag, text string, into **timestamppb.Timestamp) error {
+	if text == "" {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return coded{fmt.Errorf("--%s %s: write a time with its zone, such as 2026-11-23T22:00:00+01:00", flag, text), exitUsage}
+	}
+	*into = timestamppb.New(at)
 	return nil
 }
 
