@@ -138,11 +138,11 @@ func (b *book) mayModify(was *circuitsv1.Record, terms *circuitsv1.Terms, now ti
 	switch p, known := b.cfg.Projects[terms.GetProject()]; {
 	case !state.Books() || state == life.Releasing:
 		return w, fmt.Errorf("circuit %s: %w: it is %s; request a new one", c.GetId(), errTransition, state)
-	case otherRate(c, terms) && onRouters(state) && (state != life.Active || was.GetLife().GetOpen()):
+	case otherRate(c, terms) && mayBeOnRouters(state) && (state != life.Active || was.GetLife().GetOpen()):
 		return w, fmt.Errorf("circuit %s: %w: it is %s, and a change set of it is on its way or its path is gone; its rate may be changed once it is active", c.GetId(), errTransition, state)
-	case otherRate(c, terms) && onRouters(state) && !proto.Equal(terms.GetEnd(), c.GetTerms().GetEnd()):
+	case otherRate(c, terms) && mayBeOnRouters(state) && !proto.Equal(terms.GetEnd(), c.GetTerms().GetEnd()):
 		return w, wrong("end", "rate and end of a circuit that is active are changed one after the other")
-	case terms.GetVolumeBytes() > 0 && (started || onRouters(state)):
+	case terms.GetVolumeBytes() > 0 && (started || mayBeOnRouters(state)):
 		return w, fmt.Errorf("circuit %s: %w: a volume that has begun, or that routers may have, is not modified", c.GetId(), errTransition)
 	case w.End <= now.Unix():
 		return w, wrong("end", "it must be after now; release the circuit to end it at once")
@@ -156,7 +156,8 @@ func otherRate(c *circuitsv1.Circuit, terms *circuitsv1.Terms) bool {
 	return terms.GetRateBitsPerSecond() != c.GetTerms().GetRateBitsPerSecond()
 }
 
-func onRouters(s life.State) bool {
+// mayBeOnRouters reports whether routers may have a circuit in a state, other than one that is being released.
+func mayBeOnRouters(s life.State) bool {
 	return s == life.Provisioning || s == life.Active || s == life.Interrupted || s == life.Deactivating
 }
 
@@ -183,7 +184,7 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 			return &g, &way, nil
 		}
 	}
-	if w.Start > c.GetSlots()[0].GetStart().GetSeconds() || onRouters(ledger.NameOf(c.GetState())) {
+	if w.Start > c.GetSlots()[0].GetStart().GetSeconds() || mayBeOnRouters(ledger.NameOf(c.GetState())) {
 		return nil, nil, refused{refusalOf(&admit.Refusal{
 			Code: admit.Capacity, Blockers: blockers, Omitted: omitted,
 			Reason: "links of its path lack room, and the path of a circuit that has begun stays",

@@ -92,16 +92,21 @@ type Life struct {
 	Gone    bool   `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
 	Doubt   bool   `protobuf:"varint,9,opt,name=doubt,proto3" json:"doubt,omitempty"`
 	Looks   int32  `protobuf:"varint,10,opt,name=looks,proto3" json:"looks,omitempty"`
-	Before  int32  `protobuf:"varint,11,opt,name=before,proto3" json:"before,omitempty"`
+	// How many change sets are from before it was put on routers this time.
+	Before int32 `protobuf:"varint,11,opt,name=before,proto3" json:"before,omitempty"`
 	// The change set that was requested last, by its idempotency key, empty where another one is to be requested; for which
 	// attempt, when, in seconds since 1970, and how many were.
 	Change        string `protobuf:"bytes,20,opt,name=change,proto3" json:"change,omitempty"`
 	ChangeAttempt int32  `protobuf:"varint,21,opt,name=change_attempt,json=changeAttempt,proto3" json:"change_attempt,omitempty"`
 	Asked         int64  `protobuf:"varint,22,opt,name=asked,proto3" json:"asked,omitempty"`
 	Tries         int32  `protobuf:"varint,23,opt,name=tries,proto3" json:"tries,omitempty"`
-	Verified      int32  `protobuf:"varint,60,opt,name=verified,proto3" json:"verified,omitempty"`
-	Renewed       bool   `protobuf:"varint,61,opt,name=renewed,proto3" json:"renewed,omitempty"`
-	Undone        int32  `protobuf:"varint,62,opt,name=undone,proto3" json:"undone,omitempty"`
+	// The attempt that routers were read to have last, 0 for none. Where it is not the last attempt, routers may have the
+	// circuit as it was before that: on another path, or at another rate.
+	Verified int32 `protobuf:"varint,60,opt,name=verified,proto3" json:"verified,omitempty"`
+	// Some change set was to give it to routers that had it already.
+	Renewed bool `protobuf:"varint,61,opt,name=renewed,proto3" json:"renewed,omitempty"`
+	// How many change sets were undone one after the other.
+	Undone int32 `protobuf:"varint,62,opt,name=undone,proto3" json:"undone,omitempty"`
 	// The rate that routers have until they are given that of the terms, 0 for the same. Slots have the higher one.
 	HadBitsPerSecond int64 `protobuf:"varint,63,opt,name=had_bits_per_second,json=hadBitsPerSecond,proto3" json:"had_bits_per_second,omitempty"`
 	unknownFields    protoimpl.UnknownFields

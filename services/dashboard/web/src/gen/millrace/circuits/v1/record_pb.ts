@@ -103,6 +103,8 @@ export type Life = Message<"millrace.circuits.v1.Life"> & {
   looks: number;
 
   /**
+   * How many change sets are from before it was put on routers this time.
+   *
    * @generated from field: int32 before = 11;
    */
   before: number;
@@ -131,16 +133,23 @@ export type Life = Message<"millrace.circuits.v1.Life"> & {
   tries: number;
 
   /**
+   * The attempt that routers were read to have last, 0 for none. Where it is not the last attempt, routers may have the
+   * circuit as it was before that: on another path, or at another rate.
+   *
    * @generated from field: int32 verified = 60;
    */
   verified: number;
 
   /**
+   * Some change set was to give it to routers that had it already.
+   *
    * @generated from field: bool renewed = 61;
    */
   renewed: boolean;
 
   /**
+   * How many change sets were undone one after the other.
+   *
    * @generated from field: int32 undone = 62;
    */
   undone: number;
