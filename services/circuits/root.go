@@ -5,10 +5,11 @@
 // services/push. Out: the book of circuits in etcd, requests for change sets, events, a stream of circuits, webhooks.
 // Next: services/push, which puts circuits on routers; services/dashboard, which serves this API on its port.
 //
-// Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no two
-// replicas book the same capacity; services/circuits/life what a circuit may do next; services/circuits/provision which
-// change set it asks for, and what that means for it. This package checks who asks, applies projects' quotas, and tells
-// life what happened (docs/adr/0012-circuits.md).
+// Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no
+// two replicas book the same capacity; services/circuits/life what a circuit may do next;
+// services/circuits/provision which change set it asks for, and what that means for it. This package checks who
+// asks, applies projects' quotas, and tells life what happened (docs/adr/0012-circuits.md). services/circuits/day
+// has tests only: a simulated day of admit and life beside an oracle.
 package circuits
 
 import (
