@@ -1,6 +1,7 @@
 package paths
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/topo"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
@@ -78,23 +80,20 @@ func start(t *testing.T, snapshots ...topo.Snapshot) (pathsv1connect.PathsServic
 	})
 	client := pathsv1connect.NewPathsServiceClient(local.Client(), rpc.LocalURL)
 	if len(snapshots) > 0 {
-		await(t, client, len(snapshots[len(snapshots)-1].Nodes))
+		awaitNodes(t, client, len(snapshots[len(snapshots)-1].Nodes))
 	}
 	return client, b
 }
 
-func await(t *testing.T, client pathsv1connect.PathsServiceClient, nodes int) {
+func awaitNodes(t *testing.T, client pathsv1connect.PathsServiceClient, nodes int) {
 	t.Helper()
-	for {
+	await.True(t, fmt.Sprintf("the topology has %d nodes", nodes), func() bool {
 		r, err := client.Topology(t.Context(), connect.NewRequest(&pathsv1.TopologyRequest{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Msg.GetSnapshot().GetNodes()) == nodes {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return len(r.Msg.GetSnapshot().GetNodes()) == nodes
+	})
 }
 
 func TestComputeOverTheAPI(t *testing.T) {
@@ -178,7 +177,7 @@ func TestAnswersFollowTheNetwork(t *testing.T) {
 	if err := b.Publish(t.Context(), bus.TopicTopology, s.Area, s.ToProto()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, client, 2)
+	awaitNodes(t, client, 2)
 	r, err := client.Compute(t.Context(), connect.NewRequest(&pathsv1.ComputeRequest{From: "wr", To: "er", AvoidShortest: true}))
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +200,7 @@ func TestABrokenSnapshotIsDropped(t *testing.T) {
 	if err := b.Publish(t.Context(), bus.TopicTopology, next.Area, next.ToProto()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, client, 2)
+	awaitNodes(t, client, 2)
 }
 
 func TestTwoAreasAreOneGraph(t *testing.T) {
@@ -218,7 +217,7 @@ func TestTwoAreasAreOneGraph(t *testing.T) {
 	if err := b.Publish(t.Context(), bus.TopicTopology, one.Area, one.ToProto()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, client, 4)
+	awaitNodes(t, client, 4)
 	r, err := client.Compute(t.Context(), connect.NewRequest(&pathsv1.ComputeRequest{From: "wr", To: "fr"}))
 	if err != nil {
 		t.Fatal(err)
