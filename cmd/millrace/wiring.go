@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/collectors/telemetry"
 	"github.com/millrace/millrace/collectors/topology"
 	"github.com/millrace/millrace/docs/reference/papers"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
@@ -141,6 +142,7 @@ func buildCircuits(p *process, cfg circuits.Configuration) (lifecycle.Component,
 func buildNSI(p *process, cfg nsi.Configuration) (lifecycle.Component, error) {
 	return nsi.New(cfg, nsi.Dependencies{
 		State: p.state, Log: p.log, Registerer: p.metrics, Failed: p.fail, Circuits: optional(p, "circuits", circuitsv1connect.NewCircuitsServiceClient),
+		Events: events.NewPublisher(p.bus, p.log),
 	})
 }
 

@@ -4,7 +4,8 @@
 // In: PEM files.
 // Out: TLS configurations whose handshakes go by the files as they are now; what is wrong with the files, and who was
 // refused, in log, metric and event.
-// Next: internal/device and services/vpn as clients, services/routeragent and services/peagent as servers.
+// Next: internal/device, services/vpn and the etcd client of internal/state as clients, services/routeragent and
+// services/peagent as servers, services/nsi as both.
 package mtls
 
 import (

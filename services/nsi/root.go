@@ -3,7 +3,8 @@
 // and are called back.
 //
 // In: SOAP requests of requesters, circuits as services/circuits knows them. Out: requests to services/circuits,
-// callbacks, discovery documents, one record per connection in etcd. Next: services/circuits.
+// callbacks, discovery documents, one record per connection in etcd, events of its certificates. Next:
+// services/circuits.
 //
 // Who decides what: services/nsi/states what a connection may do next; services/nsi/soap what a message is. A request
 // is recorded as work of its connection before it is acknowledged. One replica, under a lock in etcd, does the work:
@@ -24,6 +25,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/state"
@@ -36,6 +38,8 @@ type Dependencies struct {
 	Circuits   circuitsv1connect.CircuitsServiceClient
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
+	// Events of certificates; nil: the log alone has them.
+	Events *events.Publisher
 	// Failed hears that the endpoint has ended, though it was not to stop; nil: nobody does.
 	Failed func(error)
 	// Now is the clock; nil: time.Now.
@@ -99,7 +103,7 @@ func (c *Component) Start(ctx context.Context) error {
 	}
 	c.listener = listener
 	if c.cfg.TLS.Cert != "" {
-		credentials, err := mtls.New(mtls.Files(c.cfg.TLS), mtls.Dependencies{Use: "nsi", Log: c.deps.Log, Registerer: c.deps.Registerer})
+		credentials, err := mtls.New(mtls.Files(c.cfg.TLS), mtls.Dependencies{Use: "nsi", Log: c.deps.Log, Registerer: c.deps.Registerer, Events: c.deps.Events})
 		if err != nil {
 			return errors.Join(fmt.Errorf("nsi tls: %w", err), listener.Close())
 		}

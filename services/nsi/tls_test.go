@@ -2,17 +2,25 @@ package nsi
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
+	"crypto/x509/pkix"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/testkit/await"
 	"github.com/millrace/millrace/internal/testkit/pki"
+	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	"github.com/millrace/millrace/services/nsi/soap"
 )
 
@@ -62,6 +70,30 @@ func TestCertificates(t *testing.T) {
 	await.True(t, "the other callback has failed", func() bool { return testutil.ToFloat64(c.metrics.messages.WithLabelValues("failed")) > 0 })
 	if len(elsewhere) > 0 {
 		t.Error("a server of another CA was called back")
+	}
+}
+
+// A provider certificate that expires soon is an event, as those of routers are.
+func TestACertificateThatExpiresIsAnEvent(t *testing.T) {
+	t.Parallel()
+	w, ca, memory := newWorld(t), pki.New(t), bus.NewMemory()
+	t.Cleanup(func() { memory.Close() })
+	told := make(chan *eventv1.Event, 10)
+	must(t, memory.Subscribe(t.Context(), bus.TopicEvents, "test", func(_ context.Context, m bus.Message) error {
+		e := &eventv1.Event{}
+		err := proto.Unmarshal(m.Value, e)
+		told <- e
+		return err
+	}))
+	cert, key := ca.IssueBetween(t, time.Now().Add(-9*time.Hour), time.Now().Add(time.Hour), pkix.Name{CommonName: "provider"}, "127.0.0.1")
+	w.cfg.TLS = TLS{CA: ca.CA, Cert: cert, Key: key}
+	r := w.cfg.Requesters[theirNSA]
+	r.Certificate = "aggregator"
+	w.cfg.Requesters[theirNSA] = r
+	w.events = events.NewPublisher(memory, slog.New(slog.DiscardHandler))
+	w.start()
+	if e := await.Value(t, "an event", told); e.GetCode() != events.CertificateExpires.Code() || e.GetSubject() != "nsi" {
+		t.Errorf("%v", e)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -64,6 +65,7 @@ type world struct {
 	cfg      Configuration
 	circuits circuitsv1connect.CircuitsServiceClient
 	failed   func(error)
+	events   *events.Publisher
 	now      func() time.Time
 }
 
@@ -116,7 +118,7 @@ func (w *world) mayCall(url string) {
 // start is one replica of the provider.
 func (w *world) start() *Component {
 	w.t.Helper()
-	c, err := New(w.cfg, Dependencies{State: w.store, Circuits: w.circuits, Log: slog.New(slog.DiscardHandler), Failed: w.failed, Now: w.now})
+	c, err := New(w.cfg, Dependencies{State: w.store, Circuits: w.circuits, Log: slog.New(slog.DiscardHandler), Failed: w.failed, Events: w.events, Now: w.now})
 	must(w.t, err)
 	must(w.t, c.Start(w.t.Context()))
 	w.t.Cleanup(func() {
