@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/scenario"
 )
 
-// measure says where the lab measured what a row is about: a metric of a scenario, or its ratio to another, in the
+// measure is where the lab measured what a row is about: a metric of a scenario, or its ratio to another, in the
 // row's unit. A lab is scaled down, so that windows and bursts are a few frames: its value stands beside the twin's
 // and is not judged here; the scenario's own expectations judge it.
 type measure struct {

@@ -128,7 +128,7 @@ func (g *geant) losses(sources ...int) float64 {
 // lbe is paper 004: Chown and others.
 func lbe() []Experiment { return []Experiment{lbeIdle(), lbeCongestion(), lbeTCP(), lbeOrder()} }
 
-// congestedFlag is what the paper says about its loads in two places.
+// congestedFlag is the contradiction between two statements of the paper about its loads.
 const congestedFlag = "figure 7 calls 98 % of load \"without congestion\" and figure 9 95 %, while section 5.1 adds 50 to 100 Mbit/s of production traffic and 210 Mbit/s of TCP to every load, which with 88 % fill the link; the twin follows section 5.1"
 
 func lbeCongestion() Experiment {
@@ -180,8 +180,8 @@ func lbeCongestion() Experiment {
 	return e
 }
 
-// congested adds to the generator's load what section 5.1 says was there as well: 50 to 100 Mbit/s of production
-// traffic and 210 Mbit/s of TCP.
+// congested adds to the generator's load the rest of section 5.1: 50 to 100 Mbit/s of production traffic
+// and 210 Mbit/s of TCP.
 func congested(r *Recorder, load float64) error {
 	const seconds = 5
 	g := newGeant(table2(), 0)

@@ -51,17 +51,17 @@ const (
 	queueLimit = 50
 	header     = 40
 	segment    = 512 - header
-	// How long the papers' runs were is not said. A timer without a sample is 6 s,
-	// so that a connection whose first segments are lost takes part after it; then
-	// each of the ten sources has some thirty bursts and pauses of a mean of 0.5 s.
+	// The papers do not state how long their runs were. A timer without a sample is 6 s, so that a
+	// connection whose first segments are lost takes part after it; then each of the ten sources has some
+	// thirty bursts and pauses of a mean of 0.5 s.
 	warmUp  = 10
 	seconds = 40
 )
 
-// fig3 is N ways of two links each, by a router of its own: the papers speak of links R_i -
-// R_j of 10 ms in the core, and ns-2 knows one link between two nodes (link_ of ns-lib.tcl),
-// so that parallel paths need routers between. The longest way has 1 + difference times the
-// delay of the shortest, the rest evenly between: "100 % different" and not more.
+// fig3 is N paths of two links each, each by a router of its own: the papers name links R_i - R_j of 10 ms
+// in the core, and ns-2 has one link between two nodes (link_ of ns-lib.tcl), so that parallel paths need
+// routers between. The longest path has 1 + difference times the delay of the shortest, the rest evenly
+// between: "100 % different" and not more.
 func fig3(paths int, difference, loss float64) mesh {
 	m := mesh{name: fmt.Sprintf("fig3 %d %g %g", paths, difference, loss), links: map[string]meshLink{}, loss: loss, peak: 10e6}
 	for i := range paths {
@@ -187,7 +187,7 @@ func (b *meshBuilder) spread(first int, direction string, last int, spread engin
 	return r
 }
 
-// memo runs each mesh and scheme once, whichever papers ask for it.
+// memo runs each mesh and scheme once, for both papers that need it.
 type memo struct {
 	mu    sync.Mutex
 	known map[string]*once

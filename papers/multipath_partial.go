@@ -81,7 +81,7 @@ func (m *memo) partial(paper string) Experiment {
 	return e
 }
 
-// fig11Rows is what the text of section IV-C says of the bars.
+// fig11Rows are the statements of section IV-C about the bars.
 func fig11Rows() []score.Row {
 	shape := "direction of a bar chart: 1 is true"
 	metric := "half the metric of R0-R2 makes the two short paths cheaper still (2.5 to 4 hops); twice it makes all three equal. Three equal paths, as the text goes on, are taken"

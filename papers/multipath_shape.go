@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace/papers/score"
 )
 
-// deriveParallel computes what the text says of one scheme's curve over one to five paths.
+// deriveParallel computes the figures that the text states of one scheme's curve over one to five paths.
 func deriveParallel(v score.Values, d, loss float64) {
 	key := func(s scheme, n int) float64 { return v[point(s, n, d, loss)] }
 	tag := fmt.Sprintf(" %g %g", d, loss)
@@ -60,7 +60,7 @@ func straight(v score.Values, s scheme, d, loss float64) float64 {
 	return c * c / ((n*xx - x*x) * (n*yy - y*y))
 }
 
-// shapeRows are what the text says of curves as a whole.
+// shapeRows are the statements of the text about curves as a whole.
 func shapeRows(paper string, losses []float64) []score.Row {
 	figure := map[string][3]string{"000": {"Fig. 4", "Fig. 3", "Fig. 5"}, "003": {"Fig. 6, 7", "Fig. 5", "Fig. 9"}}[paper]
 	times := func(key, item, what string, paper float64, op score.Op, why string) score.Row {

@@ -165,8 +165,8 @@ func table(b *strings.Builder, verdicts []score.Verdict) {
 	}
 }
 
-// explain is what a reader has to know beside the numbers: why the tolerance, what is wrong with the number, why it
-// did not come out.
+// explain is what a reader needs beside the numbers: the reason for the tolerance, a defect of the number,
+// and why it was not met.
 func explain(v score.Verdict) []string {
 	var out []string
 	if v.Rationale != "" {
@@ -181,7 +181,7 @@ func explain(v score.Verdict) []string {
 	return out
 }
 
-// list names rows, or says how many there are.
+// list names rows, or counts them where there are many.
 func list(what []string) string {
 	if len(what) > 3 {
 		return fmt.Sprintf("%s and %d more", what[0], len(what)-1)

@@ -46,7 +46,7 @@ func TestARunThatIsStoppedSaysSo(t *testing.T) {
 	}
 }
 
-// Every row names a number once, says how it is judged and why.
+// Every row names a number once, and has its tolerance with the reason.
 func TestEveryRowArguesItsTolerance(t *testing.T) {
 	for _, e := range All() {
 		seen := map[string]bool{}

@@ -1,12 +1,13 @@
-// Package papers is the scoreboard: every number of the five papers that the
-// product stands on, beside what the twin makes of the same experiment.
+// Package papers is the scoreboard: every number of the five papers that the product implements, compared
+// with the twin's
+// result for the same experiment.
 //
-// An experiment is a list of independent runs and a list of rows; a row's
-// tolerance is argued where the row stands, before anything is run, and a number
-// that does not come out keeps its row with the best explanation found.
+// An experiment is a list of independent runs and a list of rows. The tolerance of a row is argued beside
+// it before
+// anything is run, and a number that is not reproduced keeps its row with the best explanation found.
 //
-// In: nothing but the code. Out: verdicts, totals and plots. Next: `millrace
-// papers`, docs/reference/papers.md.
+// In: nothing but the code. Out: verdicts, totals and plots. Next: `millrace papers`,
+// docs/reference/papers.md.
 package papers
 
 import (
@@ -109,7 +110,7 @@ type Result struct {
 	// Seconds of wall time, and packets put on links.
 	Seconds float64 `json:"seconds"`
 	Hops    int64   `json:"packet_hops"`
-	// Stopped says that not everything was run.
+	// Stopped is set if not everything was run.
 	Stopped string `json:"stopped,omitempty"`
 }
 

@@ -117,8 +117,8 @@ func (d *domain) port(c engine.PortConfig) int {
 	return n
 }
 
-// vpnConfig is one VPN: its weight, the ports it crosses, its access delay, its TCP flows and when they start: within
-// 0.3 s, since the paper repeats runs and says nothing else that differs.
+// vpnConfig is one VPN: its weight, the ports it crosses, its access delay, its TCP flows and when they
+// start: within 0.3 s, since the paper repeats runs and states no other difference between them.
 type vpnConfig struct {
 	weight      float64
 	ports       []int

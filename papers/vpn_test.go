@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/services/twin/engine"
 )
 
-// Repetitions differ, or confidence intervals would say nothing; one seed gives one run.
+// Repetitions differ, or confidence intervals would mean nothing; one seed gives one run.
 func TestRepetitionsDiffer(t *testing.T) {
 	run := func(seed uint64) float64 {
 		d := newDomain(0.5, 0.01, seed, false)

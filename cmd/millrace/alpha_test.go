@@ -7,7 +7,8 @@ import (
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 )
 
-// A nightly run whose only alpha flows arrived within a circuit names the circuit, and says that nothing changes.
+// A nightly run whose only alpha flows arrived within a circuit names the circuit, and reports that nothing
+// changes.
 func TestANightlyRunWithinCircuitsIsPrinted(t *testing.T) {
 	var out strings.Builder
 	night := &alphav1.NightlyResponse{InCircuits: []*alphav1.InCircuit{{Circuit: "c7", Pair: &alphav1.Pair{

@@ -83,7 +83,7 @@ func contentsOf(m backup.Manifest) string {
 		m.Etcd.Keys, m.Etcd.Revision, rows, len(m.Tables), m.Written.Format(time.RFC3339), m.Millrace)
 }
 
-// version is the program's, as the build says it.
+// version is the program's version, as the build recorded it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -318,7 +318,7 @@ func startsNothing(to *machine, folder string) {
 	}
 }
 
-// An etcd that does not answer at first is waited for: what it says then counts.
+// An etcd that does not answer at first is waited for; its first answer counts.
 func TestHalfARestoreIsNoticedHoweverLateEtcdAnswers(t *testing.T) {
 	server := state.NewEmbedded(t.TempDir(), state.UnsafeNoFsync)
 	if err := server.Start(t.Context()); err != nil {

@@ -18,7 +18,7 @@ func reportApproval(cmd *cobra.Command, c *pushv1.ChangeSet) error {
 	return err
 }
 
-// printApprovals says who has approved a change set and who still must.
+// printApprovals prints who has approved a change set and whose approval is missing.
 func printApprovals(out io.Writer, c *pushv1.ChangeSet) {
 	rule := c.GetApprovalRule()
 	switch {

@@ -67,7 +67,7 @@ func printPrediction(out io.Writer, p *twinv1.PredictResponse) {
 		fmt.Fprintf(w, "  %s:%s\t%s\t%.1f\t%.1f\t%.2f\t%.3f\t%.3f\n", e.GetRouter(), e.GetInterface(), e.GetQueue(),
 			float64(e.GetOffered())/1e6, float64(e.GetCarried())/1e6, e.GetLossPercent(), e.GetDelayMeanMs(), e.GetDelayP99Ms())
 	}
-	w.Flush() //nolint:errcheck // the writer below tells
+	w.Flush() //nolint:errcheck // the writer below reports the error
 	for _, a := range p.GetAssumptions() {
 		fmt.Fprintf(out, "  assumed: %s\n", a)
 	}

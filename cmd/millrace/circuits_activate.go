@@ -47,7 +47,7 @@ type circuitAnswer interface {
 	GetCircuit() *circuitsv1.Circuit
 }
 
-// circuitStepCommand completes a command that asks one thing of the circuit that its argument names.
+// circuitStepCommand completes a command that requests one step of the circuit that its argument names.
 func circuitStepCommand(cmd *cobra.Command, id, by, note *string,
 	ask func(context.Context, circuitsv1connect.CircuitsServiceClient) (circuitAnswer, error)) *cobra.Command {
 	cmd.Args = cobra.ExactArgs(1)

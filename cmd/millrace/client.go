@@ -31,7 +31,8 @@ func apiClient(cmd *cobra.Command) (*http.Client, string) {
 	return &http.Client{Transport: reachable{server: server}}, server
 }
 
-// reachable says what to do when nothing answers at the server's address.
+// reachable replaces the error of a refused connection by one that explains how to start or reach the
+// control plane.
 type reachable struct{ server string }
 
 // RoundTrip implements http.RoundTripper.

@@ -146,7 +146,8 @@ func loadConfig(path string) (*config, error) {
 	return cfg, nil
 }
 
-// knownEndpoints refuses the key of a service that does not exist: a misspelt one would be an endpoint nobody asks for.
+// knownEndpoints rejects the key of a service that does not exist: no service would use a misspelt
+// endpoint.
 func knownEndpoints(endpoints map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(endpoints)) {
 		if !slices.Contains(serviceNames(), name) {

@@ -5,7 +5,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 )
 
-// secured reports whether the cluster is spoken to over mutual TLS.
+// secured reports whether the connection to the cluster uses mutual TLS.
 func (c etcdConfig) secured() bool { return c.CA != "" && c.Cert != "" && c.Key != "" }
 
 // dial connects to the cluster. The credentials, whose files are read again when they change, are nil without TLS.

@@ -10,14 +10,14 @@ import (
 
 // Exit codes every subcommand keeps to, so that scripts can branch on them.
 const (
-	exitFailed = 1 // the command could not do what it was asked
+	exitFailed = 1 // the command failed
 	exitUsage  = 2 // the command line or a file it names is wrong
 	exitUnmet  = 3 // the command ran to its end and the result is "no"
 	// As a shell reports a program that ended by Ctrl-C.
 	exitInterrupted = 130
 )
 
-// coded is an error that knows the exit code it should end the process with.
+// coded is an error with the exit code of the process.
 type coded struct {
 	error
 	code int

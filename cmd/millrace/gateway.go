@@ -40,8 +40,8 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 	return out, nil
 }
 
-// proxy proxies requests to a service in another process. It speaks HTTP/2 to it, without which gRPC clients of the
-// gateway would get no answer. away answers where the service does not.
+// proxy forwards requests to a service in another process, over HTTP/2, which gRPC clients of the gateway
+// need. away answers where the service does not.
 func (p *process) proxy(name string, target *url.URL, away func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fail ends the process: a supervisor starts it again, and nobody believes it to be well meanwhile.
+// fail ends the process, so that a supervisor restarts it and no health check succeeds meanwhile.
 func (p *process) fail(err error) {
 	select {
 	case p.failed <- err:

@@ -39,7 +39,7 @@ func running(t *testing.T) (*process, <-chan error) {
 	return p, ended
 }
 
-// A process whose port or etcd has ended by itself ends with an error, for its supervisor to start it again.
+// A process whose port or etcd has ended by itself ends with an error, so that its supervisor restarts it.
 func TestAProcessEndsWithItsParts(t *testing.T) {
 	p, ended := running(t)
 	p.listener.Close()

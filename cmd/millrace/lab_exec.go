@@ -53,8 +53,8 @@ func run(ctx context.Context, l *lab.Lab, node string, argv []string) error {
 	return l.Exec(ctx, node, argv, s)
 }
 
-// exitLike ends the process with the program's own exit code and no further
-// word: the program has said what it had to say.
+// exitLike ends the process with the program's own exit code and prints nothing: the program has printed
+// its error.
 func exitLike(err error) error {
 	var inside *lab.ExitError
 	var outside *exec.ExitError

@@ -24,7 +24,7 @@ func main() {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		os.Exit(exitInterrupted) // the user knows why
+		os.Exit(exitInterrupted) // no message: the user pressed Ctrl-C
 	default:
 		fmt.Fprintln(os.Stderr, "millrace:", err)
 		os.Exit(exitCode(err))

@@ -60,7 +60,7 @@ func pathsHostAdviceCommand() *cobra.Command {
 	return cmd
 }
 
-// equalPaths asks the control plane.
+// equalPaths queries the control plane.
 func equalPaths(cmd *cobra.Command, from, destination string) (int, error) {
 	if from == "" {
 		return 0, coded{errors.New("say where the node is attached with --from ROUTER, or how many paths there are with --paths"), exitUsage}

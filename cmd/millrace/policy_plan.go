@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 )
 
-// planFlags are what one may ask of a plan.
+// planFlags are the flags of `policy plan`.
 type planFlags struct {
 	router, render, network string
 	entries                 bool

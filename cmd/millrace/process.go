@@ -94,7 +94,7 @@ func (p *process) openBus(context.Context) error {
 	return nil
 }
 
-// messagesLost tells operators what the bus lost.
+// messagesLost reports messages that the bus lost as an event.
 func (p *process) messagesLost(topic, group string, messages int64) {
 	go events.NewPublisher(p.bus, p.log).Publish(context.Background(), events.MessagesLost, topic,
 		fmt.Sprintf("%d messages on %s were deleted by the brokers before %s took them.", messages, topic, group))
@@ -128,7 +128,7 @@ func (p *process) openState(ctx context.Context) error {
 }
 
 const (
-	// wholeTimeout is how long an answer of etcd may take at the start before it is asked again.
+	// wholeTimeout is how long a request to etcd may take at the start before it is repeated.
 	wholeTimeout = 5 * time.Second
 	wholePause   = time.Second
 )
@@ -226,7 +226,8 @@ func (p *process) close(ctx context.Context) error {
 // reaches reports whether a service is hosted here or has an endpoint.
 func (p *process) reaches(name string) bool { return p.hosted[name] || p.cfg.Endpoints[name] != "" }
 
-// optional is the client of a service in uses: nil where nobody answers.
+// optional returns the client of a service that is used where it runs; nil where it has neither host nor
+// endpoint.
 func optional[C any](p *process, name string, client func(connect.HTTPClient, string, ...connect.ClientOption) C) (none C) {
 	if !p.reaches(name) {
 		return none

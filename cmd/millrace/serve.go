@@ -48,7 +48,7 @@ Services: ` + strings.Join(serviceNames(), ", ") + `.`,
 	return cmd
 }
 
-// serveListener opens the port that endpoints.NAME tells the others about.
+// serveListener opens the port that the endpoints.NAME of other processes name.
 func serveListener(cfg *config, name string) (net.Listener, error) {
 	if len(cfg.Kafka.Brokers) == 0 {
 		return nil, fmt.Errorf("services in processes of their own share a bus: set kafka.brokers, or run `millrace up`")

@@ -31,14 +31,14 @@ import (
 	"github.com/millrace/millrace/services/vpn"
 )
 
-// service is all that the binary knows of a service or collector.
+// service describes a service or collector to the binary.
 type service struct {
 	// name is the folder's, and the one in `serve NAME`, in endpoints and in the configuration.
 	name string
 	// needs are the services without which it does not start; uses are those it calls where they are hosted or have
 	// an endpoint, and does without where not: its client is then nil.
 	needs, uses []string
-	// state tells that it writes to etcd.
+	// state is set if it writes to etcd.
 	state bool
 	// api is the name of its Connect service, for the API gateway; the dashboard has none.
 	api string

@@ -23,7 +23,7 @@ func DefaultConfiguration() Configuration {
 	}
 }
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	switch {
 	case c.Interval < 100*time.Millisecond:
@@ -36,6 +36,6 @@ func (c Configuration) Validate() error {
 	return nil
 }
 
-// silence is how long a stream may bring nothing before it is taken for dead:
-// interfaces always have counters, so samples always come.
+// silence is how long a stream may bring nothing before it counts as broken: interfaces always have
+// counters, so samples always come.
 func (c Configuration) silence() time.Duration { return 3*c.Interval + 5*time.Second }

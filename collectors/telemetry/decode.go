@@ -61,9 +61,10 @@ func timeOf(n *gnmi.Notification, now time.Time) (at time.Time, wrong bool) {
 // decoded is what a notification holds: nil where that is no counter.
 type decoded struct {
 	batch *telemetryv1.CounterBatch
-	// unreadable counts counters whose path or value made no sense.
+	// unreadable counts counters whose path or value could not be parsed.
 	unreadable int
-	// wrongTime tells that the counters have the time of their arrival because their own cannot be.
+	// wrongTime is set where the counters have the time of their arrival, because the router's timestamp is
+	// not plausible.
 	wrongTime bool
 }
 

@@ -17,7 +17,7 @@ import (
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
-// fullBus has no room for counters until somebody makes some.
+// fullBus rejects counters until the test makes room.
 type fullBus struct {
 	bus.Bus
 	room chan struct{}

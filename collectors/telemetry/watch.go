@@ -74,7 +74,7 @@ func (w *watcher) connect(ctx context.Context, arrived func()) error {
 	return err
 }
 
-// refused tells whether the router knows no such path, as opposed to being gone.
+// refused reports whether the router rejected the path as unknown, as opposed to being unreachable.
 func refused(err error) bool {
 	switch status.Code(err) {
 	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound:

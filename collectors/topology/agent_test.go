@@ -22,8 +22,8 @@ import (
 	"github.com/millrace/millrace/services/routeragent/labtest"
 )
 
-// The real agent over gNMI, with what a real FRR said played back to it: the
-// kernel of a test has no MPLS for FRR to run segment routing on.
+// The real agent over gNMI, with the recorded output of a real FRR: the kernel of a test has no MPLS for
+// FRR to run segment routing on.
 func TestARealAgentsDatabaseIsRead(t *testing.T) {
 	inv := agent(t)
 	creds, err := inv.ClientTLS()

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/topo"
 )
 
-// assemble puts names, interfaces and speeds on what a link-state database
-// knows. interfaces is by device name.
+// assemble adds names, interfaces and speeds to the content of a link-state database. interfaces is by
+// device name.
 func assemble(s topo.Snapshot, inv *device.Inventory, interfaces map[string][]topo.Interface) topo.Snapshot {
 	s.Nodes, s.Links = slices.Clone(s.Nodes), slices.Clone(s.Links)
 	byID := map[netip.Addr]*topo.Node{}

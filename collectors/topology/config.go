@@ -9,8 +9,8 @@ import (
 type Configuration struct {
 	// Interval between readings of the link-state database; 10 s. Routers do not announce its changes over gNMI.
 	Interval time.Duration `yaml:"interval"`
-	// Republish is how long a network that does not change is not published; 20 s. Readers take longer silence for a
-	// network that nobody reads.
+	// Republish is how long an unchanged network is not published; 20 s. Readers take a longer silence to
+	// mean that no collector reads the network.
 	Republish time.Duration `yaml:"republish"`
 	// Timeout bounds one reading of one router, connecting included; 10 s.
 	Timeout time.Duration `yaml:"timeout"`
@@ -23,7 +23,7 @@ func DefaultConfiguration() Configuration {
 	return Configuration{Interval: 10 * time.Second, Republish: 20 * time.Second, Timeout: 10 * time.Second, MaxBackoff: time.Minute}
 }
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	if c.Interval <= 0 || c.Timeout <= 0 || c.MaxBackoff < c.Interval {
 		return fmt.Errorf("topology collector: interval %s and timeout %s must be above 0, and the longest backoff %s not below the interval",

@@ -13,8 +13,8 @@ type news struct {
 	subject, text string
 }
 
-// diff says what became of routers and links. Only links that both ends
-// advertise count: a dead router's own advertisement outlives it by an hour.
+// diff returns the routers and links that appeared, disappeared or changed. Only links that both ends
+// advertise count: the LSA of a failed router outlives it by up to an hour.
 func diff(before, after topo.Snapshot) []news {
 	old, now := topo.NewGraph(before), topo.NewGraph(after)
 	var out []news
@@ -36,14 +36,14 @@ func diff(before, after topo.Snapshot) []news {
 	return append(out, links(now, old, false)...)
 }
 
-// linked tells whether a router has any adjacency; a network of one router has none and needs none.
+// linked reports whether a router has any adjacency; the router of a network of one needs none.
 func linked(g *topo.Graph, n *topo.Node) bool { return len(g.Out(n.ID)) > 0 || len(g.Nodes()) == 1 }
 
 func routerDown(n *topo.Node, area string) news {
 	return news{events.RouterDown, n.Label(), fmt.Sprintf("Router %s has no adjacency left in area %s.", n.Label(), area)}
 }
 
-// links tells which links of one graph are not in the other, once per pair of directions.
+// links returns the links of one graph that are not in the other, once per pair of directions.
 func links(in, notIn *topo.Graph, down bool) []news {
 	var out []news
 	for _, l := range in.Links() {

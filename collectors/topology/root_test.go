@@ -120,8 +120,8 @@ func next[M any](t *testing.T, from chan M) M {
 	return await.Value(t, "a message", from)
 }
 
-// heard collects events until one has the code.
-func (r *rig) heard(t *testing.T, code, subject string) {
+// awaitEvent collects events until one has the code.
+func (r *rig) awaitEvent(t *testing.T, code, subject string) {
 	t.Helper()
 	for {
 		if e := next(t, r.events); e.GetCode() == code && e.GetSubject() == subject {
@@ -158,7 +158,7 @@ func TestTheRecordedNetworkReachesTheBus(t *testing.T) {
 		`10.255.0.1|10.0.12.1: wr to er over "ge-er", 10.0.12.1 to 10.0.12.2, metric 10, 100000000 bit/s`,
 		`10.255.0.1|10.0.13.1: wr to cr over "ge-cr", 10.0.13.1 to 10.0.13.2, metric 20, 100000000 bit/s`,
 		`10.255.0.2|10.0.12.2: er to wr over "ge-wr", 10.0.12.2 to 10.0.12.1, metric 10, 100000000 bit/s`,
-		// Ports that a router does not show leave what the LSA says.
+		// Where a router does not show a port, the port keeps what the LSA advertises.
 		`10.255.0.2|10.0.23.2: er to cr over "", 10.0.23.2 to 10.0.23.1, metric 10, 1410065408 bit/s`,
 		`10.255.0.3|10.0.13.2: cr to wr over "ge-wr", 10.0.13.2 to 10.0.13.1, metric 20, 100000000 bit/s`,
 		`10.255.0.3|10.0.23.1: cr to er over "", 10.0.23.1 to 10.0.23.2, metric 10, 1410065408 bit/s`,
@@ -206,7 +206,7 @@ func TestAnOldSnapshotIsPublishedAgain(t *testing.T) {
 func TestALinkThatGoesIsNewsAndSoIsItsReturn(t *testing.T) {
 	r := newRig(t, nil)
 	all := recorded(t, "protocols.json")
-	// wr and er stop advertising cr; cr's own LSA is still there, as a dead router's is.
+	// wr and er stop advertising cr; cr's own LSA is still there, as after a router's failure.
 	cut := strings.ReplaceAll(all, `"remote-router-id": "10.255.0.3"`, `"remote-router-id": "10.255.0.9"`)
 	for _, step := range []struct{ doc, code, subject string }{
 		{all, "router-up", "cr"},
@@ -220,7 +220,7 @@ func TestALinkThatGoesIsNewsAndSoIsItsReturn(t *testing.T) {
 			t.Fatal(err)
 		}
 		next(t, r.snapshots)
-		r.heard(t, step.code, step.subject)
+		r.awaitEvent(t, step.code, step.subject)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestADeadRouterDoesNotStopTheOthers(t *testing.T) {
 	if got.GetSource() != "er" || len(got.GetNodes()) != 3 {
 		t.Errorf("source %q, %d nodes; want the whole area from the next router", got.GetSource(), len(got.GetNodes()))
 	}
-	r.heard(t, "router-unreachable", "wr")
+	r.awaitEvent(t, "router-unreachable", "wr")
 	r.servers["wr"].Start(t)
 	// On request it is tried at once, whatever its backoff.
 	out, err := r.client.Refresh(t.Context(), connect.NewRequest(&topologyv1.RefreshRequest{}))
@@ -308,7 +308,7 @@ func TestADeadRouterDoesNotStopTheOthers(t *testing.T) {
 	if wr := out.Msg.GetSnapshot().GetNodes()[0]; wr.GetName() != "wr" || len(wr.GetInterfaces()) != 3 {
 		t.Errorf("node %v, want wr with its interfaces", wr)
 	}
-	r.heard(t, "router-reachable", "wr")
+	r.awaitEvent(t, "router-reachable", "wr")
 }
 
 func TestARouterThatDiesLaterKeepsItsPorts(t *testing.T) {
@@ -324,7 +324,7 @@ func TestARouterThatDiesLaterKeepsItsPorts(t *testing.T) {
 	if n := len(r.snapshots); n != 0 {
 		t.Errorf("the agent of cr died and the network changed: %v", describe(next(t, r.snapshots)))
 	}
-	r.heard(t, "router-unreachable", "cr")
+	r.awaitEvent(t, "router-unreachable", "cr")
 }
 
 func TestNoDatabaseAnywhereKeepsTheLast(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/topo"
 )
 
-// router is one device as the collector knows it. Only one reading runs at a time.
+// router is the collector's state of one device. Only one reading runs at a time.
 type router struct {
 	c      *Component
 	device device.Device
@@ -32,7 +32,7 @@ func newRouter(c *Component, d device.Device) *router {
 	return &router{c: c, device: d, wait: wait}
 }
 
-// readInterfaces asks the router itself: nobody else knows its port names and speeds.
+// readInterfaces reads port names and speeds from the router itself, the only source of them.
 func (r *router) readInterfaces(ctx context.Context) {
 	doc, err := r.get(ctx, pathInterfaces)
 	if err == nil {
@@ -44,7 +44,7 @@ func (r *router) readInterfaces(ctx context.Context) {
 	r.note(ctx, err)
 }
 
-// readTED asks for the link-state database of all areas the router is in.
+// readTED reads the link-state database of all areas the router is in.
 func (r *router) readTED(ctx context.Context) ([]topo.Snapshot, error) {
 	doc, err := r.get(ctx, pathProtocols)
 	if err != nil {

@@ -64,13 +64,13 @@ func reached(s topo.Snapshot, router netip.Addr) int {
 	return largest
 }
 
-// is tells whether a node is the router with a loopback.
+// is reports whether a node is the router with a loopback.
 func is(n *topo.Node, loopback netip.Addr) bool {
 	return loopback.IsValid() && (n.ID == loopback || n.Loopback == loopback)
 }
 
-// enough tells whether the databases that were read make that of another router needless: it is in an area of which
-// one is whole, or of which as many as may be were read.
+// enough reports whether another router's database need not be read: the router is in an area of which one
+// complete database was read, or as many as may be.
 func enough(read []database, router netip.Addr) bool {
 	in, count, whole := map[string]bool{}, map[string]int{}, map[string]bool{}
 	for _, d := range read {
@@ -90,7 +90,7 @@ func enough(read []database, router netip.Addr) bool {
 	return seen
 }
 
-// believed takes of each area the database whose router reaches most of it, the first of several.
+// believed selects for each area the database whose router reaches most of it, the first of several.
 func believed(read []database) []topo.Snapshot {
 	var out []topo.Snapshot
 	best := map[string]int{} // place in out

@@ -95,7 +95,8 @@ func TestWhatIsReadAndBelieved(t *testing.T) {
 	}
 }
 
-// A network with the LSA of a dead router in it is whole in nobody's database: not all of a thousand are read for it.
+// With the LSA of a failed router no database of an area is complete; not all of a thousand are read
+// because of that.
 func TestAsManyDatabasesAsAreEnough(t *testing.T) {
 	var read []database
 	for range 20 {

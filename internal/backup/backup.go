@@ -33,7 +33,7 @@ type Stores struct {
 	Known   uint32
 }
 
-// Manifest says what a backup has. It is written last: a folder without it is no backup.
+// Manifest lists the content of a backup. It is written last: a folder without it is no backup.
 type Manifest struct {
 	// Format of the folder.
 	Format int `json:"format"`

@@ -113,7 +113,7 @@ func (s Stores) room(ctx context.Context, m Manifest, keys int64) error {
 		size.File>>20, size.Quota>>20, need>>20+1)
 }
 
-// enough tells whether etcd takes so many octets more.
+// enough reports whether etcd has space for that many more octets.
 func (s Stores) enough(ctx context.Context, octets int64) (size state.Size, enough bool, err error) {
 	size, err = s.State.Size(ctx)
 	return size, err == nil && (size.Quota <= 0 || size.File+octets <= size.Quota), err

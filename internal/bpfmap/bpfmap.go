@@ -36,7 +36,8 @@ func Fill[K, V any](m *ebpf.Map, keys []K, values []V) error {
 	})
 }
 
-// patiently tries again while the cache is empty. write tells whether it wrote something before it failed.
+// patiently tries again while the cache is empty. write reports whether it wrote something before it
+// failed.
 func patiently(write func() (progress bool, err error)) error {
 	for waited := 0; ; waited++ {
 		progress, err := write()

@@ -1,13 +1,16 @@
-// Package changestate says who moves a change set on from each of its states.
+// Package changestate lists for each state of a change set who acts next: the push service, an operator, or
+// no one.
 //
-// In: a change set's state. Out: its row of one table: who acts next, and what an
-// operator may do. Next: services/push refuses other steps, `millrace change` follows
-// until nobody acts by itself, and the page shows the buttons (services/dashboard/web).
+// In: a change set's state. Out: its row of one table: who acts next, and what an operator may do. Next:
+// services/push rejects
+// other steps, `millrace change` follows a change set until it needs an operator, and the page shows the
+// buttons
+// (services/dashboard/web).
 package changestate
 
 import pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 
-// Progress says who moves a change set on from a state.
+// Progress is who acts next on a change set in a state.
 type Progress string
 
 const (
@@ -19,7 +22,7 @@ const (
 	Settled Progress = "settled"
 )
 
-// Action is a step that an operator may ask for, named like its method of ChangeService.
+// Action is a step that an operator may request, named like its method of ChangeService.
 type Action string
 
 const (
@@ -31,9 +34,9 @@ const (
 // Row is what is true of one state.
 type Row struct {
 	Progress Progress `json:"progress"`
-	// Action is the one step forward that an operator may ask for in this state; empty for none.
+	// Action is the one step forward that an operator may request in this state; empty for none.
 	Action Action `json:"action,omitempty"`
-	// Abort tells that an operator may stop it, beside that.
+	// Abort is set if an operator may abort the change set in this state.
 	Abort bool `json:"abort,omitempty"`
 }
 
@@ -57,5 +60,5 @@ var Table = map[pushv1.State]Row{
 // IsRunning reports whether the push service moves the change set on by itself, so that following it makes sense.
 func IsRunning(s pushv1.State) bool { return Table[s].Progress == Running }
 
-// Allows reports whether an operator may ask for the action in this state.
+// Allows reports whether an operator may request the action in this state.
 func Allows(s pushv1.State, a Action) bool { return Table[s].Action == a }

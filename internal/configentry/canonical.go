@@ -81,7 +81,7 @@ func bareIdentities(s string) string {
 	}))
 }
 
-// Wire qualifies the top members of an entry with their module, as JSON_IETF wants.
+// Wire qualifies the top members of an entry with their module, as JSON_IETF requires (gNMI section 2.3.1).
 func Wire(path, body string) ([]byte, error) {
 	kind, _, _, ok := Of(path)
 	if !ok {

@@ -10,7 +10,7 @@ var encodings = map[Encoding]policyv1.Encoding{
 // ToProto is the encoding's value in the API.
 func (e Encoding) ToProto() policyv1.Encoding { return encodings[e] }
 
-// EncodingFromProto is empty for an encoding that this version does not know.
+// EncodingFromProto is empty for an encoding that this version does not support.
 func EncodingFromProto(m policyv1.Encoding) Encoding {
 	for e, other := range encodings {
 		if other == m {

@@ -90,7 +90,7 @@ func Roots() []string {
 	return out
 }
 
-// keyEscaper writes a key value as gNMI's string paths want it.
+// keyEscaper escapes a key value for gNMI's string paths.
 var (
 	keyEscaper   = strings.NewReplacer(`\`, `\\`, `]`, `\]`)
 	keyUnescaper = strings.NewReplacer(`\\`, `\`, `\]`, `]`)

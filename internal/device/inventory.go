@@ -48,10 +48,11 @@ type Device struct {
 	// PE is where the control plane reaches the I2VFC agent of a
 	// provider edge, host:port; empty where the router is none.
 	PE string `yaml:"pe"`
-	// OS says how the router is configured. Default millrace: the router agent, or any other target of OpenConfig.
+	// OS selects how the router is configured. Default millrace: the router agent, or any other target of
+	// OpenConfig.
 	OS OS `yaml:"os"`
-	// Username and PasswordFile are sent with every request beside the
-	// client certificate, to routers that want a user account.
+	// Username and PasswordFile are sent with every request beside the client certificate, to routers that
+	// require a user account.
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
 }

@@ -137,8 +137,8 @@ func TestAMissingFileIsNamed(t *testing.T) {
 	}
 }
 
-// TestClientTLS shakes hands with a router that asks for the controller's
-// certificate, and with one that another CA signed.
+// TestClientTLS makes a handshake with a router that requires the controller's certificate, and with one
+// that another CA signed.
 func TestClientTLS(t *testing.T) {
 	ours, theirs := pki.New(t), pki.New(t)
 	cert, key := ours.Issue(t, "controller")
@@ -159,7 +159,7 @@ func TestClientTLS(t *testing.T) {
 	}
 }
 
-// router is a TLS server signed by one CA that wants clients of another.
+// router is a TLS server with a certificate of one CA that requires clients of another.
 func router(t *testing.T, signer, trusted *pki.Authority) *tls.Config {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(signer.Issue(t, "router", "router"))

@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// source is a file an operator wrote; its errors say where.
+// source is a file of the operator; its errors name file, line and column.
 type source struct {
 	path string
 	raw  []byte
@@ -40,8 +40,8 @@ func parse(src source) (*Inventory, error) {
 	return inv, inv.check(src)
 }
 
-// locate finds the address that did not parse: the YAML library says where a
-// mistake is, except in values that parse themselves.
+// locate finds the address that did not parse: the YAML library reports the position of an error, except in
+// values that parse themselves.
 func (src source) locate(err error) error {
 	var plain struct {
 		Devices []struct {

@@ -27,7 +27,8 @@ type Publisher struct {
 	log *slog.Logger
 
 	mu sync.Mutex
-	// waiting are events that the bus did not take, oldest first; while there are any, somebody sends them.
+	// waiting are events that the bus rejected, oldest first; while there are any, a goroutine retries
+	// them.
 	waiting []*eventv1.Event
 }
 

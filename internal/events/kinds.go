@@ -19,13 +19,13 @@ func (k Kind) Code() string { return k.code }
 // Source is the folder of the service that publishes it.
 func (k Kind) Source() string { return k.source }
 
-// Severity says how urgent it is.
+// Severity is how urgent it is.
 func (k Kind) Severity() eventv1.Severity { return k.severity }
 
-// Title says what has happened.
+// Title names what has happened.
 func (k Kind) Title() string { return k.title }
 
-// Remedy says what to do.
+// Remedy is what an operator should do.
 func (k Kind) Remedy() string { return k.remedy }
 
 const (
@@ -118,7 +118,7 @@ var (
 	RoutersUnfrozen = define("services/push", info, "routers-unfrozen", "The freeze switch is off again.", nothing)
 )
 
-// ChangeSet is the kind that tells of a change set's new state.
+// ChangeSet is the kind that reports a change set's new state.
 func ChangeSet(s pushv1.State) Kind { return changes[s] }
 
 // Kinds of routers that are read again after their change set has ended.
@@ -173,10 +173,10 @@ var (
 		"Correct the name in the policy, or configure the VPN on its PEs.")
 )
 
-// CircuitModified: somebody changed its rate or its end.
+// CircuitModified: a requester changed its rate or its end.
 var CircuitModified = define("services/circuits", info, "circuit-modified", "A circuit has another rate or another end; the text says which.", nothing)
 
-// What becomes of a circuit whose path is lost.
+// What is done about a circuit whose path is lost.
 var (
 	CircuitRerouted    = define("services/circuits", info, "circuit-rerouted", "A link of a circuit's path is gone, and another path is booked for it.", nothing)
 	CircuitNotRerouted = define("services/circuits", failure, "circuit-not-rerouted", "A link of a circuit's path is gone, and there is no other path for it.",
@@ -206,11 +206,11 @@ var circuits = map[circuitsv1.State]Kind{
 		"The text names the change set: `millrace change show ID` says what refused it. Then request a new circuit."),
 }
 
-// CircuitLate tells of a circuit that is not carried at its start.
+// CircuitLate reports a circuit that is not carried at its start.
 var CircuitLate = define("services/circuits", warning, "circuit-late", "The start of a circuit came, and routers were not proven to carry it.",
 	"`millrace circuits show ID` and `millrace change list` say what it waits for: a link, a change set that needs a person, a router that does not answer.")
 
-// Circuit is the kind that tells of a circuit's new state, if there is one.
+// Circuit is the kind that reports a circuit's new state, if there is one.
 func Circuit(s circuitsv1.State) (Kind, bool) {
 	k, told := circuits[s]
 	return k, told

@@ -53,9 +53,9 @@ func (m *moody) asked() int {
 	return m.attempts
 }
 
-// TestWhatTheBusMissedIsToldLater: a router that is unreachable is reported once; if that event were lost, everybody
-// would take the router for reachable for as long as it is not.
-func TestWhatTheBusMissedIsToldLater(t *testing.T) {
+// TestEventsTheBusRejectedAreSentLater: a router that is unreachable is reported once; if that event were
+// lost, operators would take the router for reachable.
+func TestEventsTheBusRejectedAreSentLater(t *testing.T) {
 	b := &moody{err: errors.New("no leader")}
 	p := NewPublisher(b, slog.New(slog.DiscardHandler))
 	for i := range 5 {

@@ -27,10 +27,10 @@ type Record struct {
 	// TOS is the IP TOS or traffic class octet.
 	TOS      uint8
 	TCPFlags uint16
-	// InIf and OutIf are SNMP ifIndex, 0 where the exporter does not say.
+	// InIf and OutIf are SNMP ifIndex, 0 where the exporter does not send them.
 	InIf, OutIf    uint32
 	Bytes, Packets uint64
-	// SamplingRate N says that one packet in N was counted; 1 is unsampled, 0 unknown.
+	// SamplingRate N means that one packet in N was counted; 1 is unsampled, 0 unknown.
 	SamplingRate uint64
 	Source       Source
 }

@@ -1,12 +1,11 @@
-// Package gnmiclient speaks gNMI to routers: the one way in which collectors
-// read them and services/push writes them.
+// Package gnmiclient is the gNMI client with which collectors read routers and services/push writes them.
 //
 // In: a device of the inventory, the controller's TLS credentials, paths as
 // strings such as /interfaces/interface[name=ge-er]/state. Out: gNMI messages
 // and plain Go values. Next: collectors/topology, collectors/telemetry and
 // services/push, which decide when to reconnect.
 //
-// There is no plaintext mode and no flag to ask for one.
+// There is no plaintext mode, and no flag for one.
 package gnmiclient
 
 import (
@@ -33,7 +32,7 @@ import (
 const (
 	// maxMessage allows for the link-state database of a large area in one answer.
 	maxMessage = 64 << 20
-	// A dead router is noticed after keepIdle + keepCount*keepInterval even while nothing is sent. Kernel
+	// A failed router is noticed after keepIdle + keepCount*keepInterval even while nothing is sent. Kernel
 	// probes are used instead of HTTP/2 pings because servers may close connections that ping too often.
 	keepIdle     = 5 * time.Second
 	keepInterval = 5 * time.Second
@@ -52,8 +51,8 @@ type Client struct {
 // Dialer makes the TCP connection below TLS.
 type Dialer func(ctx context.Context, address string) (net.Conn, error)
 
-// Dial connects and asks for the router's Capabilities, so that a wrong
-// address, certificate or server is reported here and not at the first use.
+// Dial connects and reads the router's Capabilities, so that a wrong address, certificate or server is
+// reported here and not at the first use.
 func Dial(ctx context.Context, d device.Device, creds *tls.Config) (*Client, error) {
 	return DialBy(ctx, d, creds, dialTCP)
 }
@@ -76,8 +75,8 @@ func DialBy(ctx context.Context, d device.Device, creds *tls.Config, dialer Dial
 		return nil, fmt.Errorf("connect to %s at %s: %w", d.Name, d.Address, err)
 	}
 	c := &Client{name: d.Name, conn: conn, stub: gnmi.NewGNMIClient(conn)}
-	// A server that only streams, such as a fake one, may not have the
-	// call; it then supports no model, and Require says so.
+	// A server that only streams may not implement Capabilities; it then supports no model, and Require
+	// reports that.
 	if c.caps, err = c.Capabilities(ctx); status.Code(err) == codes.Unimplemented {
 		c.caps, err = &gnmi.CapabilityResponse{}, nil
 	}
@@ -97,7 +96,7 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 // Close ends the connection and all its streams.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Capabilities asks the router what it speaks.
+// Capabilities reads the models and encodings that the router supports.
 func (c *Client) Capabilities(ctx context.Context) (*gnmi.CapabilityResponse, error) {
 	r, err := c.stub.Capabilities(ctx, &gnmi.CapabilityRequest{})
 	if err != nil {
@@ -106,7 +105,7 @@ func (c *Client) Capabilities(ctx context.Context) (*gnmi.CapabilityResponse, er
 	return r, nil
 }
 
-// Supports tells whether the router announced the YANG module when Dial asked.
+// Supports reports whether the YANG module was among the router's Capabilities when Dial read them.
 func (c *Client) Supports(module string) bool {
 	for _, m := range c.caps.GetSupportedModels() {
 		if m.GetName() == module {
@@ -162,8 +161,8 @@ func (c *Client) Set(ctx context.Context, req *gnmi.SetRequest) (*gnmi.SetRespon
 	return r, nil
 }
 
-// encoding is PROTO where the router speaks it, because that keeps leaves
-// apart: one update per leaf with its own path (gNMI section 2.3.3).
+// encoding is PROTO where the router supports it, because that keeps leaves apart: one update per leaf with
+// its own path (gNMI section 2.3.3).
 func (c *Client) encoding() gnmi.Encoding {
 	if slices.Contains(c.caps.GetSupportedEncodings(), gnmi.Encoding_PROTO) {
 		return gnmi.Encoding_PROTO
@@ -187,7 +186,7 @@ func (c *Client) subscribe(ctx context.Context, list *gnmi.SubscriptionList, han
 		return fmt.Errorf("gNMI Subscribe to %s: %w", c.name, err)
 	}
 	req := &gnmi.SubscribeRequest{Request: &gnmi.SubscribeRequest_Subscribe{Subscribe: list}}
-	// Send's own error is only io.EOF; Recv below says why.
+	// Send's own error is only io.EOF; Recv below returns the cause.
 	if err := stream.Send(req); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("gNMI Subscribe to %s: %w", c.name, err)
 	}

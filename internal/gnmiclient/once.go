@@ -12,10 +12,9 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 )
 
-// StateJSON reads a container as one JSON document: by Get, or by Subscribe
-// ONCE from a router whose Get does not do it. Junos is reported to refuse Get
-// and to stay silent in JSON_IETF (docs/reference/junos.md), so leaves are
-// asked for one by one, in PROTO where the router speaks it.
+// StateJSON reads a container as one JSON document: by Get, or by Subscribe ONCE from a router whose Get
+// does not return state. Junos is reported to refuse Get and to send nothing in JSON_IETF
+// (docs/reference/junos.md), so leaves are requested one by one, in PROTO where the router supports it.
 func (c *Client) StateJSON(ctx context.Context, path string) ([]byte, error) {
 	doc, refused := c.GetJSON(ctx, gnmi.GetRequest_STATE, path)
 	if refused == nil || ctx.Err() != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 )
 
-// This file is for targets that want requests of their own shape: other origins
-// than OpenConfig's, encodings chosen by the caller.
+// This file is for targets that need requests of another shape: other origins than OpenConfig's, encodings
+// chosen by the caller.
 
-// Speaks tells whether the router announced an encoding when Dial asked.
+// Speaks reports whether the encoding was among the router's Capabilities when Dial read them.
 func (c *Client) Speaks(e gnmi.Encoding) bool {
 	return slices.Contains(c.caps.GetSupportedEncodings(), e)
 }

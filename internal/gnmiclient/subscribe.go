@@ -6,14 +6,14 @@ import (
 	"github.com/openconfig/gnmi/proto/gnmi"
 )
 
-// Sample asks for the paths' values every interval, unchanged ones too.
+// Sample subscribes to the paths' values every interval, unchanged ones too.
 func Sample(interval time.Duration, paths ...string) (*gnmi.SubscriptionList, error) {
 	return stream(&gnmi.Subscription{
 		Mode: gnmi.SubscriptionMode_SAMPLE, SampleInterval: uint64(interval),
 	}, paths)
 }
 
-// OnChange asks for the paths' values now and for each change after that.
+// OnChange subscribes to the paths' values now and to each change after that.
 func OnChange(paths ...string) (*gnmi.SubscriptionList, error) {
 	return stream(&gnmi.Subscription{Mode: gnmi.SubscriptionMode_ON_CHANGE}, paths)
 }

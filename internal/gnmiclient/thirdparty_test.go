@@ -29,8 +29,8 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// gnmi_target is gnxi's server, of gNMI 0.8: the client's Capabilities, Get and
-// Set speak to something that nobody here wrote.
+// gnmi_target is gnxi's server, of gNMI 0.8: it checks the client's Capabilities, Get and Set against an
+// independent implementation.
 func TestAgainstGNXITarget(t *testing.T) {
 	ca := pki.New(t)
 	cert, key := ca.Issue(t, "target", "127.0.0.1")

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// JSON is the configuration as RFC 7951 wants it: names with their module where
-// another begins, [null] for leaves without a value, numbers as numbers where
-// Juniper's YANG has them.
+// JSON is the configuration in the encoding of RFC 7951: names with their module where another begins,
+// [null] for leaves without a value, numbers as numbers where Juniper's YANG has them.
 func (t *Tree) JSON() ([]byte, error) {
 	return json.MarshalIndent(map[string]any{root().module + ":" + root().name: members(t.top)}, "", "  ")
 }

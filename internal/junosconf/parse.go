@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Parse reads curly-brace text, or `set` and `delete` lines. It knows the
-// statements of schema.txt and refuses all others, with the line.
+// Parse reads curly-brace text, or `set` and `delete` lines. It accepts the statements of schema.txt and
+// rejects all others, with the line.
 func Parse(text string) (*Tree, error) {
 	t := New()
 	return t, t.Load(text)
 }
 
-// ParseKnown reads curly-brace text and leaves out every statement that
-// schema.txt does not know: for an operator's own configuration.
+// ParseKnown reads curly-brace text and leaves out every statement that is not in schema.txt: for an
+// operator's own configuration.
 func ParseKnown(text string) (*Tree, error) {
 	t := New()
 	tokens, err := scan(text)

@@ -70,7 +70,7 @@ func protocol(s string) string {
 	return s
 }
 
-// bare tells whether a word needs no quotes in configuration text.
+// bare reports whether a word needs no quotes in configuration text.
 func bare(word string) bool {
 	return word != "" && !strings.ContainsFunc(word, func(r rune) bool {
 		return r <= ' ' || r > '~' || slices.Contains([]rune(`"{}[];#\`), r)

@@ -32,7 +32,7 @@ type node struct {
 	index map[place]*node
 }
 
-// place tells children apart.
+// place is the key that distinguishes children.
 type place struct {
 	schema *schema
 	keys   string
@@ -43,7 +43,7 @@ func placeOf(s *schema, keys []string) place { return place{s, strings.Join(keys
 // New is an empty configuration.
 func New() *Tree { return &Tree{top: &node{schema: root()}} }
 
-// Empty tells whether nothing is configured.
+// Empty reports whether nothing is configured.
 func (t *Tree) Empty() bool { return len(t.top.children) == 0 }
 
 // Set does what `set WORDS` does: makes what is not there, replaces leaves, adds

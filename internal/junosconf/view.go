@@ -8,7 +8,7 @@ type View struct{ n *node }
 // View of the whole.
 func (t *Tree) View() View { return View{t.top} }
 
-// Empty tells whether there is nothing at this place.
+// Empty reports whether there is nothing at this place.
 func (v View) Empty() bool { return v.n == nil }
 
 // In goes down containers; the zero View where one is missing.
@@ -68,7 +68,7 @@ func (v View) Key() string {
 	return v.n.keys[0]
 }
 
-// Has tells whether a leaf, container or list is there.
+// Has reports whether a leaf, container or list is there.
 func (v View) Has(name string) bool { return v.first(name) != nil }
 
 // Leaf is a leaf's value; empty where it is not there.

@@ -9,7 +9,7 @@ import (
 
 // Loops are a component's goroutines, from its Start to its Stop. The zero value is not started.
 type Loops struct {
-	mu      sync.Mutex // of running and stop: an API may be asked while its component starts
+	mu      sync.Mutex // of running and stop: an API may be called while its component starts
 	running context.Context
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
@@ -18,7 +18,8 @@ type Loops struct {
 // ErrNotStarted is why the context of Loops without a Start has ended.
 var ErrNotStarted = errors.New("the component has not been started")
 
-// notStarted is the context before Start: what is asked for too early ends at once, with that error as its cause.
+// notStarted is the context before Start: what is requested too early ends at once, with that error as its
+// cause.
 var notStarted = func() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(ErrNotStarted)

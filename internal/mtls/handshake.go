@@ -30,7 +30,7 @@ func (c *Credentials) Client() *tls.Config {
 		RootCAs: c.inUse.Load().pool, MinVersion: tls.VersionTLS12, Time: c.deps.Now,
 		GetClientCertificate: c.own,
 		VerifyConnection:     func(cs tls.ConnectionState) error { return c.admit(c.current(), cs.VerifiedChains) },
-		// A client has no use for this field. It carries to To whose configuration this is.
+		// Clients do not use this field. It passes to To whose configuration this is.
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { return c.to(hello.ServerName), nil },
 	}
 }

@@ -4,7 +4,8 @@
 // In: PEM files.
 // Out: TLS configurations whose handshakes go by the files as they are now; what is wrong with the files, and who was
 // refused, in log, metric and event.
-// Next: internal/device, services/vpn and the etcd client of internal/state as clients, services/routeragent and
+// Next: internal/device, services/vpn and the etcd client of internal/state as clients,
+// services/routeragent and
 // services/peagent as servers, services/nsi as both.
 package mtls
 
@@ -33,7 +34,7 @@ type Files struct {
 
 // Dependencies of Credentials. All may be left out.
 type Dependencies struct {
-	// Use tells these files from others in log, metrics and events, such as "inventory".
+	// Use names these files in log, metrics and events, such as "inventory".
 	Use        string
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -56,15 +57,16 @@ type Credentials struct {
 	watched watched
 	// refused is why changed files are not in use.
 	refused string
-	// told are the concerns about what is in use.
+	// told are the problems of the files in use that were reported.
 	told map[events.Kind]bool
-	// strangers are the revoked certificates whose owners were refused, by serial number.
+	// strangers are the serial numbers of revoked certificates whose use was refused.
 	strangers map[string]bool
 }
 
 // Times of looking at the files.
 const (
-	// lookEvery is how often it is looked without a handshake, to tell of what expires.
+	// lookEvery is how often the files are checked between handshakes, to report certificates that will
+	// expire.
 	lookEvery = 10 * time.Second
 	// maxNotices wait for the bus; the log alone has what comes beyond.
 	maxNotices = 64

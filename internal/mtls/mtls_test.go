@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/pki"
 )
 
-// address is whom clients believe to dial.
+// address is the address that clients expect in the server's certificate.
 const address = "192.0.2.1:9339"
 
 // end is one end of connections and the clock that it goes by. Its files are its own.
@@ -100,7 +100,7 @@ func (e *end) renew(name string) {
 
 func (e *end) serial() string { return e.inUse.Load().cert.Leaf.SerialNumber.String() }
 
-// meet is a handshake of both ends, as services make it, and what each says of it.
+// meet is a handshake of both ends, as services make it, and the result of each.
 func meet(t *testing.T, client, server *end) (theirs tls.ConnectionState, clientErr, serverErr error) {
 	t.Helper()
 	a, b := wire(t)
@@ -297,7 +297,7 @@ func (e *end) between(from, until time.Duration) {
 	e.copy(key, e.files.Key)
 }
 
-// A certificate may be brought before it is valid; nobody needs to touch it again.
+// A certificate may be installed before it is valid; it is used from then on without another change.
 func TestACertificateOfTomorrowIsUsedTomorrow(t *testing.T) {
 	e := newEnd(t, pki.New(t), "router", false)
 	before := e.serial()

@@ -77,7 +77,7 @@ func (c *Credentials) take(s *snapshot) {
 // expirySoon is how long before its end a certificate is reported.
 const expirySoon = 7 * 24 * time.Hour
 
-// judge tells once of what is wrong with the files in use.
+// judge reports each problem of the files in use once.
 func (c *Credentials) judge() {
 	s, now := c.inUse.Load(), c.deps.Now()
 	due := s.dueFirst()
@@ -107,7 +107,7 @@ func (c *Credentials) concern(kind events.Kind, is bool, text func() string) {
 	c.told[kind] = is
 }
 
-// stranger tells once of each certificate; who has a revoked one may come as often as he likes.
+// stranger reports each revoked certificate once, however often its owner connects.
 func (c *Credentials) stranger(revoked *x509.Certificate) {
 	c.metrics.revoked.Inc()
 	c.mu.Lock()

@@ -16,11 +16,11 @@ type watched struct {
 	digest [sha256.Size]byte
 }
 
-// settled is how old a file must have been when it was read for its time to tell of a later change: clocks of file
-// systems are coarse.
+// settled is how old a file must have been when it was read for its time to show a later change: clocks of
+// file systems are coarse.
 const settled = 2 * time.Second
 
-// read returns the files' contents if they may have changed, or always; changed tells whether they differ from those
+// read returns the files' contents if they may have changed, or always; changed reports whether they differ from those
 // that were read last.
 func (w *watched) read(always bool) (contents [][]byte, changed bool, err error) {
 	now := make([]os.FileInfo, len(w.files))
@@ -57,8 +57,8 @@ func same(a, b []os.FileInfo) bool {
 	return true
 }
 
-// recent tells whether one of the files was written so shortly before it was read that it may have been written again
-// without showing it.
+// recent reports whether one of the files was written so shortly before it was read that a second write may
+// have the same time stamp.
 func recent(files []os.FileInfo, read time.Time) bool {
 	for _, f := range files {
 		if f != nil && read.Sub(f.ModTime()) < settled {

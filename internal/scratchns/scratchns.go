@@ -1,8 +1,8 @@
 // Package scratchns runs a function in a network namespace that is thrown away.
 //
-// In: a function that tries something on a kernel. Out: what it found. Next:
-// services/routeragent/kernel and services/peagent/datapath, whose probes ask
-// the kernel what it can do: surer than asking for its version.
+// In: a function that tries something on a kernel. Out: its result. Next: services/routeragent/kernel and
+// services/peagent/datapath, which probe features of the kernel: kernel versions do not show what a vendor
+// has backported.
 package scratchns
 
 import (

@@ -31,7 +31,7 @@ const (
 	Equal
 )
 
-// Queue is what a scheduler says about one queue of a port.
+// Queue is the scheduler's configuration of one queue of a port.
 type Queue struct {
 	// Weight is the queue's part of the sum of the port's weights; at most MaxWeight.
 	Weight uint64

@@ -83,7 +83,7 @@ func TestTheOrderOfServiceIsAnOrder(t *testing.T) {
 	}
 }
 
-// Rates and priorities as their definitions say them, in exact and slow arithmetic.
+// Rates and priorities by their definitions, in exact and slow arithmetic.
 func TestClassesAgreeWithTheirDefinitions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

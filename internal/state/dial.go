@@ -60,7 +60,8 @@ func Dial(endpoints []string, options ...DialOption) (*Store, error) {
 	back := newRewind()
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialTimeout: startTimeout, TLS: d.tls,
-		// A connection that died without a word would keep a watch silent, and its reader behind, as long as TCP takes.
+		// Without this, TCP would not notice a lost connection for minutes, and the reader of a watch would
+		// stay behind.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(back.intercept), grpc.WithStatsHandler(back)},
 	})

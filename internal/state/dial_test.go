@@ -38,9 +38,9 @@ func TestCheckEndpoints(t *testing.T) {
 	}
 }
 
-// A cluster that demands certificates answers who has one of its CA. A client of another CA is refused, and a member
-// that another CA signed is not believed; the store would try both again until it is stopped, so that is seen in
-// the handshake.
+// A cluster that requires certificates accepts a client with one of its CA. It refuses a client of another
+// CA, and the store refuses a member that another CA signed. The store would retry both until it is
+// stopped, so the test looks at the handshake.
 func TestEtcdOverTLS(t *testing.T) {
 	ca, other := pki.New(t), pki.New(t)
 	cert, key := ca.Issue(t, "etcd", program.OwnHost())
@@ -67,7 +67,7 @@ func TestEtcdOverTLS(t *testing.T) {
 	address := strings.TrimPrefix(server.URL, "https://")
 	for name, c := range map[string]*tls.Config{"a client of another CA": credentials(ca.CA, other), "a member of another CA": credentials(other.CA, ca)} {
 		conn, err := tls.Dial("tcp", address, mtls.To(c, address))
-		if err == nil { // a server tells with its first octets
+		if err == nil { // the server sends its alert with the first octets
 			_, err = conn.Read(make([]byte, 1))
 			conn.Close()
 		}

@@ -59,8 +59,8 @@ func NewEmbedded(dir string, options ...Option) *Embedded {
 
 const (
 	startTimeout = 30 * time.Second
-	// Election is quick because there is nobody to elect against; the tick is
-	// what an idle server wakes up for.
+	// The election time-out is short because there is only one member; the tick is the interval at which an
+	// idle server wakes up.
 	tick       = 50 * time.Millisecond
 	election   = 5 * tick
 	socketName = "etcd.sock"
@@ -158,7 +158,7 @@ func (e *Embedded) Stop(context.Context) error {
 		e.stopping = nil
 	}
 	if e.store != nil {
-		_ = e.store.client.Close() // always says that its context ended
+		_ = e.store.client.Close() // always returns that its context ended
 		e.store = nil
 	}
 	if e.etcd != nil {

@@ -15,15 +15,15 @@ type Fault int
 const (
 	// None: etcd answers.
 	None Fault = iota
-	// Refused: etcd has no leader, says so, and does nothing.
+	// Refused: etcd has no leader, returns that error, and does nothing.
 	Refused
 	// AnswerLost: etcd writes, and its answer does not come. A read is Refused.
 	AnswerLost
 )
 
-// WithFaults is the same store for tests of its users, with faults: of is asked before each read with the key or the
-// prefix, before each write of a key with its value, and before each answer of a watch with its prefix: a watch that is
-// Refused ends as if what it would tell were compacted. Leases work all the time.
+// WithFaults is the same store with faults, for tests of its users. of is called before each read with the
+// key or the prefix, before each write of a key with its value, and before each response of a watch with
+// its prefix: a watch that is Refused ends as if its revisions were compacted. Leases always work.
 func (s *Store) WithFaults(of func(key string, value []byte) Fault) *Store {
 	client := clientv3.NewCtxClient(context.Background())
 	client.KV = faultyKV{s.client.KV, func(key, value []byte) Fault { return of(strings.TrimPrefix(string(key), s.root), value) }}

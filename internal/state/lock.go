@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Lock is a set of keys held under one etcd lease: if this process dies, the lease expires and the keys are free.
+// Lock is a set of keys held under one etcd lease: if this process ends, the lease expires and the keys are
+// free.
 type Lock struct {
 	store *Store
 	lease clientv3.LeaseID
@@ -52,8 +53,8 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is locked by %s", e.
 // releaseTimeout bounds a release while etcd does not answer; the lease then expires.
 const releaseTimeout = 2 * time.Second
 
-// Lock takes all keys or none, and renews the lease until Release or the end of ctx. A key that is held is not
-// taken over: if its holder died, it is free when the lease is over. ttl is the life of the lease
+// Lock takes all keys or none, and renews the lease until Release or the end of ctx. A key that is held is
+// not taken over: if its holder ended, it is free when the lease expires. ttl is the life of the lease
 // after the last renewal, at least a second.
 func (s *Store) Lock(ctx context.Context, owner string, ttl time.Duration, keys ...string) (*Lock, error) {
 	grant, err := s.client.Grant(ctx, max(int64(ttl.Seconds()), 1))
@@ -69,7 +70,7 @@ func (s *Store) Lock(ctx context.Context, owner string, ttl time.Duration, keys 
 	}
 	go func() {
 		defer close(l.lost)
-		for range renewed { //nolint:revive // the client wants its answers taken
+		for range renewed { //nolint:revive // the client requires that its answers are read
 		}
 	}()
 	for _, key := range keys {

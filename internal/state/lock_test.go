@@ -83,8 +83,8 @@ func TestLock(t *testing.T) {
 	})
 }
 
-// TestALockOutlivesItsTTLButNotItsHolder compares two leases of one second: one whose holder lives, and one whose
-// holder dies, granted after it.
+// TestALockOutlivesItsTTLButNotItsHolder compares two leases of one second: one whose holder goes on, and
+// one whose holder ends, granted after it.
 func TestALockOutlivesItsTTLButNotItsHolder(t *testing.T) {
 	s := start(t, t.TempDir()).Store()
 	hold := func(key string) (die context.CancelFunc) {

@@ -12,11 +12,11 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// rewind notices that etcd answers with older data than it has had, or with another cluster's: an operator has put a
-// backup back while this process runs. Etcd says at which revision it answers, and a read or a write that was sent
-// after an answer is never at a lower one (the store makes linearizable reads only). Others may have written so much
-// since that the revision is higher again: after every new connection the newest key that was seen is looked for at
-// the revision at which it was written.
+// rewind notices that etcd answers with older data than before, or with another cluster's: an operator has
+// restored a backup while this process runs. Each answer has the revision of etcd, and a read or a write
+// that was sent after an answer never has a lower one (the store makes linearizable reads only). Other
+// clients may have written so much since then that the revision is higher again. So after every new
+// connection the newest key that was seen is read at the revision at which it was written.
 type rewind struct {
 	mu      sync.Mutex
 	cluster uint64
@@ -48,7 +48,7 @@ func (r *rewind) sent() mark {
 	return mark{r.seen, r.times}
 }
 
-// answered takes an answer. One to a request from before a rewind says nothing any more.
+// answered processes an answer. It ignores one to a request from before a rewind.
 func (r *rewind) answered(m mark, header *pb.ResponseHeader, newest witness) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,8 +88,8 @@ func (r *rewind) intercept(ctx context.Context, method string, req, reply any, c
 	return err
 }
 
-// prove looks for the newest key after a new connection. One that was compacted proves nothing; without an answer the
-// next request asks again.
+// prove reads the newest key after a new connection. One that was compacted proves nothing; without an
+// answer the next request tries again.
 func (r *rewind) prove(ctx context.Context, conn *grpc.ClientConn, invoke grpc.UnaryInvoker) {
 	r.mu.Lock()
 	connection, newest, times, doubt := r.connections, r.newest, r.times, r.connections != r.proven

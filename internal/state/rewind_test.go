@@ -19,7 +19,7 @@ import (
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
-// An etcd that only restarts is nothing to tell; one that comes back with a backup is, once.
+// An etcd that only restarts is not reported; one that comes back with a backup is, once.
 func TestOlderDataIsTold(t *testing.T) {
 	server := etcd.Start(t, program.OwnHost())
 	store, err := state.Dial([]string{server.URL})

@@ -42,7 +42,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Size asks every member, and returns the size of the fullest.
+// Size queries every member, and returns the size of the fullest.
 func (s *Store) Size(ctx context.Context) (fullest Size, err error) {
 	for i, endpoint := range s.endpoints() {
 		r, err := s.client.Status(ctx, endpoint)
@@ -59,8 +59,9 @@ func (s *Store) Size(ctx context.Context) (fullest Size, err error) {
 // ErrFull: etcd's file has reached its quota.
 var ErrFull = rpctypes.ErrNoSpace
 
-// MakeRoom lets etcd forget old revisions, gives all members' free pages back, one after the other, and ends the alarm
-// of an etcd that was full. No key is changed. A member answers nobody while it is at it.
+// MakeRoom lets etcd forget old revisions, gives all members' free pages back, one after the other, and
+// ends the alarm of an etcd that was full. No key is changed. A member answers no requests while it is
+// defragmented.
 func (s *Store) MakeRoom(ctx context.Context) error {
 	r, err := s.client.Get(ctx, s.root, clientv3.WithCountOnly())
 	if err == nil {

@@ -15,7 +15,7 @@ type Guard struct {
 	Revision int64
 }
 
-// ConflictError is the ErrConflict of Commit. It says what etcd had instead.
+// ConflictError is the ErrConflict of Commit, with the value that etcd has instead.
 type ConflictError struct {
 	// Key is the first guard that did not hold, Revision where it is, 0 if it does not exist.
 	Key      string

@@ -42,7 +42,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// What a snapshot has and what a watch from it tells are together everything, once.
+// A snapshot and a watch from its revision together yield everything, once.
 func TestSnapshotAndWatch(t *testing.T) {
 	s := etcd.Shared(t)
 	const many = 2500 // more than two pages

@@ -49,8 +49,8 @@ type Batch struct {
 // errRewound ends a watch: the older data's revisions are not those that it waits for.
 var errRewound = errors.New("etcd came back with older data")
 
-// Watch yields what is written below prefix after a revision, until ctx ends or etcd cannot tell any more: then the
-// last error says why, and the watcher begins again with a Snapshot.
+// Watch yields what is written below prefix after a revision, until ctx ends or the watch fails. The last
+// error is the reason, and the watcher begins again with a Snapshot.
 func (s *Store) Watch(ctx context.Context, prefix string, after int64) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		watching, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))

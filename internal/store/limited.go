@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// limited ends queries that take too long and queries whose rows nobody takes: either would keep others from reading.
+// limited ends queries that take too long and queries whose rows are not read: either would keep others
+// from reading.
 type limited struct {
 	DB
 	maxExecutionTime, sendTimeout time.Duration

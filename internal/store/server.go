@@ -60,7 +60,7 @@ func connect(ctx context.Context, cfg Configuration) (driver.Conn, error) {
 	return conn, nil
 }
 
-// allLoopback tells whether no server is reached over a network, where TLS is a must.
+// allLoopback reports whether no server is reached over a network, where TLS is a must.
 func allLoopback(servers []string) bool {
 	for _, s := range servers {
 		host, _, err := net.SplitHostPort(s)

@@ -32,7 +32,8 @@ func openSession(lib *library, cfg Configuration) (*session, error) {
 	for _, sql := range []string{
 		fmt.Sprintf("SET max_memory_usage = %d, max_bytes_before_external_group_by = %[2]d, max_bytes_before_external_sort = %[2]d",
 			cfg.MaxMemory, cfg.MaxMemory/2),
-		// Later than what limited does, whose error says more; this is for what runs inside the engine without a row.
+		// Later than the time-out of limited, whose error has more detail; this one is for work inside the
+		// engine that returns no row.
 		fmt.Sprintf("SET max_execution_time = %d", int64(cfg.MaxExecutionTime.Seconds())+1),
 		"CREATE DATABASE IF NOT EXISTS " + database,
 		"USE " + database,

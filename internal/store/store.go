@@ -1,6 +1,6 @@
-// Package store is the only code that knows which ClickHouse it talks to: the
-// engine embedded in this process (chDB, `millrace up`) or a server (native
-// protocol, production). The SQL is the same for both.
+// Package store is the one client of ClickHouse, for the engine embedded in this process (chDB, `millrace
+// up`) and for a
+// server (native protocol, production). The SQL is the same for both.
 //
 // In: SQL, and batches of columns to insert. Out: rows. Next:
 // services/flowstore, the only reader and writer of flow and telemetry tables.
@@ -20,11 +20,13 @@ type DB interface {
 	// Insert appends a batch in one block: one atomic part, as long as its rows
 	// belong to one partition and are fewer than MaxAtomicRows.
 	Insert(ctx context.Context, b Batch) error
-	// Query streams rows; they must be closed. A query that takes longer than MaxExecutionTime ends, and so does one
-	// whose reader leaves rows waiting for longer than SendTimeout: no reader keeps the place of another for ever.
+	// Query streams rows; they must be closed. A query that takes longer than MaxExecutionTime ends, and so
+	// does one whose reader leaves rows waiting for longer than SendTimeout: a reader cannot block others
+	// without limit.
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)
-	// Lookup is a Query on the writing side: it sees what was written before it, and no reader holds it up. It is for
-	// the few rows that a writer must know before it writes; the writing side waits until they are closed.
+	// Lookup is a Query on the writing side: it sees what was written before it, and readers do not delay
+	// it. It is for the few rows that a writer needs before it writes; the writing side waits until they
+	// are closed.
 	Lookup(ctx context.Context, sql string, args ...any) (Rows, error)
 	// Close ends queries under way and waits for statements that write.
 	Close() error
@@ -92,7 +94,7 @@ func DefaultConfiguration(dir string) Configuration {
 	}
 }
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	switch least := (maxReaders + 1) * c.MaxMemory; {
 	case len(c.Servers) > 1:

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// standSomewhere moves a process whose working directory was deleted to the root: the engine asks where it stands
-// before it reads any file, the blocks that are inserted too. What was named relative to that directory is gone; a data
-// directory that was is not made anew elsewhere.
+// standSomewhere moves a process whose working directory was deleted to the root: the engine calls
+// getcwd(2) before it reads any file, inserted blocks included. Paths relative to that directory are lost;
+// a data directory that was deleted is not created again elsewhere.
 func standSomewhere(data string) error {
 	_, err := unix.Getwd()
 	if !errors.Is(err, unix.ENOENT) || !filepath.IsAbs(data) {

@@ -17,8 +17,8 @@ type Graph struct {
 	links map[string]*Link
 }
 
-// NewGraph joins snapshots of one or more areas. An area border router is one
-// node; where areas tell different things of it, the first area that knows wins.
+// NewGraph joins snapshots of one or more areas. An area border router is one node; where areas differ
+// about it, the first area that has the value wins.
 func NewGraph(snapshots ...Snapshot) *Graph {
 	g := &Graph{byID: map[netip.Addr]*Node{}, out: map[netip.Addr][]*Link{}, links: map[string]*Link{}}
 	for _, s := range snapshots {

@@ -1,4 +1,4 @@
-// Package uml makes User-Mode Linux start on processors with more state than it knows.
+// Package uml makes User-Mode Linux start on processors with more register state than it supports.
 //
 // In: a folder. Out: what the environment of linux.uml needs. Next: the lab, and tests that need another kernel than
 // the host's.
@@ -13,7 +13,7 @@ import (
 
 //go:generate clang -O2 -fPIC -shared -nostdlib -Wall -Werror -Wl,--build-id=none,-s -o xstate.so xstate.c
 
-// xstate is a library that linux.uml loads before libc; xstate.c says why.
+// xstate is a library that linux.uml loads before libc; the head of xstate.c explains why.
 //
 //go:embed xstate.so
 var xstate []byte

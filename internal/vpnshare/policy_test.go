@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/policies/vpn"
 )
 
-// compiled parses and compiles as an agent does, which knows no topology.
+// compiled parses and compiles as an agent does, without a topology.
 func compiled(text string) (Policy, error) {
 	f, err := Parse([]byte(text))
 	if err != nil {
@@ -116,7 +116,7 @@ func TestMaxMinOverTheTopology(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Link 2 gives 5 Mbit/s each to v1 and v3; v2 has the other 25 of link 1. Nobody knows where dark goes.
+	// Link 2 gives 5 Mbit/s each to v1 and v3; v2 has the other 25 of link 1. The route of dark is unknown.
 	if diff := cmp.Diff(got.Weights, map[string]float64{"v1": 1, "v2": 5, "v3": 1, "dark": 3}, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
 	}

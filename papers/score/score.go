@@ -14,7 +14,7 @@ import (
 type Row struct {
 	// Key names the measured value; unique within its experiment.
 	Key string `json:"key"`
-	// Item says where the paper has it, What what it is.
+	// Item is where the paper has it, What what it is.
 	Item string `json:"item"`
 	What string `json:"what"`
 	Unit string `json:"unit,omitempty"`
@@ -27,8 +27,8 @@ type Row struct {
 	Absolute float64 `json:"absolute,omitempty"`
 	// Rationale argues the tolerance.
 	Rationale string `json:"rationale,omitempty"`
-	// Caveat says what is wrong with the number itself: a contradiction in the paper, a value that depends on
-	// what the paper does not state.
+	// Caveat is a defect of the number itself: a contradiction in the paper, a value that depends on what
+	// the paper does not state.
 	Caveat string `json:"caveat,omitempty"`
 	// Explanation is the best one of a difference.
 	Explanation string `json:"explanation,omitempty"`

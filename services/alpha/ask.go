@@ -12,9 +12,9 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// deliver has services/push create every change set that is requested and not known to be made, oldest first. The
-// idempotency key makes a second request harmless, and one whose first left a draft is not planned yet: it is requested
-// again.
+// deliver creates every change set that is requested and not known to be made, in services/push, oldest
+// first. The idempotency key makes a second request harmless. A change set that the first request left as a
+// draft is not planned yet, so it is requested again.
 func (c *Component) deliver(ctx context.Context, r remembered) (made []*pushv1.ChangeSet, err error) {
 	all := asked(r.generation)
 	var errs []error

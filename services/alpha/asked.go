@@ -38,17 +38,18 @@ func sameAsked(a, b []*alphav1.Asked) bool {
 type fate string
 
 const (
-	// unknown: services/push did not answer, so the request stays as it is, under its key: any other would ask twice.
+	// unknown: services/push did not answer, so the request stays as it is, under its key: another key
+	// would make a second change set.
 	unknown fate = "unknown"
-	// open: the change set has not ended. It is not asked for again while it may still come to something.
+	// open: the change set has not ended. It is not requested again while it may still be applied.
 	open fate = "open"
 	// absent: the request never arrived.
 	absent fate = "absent"
 	failed fate = "failed"
-	// whole: every router holds the policy's whole plan, with all pairs that were in force when it was made, so also
-	// what all requests before wanted.
+	// whole: every router holds the policy's whole plan, with all pairs that were in force when it was
+	// made, so it satisfies all earlier requests as well.
 	whole fate = "whole"
-	// over: it came to an end that a person, or a guard, wanted.
+	// over: a person or a guard ended it.
 	over fate = "over"
 )
 
@@ -65,9 +66,9 @@ func fateOf(s pushv1.State) fate {
 	return open
 }
 
-// settle decides what is kept of the requests of earlier runs, and what is requested again. end tells a request's fate
-// and is called for the newest first. One that failed gets a new key, made with this text: services/push would answer
-// the old one with the change set that failed.
+// settle decides which requests of earlier runs are kept, and which are repeated. end returns a request's
+// outcome and is called for the newest first. One that failed gets a new key, made with this text: under
+// the old key services/push would return the change set that failed.
 func settle(all []*alphav1.Asked, text string, end func(*alphav1.Asked) fate) (kept []*alphav1.Asked, again *pushv1.CreateRequest) {
 	for _, a := range slices.Backward(all) {
 		switch end(a) {

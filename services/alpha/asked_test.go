@@ -71,13 +71,13 @@ func TestAChangeSetThatFailsAfterTheNextRunIsAskedForAgain(t *testing.T) {
 	r := newRig(t, nil)
 	r.now = r.now.Add(-day)
 	r.nextDay(t, "10.2.0.9")
-	r.nextDay(t, "10.3.0.9") // nobody has approved the first yet
+	r.nextDay(t, "10.3.0.9") // the first is not approved yet
 	r.states = map[string]pushv1.State{"change-1": pushv1.State_STATE_FAILED}
 	r.nextDay(t, "")
 	if got := r.pairsAsked(); !slices.Equal(got, []int{1, 1, 1}) || r.created[2].GetPairs()[0] != r.created[0].GetPairs()[0] {
 		t.Errorf("change sets with %v pairs, want a third with the pair of the first", got)
 	}
-	// The policy is planned as a whole, so a later one that is verified is all that was wanted.
+	// The policy is planned as a whole, so a later one that is verified satisfies all requests.
 	r.states["change-2"], r.states["change-3"] = pushv1.State_STATE_FAILED, pushv1.State_STATE_VERIFIED
 	r.nextDay(t, "")
 	r.nextDay(t, "10.4.0.9")
@@ -90,8 +90,8 @@ func TestAChangeSetThatFailsAfterTheNextRunIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestRequestsAgainstAModel: whatever is lost, no pair is requested again while its change set may come to something,
-// and each whose change set failed, or never was, is in the next request that arrives.
+// TestRequestsAgainstAModel: whatever is lost, no pair is requested again while its change set may still be
+// applied, and each whose change set failed, or never was made, is in the next request that arrives.
 func TestRequestsAgainstAModel(t *testing.T) {
 	states := []pushv1.State{pushv1.State_STATE_PLANNED, pushv1.State_STATE_APPLYING, pushv1.State_STATE_FAILED, pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK}
 	for seed := range uint64(300) {
@@ -137,8 +137,8 @@ func TestRequestsAgainstAModel(t *testing.T) {
 	}
 }
 
-// lost fails the test for a pair that is neither asked for nor in a change set that did not fail, unless a later one
-// that is verified has it.
+// lost fails the test for a pair that is neither requested nor in a change set that did not fail, unless a
+// later one that is verified has it.
 func lost(t *testing.T, seed uint64, today int, all []*alphav1.Asked, made map[string]pushv1.State, holds map[string]string) {
 	t.Helper()
 	verified := -1

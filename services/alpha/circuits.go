@@ -24,8 +24,8 @@ var inForce = []circuitsv1.State{
 // circuitsPage is the most that services/circuits lists at once.
 const circuitsPage = 1000
 
-// circuits asks for those that had something booked in the window, whatever became of them. Without services/circuits
-// there are none.
+// circuits queries services/circuits for those that had capacity booked in the window, in any state.
+// Without services/circuits there are none.
 func (c *Component) circuits(ctx context.Context, o order) (out []circuit.Circuit, err error) {
 	if c.deps.Circuits == nil {
 		return nil, nil
@@ -78,8 +78,9 @@ func (c *Component) ingress(m *circuitsv1.Circuit) []netip.Addr {
 	return nil
 }
 
-// identify takes the sums that arrived within circuits out of those to be judged. Where services/circuits is away none
-// is, as where there is no such service; what it says then is for people.
+// identify removes the sums that arrived within circuits from those to be judged. Where services/circuits
+// does not answer none is removed, as where it does not run; the text that it returns then is for the
+// report.
 func (c *Component) identify(ctx context.Context, o order, in *detect.Input) (within []*alphav1.InCircuit, away string, err error) {
 	list, err := c.circuits(ctx, o)
 	if err != nil && ctx.Err() != nil {

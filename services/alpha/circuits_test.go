@@ -99,7 +99,7 @@ func TestATransferWithinItsCircuitIsNoPair(t *testing.T) {
 	if want := "10.1.0.0/24 to 10.2.0.0/24 sent 5.23GB in the 60 s after 2026-11-20 12:00:00 UTC (threshold 1GB), within circuit c2."; !slices.Contains(r.told(), want) {
 		t.Errorf("told %q, want %q", r.told(), want)
 	}
-	// All that had something booked in the window are asked for, whatever they are now.
+	// All that had capacity booked in the window are queried, in any state.
 	if a := r.bookings.asked; len(a.GetStates()) != 0 || a.GetStart().AsTime().After(noon.Add(-12*time.Hour)) || a.GetEnd().AsTime().Before(r.now) {
 		t.Errorf("asked for %v", a)
 	}
@@ -195,7 +195,7 @@ func TestWithoutCircuitsAllFlowsAreJudged(t *testing.T) {
 	}
 }
 
-// TestTheGateIsBeforeCircuits: nothing is said of flows of an exporter that it refuses.
+// TestTheGateIsBeforeCircuits: flows of an exporter that the gate refuses are not reported.
 func TestTheGateIsBeforeCircuits(t *testing.T) {
 	r := newRig(t, nil)
 	r.bookings.list = []*circuitsv1.Circuit{booked("c", "wr", "10.1.0.0/24", "10.2.0.0/24", active)}

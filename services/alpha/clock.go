@@ -37,8 +37,8 @@ func (c *Component) watchClock(ctx context.Context) {
 	}
 }
 
-// runIfDue makes the scheduled run. Only one that succeeded is done: after any other, and after a crash in the
-// middle, the schedule says when to try again, and the window of that attempt starts where this one's did.
+// runIfDue makes the scheduled run. Only a run that succeeded is done: after a failed run, and after a
+// crash, the schedule has the time of the next attempt, and its window starts where this one's did.
 func (c *Component) runIfDue(ctx context.Context) {
 	due, claimed, err := c.claim(ctx)
 	if err != nil {

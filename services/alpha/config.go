@@ -13,7 +13,7 @@ import (
 type Configuration struct {
 	// Rule is what makes a flow alpha and how long it is remembered.
 	Rule detect.Rule `yaml:"rule"`
-	// Window is how much of the past a nightly run reads at least, unless its request says; 24 h.
+	// Window is how much of the past a nightly run reads at least, unless its request sets it; 24 h.
 	Window time.Duration `yaml:"window"`
 	// Overlap is how far before the end of the last run that succeeded the next one starts, for records that came after
 	// it: at least twice the exporters' active timeout; 2 h.
@@ -36,7 +36,7 @@ func DefaultConfiguration() Configuration {
 	}
 }
 
-// Validate returns what to write instead of an invalid value.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	errs := []error{c.Rule.Validate(), c.Gate.Validate()}
 	if c.Window < c.Rule.Interval {

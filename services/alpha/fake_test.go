@@ -40,7 +40,7 @@ type neighbours struct {
 	mu       sync.Mutex
 	sums     []*flowv1.IntervalsResponse
 	lastSeen map[string]time.Time // by "src dst" at wr
-	// hours are what the store tells of the export; nil is that every exporter's is as it should be.
+	// hours are the export quality that the store returns; nil means complete for every exporter.
 	hours   []*flowv1.HourQuality
 	noFlows bool
 	// storeFails is how many more interval queries fail.
@@ -275,7 +275,7 @@ func (r *rig) heard(t *testing.T, code string) {
 	})
 }
 
-// told are the texts of all events heard.
+// told are the texts of all events.
 func (r *rig) told() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

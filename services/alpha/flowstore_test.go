@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/services/flowstore"
 )
 
-// record is what a router says of a flow that sent bytes from start for so long.
+// record is a router's record of a flow that sent bytes from start for so long.
 func record(src, dst string, start time.Time, lasted time.Duration, bytes uint64) *flowv1.FlowRecord {
 	ip := func(s string) []byte { return netip.MustParseAddr(s).AsSlice() }
 	return &flowv1.FlowRecord{

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/services/alpha/gate"
 )
 
-// run is one nightly run: find pairs, leave alone whose exporter's export is incomplete, store them, create a change
-// set.
+// run is one nightly run: it finds pairs, leaves those of incomplete exporters unchanged, stores them, and
+// creates a change set.
 func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alphav1.NightlyResponse, error) {
 	c.running.Lock()
 	defer c.running.Unlock()
@@ -78,7 +78,8 @@ type finding struct {
 	refused map[netip.Addr]string
 	// within is what arrived within circuits.
 	within []*alphav1.InCircuit
-	// away says what follows from an answer that services/circuits did not give; empty: it did.
+	// away returns the consequence of a failed query of services/circuits, for the report; empty: it
+	// succeeded.
 	away string
 }
 

@@ -38,8 +38,8 @@ func (c *Component) silent(ctx context.Context, o order) (map[netip.Addr]string,
 // lookBack is how long before the window a collector that listened is looked for.
 const lookBack = 7 * 24 * time.Hour
 
-// hours reads how complete the export was in the hours that the window touches, and in the overlap behind it, in which
-// records of its flows still came. Those before it say whether there was a collector that could have listened.
+// hours reads how complete the export was in the hours that the window touches, and in the overlap after
+// it, in which records of its flows still came. The hours before it show whether a collector ran.
 func (c *Component) hours(ctx context.Context, o order) ([]gate.Hour, error) {
 	stream, err := c.deps.FlowStore.ExportQuality(ctx, connect.NewRequest(&flowv1.ExportQualityRequest{
 		From: timestamppb.New(o.from.Add(-lookBack)), To: timestamppb.New(o.to.Add(c.cfg.Overlap)),

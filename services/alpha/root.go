@@ -1,5 +1,4 @@
-// Package alpha remembers between which prefixes huge transfers happen (paper
-// 002, section II).
+// Package alpha finds the prefix pairs with alpha flows and remembers them (paper 002, section II).
 //
 // In: flow sums per fixed interval, last-seen times and the quality of the
 // export in each hour from services/flowstore, and circuits from services/circuits, if there is one. Out: prefix
@@ -37,9 +36,9 @@ type Dependencies struct {
 	Bus       bus.Bus
 	FlowStore flowv1connect.FlowStoreServiceClient
 	Changes   pushv1connect.ChangeServiceClient
-	// Circuits says which transfers have a circuit; nil means that none has.
+	// Circuits returns the circuits whose transfers need no pair; nil means that there are none.
 	Circuits circuitsv1connect.CircuitsServiceClient
-	// Inventory says which exporter is which router.
+	// Inventory maps exporters to routers.
 	Inventory  *device.Inventory
 	Log        *slog.Logger
 	Registerer prometheus.Registerer

@@ -28,7 +28,7 @@ func DefaultConfiguration() Configuration {
 	return Configuration{Listen: "127.0.0.1:8080", RecentEvents: 500}
 }
 
-// Validate says what is wrong and what to write instead.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("dashboard listen %q is not host:port, such as 127.0.0.1:8080: %w", c.Listen, err)

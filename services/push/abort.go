@@ -63,7 +63,7 @@ func (c *Component) forgetAbort(ctx context.Context, id string) error {
 	return c.deps.State.Apply(ctx, state.Op{Key: keyAborts + id})
 }
 
-// mustStop says why a run must stop, if it must.
+// mustStop returns the reason why a run must stop, if it must.
 func (c *Component) mustStop(ctx context.Context, id string, routers []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()

@@ -58,7 +58,7 @@ func fitRefused(list []*policyv1.RefusedCircuit) (out []*policyv1.RefusedCircuit
 	return out
 }
 
-// tooManyCircuits says why a record cannot name these circuits, empty if it can.
+// tooManyCircuits returns the reason why a record cannot name these circuits, empty if it can.
 func tooManyCircuits(ids []string) string {
 	const framing = 4
 	total := 0

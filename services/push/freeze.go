@@ -94,7 +94,7 @@ func (c *Component) freezes(ctx context.Context) ([]*pushv1.Freeze, error) {
 	return out, nil
 }
 
-// frozen says why nothing may be sent to these routers.
+// frozen returns the reason why nothing may be sent to these routers.
 func (c *Component) frozen(ctx context.Context, routers []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
@@ -156,7 +156,8 @@ func (r *run) unfrozen(ctx context.Context) error {
 	return err
 }
 
-// mayStop says why the run must stop, where commits are about to be sent. Until etcd has answered, nothing is sent.
+// mayStop returns the reason why the run must stop, where commits are about to be sent. Until etcd has
+// answered, nothing is sent.
 func (r *run) mayStop(ctx context.Context, actions []rollout.Action) (why string, err error) {
 	if !slices.ContainsFunc(actions, func(a rollout.Action) bool { return a.Do == rollout.Send }) {
 		return "", nil

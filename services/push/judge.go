@@ -25,7 +25,7 @@ type judgement struct {
 	repair string
 }
 
-// sentence says what is wrong with a router.
+// sentence returns what is wrong with a router.
 func (j judgement) sentence(router string) string {
 	differ := "config entries differ"
 	if len(j.changes) == 1 {

@@ -32,8 +32,8 @@ func (c *Component) current(ctx context.Context, id string) error {
 	return fmt.Errorf("change set %s: %w: %s; request a new one", id, errWrongState, why)
 }
 
-// superseded says which newer change set of the same policy is in force, or found every router as it wanted it: a plan
-// is all that routers should hold, so an older one undoes what was decided since.
+// superseded names a newer change set of the same policy that is in force, or that found every router with
+// its intended config: a plan is the whole intended config, so an older one undoes later decisions.
 func (c *Component) superseded(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
 	all, err := c.readable(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func supersedes(other, m *pushv1.ChangeSet) bool {
 	return len(sharedRouters(m, other)) > 0 && appliedAt(other) > drafted.UnixNano()
 }
 
-// circuitsOver says which circuits of a plan are no longer in force: another circuit may have their capacity by now.
+// circuitsOver returns which circuits of a plan are no longer in force: another circuit may have their capacity by now.
 func (c *Component) circuitsOver(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
 	if len(m.GetCircuits()) == 0 {
 		return "", nil

@@ -33,7 +33,7 @@ type reader struct {
 	slots chan struct{}
 
 	mu sync.Mutex
-	// undecided says why a router's last reading decided nothing; empty where it did.
+	// undecided returns the reason why a router's last reading decided nothing; empty where it did.
 	undecided map[string]string
 }
 

@@ -13,11 +13,11 @@ import (
 // openLoop is what a prediction for plans takes for granted.
 const openLoop = "senders offer their load whatever is lost: TCP would slow down where a class loses packets"
 
-// fewest packets that figures are of; what a class with less gets is not said.
+// the fewest packets that figures are reported for
 const fewest = 100
 
-// plans simulates every port of the plans whose load is known, one
-// after the other. What is not done in time is left out.
+// plans simulates every port of the plans whose load is known, one after the other. Ports that the deadline
+// does not leave time for are left out.
 func (c *Component) plans(ctx context.Context, req *twinv1.PredictRequest) (*twinv1.PredictResponse, error) {
 	plans, err := plansFromProto(req.GetPlans().GetPlans())
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Component) port(ctx context.Context, p compile.RouterPlan, port compile
 	return nil
 }
 
-// unknown says why a port cannot be simulated.
+// unknown returns the reason why a port cannot be simulated.
 func unknown(port compile.Port, loads []predict.Load) string {
 	switch {
 	case port.Speed == 0:

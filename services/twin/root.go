@@ -2,7 +2,7 @@
 // traffic, before any router is touched.
 //
 // In: scenarios, or a change set's plans and the load of the routers' ports
-// (services/flowstore). Out: what each class gets: rate, loss and delay. Next:
+// (services/flowstore). Out: rate, loss and delay of each class. Next:
 // services/push, whose change sets carry the prediction, and people.
 //
 // The simulator is pure: engine, discipline, tcp and traffic; predict builds its

@@ -214,7 +214,7 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsReason(t *testing.T) {
 	}
 }
 
-// A port whose own counter is missing says so: its default queue would read as empty.
+// A port whose own counter is missing is reported: its default queue would read as empty.
 func TestAMissingPortCounterIsSaid(t *testing.T) {
 	flows := counterStore{series: []*flowv1.TelemetrySeries{series(queuePath+"transmit-octets", 0, 25e6, 50e6)}}
 	r := ask(t, client(t, flows, nil), plans())
@@ -223,7 +223,7 @@ func TestAMissingPortCounterIsSaid(t *testing.T) {
 	}
 }
 
-// What a class with few packets gets is not said, rather than said wrongly.
+// For a class with few packets no figures are reported, rather than wrong ones.
 func TestAClassWithFewPacketsIsLeftOut(t *testing.T) {
 	r := ask(t, client(t, nil, nil), plans(&twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "alpha", Rate: 90e6}, &twinv1.Load{Router: "WR", Interface: "ge-0", Queue: "beta", Rate: 10}))
 	if len(r.GetClasses()) != 1 || !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "queue beta is left out") {
@@ -239,7 +239,7 @@ func TestPolicersAreNotForgotten(t *testing.T) {
 	}
 }
 
-// However much traffic a request asks for, it ends in time and leaves the slot to the next.
+// A request ends in time however much traffic it describes, and frees the slot for the next.
 func TestATooLargePredictionEndsAndFreesItsSlot(t *testing.T) {
 	cfg := DefaultConfiguration()
 	cfg.Timeout = 200 * time.Millisecond

@@ -63,7 +63,7 @@ func (c *Component) change(ctx context.Context, dry bool, propose func(now *vpnv
 	}
 }
 
-// same tells whether only author and reason would change.
+// same reports whether only author and reason would change.
 func (w proposal) same(now *vpnv1.Change) bool {
 	return w.policy == now.GetPolicy() && string(w.criterion) == now.GetCriterion() && maps.Equal(w.weights, weightsOf(now))
 }

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// keyLeader is held by the replica that follows the policy file. Replicas whose files differ, while one of them is
-	// being changed or because somebody forgot one, would otherwise replace each other's weights once a second.
+	// keyLeader is held by the replica that follows the policy file. Replicas whose files differ, for
+	// example while the file is being replaced on one of them, would otherwise replace each other's weights
+	// once a second.
 	keyLeader = "vpn/leader"
-	// leaderLease is how long after the end of a replica that died another takes over.
+	// leaderLease is how long after the end of a replica another takes over.
 	leaderLease = 15 * time.Second
 )
 
-// leader tells whether this replica follows the policy file.
+// leader reports whether this replica follows the policy file.
 type leader struct {
 	store *state.Store
 	name  string
@@ -26,7 +27,7 @@ type leader struct {
 	lock *state.Lock // nil unless held
 }
 
-// leads takes the lead where nobody has it. ctx bounds the lead, not the call.
+// leads takes the lead where no replica has it. ctx bounds the lead, not the call.
 func (l *leader) leads(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

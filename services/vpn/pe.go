@@ -38,7 +38,7 @@ type pe struct {
 	// tried is the newest version whose installation was tried.
 	tried   uint64
 	version *vpnv1.Version
-	// loopback is its address as other PEs know it.
+	// loopback is the address by which other PEs identify it.
 	loopback string
 	mode     string
 	vpns     []string
@@ -49,7 +49,7 @@ type pe struct {
 func newPE(c *Component, d device.Device) *pe {
 	transport := &http.Transport{
 		TLSClientConfig: mtls.To(c.deps.TLS, d.PE), DialContext: (&net.Dialer{Timeout: c.cfg.Timeout}).DialContext, ForceAttemptHTTP2: true,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * c.cfg.Timeout, PingTimeout: c.cfg.Timeout}, // a dead host sends no reset
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * c.cfg.Timeout, PingTimeout: c.cfg.Timeout}, // a host that lost power sends no reset
 	}
 	client, url := &http.Client{Transport: transport}, "https://"+d.PE
 	return &pe{
@@ -80,7 +80,7 @@ func (p *pe) run(ctx context.Context) {
 	}
 }
 
-// poll asks for flows, and installs the version in force if the agent has another.
+// poll reads flows, and installs the version in force if the agent has another.
 func (p *pe) poll(ctx context.Context) {
 	want := p.c.inForce()
 	ask, cancel := context.WithTimeout(ctx, p.c.cfg.Timeout)
@@ -194,7 +194,7 @@ func (p *pe) currentFlows(now time.Time) []*vpnv1.Flow {
 	return p.reported
 }
 
-// address is its address as other PEs know it; empty until it has reported a flow.
+// address is the address by which other PEs identify it; empty until it has reported a flow.
 func (p *pe) address() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

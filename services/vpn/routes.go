@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/vpnshare"
 )
 
-// pair is two PEs, by the addresses they know each other by.
+// pair is two PEs, by the addresses by which they identify each other.
 type pair struct{ from, to string }
 
 // routes has the links between PEs.
@@ -29,7 +29,8 @@ type routes struct {
 	complete bool
 }
 
-// readRoutes asks services/paths for the links on all equal-cost paths between PEs. After an error the last links stay.
+// readRoutes reads from services/paths the links on all equal-cost paths between PEs. After an error the
+// last links stay.
 func (c *Component) readRoutes(ctx context.Context) {
 	flows, complete := c.lastFlows(), c.allHeard()
 	if len(flows) == 0 {
@@ -109,7 +110,7 @@ func (c *Component) lastFlows() (out []*vpnv1.Flow) {
 	return out
 }
 
-// allHeard tells whether every PE has answered since the start: max-min rates over a part of the network would be
+// allHeard reports whether every PE has answered since the start: max-min rates over a part of the network would be
 // wrong.
 func (c *Component) allHeard() bool {
 	for _, p := range c.pes {

@@ -305,7 +305,7 @@ func until(t *testing.T, what string, ask func() (bool, any)) {
 	}
 }
 
-// all wait until every PE is heard and has the version in force.
+// all wait until every PE has answered and has the version in force.
 func (s *service) all(version uint64) {
 	s.t.Helper()
 	until(s.t, fmt.Sprintf("all have version %d", version), func() (bool, any) {

@@ -59,7 +59,7 @@ func linksOf(text string) []string {
 	return out
 }
 
-// broken says why a link leads nowhere; empty if it leads somewhere or out of the repository.
+// broken returns the reason why a link leads nowhere; empty if it leads somewhere or out of the repository.
 func (t *Tree) broken(from, to string) string {
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
 		return ""

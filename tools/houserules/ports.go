@@ -61,7 +61,7 @@ func called(call *ast.CallExpr, method string) string {
 	return ""
 }
 
-// listensOnAny tells whether an expression is net.Listen or net.ListenPacket on port 0.
+// listensOnAny reports whether an expression is net.Listen or net.ListenPacket on port 0.
 func listensOnAny(e ast.Expr) bool {
 	call, ok := e.(*ast.CallExpr)
 	if !ok || len(call.Args) < 2 || called(call, "Listen")+called(call, "ListenPacket") != "net" {

@@ -12,7 +12,7 @@ type Equivalent struct {
 	File    string `yaml:"file"`
 	Line    string `yaml:"line"`
 	Mutator string `yaml:"mutator"`
-	// Reason says why it is the same.
+	// Reason is why it is the same.
 	Reason string `yaml:"reason"`
 }
 

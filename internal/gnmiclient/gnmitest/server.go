@@ -76,7 +76,7 @@ func (s *Server) Start(t testing.TB) {
 	t.Cleanup(s.Stop)
 }
 
-// Stop kills the server and all its streams, as a router that dies does.
+// Stop kills the server and all its streams, as a router that fails does.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	server := s.grpc

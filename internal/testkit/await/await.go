@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Patience is when a test gives up. It is no expectation of speed: what a test waits for takes milliseconds on an idle
-// machine and some seconds on one with forty runnable processes; what has not happened after two minutes does not
-// happen, and the test should say so before go test ends the whole package.
+// Patience is when a test gives up. It is no expectation of speed: what a test waits for takes milliseconds
+// on an idle machine and some seconds on one with forty runnable processes; what has not happened after two
+// minutes does not happen, and the test should report that before go test ends the whole package.
 const Patience = 2 * time.Minute
 
 // pause is how long a fact that is not there yet is left alone.
 const pause = 5 * time.Millisecond
 
-// True asks until the answer is yes.
+// True calls is until it returns true.
 func True(t testing.TB, what string, fact func() bool) {
 	t.Helper()
 	Every(t, pause, what, fact)
 }
 
-// Every asks at intervals of a length, for facts that do not last: a round trip of 10 ms is over soon.
+// Every calls is at a fixed interval, for facts that do not last: a round trip of 10 ms is over soon.
 func Every(t testing.TB, interval time.Duration, what string, fact func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !fact(); time.Sleep(interval) {

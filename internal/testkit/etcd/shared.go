@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/state"
 )
 
-// shared is the server of a test binary, which starts with the first test that wants it.
+// shared is the server of a test binary, started by the first test that needs it.
 var shared struct {
 	// dir is set by Main.
 	dir    string

@@ -17,13 +17,14 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 )
 
-// ShiftClock has a running program see another time of day, as a step of its host's clock does (clock_settime(2)): the
-// wall clock is off by d from now on, while timers and time-outs, which have the monotonic clock, go on. A restarted
-// program has the host's time.
+// ShiftClock shifts the time of day of a running program, as a step of its host's clock does
+// (clock_settime(2)): the wall clock is off by d from now on, while timers and time-outs, which use the
+// monotonic clock, go on. A restarted program has the host's time.
 //
-// A Go program asks for the time through the vDSO, which every process has a copy of its own to write to. Its
-// clock_gettime is made to jump to a few instructions that ask the kernel and add d to what it says of CLOCK_REALTIME.
-// A static binary cannot be given another libc, and time namespaces shift other clocks than this one. Linux on amd64.
+// A Go program reads the time through the vDSO, of which every process has a writable copy. ShiftClock
+// makes the copy's clock_gettime jump to a few instructions that call the kernel and add d to its
+// CLOCK_REALTIME. A static binary cannot be given another libc, and time namespaces shift other clocks than
+// this one. Linux on amd64.
 func ShiftClock(t testing.TB, pid int, d time.Duration) {
 	t.Helper()
 	if err := shiftClock(pid, d); err != nil {
@@ -141,7 +142,7 @@ func redirect(pid int, memory *os.File, entry, to int64) error {
 	return errors.New("its threads are in clock_gettime all the time, or do not stop")
 }
 
-// stopped stops a process and tells whether every thread stands elsewhere.
+// stopped stops a process and reports whether every thread stands elsewhere.
 func stopped(pid int, entry int64) (free bool, err error) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return false, err

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// asked makes this test binary a program that says the time for each line that it gets.
+// asked makes this test binary a program that prints the time for each line that it reads.
 const asked = "MILLRACE_TEST_SAYS_THE_TIME"
 
 func TestMain(m *testing.M) {

@@ -12,8 +12,8 @@ import (
 // Disk is a file system that is small, and can be filled.
 type Disk struct{ folder string }
 
-// NewDisk mounts one on a folder until the test ends. The process needs a network of its own, whose mounts nobody else
-// sees (OwnNetwork).
+// NewDisk mounts one on a folder until the test ends. The process must be in a network and mount namespace
+// that no other process uses (OwnNetwork).
 func NewDisk(t testing.TB, folder string, octets int64) *Disk {
 	t.Helper()
 	if os.Getenv(within) == "" {

@@ -18,8 +18,8 @@ import (
 // within is set in a process of OwnNetwork.
 const within = "MILLRACE_TEST_OWN_NETWORK"
 
-// OwnNetwork runs this program once more, with the same arguments, in a network namespace of its own that has nothing
-// but a loopback interface, and where what it mounts is seen by nobody else, and tells its exit code. In that second
+// OwnNetwork runs this program once more, with the same arguments, in network and mount namespaces that no
+// other process uses, with nothing but a loopback interface, and returns its exit code. In that second
 // process it returns false: go on.
 func OwnNetwork() (code int, ran bool, err error) {
 	if os.Getenv(within) != "" {
@@ -36,7 +36,7 @@ func OwnNetwork() (code int, ran bool, err error) {
 	if err := cmd.Start(); err != nil {
 		return 1, true, fmt.Errorf("a network namespace of its own, which takes root: %w", err)
 	}
-	_ = cmd.Wait() // its state says how
+	_ = cmd.Wait() // its state has the error
 	return max(cmd.ProcessState.ExitCode(), -cmd.ProcessState.ExitCode()), true, nil
 }
 

@@ -57,7 +57,8 @@ func Start(t testing.TB) *Broker {
 	return start(t, &Broker{Addr: ports.Loopback(t), TLSAddr: ports.Loopback(t), controller: ports.Loopback(t)})
 }
 
-// StartOn is Start on fixed ports of a host that is the test's alone, where nobody takes them while the broker is away.
+// StartOn is Start on fixed ports of a host that only this test uses, so that they stay free while the
+// broker is away.
 func StartOn(t testing.TB, host string) *Broker {
 	t.Helper()
 	return start(t, &Broker{Addr: net.JoinHostPort(host, "9092"), TLSAddr: net.JoinHostPort(host, "9093"), controller: net.JoinHostPort(host, "9094")})
@@ -91,7 +92,7 @@ func (b *Broker) Again(t testing.TB) {
 	b.process, b.exited = process, exited
 	go func() {
 		defer close(exited)
-		_ = process.Wait() // its log says more than its status
+		_ = process.Wait() // its log has more than its status
 	}()
 	b.waitReady(t)
 }
@@ -110,7 +111,7 @@ func (b *Broker) Stop() {
 	}
 }
 
-// waitReady asks until the broker answers for its metadata.
+// waitReady requests metadata until the broker returns it.
 func (b *Broker) waitReady(t testing.TB) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr))

@@ -12,8 +12,9 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 )
 
-// Repeat appends what topics have once more, twice each and the newest first: what consumers see of a producer without
-// idempotence whose requests are sent again and overtake each other. At most last messages of each topic.
+// Repeat appends the messages of topics once more, twice each and the newest first: consumers see the same
+// of a producer without idempotence whose requests are sent again and overtake each other. At most last
+// messages of each topic.
 func (b *Broker) Repeat(t testing.TB, last int) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.ProducerBatchMaxBytes(8<<20))

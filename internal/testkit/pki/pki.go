@@ -1,9 +1,8 @@
-// Package pki makes certificates for tests, since Millrace never speaks to a
-// router or a broker without TLS.
+// Package pki makes certificates for tests: Millrace connects to routers and brokers over TLS only.
 //
 // In: names and addresses.
 // Out: PEM files signed by a CA that lives as long as the test.
-// Next: tests of internal/device, internal/bus and whatever dials with TLS.
+// Next: tests of internal/device, internal/bus and other packages that dial with TLS.
 package pki
 
 import (

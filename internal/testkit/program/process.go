@@ -38,7 +38,7 @@ func Start(t *testing.T, folder, name string, command ...string) *Process {
 	}
 	go func() {
 		defer close(p.exited)
-		_ = p.cmd.Wait() // its state says how
+		_ = p.cmd.Wait() // its state has the error
 	}()
 	return p
 }
@@ -46,7 +46,7 @@ func Start(t *testing.T, folder, name string, command ...string) *Process {
 // Pid is the process's number.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Ended tells whether the process is gone.
+// Ended reports whether the process is gone.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.exited:
@@ -83,7 +83,7 @@ func (p *Process) Tail() []byte {
 	return log[max(0, len(log)-3000):]
 }
 
-// WaitReady asks until the API answers, which is once all of the service runs.
+// WaitReady polls the API until it answers, which is when the whole service runs.
 func (p *Process) WaitReady(t *testing.T, base string) {
 	t.Helper()
 	Until(t, p.Name+" answers", func() (bool, any) {
@@ -99,7 +99,7 @@ func (p *Process) WaitReady(t *testing.T, base string) {
 	})
 }
 
-// Until asks again and again; the last answer goes into the failure.
+// Until polls; the last answer goes into the failure.
 func Until(t testing.TB, what string, ask func() (done bool, state any)) {
 	t.Helper()
 	begin := time.Now()

@@ -1,5 +1,6 @@
-// Package search visits every world that a small model can reach, so that a test says of all of them what it can only
-// hope of some.
+// Package search visits every state that a small model can reach, so that a test checks an invariant in all
+// of them and
+// not only in some.
 //
 // In: a first world, and what may happen in each. Out: how many there are, and the shortest way to one that breaks an
 // invariant or from which nothing ends any more. Next: the tests of services/push/rollout and services/circuits/life.
@@ -14,7 +15,8 @@ import (
 // Step is one thing that may happen.
 type Step[W any] struct {
 	Label string
-	// Fault tells what goes wrong from what goes on: a world must come to an end without any further fault.
+	// Fault distinguishes failures from normal progress: a world must come to an end without any further
+	// fault.
 	Fault bool
 	World W
 }
@@ -23,11 +25,11 @@ type Step[W any] struct {
 type Space[W any] struct {
 	// Steps are all things that may happen next.
 	Steps func(W) []Step[W]
-	// Key appends what tells worlds apart that go on differently.
+	// Key appends what distinguishes worlds that go on differently.
 	Key func(w W, buf []byte) []byte
 	// Broken is the invariant that a world breaks; empty for none.
 	Broken func(W) string
-	// Ended tells whether what is modelled has come to an end.
+	// Ended reports whether the modelled process has come to an end.
 	Ended func(W) bool
 	// Edge, if there is one, is called with every step.
 	Edge func(from, to W)

@@ -45,8 +45,8 @@ func snapshot(at time.Time) *topologyv1.TopologySnapshot {
 	}
 }
 
-// Tell says on the bus what the topology collector would, had a router answered it, and waits until the paths service
-// knows both routers; paths is its URL, or the gateway's.
+// Tell publishes on the bus what the topology collector would publish of these routers, and waits until the
+// paths service has both routers; paths is its URL, or the gateway's.
 func Tell(t *testing.T, broker, paths string, at time.Time) {
 	t.Helper()
 	cfg := bus.DefaultKafkaConfiguration()

@@ -1,8 +1,8 @@
 // Package yangtest validates configuration with yanglint against published
 // models, OpenConfig's release and Juniper's modules (24.4R1), for tests.
 //
-// In: RFC 7951 JSON. Out: what yanglint says. Next: tests of
-// services/policy/render/junos and services/policy.
+// In: RFC 7951 JSON. Out: yanglint's messages. Next: tests of services/policy/render/junos and
+// services/policy.
 package yangtest
 
 import (

@@ -32,8 +32,8 @@ type Within struct {
 	Sums    []detect.Sum
 }
 
-// Split tells the sums that no circuit has from the others, which are in the order of their circuits' ids. Of several
-// circuits that have a sum, it is that of the first id.
+// Split separates the sums that no circuit has from the others, which are in the order of their circuits'
+// ids. Where several circuits match a sum, it belongs to the first id.
 func Split(circuits []Circuit, interval time.Duration, sums []detect.Sum) (rest []detect.Sum, within []Within) {
 	circuits = slices.SortedFunc(slices.Values(circuits), func(a, b Circuit) int { return cmp.Compare(a.ID, b.ID) })
 	at := map[netip.Addr][]int{}

@@ -39,7 +39,7 @@ func DefaultRule() Rule {
 	}
 }
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (r Rule) Validate() error {
 	var errs []error
 	if r.Interval < time.Second {
@@ -117,8 +117,8 @@ type Pair struct {
 type Input struct {
 	// Sums in any order, above the threshold or not.
 	Sums []Sum
-	// LastSeen tells when the pair's exporter last saw any flow of its prefixes; absent where it saw none. What
-	// others see of them does not count: a pair is a rule on one router.
+	// LastSeen is when the pair's exporter last saw any flow of its prefixes; absent where it saw none.
+	// Flows that only other exporters saw do not count: a pair is a rule on one router.
 	LastSeen map[Key]time.Time
 	// Frozen are exporters that the collection-quality gate refuses: nothing about their pairs changes.
 	Frozen map[netip.Addr]bool

@@ -22,8 +22,8 @@ func (e Evidence) SamplingError() float64 {
 	return math.Sqrt((1 - 1/rate) / samples)
 }
 
-// newest joins evidence, newest first, at most so much. The same flow in the
-// same interval counts once, with the larger sum: records may come late.
+// newest joins evidence, newest first, up to the limit. The same flow in the same interval counts once,
+// with the larger sum: records may come late.
 func newest(most int, a, b []Evidence) []Evidence {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, Evidence.compare)

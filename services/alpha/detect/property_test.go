@@ -103,8 +103,8 @@ func TestTheMemoryGivenIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// The oracle asks of each possible pair, one by one, what the sentences of the
-// paper say about it, from the history of everything ever seen.
+// The oracle checks each possible pair, one by one, against the sentences of the paper, from the history of
+// everything ever seen.
 func TestDetectionAgreesWithAnObviousOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	seen := map[string]int{}

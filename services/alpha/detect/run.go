@@ -79,7 +79,7 @@ func (r Rule) prefix(a netip.Addr) (netip.Prefix, bool) {
 	return p, p.IsValid()
 }
 
-// merge adds evidence to a pair and reports whether any of it was news.
+// merge adds evidence to a pair and reports whether any of it is new.
 func merge(rule Rule, old Pair, key Key, evidence []Evidence) (p Pair, news bool) {
 	p = old
 	p.Key = key

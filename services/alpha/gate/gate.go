@@ -1,4 +1,4 @@
-// Package gate decides whose flows are complete enough to change anything for: pure, so that a run can be judged
+// Package gate decides whose flows are complete enough to change pairs: pure, so that a run can be judged
 // again.
 //
 // In: how complete each exporter's export was in each hour that a nightly run looks at, the hours before it in which a
@@ -21,12 +21,12 @@ import (
 type Limits struct {
 	// MaxLoss is the largest share of an exporter's export, of any kind, that may be missing; 0.01.
 	MaxLoss float64 `yaml:"max_loss"`
-	// AllowUnknownSampling accepts records whose sampling rate is not known. Their sums are then lower bounds: nothing
-	// false is found, but flows are missed.
+	// AllowUnknownSampling accepts records whose sampling rate is unknown. Their sums are then lower
+	// bounds: no false pair is found, but flows are missed.
 	AllowUnknownSampling bool `yaml:"allow_unknown_sampling"`
 }
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (l Limits) Validate() error {
 	if l.MaxLoss < 0 || l.MaxLoss > 1 {
 		return errors.New("the largest loss must be a share between 0 and 1")
@@ -39,7 +39,7 @@ type Hour struct {
 	Exporter netip.Addr
 	Domain   uint32
 	Start    time.Time
-	// Kind says what the row is about.
+	// Kind is the kind of the row.
 	Kind Kind
 	Counts
 }
@@ -79,9 +79,10 @@ const noRecord = "nothing is known of its export in this window; check that it s
 // Window is what a nightly run looks at.
 type Window struct{ From, To time.Time }
 
-// Judge returns the exporters whose flows in the window may be incomplete, and why. Hours that begin after it count as
-// well: records of its flows still come then. Of those before it only the collectors' count, as proof that one was
-// there. About are exporters with pairs or alpha flows: those of them without an hour are refused.
+// Judge returns the exporters whose flows in the window may be incomplete, and why. Hours that begin after
+// it count as well: records of its flows still come then. Of the hours before it only the collectors' rows
+// count, as proof that a collector ran. About are exporters with pairs or alpha flows: those of them
+// without an hour are refused.
 func (l Limits) Judge(w Window, hours []Hour, about []netip.Addr) map[netip.Addr]string {
 	sums := sumUp(w, hours)
 	lost := l.collectors(sums)
@@ -183,8 +184,9 @@ func (s sums) domainsOf(exporter netip.Addr) []domain {
 	return out
 }
 
-// exporter judges one. Of what a domain sent, a domain is judged by itself: one bad line card is enough. What nobody
-// can assign to a domain, because it did not decode or because anybody may have made the domain up, is judged in sum.
+// exporter judges one exporter. Each observation domain is judged by itself: one bad line card is enough.
+// Losses that cannot be assigned to a domain, because a datagram did not decode or its domain may be
+// forged, are judged in sum.
 func (l Limits) exporter(s sums, exporter netip.Addr) string {
 	for _, d := range s.domainsOf(exporter) {
 		if reason := l.domain(s.domains[d]); reason != "" {
@@ -217,7 +219,7 @@ func (l Limits) domain(c Counts) string {
 	return ""
 }
 
-// collectors judges what concerns every exporter whose datagrams were to be received.
+// collectors judges the losses that may concern every exporter.
 func (l Limits) collectors(s sums) string {
 	if n, over := l.over(s.collector.SocketDrops, s.collector.Datagrams); over {
 		return n + " of all datagrams were dropped at the collector's socket; give it a larger receive buffer or more CPU"
@@ -241,7 +243,7 @@ func (s sums) gaps() (missing, all uint64) {
 	return missing, all
 }
 
-// over returns how much is missing of missing and there together, and whether that is too much.
+// over returns the share that is missing, and whether it exceeds the limit.
 func (l Limits) over(missing, there uint64) (share string, over bool) {
 	if missing == 0 {
 		return "", false

@@ -11,7 +11,8 @@ var (
 	wr    = netip.MustParseAddr("192.0.2.1")
 	er    = netip.MustParseAddr("192.0.2.2")
 	night = time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	// window ends in the middle of an hour, as that of a run by hand does: nobody has to have listened in it yet.
+	// window ends in the middle of an hour, as that of a run by hand does: no collector needs to have run
+	// in it yet.
 	window = Window{night, night.Add(24*time.Hour + 20*time.Minute)}
 )
 
@@ -106,8 +107,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestWhoNobodyAsksAboutIsNotRefusedForSilence: there is nothing of it that could change.
-func TestWhoNobodyAsksAboutIsNotRefusedForSilence(t *testing.T) {
+// TestExportersWithoutPairsAreNotRefusedForSilence: they have nothing that could change.
+func TestExportersWithoutPairsAreNotRefusedForSilence(t *testing.T) {
 	if got := (Limits{MaxLoss: 0.01}).Judge(window, day(nil), nil); len(got) != 0 {
 		t.Errorf("refused %v, want nobody", got)
 	}

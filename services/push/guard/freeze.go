@@ -22,8 +22,8 @@ func (f Freeze) String() string {
 	return fmt.Sprintf("router %s is frozen by %s: %s (`millrace change unfreeze %s` ends it)", f.Router, f.By, f.Reason, f.Router)
 }
 
-// Frozen says why nothing may be sent to these routers; empty: it may. A change set is one unit, so a freeze of one of
-// its routers stops all of it. A freeze of all routers is named first.
+// Frozen returns the reason why nothing may be sent to these routers; empty: it may. A change set is one
+// unit, so a freeze of one of its routers stops all of it. A freeze of all routers is named first.
 func Frozen(freezes []Freeze, routers []string) string {
 	for _, f := range Sorted(freezes) {
 		if f.Router == "" || slices.Contains(routers, f.Router) {

@@ -119,7 +119,7 @@ func (m *machine) in(s RouterState) string {
 	return strings.Join(out, ", ")
 }
 
-// failures says what failed where, in one line.
+// failures returns what failed where, in one line.
 func (m *machine) failures() string {
 	var out []string
 	for _, r := range m.Routers {

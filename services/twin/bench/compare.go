@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/services/twin/dumbbell"
 )
 
-// simulator is one line of the table.
+// simulator is one row of the table.
 type simulator struct {
 	name string
 	p    dumbbell.Parameters

@@ -2,10 +2,10 @@
 //
 // In: programs built by tools/htsim and tools/ns3, if any. Out: one table of
 // packet-hops per second of processor time, interleaved runs, with the goodputs
-// that tell whether the same was simulated. Next: docs/reference/performance.md.
+// that show whether the same was simulated. Next: docs/reference/performance.md.
 //
-// Every run is a process of its own, the twin's too, and what it used is what the
-// kernel says when it ends; all of them use one core.
+// Every run is a process of its own, the twin's too, and its processor time is the kernel's figure when it
+// ends; all of them use one core.
 package main
 
 import (

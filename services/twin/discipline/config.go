@@ -80,7 +80,7 @@ func (c Config) Classes() []shares.Class {
 	return shares.Classes(queues, uint64(c.Rate), c.Excess)
 }
 
-// Check says what is wrong with a configuration.
+// Check reports what is wrong with a configuration.
 func (c Config) Check() error {
 	if c.Rate <= 0 {
 		return fmt.Errorf("the rate is %g bit/s: nothing would ever leave", c.Rate)

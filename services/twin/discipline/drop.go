@@ -10,7 +10,7 @@ import (
 type Discipline interface {
 	// probability that an arriving packet is dropped, by its colour and by the fill of the buffer; all from 0 to 1.
 	probability(colour uint8, fill float64) float64
-	// check says what is wrong with the values.
+	// check reports what is wrong with the values.
 	check() error
 }
 

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// DropProfile is the drop probability by the fill of the queue: none below Min,
-// rising in a line to Probability at Max, certain above. All are fractions.
+// DropProfile is the drop probability by the fill of the queue: 0 below Min, rising linearly to Probability
+// at Max, 1 above. All are fractions.
 type DropProfile struct {
 	Min, Max, Probability float64
-	// Points, where above one, makes the line a staircase over that many fill levels from 0 to 1, as routers keep it:
-	// Junos makes 64 of an interpolated drop profile ("Configuring RED Drop Profiles"), so that below a 63rd of the
-	// buffer nothing is dropped.
+	// Points, where above one, makes the slope a staircase over that many fill levels from 0 to 1, as
+	// routers do: Junos makes 64 of an interpolated drop profile ("Configuring RED Drop Profiles"), so that
+	// below a 63rd of the buffer nothing is dropped.
 	Points int
 }
 

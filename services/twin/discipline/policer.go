@@ -34,7 +34,7 @@ type PolicerConfig struct {
 	Exceed, Violate Action
 }
 
-// Check says what is wrong with a configuration.
+// Check reports what is wrong with a configuration.
 func (c PolicerConfig) Check() error {
 	switch {
 	case c.Rate <= 0 || c.Burst <= 0:

@@ -70,7 +70,7 @@ func New(c Config, random *traffic.Random) *Scheduler {
 	return s
 }
 
-// Empty tells whether nothing waits.
+// Empty reports whether no packet waits.
 func (s *Scheduler) Empty() bool { return s.total == 0 }
 
 // Backlog of a queue in bytes.
@@ -96,7 +96,7 @@ func (s *Scheduler) Drain() [][]Item {
 	return out
 }
 
-// Enqueue puts a packet into a queue, or says that it was dropped.
+// Enqueue puts a packet into a queue, or reports that it was dropped.
 func (s *Scheduler) Enqueue(queue, colour uint8, item Item) bool {
 	q, st := &s.Config.Queues[queue], &s.queues[queue]
 	if q.Limit > 0 {

@@ -48,8 +48,8 @@ func hntes() []Queue {
 	return []Queue{{Name: "alpha", Weight: 95, Limit: limit}, {Name: "beta", Weight: 5, Priority: 1, Limit: limit}}
 }
 
-// The cases and figures are those measured on HTB for the router agent, 40 Mbit/s
-// of line; each follows from the text of paper 004, section 4.1, or paper 002.
+// The cases and figures are those measured on HTB for the router agent at 40 Mbit/s; each follows from the
+// text of paper 004, section 4.1, or paper 002.
 func TestSharesOfThePapersAndOfHTB(t *testing.T) {
 	for _, c := range []struct {
 		name          string

@@ -74,7 +74,7 @@ func Run(p Parameters) (Result, error) {
 	return r, nil
 }
 
-// Build makes the network and says which connections are in it.
+// Build makes the network and returns its connections.
 func Build(p Parameters) (*engine.Net, []int, error) {
 	algorithm, known := algorithms[p.Algorithm]
 	if !known || p.Pairs < 1 || p.Buffer < 1 {

@@ -30,7 +30,7 @@ func (p Parameters) Arguments() []string {
 	return out
 }
 
-// Peer runs a program of another simulator and says what processor time it took.
+// Peer runs a program of another simulator and returns its processor time.
 func Peer(ctx context.Context, program string, p Parameters) (Result, time.Duration, error) {
 	cmd := exec.CommandContext(ctx, program, p.Arguments()...)
 	var complaint strings.Builder
@@ -55,7 +55,7 @@ func (r Result) Print() string {
 	return fmt.Sprintf("goodput_mbps=%.4f\nhops=%d\nflow_mbps=%s\n", r.Goodput, r.Hops, strings.Join(each, ","))
 }
 
-// Parse reads it; lines it does not know are the program's own.
+// Parse reads it; it skips lines of other kinds, which the program prints for itself.
 func Parse(text string) (Result, error) {
 	var r Result
 	var err error

@@ -109,8 +109,8 @@ func (n *Net) tick(t *tick) {
 // Run simulates until a time, events at it included.
 func (n *Net) Run(until Time) { n.Advance(until, math.MaxInt64) }
 
-// Advance simulates until a time, but no more than so many events, so that a caller can look at its context whatever
-// the traffic is. It tells whether the time was reached.
+// Advance simulates until a time, but no more than so many events, so that a caller can check its context
+// at any load. It reports whether the time was reached.
 func (n *Net) Advance(until Time, events int64) bool {
 	if len(n.actors) == 0 {
 		return true

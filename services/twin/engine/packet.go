@@ -21,10 +21,10 @@ type packet struct {
 	size      int32 // IP bytes
 	kind      uint8
 	colour    uint8
-	queue     int8 // what a policer said instead of the hop's queue; negative: nothing
+	queue     int8 // the queue that a policer set instead of the hop's; negative: none
 	dscp      uint8
 	again     bool // a retransmission
-	// One packet, one line of the cache.
+	// One packet, one cache line.
 	_ [8]byte
 }
 

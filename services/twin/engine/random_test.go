@@ -163,7 +163,7 @@ func (w *weaver) source() {
 	w.keep(err)
 }
 
-// unravel runs a network, holds the law of conservation at moments that mean nothing to it, and says all it counted.
+// unravel runs a network, checks conservation at arbitrary moments, and returns all counters.
 func unravel(t testing.TB, n *Net) string {
 	for step := range 13 {
 		n.Run(Time(step) * 777_777_777_777)

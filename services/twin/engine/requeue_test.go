@@ -39,7 +39,7 @@ func TestQueuesChangeUnderLoad(t *testing.T) {
 	if err := n.Check(); err != nil {
 		t.Fatal(err)
 	}
-	// The line is never idle while there is something to send: 10 s of 1 Mbit/s, and what waits at the end.
+	// The link is never idle while a packet waits: 10 s of 1 Mbit/s, and the queue at the end.
 	var received int64
 	for _, s := range sources {
 		c, _, _ := n.Source(s)

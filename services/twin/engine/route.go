@@ -191,7 +191,7 @@ func hash(x uint32) uint32 {
 	return x ^ x>>16
 }
 
-// condition marks and polices; false means that the packet is gone.
+// condition marks and polices; false means that the packet was dropped.
 func (n *Net) condition(h *hop, i int32) bool {
 	pk := &n.pool[i]
 	if h.mark >= 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/services/twin/dumbbell"
 )
 
-// within is the agreement that is asked for: two implementations of the same RFCs differ in their handshake, in the
+// within is the agreement required: two implementations of the same RFCs differ in their handshake, in the
 // bytes of SACK options and in what they do in the same instant.
 const within = 0.05
 
@@ -31,7 +31,7 @@ var outside = map[string]string{
 	"CUBIC with SACK, 40 ms, random loss of 0.2 %": "CUBIC's Reno-friendly region (RFC 9438, section 4.3) is missing in ns-3.37",
 }
 
-// large is one connection of full segments on a line where the network, not the hosts, is the limit.
+// large is one connection of full segments on a link where the network, not the hosts, is the limit.
 func large() dumbbell.Parameters {
 	p := dumbbell.Standard()
 	p.Pairs, p.Flows, p.Payload, p.Window, p.Initial, p.DelayStep = 1, 1, 1448, 1000, 10, 0
@@ -46,7 +46,8 @@ func sack(p *dumbbell.Parameters)    { p.SACK = true }
 func delayed(p *dumbbell.Parameters) { p.AckEvery = 2 }
 func cubic(p *dumbbell.Parameters)   { p.Algorithm = "cubic" }
 
-// lossy takes the queue away and loses packets at random, so that goodput is the law's own and not the line's.
+// lossy takes the queue away and loses packets at random, so that loss and not the link's rate limits
+// goodput.
 func lossy(loss float64) variation {
 	return func(p *dumbbell.Parameters) {
 		p.Core, p.Buffer, p.Loss, p.Warm, p.Duration = 1e9, 10_000, loss, 10, 110

@@ -111,7 +111,7 @@ func (b *builder) transfers(r *running, f flow, start, stop engine.Time) {
 				SACK: f.from.Settings[tcpSACK] != "0" && f.to.Settings[tcpSACK] != "0", Threshold: number(f.from.Settings[tcpReordering]),
 				Algorithm: laws[r.CongestionControl], MinimumRTO: minimumRTO, Window: receiveBuffer / int(r.payload),
 			},
-			// The interface's share of small queues (TSQ): about a millisecond of the host's line.
+			// The interface's share of small queues (TSQ): about a millisecond at the host's link rate.
 			HostQueue: max(int64(link.Rate)/8/1000, 2*int64(link.MTU)),
 			Receiver:  tcp.Delayed, AckDelay: ackDelay, Payload: r.payload, Header: header, Start: start, Stop: stop,
 			Forward: b.route(f), Back: b.route(home), DSCP: uint8(r.DSCP),
@@ -123,7 +123,7 @@ func (b *builder) transfers(r *running, f flow, start, stop engine.Time) {
 	}
 }
 
-// Kernel settings that the twin's hosts know.
+// Kernel settings that the twin's hosts support.
 const (
 	tcpTimestamps = "net/ipv4/tcp_timestamps"
 	tcpSACK       = "net/ipv4/tcp_sack"

@@ -76,7 +76,8 @@ func (b *builder) reroute(a running) {
 	}
 }
 
-// counted are a queue's counters, those before a change included; names of queues that are gone come with them.
+// counted are a queue's counters, those before a change included; queues that were removed keep theirs
+// under their names.
 func (b *builder) counted() map[string]discipline.Counters {
 	out := maps.Clone(b.past)
 	for e, port := range b.ports {

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// simulable says what of a plan the simulator would leave out: better no answer than one to another question. What a
-// plan can say at all is listed, field by field, in plan_test.go.
+// simulable returns the parts of a plan that the simulator does not model: it then refuses, because its
+// answer would be about another plan. plan_test.go lists every field that a plan can have.
 func simulable(s *scenario.Scenario, plan compile.RouterPlan) error {
 	var all []error
 	add := func(format string, args ...any) {

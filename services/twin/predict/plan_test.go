@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/services/twin/discipline"
 )
 
-// constructs is all that a plan can say, and what becomes of it here.
+// constructs are all fields that a plan can have, and how the simulator models each.
 var constructs = map[string]string{
 	"Router": "whose plan it is", "Policy": "for people", "Reasons": "for people",
 	"BufferTime":           "queues: the limit is a share of the buffer at the port's rate",
@@ -113,7 +113,7 @@ phases:
       - {name: less, kind: udp, from: H1, to: H2, port: 5002, rate: 20Mbit/s, packet: 1000B, dscp: 8, stop: 2s}
 `
 
-// The eight shipped policies, each compiled for it: the ports of the simulator hold what the plans say.
+// The eight shipped policies, each compiled for it: the simulator's ports have what the plans configure.
 func TestShippedPoliciesAreSimulatedAsTheyArePlanned(t *testing.T) {
 	names, err := fs.Glob(policies.Files, "*.yaml")
 	if err != nil || len(names) != 8 {
@@ -237,7 +237,8 @@ func TestPlansThatAreRefusedSayWhy(t *testing.T) {
 	}
 }
 
-// What a circuit sends above its rate is not told from the rest here, so a plan that does something with it is refused.
+// Traffic of a circuit above its rate is not distinguished here, so a plan that treats it differently is
+// refused.
 func TestAProfileThatDoesSomethingIsRefused(t *testing.T) {
 	for why, exceed := range map[string]document.Action{"": {}, "above its rate": {Drop: true}} {
 		err := simulable(&scenario.Scenario{}, compile.RouterPlan{Router: "a", Profiles: []compile.Profile{{Circuit: "c", Rate: 1, Exceed: exceed}}})

@@ -41,7 +41,7 @@ func simulate(t *testing.T, p compile.RouterPlan, speed float64, loads ...Load) 
 	return out
 }
 
-// inIP is the part of the line that IP packets get beside their Ethernet headers.
+// inIP is the part of the port speed that IP packets get beside their Ethernet headers.
 const inIP = float64(packetBytes) / (packetBytes + frame)
 
 func near(t *testing.T, what string, got, want, percent float64) {
@@ -51,7 +51,7 @@ func near(t *testing.T, what string, got, want, percent float64) {
 	}
 }
 
-// Queues that both offer more than the line get their weights, and lose the rest.
+// Queues that both offer more than the port speed get their weights, and lose the rest.
 func TestAPortDividesTheLineByWeight(t *testing.T) {
 	got := simulate(t, twoQueues(), line, Load{"alpha", 120e6}, Load{"beta", 60e6})
 	near(t, "alpha", got["alpha"].Carried, 0.9*line*inIP, 2)
@@ -60,11 +60,11 @@ func TestAPortDividesTheLineByWeight(t *testing.T) {
 	// loss are three of them.
 	near(t, "alpha's loss", got["alpha"].LossPercent, 100*(1-0.9*line*inIP/120e6), 8)
 	near(t, "beta's loss", got["beta"].LossPercent, 100*(1-0.1*line*inIP/60e6), 8)
-	// A full buffer of 25 ms of the line, emptied at a tenth of it.
+	// A full buffer of 25 ms at port speed, emptied at a tenth of it.
 	near(t, "beta's delay", got["beta"].DelayMean, 250, 5)
 }
 
-// What one queue leaves the other may use: no loss while the line has room for both.
+// Capacity that one queue leaves is available to the other: no loss while the port has room for both.
 func TestAPortLendsWhatIsLeft(t *testing.T) {
 	got := simulate(t, twoQueues(), line, Load{"alpha", 20e6}, Load{"beta", 50e6})
 	for name, rate := range map[string]float64{"alpha": 20e6, "beta": 50e6} {

@@ -35,7 +35,7 @@ type Result struct {
 	Verdicts []scenario.Verdict `json:"verdicts"`
 	// Skipped are phases that were not run, and why.
 	Skipped map[string]string `json:"skipped,omitempty"`
-	// Stopped says that not everything was run.
+	// Stopped is set if not everything was run.
 	Stopped string       `json:"stopped,omitempty"`
 	Pass    bool         `json:"pass"`
 	Seconds float64      `json:"seconds"`
@@ -96,7 +96,8 @@ func plans(s *scenario.Scenario, use *scenario.PolicyUse) ([]compile.RouterPlan,
 	return held, err
 }
 
-// ErrConservation means that the simulator lost count of packets: a defect of it, whatever was asked.
+// ErrConservation means that the simulator lost count of packets: a defect of the simulator, not of its
+// input.
 var ErrConservation = errors.New("the simulation lost count of packets")
 
 // burst is how many events pass between two looks at the context, some milliseconds of work.

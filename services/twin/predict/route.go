@@ -111,7 +111,7 @@ func matches(m compile.Match, f flow, dscp int) bool {
 		(m.Protocol == 0 || m.Protocol == f.protocol) && port(m.SrcPort, f.srcPort) && port(m.DstPort, f.dstPort)
 }
 
-// hop is the step out of a router, with what its plan says about queue, mark and policer.
+// hop is the step out of a router, with queue, mark and policer from its plan.
 func (b *builder) hop(plan compile.RouterPlan, managed bool, verdicts []decision, out scenario.Endpoint, _ engine.Route, f flow) engine.Hop {
 	h := engine.At(b.ports[out])
 	if !managed {
@@ -150,8 +150,9 @@ func (b *builder) along(from string, hops []netip.Addr, number int) []step {
 	return path
 }
 
-// shortest walks to the destination; among equal-cost next hops a flow keeps the one its number hashes to. It
-// decides hop by hop, as routers do, and shares no code with services/paths, whose answers it is compared with.
+// shortest walks to the destination; among equal-cost next hops a flow keeps the one its number hashes to.
+// It decides hop by hop, as routers do. It shares no code with services/paths, because tests compare the
+// two.
 func (b *builder) shortest(from, to string, number int) []step {
 	var path []step
 	for at := from; at != to; {

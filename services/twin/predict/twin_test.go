@@ -197,7 +197,8 @@ func TestTheLabsScenariosAreSimulated(t *testing.T) {
 	}
 }
 
-// Two routers whose LSPs lead to each other: no compiler makes such plans, and the twin does not run round in them.
+// Two routers whose LSPs lead to each other: the compiler makes no such plans, and the twin must not loop
+// on them.
 func TestALoopIsRefused(t *testing.T) {
 	s, err := scenario.Parse("scenario.yaml", []byte(diamond))
 	if err != nil {

@@ -89,7 +89,7 @@ func (c *congestion) cubicIncrease(now, cwnd, srtt, acked float64) float64 {
 	return (target - cwnd) / cwnd * acked
 }
 
-// loss says by what the window is multiplied, and begins a new epoch.
+// loss returns the factor by which the window is multiplied, and begins a new epoch.
 func (c *congestion) loss(now, cwnd float64) float64 {
 	switch c.algorithm {
 	case HTCP:

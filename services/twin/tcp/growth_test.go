@@ -63,7 +63,7 @@ func TestCubicIsNoSlowerThanReno(t *testing.T) {
 	}
 }
 
-// RFC 9438, section 4.7: a loss below the old maximum leaves room to somebody else.
+// RFC 9438, section 4.7: a loss below the old maximum leaves room for other flows.
 func TestCubicConvergesFast(t *testing.T) {
 	c := newCongestion(Cubic)
 	c.loss(0, 1000)

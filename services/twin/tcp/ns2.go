@@ -1,11 +1,12 @@
 package tcp
 
-// ns2 is what Agent/TCP/Newreno of ns-2 did when papers 000 and 003 used it: the report is of 23 February 2001. The
-// dated comments of ns-default.tcl tell what has changed since then. At that time timers ran in ticks of 0.1 s and had
-// no minimum but two of them (a minimum of 1 s came on 14 May 2001, finer ticks in 2002); one segment at a time was
-// timed, without timestamps; the window began with one segment (until 26 May 2001); there was no limited transmit
-// (until 28 November 2001); duplicates opened the window beyond the threshold whether or not a recovery was going
-// on, and a partial acknowledgement closed it to half the old one at once (deflation came on 5 May 2003).
+// ns2 is Agent/TCP/Newreno of ns-2 as papers 000 and 003 used it: the report is of 23 February 2001. The
+// dated comments of ns-default.tcl record the changes since then. At that time timers ran in ticks of 0.1 s
+// and had no minimum but two of them (a minimum of 1 s came on 14 May 2001, finer ticks in 2002); one
+// segment at a time was timed, without timestamps; the window began with one segment (until 26 May 2001);
+// there was no limited transmit (until 28 November 2001); duplicates opened the window beyond the threshold
+// whether or not a recovery was going on, and a partial acknowledgement closed it to half the old one at
+// once (deflation came on 5 May 2003).
 type ns2 struct {
 	// inflation is what duplicates add to the window.
 	inflation int64

@@ -17,10 +17,11 @@ const (
 // Receiver is the receiving half of one connection.
 type Receiver struct {
 	Policy Policy
-	// Every is how many segments in order one acknowledgement answers where Policy delays them. Default 2
-	// (RFC 5681); hosts whose interfaces merge segments before TCP sees them (LRO, GRO) answer more at once.
+	// Every is how many segments in order one acknowledgement acknowledges where Policy delays them.
+	// Default 2 (RFC 5681); hosts whose interfaces merge segments before TCP sees them (LRO, GRO)
+	// acknowledge more at once.
 	Every int
-	// Delay of the timer; RFC 1122 allows up to 500 ms, papers 000 and 003 say 200 ms.
+	// Delay of the timer; RFC 1122 allows up to 500 ms, papers 000 and 003 use 200 ms.
 	Delay Time
 	// Deadline of the timer; Never when it is off.
 	Deadline Time
@@ -53,7 +54,7 @@ func (r *Receiver) Block() (low, high int64) {
 	return max(r.low, r.next), r.top
 }
 
-// Segment takes one and tells whether to acknowledge now.
+// Segment processes one segment and reports whether to acknowledge now.
 func (r *Receiver) Segment(now Time, seq int64, retransmission bool) bool {
 	gap := r.high > r.next // something is missing
 	inOrder := seq == r.next
@@ -109,7 +110,7 @@ func (r *Receiver) take(seq int64) {
 	}
 }
 
-// Expire is to be called when Deadline has come; it tells whether to acknowledge.
+// Expire is to be called when Deadline has come; it reports whether to acknowledge.
 func (r *Receiver) Expire() bool {
 	r.Deadline = Never
 	due := r.pending > 0

@@ -96,7 +96,7 @@ func (b *scoreboard) advance(una, ack int64) {
 	b.edge, b.cursor = max(b.edge, ack), max(b.cursor, ack)
 }
 
-// judge finds new losses and tells whether there are any.
+// judge finds new losses and reports whether there are any.
 func (b *scoreboard) judge(una int64) bool {
 	limit, found := b.top[len(b.top)-1], false
 	for seq := max(b.edge, una); seq < limit; seq++ {

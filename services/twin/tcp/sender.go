@@ -24,8 +24,8 @@ type Config struct {
 	Algorithm Algorithm
 	// SACK selects RFC 6675; else NewReno.
 	SACK bool
-	// NS2 selects the NewReno of papers 000 and 003, which is ns-2's of February 2001, timers and all. It knows Reno's
-	// growth only, and neither MinimumRTO nor SACK.
+	// NS2 selects the NewReno of papers 000 and 003, which is ns-2's of February 2001, timers included. It
+	// supports Reno's growth only, and neither MinimumRTO nor SACK.
 	NS2 bool
 	// Threshold is how many duplicates mean a loss. Default 3; papers 000 and 003 raise it.
 	Threshold int
@@ -94,7 +94,7 @@ func NewSender(c Config) *Sender {
 	return s
 }
 
-// Start tells when the connection begins, which H-TCP counts from.
+// Start sets when the connection begins, from which H-TCP counts.
 func (s *Sender) Start(now Time) { s.cc.lastLoss = float64(now) / second }
 
 // Congestion is the congestion window in segments.
@@ -103,7 +103,7 @@ func (s *Sender) Congestion() float64 { return s.cwnd }
 // Una is the oldest segment that is not acknowledged.
 func (s *Sender) Una() int64 { return s.una }
 
-// Done tells whether all there was to send has been acknowledged.
+// Done reports whether all data has been acknowledged.
 func (s *Sender) Done() bool { return s.una >= s.Segments }
 
 // Next is the segment to send now, if the windows allow one.
@@ -161,7 +161,7 @@ func (s *Sender) nextReno() (int64, bool) {
 	return s.nxt - 1, true
 }
 
-// Hold says that the host's own interface is full, so that the connection is not window-limited now (RFC 7661).
+// Hold marks the host's own interface as full, so that the connection is not window-limited now (RFC 7661).
 func (s *Sender) Hold() { s.limited = false }
 
 // Reduce is the reaction of Linux before 3.6 to a full interface: that to a loss (tcp_enter_cwr). The window is

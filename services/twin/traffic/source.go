@@ -36,7 +36,7 @@ type Pattern struct {
 	Tick, Late float64
 }
 
-// Check says what is wrong with a pattern.
+// Check reports what is wrong with a pattern.
 func (p Pattern) Check() error {
 	switch {
 	case p.Gap <= 0:

@@ -6,7 +6,7 @@ const holdFor = 700;
 const editable = "input, textarea, select, [contenteditable], dialog";
 
 /**
- * Calls back when a key has been held, unless somebody types or is asked something; tells whether it is being held now.
+ * Calls back when a key has been held, unless somebody types or is asked something; reports whether it is being held now.
  * Without an action it listens to nothing.
  */
 export function useHold(key: string, action: (() => void) | undefined): boolean {
