@@ -45,7 +45,7 @@ func abortText(wish *pushv1.Approval) string {
 	return "aborted by " + wish.GetBy() + ": " + wish.GetNote()
 }
 
-// aborted says who wants a change set stopped.
+// aborted returns who requested that a change set is stopped.
 func (c *Component) aborted(ctx context.Context, id string) (string, error) {
 	wish := &pushv1.Approval{}
 	_, err := c.deps.State.Get(ctx, keyAborts+id, wish)
@@ -58,7 +58,8 @@ func (c *Component) aborted(ctx context.Context, id string) (string, error) {
 	return abortText(wish), nil
 }
 
-// forgetAbort is for a run that a person asks for: a wish to stop is about the one before.
+// forgetAbort is called for a run that a person requests: an earlier request to abort is about the run
+// before.
 func (c *Component) forgetAbort(ctx context.Context, id string) error {
 	return c.deps.State.Apply(ctx, state.Op{Key: keyAborts + id})
 }

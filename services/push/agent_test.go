@@ -181,8 +181,8 @@ func worldAround(t *testing.T, r *realRouter, creds *tls.Config) *world {
 	return w
 }
 
-// On the real agent: the kernel does what the plan says, a second look finds
-// nothing to do, and a rollback leaves the kernel as it was.
+// On the real agent: the kernel is configured as planned, a second comparison finds no difference, and a
+// rollback restores the kernel's earlier state.
 func TestChangeSetOnARealRouterAndBack(t *testing.T) {
 	w, r := newRealWorld(t)
 	before := r.kernel.Dump()
@@ -225,7 +225,7 @@ func (d dying) Confirm(ctx context.Context, as driver.Master, id string) error {
 	return d.Driver.Confirm(ctx, as, id)
 }
 
-// killAtConfirm applies the plan to a router whose agent dies once every check has passed.
+// killAtConfirm applies the plan to a router whose agent is killed once every check has passed.
 func killAtConfirm(t *testing.T) (w *world, r *realRouter, before string) {
 	t.Helper()
 	w, r = newRealWorld(t)
@@ -240,8 +240,8 @@ func killAtConfirm(t *testing.T) (w *world, r *realRouter, before string) {
 	return w, r, before
 }
 
-// An agent that comes back with a commit pending restores what was before it
-// (gnmi.md section 4.2, check 33): the record says so, and the kernel agrees.
+// An agent that comes back with a commit pending restores the configuration before it (gnmi.md section 4.2,
+// check 33): record and kernel agree.
 func TestARealAgentKilledBetweenApplyAndConfirm(t *testing.T) {
 	w, r, before := killAtConfirm(t)
 	r.start()

@@ -157,8 +157,8 @@ func (c *Component) rollback(ctx context.Context, req *pushv1.RollbackRequest) (
 	return c.start(ctx, req.GetId(), rollout.Event{Kind: rollout.Rollback, By: req.GetBy(), Text: req.GetNote()})
 }
 
-// start runs what a person asked for. The run is this process's before it is recorded, so that nobody here takes it for
-// one that was left behind.
+// start starts a run that a person requested. The run is registered in this process before it is recorded,
+// so that no other goroutine takes it for one that was left behind.
 func (c *Component) start(ctx context.Context, id string, e rollout.Event) (*pushv1.ChangeSet, error) {
 	if e.Kind == rollout.Apply || e.Kind == rollout.Begin {
 		if err := c.current(ctx, id); err != nil {
@@ -232,8 +232,8 @@ func appliedAt(cs *pushv1.ChangeSet) int64 {
 	return 0
 }
 
-// sharedEntries names the entries that a changed and b changed to something else, at most three, each after its
-// router. A repair of a changes entries to what a made of them, and is in nobody's way.
+// sharedEntries names the entries that a changed and b changed to another value, at most three, each after
+// its router. A repair of a changes entries to a's values, so it does not count.
 func sharedEntries(a, b *pushv1.ChangeSet) []string {
 	touched := map[string]string{}
 	for _, d := range a.GetDevices() {

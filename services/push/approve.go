@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// approve is one person's approval. The last one that the rule asks for makes the change set APPROVED.
+// approve is one person's approval. The last one that the rule requires makes the change set APPROVED.
 func (c *Component) approve(ctx context.Context, req *pushv1.ApproveRequest) (*pushv1.ChangeSet, error) {
 	cs, _, err := c.decideFrom(ctx, req.GetId(), func(m *pushv1.ChangeSet) (rollout.Event, error) {
 		e := rollout.Event{Kind: rollout.Approve, By: req.GetBy(), Text: req.GetNote()}
@@ -45,8 +45,9 @@ func ruleOf(m *pushv1.ChangeSet) guard.Rule {
 	return guard.Rule{Persons: int(m.GetApprovalRule().GetPersons()), NotAuthor: m.GetApprovalRule().GetOtherThanAuthor()}
 }
 
-// ruleFor is the rule of a change set that is being planned, with these parts of routers, and that exceeds the nightly
-// budget by this. What speaks against the rule auto is noted where a person looks who has to approve anyhow, too.
+// ruleFor returns the rule of a change set that is being planned, with these parts of routers, and that
+// exceeds the nightly budget by this. Reasons against the rule auto are noted also where a person approves
+// in any case, for that person to read.
 func (c *Component) ruleFor(ctx context.Context, m *pushv1.ChangeSet, devices []*pushv1.DeviceChange, over []string) (*pushv1.ApprovalRule, error) {
 	beyond, err := c.beyondCircuits(ctx, m, devices)
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *Component) ruleFor(ctx context.Context, m *pushv1.ChangeSet, devices []
 	if m.GetForCircuits() && len(beyond) == 0 {
 		rule = c.cfg.ApprovalForCircuits.rule()
 	}
-	if len(over) > 0 || len(m.GetRepairs()) > 0 { // who approves a repair is what push.reconcile.answer says
+	if len(over) > 0 || len(m.GetRepairs()) > 0 { // push.reconcile.answer sets who approves a repair
 		rule.Persons = max(rule.Persons, 1)
 	}
 	return &pushv1.ApprovalRule{Persons: uint32(rule.Persons), OtherThanAuthor: rule.NotAuthor, Because: slices.Concat(over, beyond)}, nil
@@ -69,8 +70,8 @@ func approvers(m *pushv1.ChangeSet) (out []string) {
 	return out
 }
 
-// goesByItself reports whether nobody has to request a change set's next step. One whose wait somebody aborted is
-// approved again, by that person, and stays so.
+// goesByItself reports whether a change set's next step needs no request. One whose wait was aborted is
+// approved again, by a person, and waits for a request.
 func goesByItself(m *pushv1.ChangeSet) bool {
 	if ruleOf(m).Persons > 0 || len(m.GetHistory()) == 0 {
 		return false
@@ -83,7 +84,8 @@ func goesByItself(m *pushv1.ChangeSet) bool {
 // byApprovalRule signs approvals that no person gave.
 const byApprovalRule = "rule push.approval"
 
-// goOn approves and applies a change set whose rule is auto. What a guard forbids it tries again later, see takeUpAll.
+// goOn approves and applies a change set whose rule is auto. Where a guard forbids it, takeUpAll tries
+// again later.
 func (c *Component) goOn(ctx context.Context, m *pushv1.ChangeSet) {
 	c.logLater(ctx, m, c.goOnce(ctx, m))
 }

@@ -7,7 +7,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// What a guard held up goes on without anybody when it may, also after a restart.
+// A change set that a guard held up goes on without a person as soon as it may, also after a restart.
 func TestAChangeSetThatNeedsNobodyGoesOnWhenItMay(t *testing.T) {
 	w := newWorld(t)
 	w.command([]string{"approval", "auto"})
@@ -22,7 +22,7 @@ func TestAChangeSetThatNeedsNobodyGoesOnWhenItMay(t *testing.T) {
 	must(t, w.command([]string{"await", "verified"}), "verified")
 }
 
-// A change set from before there were rules must not become one that nobody has to approve.
+// A change set from before there were rules must not become one that needs no approval.
 func TestAChangeSetWithoutARuleNeedsOnePerson(t *testing.T) {
 	if got := ruleOf(&pushv1.ChangeSet{}); got.Persons != 1 {
 		t.Errorf("it needs %d persons", got.Persons)

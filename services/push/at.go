@@ -18,8 +18,8 @@ const poll = 250 * time.Millisecond
 // expiryGrace is how much later than announced a router's auto-rollback may be.
 const expiryGrace = 5 * time.Second
 
-// lateness tells, when the action begins, whether its time is over: what a router is given up for must have been seen
-// after that, and not while it was running out.
+// lateness reports, when the action begins, whether its time is over: the reason to give up a router must
+// have been seen after that, and not while the time was running out.
 func (r *run) lateness(a rollout.Action) func() bool {
 	if !a.Again || r.since[a.Router].IsZero() {
 		r.since[a.Router] = time.Now()
@@ -108,8 +108,8 @@ func (r *run) send(ctx context.Context, a rollout.Action, changes []diff.Change)
 	return err
 }
 
-// look asks what is pending before and after it reads the configuration: a commit that arrives late in between, or
-// that is rolled back in between, must not pass for one that is kept.
+// look reads which commit is pending before and after it reads the configuration: a commit that arrives
+// late in between, or that is rolled back in between, must not be taken for one that is kept.
 func (r *run) look(ctx context.Context, a rollout.Action, e *rollout.Event) error {
 	name := a.Router
 	before, err := r.pending(ctx, a)

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// overBudget says by what a change set of the nightly run exceeds the nightly budget.
+// overBudget returns by how much a change set of the nightly run exceeds the nightly budget.
 func (c *Component) overBudget(ctx context.Context, cs *pushv1.ChangeSet, size guard.Size) ([]string, error) {
 	if !cs.GetNightly() || c.cfg.NightlyBudget == (Budget{}) {
 		return nil, nil

@@ -18,7 +18,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// counters is a flow store with one queue of the router that is asked about.
+// counters is a flow store with one queue of the router whose counters are read.
 type counters struct {
 	flowv1connect.UnimplementedFlowStoreServiceHandler
 	mu            sync.Mutex
@@ -54,7 +54,8 @@ func (c *counters) read(at time.Time, sent, dropped uint64) {
 
 const watchFor = 5 * time.Minute
 
-// watching is a world whose change set has its canary, cr, watched: it is the first in the order of changes.
+// watching is a world whose change set has a canary, cr, under observation: it is the first in the order of
+// changes.
 func watching(t *testing.T) (*world, *counters) {
 	t.Helper()
 	w, flows := newWorld(t), &counters{}
@@ -158,7 +159,7 @@ func TestARestartEndsTheWatch(t *testing.T) {
 	}
 }
 
-// The commit of the canary must outlive the watch, or it is gone before the others follow.
+// The commit of the canary must outlive the observation, or it is rolled back before the others follow.
 func TestTheCanaryWaitsLongerForItsConfirmation(t *testing.T) {
 	w, _ := watching(t)
 	at := deviceOf(w.record(), w.record().GetCanary()).GetRollbackAt().AsTime()

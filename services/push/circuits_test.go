@@ -21,14 +21,14 @@ func (p *plans) carry(ids ...string) {
 	p.circuits = ids
 }
 
-// leave lets nobody know which circuits are in force, or lets them know again.
+// leave makes the list of circuits in force unavailable, or available again.
 func (p *plans) leave(away bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.away = away
 }
 
-// endAfter lets all circuits end once so many have asked which are in force.
+// endAfter ends all circuits after so many queries of the circuits in force.
 func (p *plans) endAfter(asked int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,8 +69,8 @@ func TestMoreCircuitsThanARecordHoldsAreNotPlanned(t *testing.T) {
 	}
 }
 
-// A change set that puts a circuit on routers and waits for somebody is not applied once the circuit is over: neither
-// when a newer plan is in force, nor when there is none.
+// A change set that puts a circuit on routers and waits for a person is not applied once the circuit is
+// over: neither when a newer plan is in force, nor when there is none.
 func TestAStalePlanBringsNoCircuitBack(t *testing.T) {
 	for name, over := range map[string]func(w *world){
 		"a newer plan is in force": func(w *world) {

@@ -27,25 +27,25 @@ type Configuration struct {
 	// router is so much longer; RollbackAfter grows by what the commits of all routers and their
 	// verification may take. Default 100000: a tenth of what the router agent does on two processors.
 	CommitRate int `yaml:"commit_rate"`
-	// PredictTimeout bounds the prediction of a change set whose author asked for one; nothing but the prediction waits
-	// for it. Default 2m; twin.timeout bounds the simulation alone.
+	// PredictTimeout bounds the prediction of a change set whose author requested one; nothing but the
+	// prediction waits for it. Default 2m; twin.timeout bounds the simulation alone.
 	PredictTimeout time.Duration `yaml:"predict_timeout"`
-	// LockTTL is how long a router stays locked after a control plane that died. Default 15s.
+	// LockTTL is how long a router stays locked after a control plane failed. Default 15s.
 	LockTTL time.Duration `yaml:"lock_ttl"`
 	// Approval is who must approve a change set, unless its policy has a rule of its own in ApprovalOf.
 	Approval Approval `yaml:"approval"`
 	// ApprovalOf has rules of single policies, by the policy's name.
 	ApprovalOf map[string]Approval `yaml:"approval_of"`
-	// ApprovalForCircuits is who must approve a change set that services/circuits asks for because circuits begin or
-	// end, where it changes nothing else; where it does, the policy's rule holds. Default auto.
+	// ApprovalForCircuits is who must approve a change set that services/circuits requests because circuits
+	// begin or end, where it changes nothing else; where it does, the policy's rule holds. Default auto.
 	ApprovalForCircuits Approval `yaml:"approval_for_circuits"`
 	// Canary has one router changed first and watched before the others are changed.
 	Canary Canary `yaml:"canary"`
 	// Window is when change sets may be applied. One that is to be applied outside of it is scheduled, and applied when
 	// it opens. Rollbacks are not held up. Default: always.
 	Window Window `yaml:"window"`
-	// NightlyBudget is how much the change sets that the nightly run asks for may change from noon to
-	// noon local time. One that exceeds it is planned, and waits for a person even where the rule is auto.
+	// NightlyBudget is how much the change sets of the nightly run may change from noon to noon local time.
+	// One that exceeds it is planned, and waits for a person even where the rule is auto.
 	NightlyBudget Budget `yaml:"nightly_budget"`
 	// Reconcile is about routers whose change set has ended.
 	Reconcile Reconcile `yaml:"reconcile"`
@@ -75,7 +75,7 @@ type Reconcile struct {
 	AskAgain time.Duration `yaml:"ask_again"`
 }
 
-// validate refuses settings that say nothing.
+// validate rejects settings without effect.
 func (r Reconcile) validate() error {
 	switch {
 	case r.Every < 0:

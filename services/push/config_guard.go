@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones of maintenance windows, also where the machine knows none
+	_ "time/tzdata" // zones of maintenance windows, also where the machine lacks them
 
 	"github.com/millrace/millrace/services/push/guard"
 )
@@ -50,7 +50,7 @@ type Budget struct {
 
 func (b Budget) limit() guard.Budget { return guard.Budget(b) }
 
-// Canary says how long the first router of a change set is watched, and what it must keep.
+// Canary is how long the first router of a change set is observed, and the limits that it must keep.
 type Canary struct {
 	// For is how long it is watched. Default 0: there is no canary.
 	For time.Duration `yaml:"for"`
@@ -58,7 +58,8 @@ type Canary struct {
 	MaxDrops float64 `yaml:"max_drops"`
 	// MinPackets is how many packets a queue is offered before its share is judged. Default 1000.
 	MinPackets int `yaml:"min_packets"`
-	// Every is how often its counters are read. Default 5s; telemetry.interval says how often there are new ones.
+	// Every is how often its counters are read. Default 5s; telemetry.interval is how often there are new
+	// ones.
 	Every time.Duration `yaml:"every"`
 }
 
@@ -123,7 +124,7 @@ func (c Configuration) approvalOf(policy string) guard.Rule {
 	return c.Approval.rule()
 }
 
-// validateGuards refuses guards that say nothing.
+// validateGuards rejects guards without effect.
 func (c Configuration) validateGuards() error {
 	if err := errors.Join(c.Approval.validate("approval"), c.ApprovalForCircuits.validate("approval_for_circuits")); err != nil {
 		return err

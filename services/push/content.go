@@ -44,10 +44,9 @@ var firstPiece = pieceName(0)
 
 func pieceName(n int) string { return fmt.Sprintf("%06d", n) }
 
-// save stores the immutable part of d under its digest, and the digest in d. A plan that is there is written again, so
-// that nobody deletes it who has looked before.
-// The record that names it is written afterwards: a crash in between leaves a
-// content without a name, never a name without its content.
+// save stores the immutable part of d under its digest, and the digest in d. A plan that is there is
+// written again, so that a deletion that has looked for it before fails. The record that names it is
+// written afterwards: a crash in between leaves a content without a name, never a name without its content.
 func (c *contents) save(ctx context.Context, d *pushv1.DeviceChange) error {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(&pushv1.DeviceChange{Plan: d.GetPlan(), Entries: d.GetEntries(), Diff: d.GetDiff()})
 	if err != nil {

@@ -71,7 +71,8 @@ func TestAContentThatIsNotWholeIsAnError(t *testing.T) {
 	}
 }
 
-// While a newer control plane takes over, an older one still writes records; it must not erase what it does not know.
+// While a newer control plane takes over, an older one still writes records; it must not erase fields that
+// it does not know.
 func TestFieldsOfANewerProcessSurviveAnUpdate(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.command([]string{"create", "day-1"}), "planned")

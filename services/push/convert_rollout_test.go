@@ -8,7 +8,8 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// The page and the commands offer what internal/changestate says; the machine must allow just that.
+// The page and the commands offer the steps of internal/changestate; the state machine must allow exactly
+// those.
 func TestTheMachineAllowsWhatTheCommandsOffer(t *testing.T) {
 	kinds := map[changestate.Action]rollout.Kind{
 		changestate.Approve: rollout.Approve, changestate.Apply: rollout.Apply, changestate.Rollback: rollout.Rollback,

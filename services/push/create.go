@@ -66,7 +66,7 @@ func (c *Component) draft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.Ch
 	return c.planFor(ctx, cs.GetId())
 }
 
-// planFor plans a draft to the end, also when the one who asks for it leaves.
+// planFor plans a draft to the end, also when the client that requested it disconnects.
 func (c *Component) planFor(ctx context.Context, id string) (*pushv1.ChangeSet, error) {
 	type result struct {
 		cs  *pushv1.ChangeSet
@@ -175,9 +175,9 @@ func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pus
 	return cs, err
 }
 
-// compare reads routers and lists those whose running
-// config is not the intended one. Nothing is intended for a router without a plan,
-// unless the topology does not know it: then nobody knows what is.
+// compare reads routers and lists those whose running config is not the intended one. The intended config
+// of a router without a plan is empty, unless the topology lacks the router: then its intended config is
+// unknown.
 func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device) (devices []*pushv1.DeviceChange, notes, left, failed []string) {
 	byRouter := map[string]*policyv1.RouterPlan{}
 	for _, p := range plan.GetPlans() {

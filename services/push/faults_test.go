@@ -49,7 +49,8 @@ func TestACreateThatIsCutOffIsPlannedWhenItIsRepeated(t *testing.T) {
 	}
 }
 
-// Two change sets that lock the same routers in different orders could each hold what the other wants, and both fail.
+// Two change sets that lock the same routers in different orders could each hold a lock that the other
+// needs, and both fail.
 func TestRoutersAreLockedInOneOrderForAll(t *testing.T) {
 	w := newWorld(t)
 	for holder, router := range map[string]string{"c-1": "cr", "c-2": "wr"} {

@@ -44,7 +44,8 @@ func fit(m *pushv1.ChangeSet) *pushv1.ChangeSet {
 	return out
 }
 
-// fitRefused keeps the first circuits that fit, each with the start of its reason. The notes say how many there were.
+// fitRefused keeps the first circuits that fit, each with the start of its reason. The notes have their
+// total.
 func fitRefused(list []*policyv1.RefusedCircuit) (out []*policyv1.RefusedCircuit) {
 	const framing = 12
 	total := 0
@@ -88,7 +89,7 @@ func fitLines(lines []string, most int) (out []string) {
 	return append(out[:fits], fmt.Sprintf("%d more are left out", len(lines)-fits))
 }
 
-// cutText keeps the start of a text and says that there was more. A text that it has cut fits.
+// cutText keeps the start of a text and notes that there was more. A text that it has cut fits.
 func cutText(text string, most int) string {
 	const more = " …"
 	if len(text) <= most {

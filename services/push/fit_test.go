@@ -14,7 +14,7 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// wordy is a record in which everybody has much to say.
+// wordy is a record whose texts are as long as possible.
 func wordy(routers, texts, length int) *pushv1.ChangeSet {
 	long := strings.Repeat("é", length/2)
 	many := make([]string, texts)

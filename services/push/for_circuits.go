@@ -17,8 +17,8 @@ import (
 // circuitLSP is what the name of every LSP of a circuit begins with, see compile.CircuitLSPName.
 const circuitLSP = "te-circuit-"
 
-// beyondCircuits says, one sentence each, where a change set that was requested because of circuits changes more than
-// circuits: what else the policy wants by now was approved by nobody.
+// beyondCircuits lists, one sentence each, what a change set that was requested because of circuits changes
+// beyond circuits: no person has approved those changes of the policy.
 func (c *Component) beyondCircuits(ctx context.Context, cs *pushv1.ChangeSet, devices []*pushv1.DeviceChange) (out []string, err error) {
 	if !cs.GetForCircuits() {
 		return nil, nil

@@ -58,7 +58,8 @@ func (w *world) inForce(read bool) map[string]*pushv1.RouterInForce {
 	return out
 }
 
-// A change set that changes nothing but circuits needs nobody; what else the policy wants by now needs whom it needs.
+// A change set that changes nothing but circuits needs no approval; other changes of the policy need the
+// policy's approval.
 func TestCircuitsBeginByThemselvesAndNothingElseDoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -96,7 +97,7 @@ func TestCircuitsBeginByThemselvesAndNothingElseDoes(t *testing.T) {
 	}
 }
 
-// After a rollback by hand nobody approved what circuits would bring back.
+// After a rollback by hand no person has approved the entries that circuits would bring back.
 func TestAfterARollbackByHandCircuitsNeedAPerson(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

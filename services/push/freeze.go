@@ -137,7 +137,7 @@ func (c *Component) permittedByID(ctx context.Context, id string) error {
 // stopPoll is how often a run looks whether it must stop.
 const stopPoll = time.Second
 
-// watchStops tells the run as soon as it must stop.
+// watchStops cancels the run as soon as it must stop.
 func (r *run) watchStops(ctx context.Context) {
 	for ; ctx.Err() == nil; lifecycle.Pause(ctx, stopPoll) {
 		if why, err := r.c.mustStop(ctx, r.id, r.routers); err == nil && why != "" {

@@ -17,7 +17,7 @@ import (
 // to be compared with those of this.
 const keyIdentity = "identity"
 
-// identity is what this process knows of that name.
+// identity is this process's copy of that name.
 type identity struct {
 	sync.Mutex
 	// seen has, for each name that was read, how often etcd had come back with older data by then.
@@ -43,10 +43,10 @@ func (c *Component) master(ctx context.Context, held *state.Lock) (driver.Master
 	return driver.Master{Role: name, Term: uint64(held.Revision())}, nil
 }
 
-// currentIdentity reads the name. An etcd that came back with older data counts revisions again that routers have seen,
-// so a name that was in use before is replaced: by the first process that notices, since its name is new to the others.
-// A process can only tell names that it has read, so it reads them when it starts and again and again, whether it sends
-// something or not.
+// currentIdentity reads the name. An etcd that came back with older data repeats revisions that routers
+// have seen, so a name that was in use before is replaced: by the first process that notices, since its
+// name is new to the others. A process can only recognise names that it has read, so it reads them when it
+// starts and at intervals, whether it sends something or not.
 func (c *Component) currentIdentity(ctx context.Context) (string, error) {
 	c.identity.Lock()
 	defer c.identity.Unlock()

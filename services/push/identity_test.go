@@ -22,7 +22,8 @@ func onAServer(t *testing.T) (*world, *etcdserver.Server) {
 	return w, server
 }
 
-// dial is a connection of its own, as each process has: it knows by itself whether etcd came back with older data.
+// dial is a connection of its own, as each process has: each notices by itself whether etcd came back with
+// older data.
 func dial(t *testing.T, server *etcdserver.Server) *state.Store {
 	t.Helper()
 	store, err := state.Dial([]string{server.URL})
@@ -72,9 +73,9 @@ func comeBack(t *testing.T, server *etcdserver.Server) {
 	server.Again(t)
 }
 
-// Two processes know of older data, each by itself; one of them has never sent anything. The first to send makes a
-// new name, the other takes it, and neither makes one more: they would no longer be compared with each other. The same
-// data come back twice, with a name that the process that sends has given up since.
+// Two processes notice older data, each by itself; one of them has never sent anything. The first to send
+// makes a new name, the other takes it, and neither makes one more: they would no longer be compared with
+// each other. The same data come back twice, with a name that the sending process has given up since.
 func TestOfTwoThatNoticeOlderDataOneMakesANewIdentity(t *testing.T) {
 	for name, idleFirst := range map[string]bool{"who was idle sends first": true, "who was idle sends second": false} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +106,8 @@ func TestOfTwoThatNoticeOlderDataOneMakesANewIdentity(t *testing.T) {
 	}
 }
 
-// Data come back that have a name which another process made and used; who has sent nothing all the time knows it.
+// Data come back that have a name which another process made and used; a process that has sent nothing all
+// the time recognises it.
 func TestANameThatAnotherProcessMadeIsNotUsedAgain(t *testing.T) {
 	w, server := onAServer(t)
 	worker, idle := w.push, w.onItsOwnConnection(server)
@@ -123,8 +125,8 @@ func TestANameThatAnotherProcessMadeIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// Locks from before are worth nothing, and their revision is higher than that of all that are taken for a while:
-// routers must not hear it under the new name.
+// Locks from before are void, and their revision is higher than that of all new ones for a while: routers
+// must not receive it under the new name.
 func TestLocksFromBeforeOlderDataAreNotUsed(t *testing.T) {
 	w, server := onAServer(t)
 	server.Keep(t)

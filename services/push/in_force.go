@@ -62,7 +62,7 @@ func (c *Component) inForceOn(ctx context.Context, all []*pushv1.ChangeSet, rout
 	var contents []drift.Content
 	for _, s := range f.steps {
 		cs := all[slices.IndexFunc(all, func(cs *pushv1.ChangeSet) bool { return cs.GetId() == s.Change })]
-		d := shallow(deviceOf(cs, router)) // the list is everybody's
+		d := shallow(deviceOf(cs, router)) // the list is shared
 		if err := c.contents.fill(ctx, d); err != nil {
 			return f, err
 		}

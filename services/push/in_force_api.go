@@ -56,7 +56,7 @@ func (c *Component) named(names []string) (out []device.Device, err error) {
 	return out, nil
 }
 
-// inForceNow returns what a router should hold, and reads whether it does.
+// inForceNow returns a router's intended entries, and reads whether the router has them.
 func (c *Component) inForceNow(ctx context.Context, all []*pushv1.ChangeSet, d device.Device, read bool) (*pushv1.RouterInForce, error) {
 	force, err := c.inForceOn(ctx, all, d.Name)
 	if err != nil {
@@ -73,8 +73,8 @@ func (c *Component) inForceNow(ctx context.Context, all []*pushv1.ChangeSet, d d
 	return out, nil
 }
 
-// unproven returns what a router lacks of entries, in its configuration or in its state; empty for nothing. It is given
-// CallTimeout for each.
+// unproven returns the entries that a router lacks, in its configuration or in its state; empty for none.
+// Each of the two reads may take CallTimeout.
 func (c *Component) unproven(ctx context.Context, d device.Device, entries map[string]string) string {
 	vendor, err := c.deps.Vendors.Of(d)
 	if err != nil {

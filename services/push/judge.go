@@ -21,11 +21,11 @@ type judgement struct {
 	changes []diff.Change
 	diff    string
 	digest  string
-	// repair says the outcome of the repair that was requested.
+	// repair is the outcome of the repair that was requested.
 	repair string
 }
 
-// sentence returns what is wrong with a router.
+// sentence describes the drift of a router.
 func (j judgement) sentence(router string) string {
 	differ := "config entries differ"
 	if len(j.changes) == 1 {

@@ -118,7 +118,7 @@ func (w *world) command(words []string) string {
 		w.id = newID(arg(1))
 	case "approve":
 		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: "noc", Note: "looks right", Apply: arg(1) == "apply"}))
-	case "approve-as": // somebody, and apply where it is requested
+	case "approve-as": // a person, and apply where it is requested
 		_, err = w.api.Approve(ctx, connect.NewRequest(&pushv1.ApproveRequest{Id: id, By: strings.ReplaceAll(arg(1), "_", " "), Apply: arg(2) == "apply"}))
 	case "budget": // of the nightly run, in entries, from now on
 		w.stop()
@@ -153,7 +153,7 @@ func (w *world) command(words []string) string {
 		w.junos[arg(1)].Turn(junostest.Quirk(arg(2)))
 	case "own": // an operator's own scheduler map on a port of Junos
 		w.junos[arg(1)].Own("class-of-service interfaces", arg(2)+" { scheduler-map "+arg(3)+"; }")
-	case "by-hand": // somebody else at work on Junos
+	case "by-hand": // another program changes Junos
 		err = w.junos[arg(1)].Load(strings.Join(words[2:], " "))
 	case "clear":
 		w.routers[arg(1)].Clear()
@@ -161,7 +161,7 @@ func (w *world) command(words []string) string {
 		w.routers[arg(1)].Down()
 	case "up":
 		w.routers[arg(1)].Up(w.t)
-	case "edit": // somebody else at work
+	case "edit": // another program changes the router
 		w.routers[arg(1)].Edit(configentry.Queue.Path(arg(2)), `{"name": "`+arg(2)+`"}`)
 	case "occupy": // an operator's own scheduler on a port
 		w.routers[arg(1)].Edit(configentry.QosInterface.Path(arg(2)), `{"interface-id": "`+arg(2)+`", "output": {"scheduler-policy": {"config": {"name": "gold-silver"}}}}`)
@@ -184,9 +184,9 @@ func (w *world) command(words []string) string {
 		w.passed.Add(int64(2 * expiryGrace))
 	case "await-hang": // until a call is at the router
 		await.True(w.t, "a call hangs at "+arg(1), w.routers[arg(1)].Hangs)
-	case "await-down": // until a router died
+	case "await-down": // until a router failed
 		await.True(w.t, arg(1)+" is down", w.routers[arg(1)].IsDown)
-	case "await-refused": // until a router failed to confirm or to cancel, and was asked again
+	case "await-refused": // until a router failed to confirm or to cancel, and was sent the request again
 		await.True(w.t, arg(1)+" refuses", func() bool { return w.routers[arg(1)].Refused() > 1 })
 	case "time-out": // of a call that hangs there
 		w.routers[arg(1)].TimeOut()
@@ -264,7 +264,7 @@ func show(cs *pushv1.ChangeSet) string {
 	return b.String()
 }
 
-// What differs from run to run: ports, times, and the words gRPC has for a dead peer.
+// What differs from run to run: ports, times, and gRPC's texts for a peer that is gone.
 var (
 	volatileAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	volatileTime    = regexp.MustCompile(`\d\d:\d\d:\d\d`)

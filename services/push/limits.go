@@ -6,10 +6,10 @@ import (
 	"github.com/millrace/millrace/services/push/diff"
 )
 
-// allowance is how much longer than a small change one of this size may take on a router that installs rate octets per
-// second. A Set is answered when all of it is done and tells nothing of its progress before, so the size is all there
-// is to go by: with one time-out for all sizes a slow router never gets a large change through, and with one for the
-// largest a router that hangs is found out late.
+// allowance is how much longer than a small change one of this size may take on a router that installs rate
+// octets per second. A Set is answered when all of it is done and reports no progress before, so only its
+// size is known: with one time-out for all sizes a slow router never gets a large change through, and with
+// the time-out of the largest a router that hangs is noticed late.
 func allowance(changes []diff.Change, rate int) time.Duration {
 	octets := 0
 	for _, c := range changes {
@@ -18,7 +18,7 @@ func allowance(changes []diff.Change, rate int) time.Duration {
 	return lasting(octets, rate)
 }
 
-// allowanceOf is how much longer a router may take that has this configuration to tell.
+// allowanceOf is how much longer a router may take that has to return this configuration.
 func allowanceOf(entries map[string]string, rate int) time.Duration {
 	octets := 0
 	for path, body := range entries {

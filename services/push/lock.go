@@ -15,8 +15,8 @@ import (
 
 const keyLocks = "locks/routers/"
 
-// lock takes the locks of all routers of a run, or tells who has one. Where another change set has, it is waited
-// for only if that has ended: its locks are about to be released.
+// lock takes the locks of all routers of a run, or names the change set that has one. It waits for that
+// change set only if it has ended: its locks are about to be released.
 func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
 	for deadline := time.Now().Add(r.c.cfg.LockTTL); ; lifecycle.Pause(ctx, poll) {
 		held, err := r.c.deps.State.Lock(ctx, r.id+" "+r.c.process, r.c.cfg.LockTTL, lockKeys(r.routers)...)
@@ -39,7 +39,7 @@ func (r *run) lock(ctx context.Context) (*state.Lock, rollout.Event) {
 	}
 }
 
-// lockKeys are in one order for all, or two change sets could each hold what the other wants.
+// lockKeys are in one order for all, or two change sets could each hold a lock that the other needs.
 func lockKeys(routers []string) []string {
 	out := make([]string, 0, len(routers))
 	for _, router := range slices.Sorted(slices.Values(routers)) {
@@ -48,8 +48,8 @@ func lockKeys(routers []string) []string {
 	return out
 }
 
-// claimed names a router on which another change set that has not ended may have left a commit. Its next runner takes
-// that back, and could not tell it from ours.
+// claimed names a router on which another change set that has not ended may have left a commit. The next
+// runner of that change set rolls the commit back, and could not distinguish it from ours.
 func (r *run) claimed(ctx context.Context) (string, error) {
 	all, err := r.c.readable(ctx)
 	if err != nil {

@@ -61,7 +61,8 @@ func supersedes(other, m *pushv1.ChangeSet) bool {
 	return len(sharedRouters(m, other)) > 0 && appliedAt(other) > drafted.UnixNano()
 }
 
-// circuitsOver returns which circuits of a plan are no longer in force: another circuit may have their capacity by now.
+// circuitsOver returns the circuits of a plan that are no longer in force: another circuit may have their
+// capacity by now.
 func (c *Component) circuitsOver(ctx context.Context, m *pushv1.ChangeSet) (string, error) {
 	if len(m.GetCircuits()) == 0 {
 		return "", nil

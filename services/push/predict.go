@@ -73,7 +73,7 @@ func (c *Component) predict(ctx context.Context, plans []*policyv1.RouterPlan) (
 	defer cancel()
 	subject := &twinv1.PredictRequest_Plans{Plans: &twinv1.Plans{Plans: plans}}
 	r, err := c.deps.Twin.Predict(ctx, connect.NewRequest(&twinv1.PredictRequest{Subject: subject, Seed: predictionSeed}))
-	if connect.CodeOf(err) == connect.CodeDeadlineExceeded { // the twin knows the deadline and may be the one that tells
+	if connect.CodeOf(err) == connect.CodeDeadlineExceeded { // the twin has the deadline too, and may return it first
 		return nil, fmt.Errorf("it takes longer than push.predict_timeout (%v) or twin.timeout: %w", c.cfg.PredictTimeout, err)
 	}
 	if err != nil {
@@ -92,8 +92,8 @@ const (
 	maxNoteBytes   = 2000
 )
 
-// capped keeps the classes with most loss, and says how much it leaves out. A prediction within the limits stays as it
-// is.
+// capped keeps the classes with most loss, and notes how many it leaves out. A prediction within the limits
+// stays as it is.
 func capped(p *twinv1.PredictResponse) *twinv1.PredictResponse {
 	out := proto.CloneOf(p)
 	if more := len(out.GetAssumptions()) - maxAssumptions; more > 0 {

@@ -27,7 +27,7 @@ import (
 // reader reads routers again after their change set has ended.
 type reader struct {
 	records records
-	// again asks for a reading of a router now.
+	// again requests a reading of a router now.
 	again map[string]chan struct{}
 	// slots bounds how many routers are read at once.
 	slots chan struct{}
@@ -133,7 +133,7 @@ func (r *reader) take(_ context.Context, m bus.Message) error {
 	if e.GetCode() == events.RouterReachable.Code() || e.GetCode() == events.TelemetryUp.Code() {
 		select {
 		case r.again[e.GetSubject()] <- struct{}{}:
-		default: // nobody's router, or asked for already
+		default: // a router without a change set, or requested already
 		}
 	}
 	return nil

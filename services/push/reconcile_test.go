@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/services/push/pushtest"
 )
 
-// verifiedWorld has day-1 in force, and answers drift so. No router is read unless the test asks for it.
+// verifiedWorld has day-1 in force, and answers drift so. No router is read unless the test requests it.
 func verifiedWorld(t *testing.T, answer drift.Answer) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -144,7 +144,7 @@ func TestDriftIsAnsweredAsConfigured(t *testing.T) {
 	}
 }
 
-// What nobody knows is not drift: a router that is away, and one that a change set is about to change.
+// An unknown state is not drift: a router that is away, and one that a change set is about to change.
 func TestWhatCannotBeJudgedIsNotDrift(t *testing.T) {
 	w := verifiedWorld(t, drift.Repair)
 	w.routers["wr"].Edit(alphaQueue, "")
@@ -212,7 +212,8 @@ func TestTwoControlPlanesTellDriftOnceAndAskForOneRepair(t *testing.T) {
 	}
 }
 
-// A rollback is expected to stay, too; and a repair does not keep anybody from rolling back what it repaired.
+// A rollback is expected to stay, too; and a repair does not prevent the rollback of the change set that it
+// restored.
 func TestARepairedChangeSetCanBeRolledBack(t *testing.T) {
 	w := verifiedWorld(t, drift.Repair)
 	first := w.id
@@ -257,8 +258,8 @@ func TestRoutersAreReadAtIntervals(t *testing.T) {
 	await.True(t, "drift is listed", func() bool { return len(w.drifts()) == 1 })
 }
 
-// An operator who answers drift by request wants to see the repair, also where the policy's change sets go by
-// themselves.
+// Where drift is answered by request an operator decides about the repair, also where the policy's change
+// sets are applied without a person.
 func TestARequestedRepairWaitsForAPersonUnderRuleAuto(t *testing.T) {
 	w := verifiedWorld(t, drift.Request)
 	w.stop()

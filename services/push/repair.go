@@ -38,8 +38,9 @@ func (c *Component) askedFor(ctx context.Context, was *pushv1.Drift, j judgement
 	return drift.NotAsked, err
 }
 
-// askRepair makes the change set that restores what was left on a router, and runs it where the rule says so. Its id
-// follows from the drift and the repair before it, so that asking again after a crash makes no second one.
+// askRepair makes the change set that restores a router's intended config, and runs it where the rule is
+// auto. Its id follows from the drift and the repair before it, so that a second request after a crash
+// makes no second one.
 func (c *Component) askRepair(ctx context.Context, was *pushv1.Drift, j judgement, run bool) (*pushv1.ChangeSet, error) {
 	router, force := was.GetRouter(), j.force.change
 	reason := j.sentence(router)

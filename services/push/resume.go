@@ -13,9 +13,9 @@ import (
 // oneLine puts joined errors into one history note.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// takeUpAll looks for change sets in motion that nobody here runs: a process that died or lost its locks left them,
-// or one that lives elsewhere has them, which their locks tell. It also plans drafts that were left, and reads the name
-// of the store (identity.go).
+// takeUpAll looks for change sets in motion that no run of this process has: a process that ended or lost
+// its locks left them, or another process runs them and holds their locks. It also plans drafts that were
+// left, and reads the name of the store (identity.go).
 func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 	if _, err := c.currentIdentity(ctx); err != nil {
 		return fmt.Errorf("read the name of this store: %w", err)
@@ -76,7 +76,7 @@ type active struct {
 	runs map[string]chan struct{}
 }
 
-// take makes a change set this caller's until done, unless it is somebody's.
+// take makes a change set this caller's until done, unless another caller has it.
 func (a *active) take(id string) (done func(), free bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

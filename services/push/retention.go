@@ -50,7 +50,7 @@ func old(all []*pushv1.ChangeSet, keep Keep, now time.Time) (out []*pushv1.Chang
 	return out
 }
 
-// hasEnded reports whether nobody can move a change set on but by a rollback.
+// hasEnded reports whether only a rollback can move a change set on.
 func hasEnded(cs *pushv1.ChangeSet) bool {
 	switch states[cs.GetState()] {
 	case rollout.Empty, rollout.Verified, rollout.RolledBack, rollout.Failed:
@@ -80,7 +80,8 @@ func inForceAnywhere(all []*pushv1.ChangeSet) map[string]bool {
 	return needed
 }
 
-// giveUp says in a record that its plans and diffs are not kept any more, unless it can still be rolled back.
+// giveUp records that the plans and diffs of a change set are not kept any more, unless it can still be
+// rolled back.
 func (c *Component) giveUp(ctx context.Context, id string) error {
 	cs, revision, err := c.load(ctx, id)
 	if err != nil {

@@ -52,7 +52,8 @@ func TestOldPlansAreGivenUp(t *testing.T) {
 	if err := w.push.collect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// day-1 and day-3 have the same plan for the same running config, so only that of day-2 is nobody's.
+	// day-1 and day-3 have the same plan for the same running config, so only that of day-2 is
+	// unreferenced.
 	if after := w.plansKept(); after != before/2 {
 		t.Errorf("%d plans of %d are left, want half", after, before)
 	}
@@ -103,7 +104,7 @@ func TestPlansOfADraftAreKept(t *testing.T) {
 	}
 }
 
-// A plan that is stored again between the two looks is somebody's.
+// A plan that is stored again between the two looks is referenced.
 func TestAPlanThatIsStoredAgainHasAnotherRevision(t *testing.T) {
 	store, d := storeOf(t), incompressible()
 	kept := &contents{store: store, recent: map[string]*pushv1.DeviceChange{}}

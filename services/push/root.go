@@ -65,11 +65,11 @@ type Component struct {
 	// window is when change sets may be applied.
 	window guard.Window
 
-	// process tells this process's locks from those of another one that runs the same change set.
+	// process distinguishes this process's locks from those of another one that runs the same change set.
 	process string
 	active  active
 	stamps  stamps
-	// identity is how routers know this control plane.
+	// identity is the name by which routers identify this control plane.
 	identity identity
 
 	// unreadable are the revisions of records that were reported.

@@ -171,8 +171,8 @@ func (r *run) hold(n news) {
 	}
 }
 
-// decide asks the machine, and asks it again with a stop before these events where they would have commits sent while
-// that is forbidden.
+// decide runs the state machine, and runs it again with a stop before these events where commits would be
+// sent while that is forbidden.
 func (r *run) decide(ctx context.Context, list []rollout.Event) (rollout.ChangeSet, []rollout.Action, error) {
 	next, actions := nextAfter(r.cs, list)
 	why, err := r.mayStop(ctx, actions)

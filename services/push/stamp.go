@@ -10,10 +10,10 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// stamps are the times of records. They tell which of two change sets was made, or applied, later, so none is earlier
-// than one that this process has read or written: a clock that was ahead, here or on another host, and was set back
-// would have every change set planned before those that are in force. Until the clock has caught up, times are those of
-// the latest record.
+// stamps are the times of records. They order change sets by when they were made and applied, so none is
+// earlier than one that this process has read or written: after a clock that was ahead, here or on another
+// host, was set back, every change set would seem planned before those in force. Until the clock has caught
+// up, times are those of the latest record.
 type stamps struct {
 	mu     sync.Mutex
 	latest time.Time

@@ -95,7 +95,7 @@ func (w *world) heldByAll() {
 	}
 }
 
-// A write that etcd has made and whose answer is lost is one that was made: the client gets that answer, and the
+// A write that etcd has made and whose answer is lost counts as made: the client gets the answer, and the
 // run begins.
 func TestAnApplyWhoseRecordIsAnsweredTooLateRuns(t *testing.T) {
 	w, faults := onAStoreWithFaults(t)
@@ -195,7 +195,7 @@ func TestATransitionWhoseWriteIsAnsweredTooLateIsTold(t *testing.T) {
 	}
 }
 
-// Etcd has no leader for a moment when a person asks: the request is answered when it has one again.
+// Etcd has no leader for a moment when a request arrives: the request is answered when etcd has one again.
 func TestAnApplyThatEtcdRefusesOnceRuns(t *testing.T) {
 	w, faults := onAStoreWithFaults(t)
 	must(t, w.command([]string{"approve"}), "")

@@ -103,8 +103,8 @@ func TestLaterRunsHaveHigherElectionIDs(t *testing.T) {
 	}
 }
 
-// While a change set has not ended, what its routers hold may be its own: another one must wait, also where nobody
-// runs the first and its locks are free.
+// While a change set has not ended, the commits on its routers may be its own: another one must wait, also
+// where no process runs the first and its locks are free.
 func TestNobodyChangesRoutersOfAChangeSetThatHasNotEnded(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.command([]string{"create", "day-1"}), "planned")
@@ -130,8 +130,8 @@ func TestNobodyChangesRoutersOfAChangeSetThatHasNotEnded(t *testing.T) {
 	}
 }
 
-// A request whose write was answered too late, or a run that lost its locks, leaves a change set in motion that nobody
-// runs. It must not stay so until somebody restarts the service.
+// A request whose write was answered too late, or a run that lost its locks, leaves a change set in motion
+// that no process runs. The next look takes it up; no restart is needed.
 func TestAChangeSetThatNobodyRunsIsTakenUpWithoutARestart(t *testing.T) {
 	w := newWorld(t)
 	w.stop()

@@ -67,7 +67,7 @@ func TestTheWaitForTheWindowIsAborted(t *testing.T) {
 	}
 }
 
-// A change set that needs nobody must not schedule itself again after somebody ended its wait.
+// A change set that needs no approval must not schedule itself again after its wait was aborted.
 func TestWhoAbortsTheWaitOfAChangeSetThatNeedsNobodyHasTheLastWord(t *testing.T) {
 	w := windowed(t)
 	w.command([]string{"approval", "auto"})
@@ -77,7 +77,7 @@ func TestWhoAbortsTheWaitOfAChangeSetThatNeedsNobodyHasTheLastWord(t *testing.T)
 	if m := w.record(); goesByItself(m) || m.GetState() != pushv1.State_STATE_APPROVED {
 		t.Errorf("it is %s and goes by itself: %v", m.GetState(), goesByItself(m))
 	}
-	must(t, w.command([]string{"apply"}), "") // and may be asked to wait again
+	must(t, w.command([]string{"apply"}), "") // and may be scheduled again
 	must(t, w.command([]string{"until", "scheduled"}), "")
 }
 

@@ -77,7 +77,7 @@ type plans struct {
 	// circuits are in the plans, refused are not.
 	circuits []string
 	refused  []*policyv1.RefusedCircuit
-	// away: nobody knows which circuits are in force.
+	// away: the list of circuits in force is unavailable.
 	away bool
 	// left is how often Circuits answers before all of them end; nil: always.
 	left *int
@@ -101,7 +101,7 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case "none":
-	case "wr-absent": // the topology does not know wr right now
+	case "wr-absent": // the topology lacks wr for the moment
 		out.Plans, out.Absent = p.full[:2], []string{"wr"}
 	case "skipping":
 		out.Plans, out.Skipped = p.full, skipped()
@@ -211,9 +211,10 @@ func (w *world) now() time.Time { return w.began.Add(time.Duration(w.passed.Load
 
 func newWorld(t *testing.T, onJunos ...string) *world {
 	t.Helper()
-	// Nothing waits for RollbackAfter, CommitTimeout or LockTTL: a transcript says when they pass.
-	// CallTimeout is how long a router that is down is asked for the outcome of its commit, VerifyFor
-	// how long an LSP may stay down; at CommitRate the plan of 12,000 entries has some minutes more.
+	// Nothing waits for RollbackAfter, CommitTimeout or LockTTL: transcripts contain the moments when they
+	// pass. CallTimeout is how long a router that is down is polled for the outcome of its commit,
+	// VerifyFor how long an LSP may stay down; at CommitRate the plan of 12,000 entries has some minutes
+	// more.
 	w := &world{t: t, began: time.Now(), routers: map[string]*pushtest.Router{}, junos: map[string]*junostest.Router{}, plans: &plans{full: goldenPlans(t, onJunos...)}, cfg: Configuration{
 		RollbackAfter: 10 * time.Minute, VerifyFor: time.Second, CallTimeout: 10 * time.Second, CommitTimeout: 10 * time.Minute, CommitRate: 10_000, PredictTimeout: 10 * time.Minute, LockTTL: 10 * time.Minute,
 	}}
@@ -304,7 +305,7 @@ func (w *world) await(what string, until func(*pushv1.ChangeSet) bool) {
 	await.True(w.t, what, func() bool { return until(w.record()) })
 }
 
-// expire is the moment after the last router has gone back by itself.
+// expire is the moment after the last router has rolled back by itself.
 func (w *world) expire() {
 	for _, r := range w.routers {
 		r.Expire()

@@ -15,9 +15,9 @@ import (
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// write records what was decided, under the run's locks, before any of it is done. Where there is nothing to record
-// the locks are looked at all the same if a router would be changed. It tries again until etcd answers or the locks
-// are lost.
+// write records a decision, under the run's locks, before any of it is carried out. Where there is nothing
+// to record the locks are checked all the same if a router would be changed. It tries again until etcd
+// answers or the locks are lost.
 func (r *run) write(ctx context.Context, next rollout.ChangeSet, actions []rollout.Action) error {
 	r.moves = append(r.moves, r.c.transitions(next.Moves[len(r.cs.Moves):])...)
 	for {

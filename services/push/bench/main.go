@@ -1,5 +1,5 @@
-// Command bench applies one change set to many routers that answer at once, and tells what that costs the control
-// plane: go run ./services/push/bench --routers 10,100 --json.
+// Command bench applies one change set to many routers that answer at once, and prints the time and memory
+// that the control plane needs: go run ./services/push/bench --routers 10,100 --json.
 package main
 
 import (

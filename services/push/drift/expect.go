@@ -20,7 +20,7 @@ type Step struct {
 	Planned, At time.Time
 }
 
-// Did says what a change set did to a router.
+// Did is what a change set did to a router.
 type Did string
 
 // What it can have done.
@@ -48,8 +48,8 @@ const (
 	Known Knowledge = "known"
 )
 
-// Relevant are the steps from which Expected is made, in the order of time: the change set in force, whose plan is the
-// whole of what the router should hold, and what was done to the router since it was planned.
+// Relevant are the steps from which Expected is made, in the order of time: the change set in force, whose
+// plan is the router's whole intended config, and later changes of the router.
 func Relevant(steps []Step) (in []Step, known Knowledge) {
 	steps = slices.Clone(steps)
 	slices.SortStableFunc(steps, func(a, b Step) int { return a.At.Compare(b.At) })

@@ -19,8 +19,8 @@ import (
 var (
 	// ErrLost means that it is unknown whether the router did it: no answer came, or no connection. React: read back.
 	ErrLost = errors.New("no answer")
-	// ErrNotPending means that the router says it has no pending commit of this id, which some say of any error.
-	// React: ask what is pending, then read back.
+	// ErrNotPending means that the router reports no pending commit of this id, which some report for any
+	// error. React: read which commit is pending, then read back.
 	ErrNotPending = errors.New("no such pending commit")
 	// ErrNoCommitConfirm means that the router would never roll back by itself. React: do not send.
 	ErrNoCommitConfirm = errors.New("the router does not honour commit-confirm")
@@ -54,7 +54,7 @@ type Driver interface {
 	// Confirm makes a pending commit permanent; Cancel rolls it back at once.
 	Confirm(ctx context.Context, as Master, id string) error
 	Cancel(ctx context.Context, as Master, id string) error
-	// Pending reports whether any commit waits for its confirmation; ErrLost if the router does not say.
+	// Pending reports whether any commit waits for its confirmation; ErrLost if the router does not answer.
 	Pending(ctx context.Context, as Master) (bool, error)
 	// Verify checks the router's state, not its configuration, for
 	// everything that must follow from the intended entries.
@@ -89,6 +89,6 @@ type Commit struct {
 // Check is one thing looked at.
 type Check struct {
 	OK bool
-	// Text is one line: what, and how it was found.
+	// Text is one line: the check, and its result.
 	Text string
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Rule says who must approve a change set.
+// Rule is who must approve a change set.
 type Rule struct {
 	// Persons is how many must; 0: it is approved by itself.
 	Persons int

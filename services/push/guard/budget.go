@@ -18,7 +18,8 @@ func (s Size) Plus(t Size) Size {
 // Budget is how much the nightly run may change without a person; 0 is no limit.
 type Budget Size
 
-// Over says by what a change set exceeds the budget, after what was spent since the noon before; nothing if it fits.
+// Over returns by how much a change set exceeds the budget, after what was spent since the noon before;
+// nothing if it fits.
 func (b Budget) Over(spent, want Size) (out []string) {
 	for _, row := range []struct {
 		what              string

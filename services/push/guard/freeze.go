@@ -14,7 +14,7 @@ type Freeze struct {
 	Since              time.Time
 }
 
-// String says what is frozen, by whom, why, and how to end it.
+// String names what is frozen, by whom, why, and the command that ends it.
 func (f Freeze) String() string {
 	if f.Router == "" {
 		return fmt.Sprintf("all routers are frozen by %s: %s (`millrace change unfreeze` ends it)", f.By, f.Reason)

@@ -45,11 +45,11 @@ const (
 	DieAtConfirm Fault = "die-at-confirm"
 	// LoseConfirm confirms, and does not answer until TimeOut, once.
 	LoseConfirm Fault = "lose-confirm"
-	// ConfirmFails answers INVALID_ARGUMENT to every confirmation of the pending commit, which goes on waiting, until
-	// cleared: a router whose disk is full, and which calls every error so.
+	// ConfirmFails answers INVALID_ARGUMENT to every confirmation of the pending commit, which goes on
+	// waiting, until cleared: a router whose disk is full, and which uses that code for every error.
 	ConfirmFails Fault = "confirm-fails"
-	// CancelFails answers ABORTED to every cancellation of the pending commit, until cleared: a router whose routing
-	// daemon restarts and that cannot go back yet.
+	// CancelFails answers ABORTED to every cancellation of the pending commit, until cleared: a router
+	// whose routing daemon restarts and that cannot roll back yet.
 	CancelFails Fault = "cancel-fails"
 	// TunnelsDown reports every LSP as down until cleared.
 	TunnelsDown Fault = "tunnels-down"
@@ -251,7 +251,7 @@ func (r *Router) Capabilities(context.Context, *gnmi.CapabilityRequest) (*gnmi.C
 	return out, nil
 }
 
-// Get implements gNMI for the roots of entries and the state that Verify asks for.
+// Get implements gNMI for the roots of entries and the state that Verify reads.
 func (r *Router) Get(_ context.Context, req *gnmi.GetRequest) (*gnmi.GetResponse, error) {
 	if r.Pending() {
 		r.at(Verifying)

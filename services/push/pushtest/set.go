@@ -142,7 +142,7 @@ func (r *Router) confirm(ctx context.Context, id string) (*gnmi.SetResponse, err
 		}
 		return r.hang(ctx)
 	}
-	if ours { // and no question whether the router knows the extension
+	if ours { // and no check whether the router implements the extension
 		r.at(BeforeConfirm)
 	}
 	err := r.finish(id, false)

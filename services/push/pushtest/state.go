@@ -9,7 +9,7 @@ import (
 
 type object = map[string]any
 
-// state answers what a kernel would show that did what the configuration says.
+// state is the state that a kernel with this configuration would show.
 func (r *Router) state(path string) ([]byte, error) {
 	e, err := openconfig.Expect(r.Entries())
 	if err != nil {

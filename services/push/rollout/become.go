@@ -119,7 +119,7 @@ func (m *machine) in(s RouterState) string {
 	return strings.Join(out, ", ")
 }
 
-// failures returns what failed where, in one line.
+// failures lists in one line what failed on which router.
 func (m *machine) failures() string {
 	var out []string
 	for _, r := range m.Routers {

@@ -1,6 +1,6 @@
 package rollout
 
-// Event is what happened. Kind says which fields are set.
+// Event is what happened. Kind determines which fields are set.
 type Event struct {
 	Kind Kind
 	// By and Text are the asker and the reason; Text is an error's, too.
@@ -38,7 +38,7 @@ const (
 	Abort    Kind = "abort"
 	// Begin: what an Apply had to wait for is over.
 	Begin Kind = "begin"
-	// Outdated: what was planned is not what is wanted any more, for the reason in Text.
+	// Outdated: the plan is no longer the intended one, for the reason in Text.
 	Outdated Kind = "outdated"
 	// TakeUp: a process found the change set in motion, and no process running it.
 	TakeUp Kind = "take-up"
@@ -92,22 +92,22 @@ type Action struct {
 	Text  string
 }
 
-// Do says what an action does.
+// Do is the kind of an action.
 type Do string
 
 // What there is to do.
 const (
 	Lock   Do = "lock"
 	Unlock Do = "unlock"
-	// Refuse an event; Text says why.
+	// Refuse an event; Text is the reason.
 	Refuse Do = "refuse"
 	// Check that a router would take a commit, and that it is on side Before.
 	Check Do = "check"
 	// Send the changes as a commit to be confirmed, SendUndo the reversed ones.
 	Send     Do = "send"
 	SendUndo Do = "send-undo"
-	// Look what is pending, and then on which side the configuration is: in this order, because what is read while a
-	// commit is pending may be gone a moment later.
+	// Look which commit is pending, and then which configuration is there: in this order, because a
+	// configuration that is read while a commit is pending may be rolled back a moment later.
 	Look   Do = "look"
 	Verify Do = "verify"
 	// Watch the canary router for a time, in which it must keep its SLO; the answer's Text is the figure.
@@ -119,13 +119,13 @@ const (
 // IsSet reports whether an action changes the router, and so needs the lock.
 func (d Do) IsSet() bool {
 	switch d {
-	case Send, SendUndo, Confirm, Cancel, Look: // a Look asks what is pending with a Set that changes nothing
+	case Send, SendUndo, Confirm, Cancel, Look: // a Look reads what is pending with a Set that changes nothing
 		return true
 	}
 	return false
 }
 
-// Until says how long a request is repeated before the answer is Late.
+// Until is how long a request is repeated before the answer is Late.
 type Until string
 
 // The times.

@@ -285,7 +285,7 @@ func TestACanaryThatFails(t *testing.T) {
 	})
 }
 
-// A router that does not answer says so in its error, behind what it is rolled back for, and once.
+// The error of a router that does not answer has that, after the reason for its rollback, and once.
 func TestSilence(t *testing.T) {
 	refused := Event{Kind: Answer, Router: "r1", Result: Refused, Text: "old weights"}
 	silent := Event{Kind: Answer, Router: "r1", Result: Lost, Text: "timeout"}

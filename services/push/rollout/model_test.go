@@ -11,7 +11,7 @@ type config byte
 // modelRouter is a router that honours commit-confirm and master arbitration.
 type modelRouter struct {
 	config config
-	by     byte // who made it so: - nobody, a the change set, b its rival
+	by     byte // who made it so: - none, a the change set, b its rival
 	// pending is the id of the commit that waits, was what it replaced.
 	pending string
 	was     config
@@ -59,7 +59,7 @@ type process struct {
 
 type world struct {
 	record ChangeSet
-	// holder has the locks: 0 nobody, else the process's number and one.
+	// holder has the locks: 0 none, else the process's number and one.
 	holder, revision int
 	procs            [2]process
 	routers          [2]modelRouter
@@ -137,8 +137,8 @@ func (w *world) tell(p int, e Event, l limits) {
 	}
 }
 
-// may reports whether the store takes a record of the process: under its lock, or, without one, where nobody else
-// wrote.
+// may reports whether the store accepts a record of the process: under its lock, or, without one, where no
+// other process wrote.
 func (w *world) may(p int, fresh bool, before ChangeSet) bool {
 	if fresh {
 		return sameRecord(recorded(before), w.record)
@@ -266,7 +266,7 @@ func (w *world) look() string {
 	return ""
 }
 
-// key is equal for worlds that go on in the same way; tickets only tell an answer from an older one.
+// key is equal for worlds that go on in the same way; tickets only distinguish an answer from an older one.
 func (w *world) key(b []byte) []byte {
 	text := func(s ...string) {
 		for _, t := range s {

@@ -31,7 +31,7 @@ func Next(cs ChangeSet, e Event) (ChangeSet, []Action) {
 
 func (m *machine) do(a Action) { m.out = append(m.out, a) }
 
-// refusals say what to do instead.
+// refusals are the texts of refused requests, with the step to take instead.
 var refusals = map[Kind]string{
 	Approve:  "only a planned one can be approved",
 	Apply:    "approve it first, or request a new one",
@@ -156,7 +156,7 @@ func (m *machine) resume() {
 	m.begin(confirming)
 }
 
-// begin enters a phase with its first routers; the caller has seen that nobody is being asked anything.
+// begin enters a phase with its first routers; the caller has seen that no request is outstanding.
 func (m *machine) begin(p phase) {
 	m.phase, m.wave = p, 0
 	m.enter()
@@ -171,14 +171,15 @@ func (m *machine) enter() {
 	m.advance()
 }
 
-// inWaves reports whether only routers of one wave are asked something. The canary is verified and watched alone.
+// inWaves reports whether requests go to the routers of one wave only. The canary is verified and observed
+// alone.
 func (m *machine) inWaves() bool {
 	alone := m.State == Canary && (m.phase == verifying || m.phase == watching)
 	return alone || m.phase == committing || m.phase == confirming
 }
 
-// advance goes to the next wave or phase as soon as no router is being asked anything. One that failed turns all
-// back, after the others of its wave have answered.
+// advance goes to the next wave or phase as soon as no request is outstanding. One router that failed rolls
+// all back, after the others of its wave have answered.
 func (m *machine) advance() {
 	if slices.ContainsFunc(m.Routers, func(r Router) bool { return r.doing != "" }) {
 		return

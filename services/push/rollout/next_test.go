@@ -13,7 +13,7 @@ type step struct {
 	want  string
 }
 
-// told is the change set after a script. Answers are to what their router was asked last.
+// told is the change set after a script. Answers are to the latest request to their router.
 func told(t *testing.T, name string, cs ChangeSet, script []step) ChangeSet {
 	t.Helper()
 	for i, s := range script {
@@ -28,7 +28,7 @@ func told(t *testing.T, name string, cs ChangeSet, script []step) ChangeSet {
 	return cs
 }
 
-// ticket is that of what a router was asked last.
+// ticket is that of the latest request to a router.
 func ticket(cs ChangeSet, router string) int {
 	for _, r := range cs.Routers {
 		if r.Name == router {
@@ -68,7 +68,7 @@ func looked(router string, side Side) Event {
 	return Event{Kind: Answer, Router: router, Result: Done, Side: side}
 }
 
-// What people ask for before anything is sent.
+// Requests of people before anything is sent.
 func TestAsked(t *testing.T) {
 	two := routers(RouterPlanned, RouterPlanned)
 	canary := changeSet(Approved, two...)

@@ -1,8 +1,11 @@
-// Package rollout decides what a change set may do next. It knows no clock, store, message format or router:
-// the caller passes in what happened, and performs the actions that are returned.
+// Package rollout decides the next step of a change set. It has no clock, store, message format or
+// connection: the caller
+// passes in events, and performs the actions that are returned.
 //
-// In: a change set and an event, such as a router's answer. Out: the change set after it, and actions: what to ask
-// which router. Next: services/push, which records the change set, performs the actions and comes back with their
+// In: a change set and an event, such as a router's answer. Out: the change set after it, and actions:
+// which request to
+// send to which router. Next: services/push, which records the change set, performs the actions and returns
+// their
 // events.
 //
 // The contract is that of a write-ahead log. The caller records what Next returned before it performs any of the
@@ -68,13 +71,14 @@ type Router struct {
 	Error  string
 	Checks []string
 
-	// doing is what it is being asked, empty for nothing; ticket tells its answer from an older one.
+	// doing is the request that is outstanding, empty for none; ticket distinguishes its answer from an
+	// older one.
 	doing  Do
 	ticket int
 	failed bool
 	resent bool
 	undos  int
-	// cause is why it is being rolled back, while Error says that it does not answer.
+	// cause is why it is being rolled back, while Error is that it does not answer.
 	cause string
 }
 

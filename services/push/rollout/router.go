@@ -78,7 +78,8 @@ func (m *machine) enterReturn(r *Router) {
 	}
 }
 
-// answer passes a router's answer to the step that asked for it. One to an older question is none.
+// answer passes a router's answer to the step that sent the request. An answer to an older request is
+// ignored.
 func (m *machine) answer(e Event) {
 	i := slices.IndexFunc(m.Routers, func(r Router) bool { return r.Name == e.Router })
 	if i < 0 || m.Routers[i].doing == "" || m.Routers[i].ticket != e.Ticket {
@@ -152,7 +153,8 @@ func (m *machine) watched(r *Router, e Event) {
 	}
 }
 
-// kept: a router keeps the change when it says so, or when nothing is pending and the change is there.
+// kept: a router keeps the change when it confirms that, or when nothing is pending and the change is
+// there.
 func (m *machine) kept(r *Router, did Do, e Event) {
 	seen := did == Look && e.Result == Done
 	switch {
@@ -215,7 +217,7 @@ func (m *machine) silent(r *Router, e Event) {
 	}
 }
 
-// causeIn is what an error says beside silence.
+// causeIn is the rest of an error beside the router's silence.
 func causeIn(text string) string {
 	cause, _, _ := strings.Cut(text, silence)
 	return strings.TrimSuffix(cause, "; ")
@@ -223,8 +225,9 @@ func causeIn(text string) string {
 
 const silence = "does not answer; it rolls the commit back by itself when its time is over: "
 
-// undo sends the reversed changes to a router that keeps the change. It is this run's only if a confirmation may have
-// been sent: while a change set is being applied none was, and what is there somebody else has confirmed or made.
+// undo sends the reversed changes to a router that keeps the change. The change is this run's only if a
+// confirmation may have been sent: while a change set is being applied none was, and a change that is there
+// was confirmed or made by another program.
 func (m *machine) undo(r *Router) {
 	switch {
 	case m.State == Applying || m.State == Canary:

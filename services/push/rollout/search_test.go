@@ -27,7 +27,7 @@ func (w *world) steps(l limits) (out []search.Step[*world]) {
 	for i, q := range w.late {
 		add(false, "a late "+string(q.Do)+" arrives at "+q.Router, func(n *world) {
 			n.late = slices.Delete(n.late, i, i+1)
-			n.arrive(q, l) // nobody waits for the answer
+			n.arrive(q, l) // the sender does not wait for the answer
 		})
 	}
 	for i, r := range w.record.Routers {
@@ -141,7 +141,7 @@ func (w *world) lock(p int, l limits) {
 	}
 	w.revision++
 	w.holder, w.procs[p].lock = p+1, w.revision
-	if !sameRecord(recorded(w.procs[p].cs), w.record) { // somebody else ran it meanwhile
+	if !sameRecord(recorded(w.procs[p].cs), w.record) { // another process ran it meanwhile
 		w.procs[p].cs = recorded(w.record)
 		w.procs[p].lock, w.holder = 0, 0
 		return
@@ -149,7 +149,7 @@ func (w *world) lock(p int, l limits) {
 	w.tell(p, Event{Kind: Locked}, l)
 }
 
-// takeUp is a process that finds the change set in motion and nobody running it.
+// takeUp is a process that finds the change set in motion and no other process running it.
 func (w *world) takeUp(p int, l limits) {
 	w.procs[p] = process{cs: recorded(w.record)}
 	w.tell(p, Event{Kind: TakeUp}, l)
@@ -183,7 +183,7 @@ func (w *world) do(p, i int, late bool, l limits) {
 	w.tell(p, e, l)
 }
 
-// begin is a change set that a person just asked to apply, or to roll back.
+// begin is a change set that a person just requested to apply, or to roll back.
 func begin(kind Kind, waves []int, canary string, faults int) *world {
 	w := &world{faults: faults}
 	w.record = ChangeSet{ID: "c", State: Approved, Canary: canary}

@@ -7,7 +7,7 @@ type Transition struct {
 	From, To State
 	// On is the event that comes from outside, such as a person's; empty where the runner decides.
 	On Kind
-	// When says what must be true.
+	// When is the condition.
 	When string
 }
 
@@ -47,7 +47,7 @@ func allowed(from, to State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == from && t.To == to && t.On == on })
 }
 
-// Allows reports whether somebody may ask for this in a state.
+// Allows reports whether this may be requested in a state.
 func Allows(s State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == s && t.On == on })
 }

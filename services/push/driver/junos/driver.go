@@ -60,7 +60,7 @@ type router struct {
 	name    string
 	profile Profile
 	client  *gnmiclient.Client
-	// user is sent with every request: Junos wants an account beside the certificate.
+	// user is sent with every request: Junos requires an account beside the certificate.
 	user []string
 }
 
@@ -79,9 +79,8 @@ func confirm(id string) *gnmi_ext.Commit {
 	return &gnmi_ext.Commit{Id: id, Action: &gnmi_ext.Commit_Confirm{Confirm: &gnmi_ext.CommitConfirm{}}}
 }
 
-// Probe implements driver.Driver: an empty Set that confirms a commit which
-// cannot exist changes nothing, and only a router that knows the extension
-// refuses it (gnmi.md section 2.2).
+// Probe implements driver.Driver: an empty Set that confirms a commit which cannot exist changes nothing,
+// and only a router that implements the extension refuses it (gnmi.md section 2.2).
 func (r *router) Probe(ctx context.Context) error {
 	_, err := r.client.Set(r.as(ctx), &gnmi.SetRequest{Extension: extension(confirm("probe-" + rand.Text()))})
 	switch status.Code(err) {
@@ -108,7 +107,8 @@ func (r *router) Pending(ctx context.Context, _ driver.Master) (bool, error) {
 	return false, fmt.Errorf("%w: ask %s whether a commit is pending: %w", driver.ErrLost, r.name, err)
 }
 
-// Commit implements driver.Driver. Whether Junos knows master arbitration was never tried, so no request has a master.
+// Commit implements driver.Driver. Whether Junos implements master arbitration was never tried, so no
+// request has a master.
 func (r *router) Commit(ctx context.Context, _ driver.Master, c driver.Commit) error {
 	req := &gnmi.SetRequest{Extension: extension(&gnmi_ext.Commit{Id: c.ID, Action: &gnmi_ext.Commit_Commit{
 		Commit: &gnmi_ext.CommitRequest{RollbackDuration: durationpb.New(c.Rollback)},
@@ -173,7 +173,7 @@ func (r *router) finish(ctx context.Context, c *gnmi_ext.Commit) error {
 	return lost(err)
 }
 
-// lost marks errors that leave open whether the router did what it was asked.
+// lost marks errors after which it is unknown whether the router carried out the request.
 func lost(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

@@ -40,8 +40,8 @@ const (
 	RemovalRefused Removal = "refused"
 )
 
-// Junos244 is Junos 24.4R1 as far as published models and field
-// reports tell (docs/reference/junos.md lists the sources).
+// Junos244 is Junos 24.4R1 by published models and field reports (docs/reference/junos.md lists the
+// sources).
 var Junos244 = Profile{
 	Name:           "junos-24.4",
 	Reads:          []Read{ReadText, ReadLeaves},

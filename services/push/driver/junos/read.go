@@ -22,8 +22,8 @@ import (
 // configuration has, so the answer may lack more.
 var errSilent = errors.New("the answer is empty")
 
-// Snapshot implements driver.Driver. It reads the version too, which tells an
-// absent group from an empty answer.
+// Snapshot implements driver.Driver. It reads the version too, which distinguishes an absent group from an
+// empty answer.
 func (r *router) Snapshot(ctx context.Context) (driver.Snapshot, error) {
 	s := driver.Snapshot{Entries: map[string]string{}}
 	var why []string
@@ -50,7 +50,7 @@ func (r *router) read(ctx context.Context, method Read) (string, error) {
 	return r.readLeaves(ctx)
 }
 
-// readText asks for the group as `show configuration` prints it.
+// readText reads the group as `show configuration` prints it.
 func (r *router) readText(ctx context.Context) (string, error) {
 	version, err := r.getText(ctx, "version")
 	if err == nil && version == "" {
@@ -113,7 +113,7 @@ func (r *router) getText(ctx context.Context, path ...string) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// readLeaves asks for the group leaf by leaf.
+// readLeaves reads the group leaf by leaf.
 func (r *router) readLeaves(ctx context.Context) (string, error) {
 	group := &gnmi.PathElem{Name: "groups", Key: map[string]string{"name": junosconf.Group}}
 	answers, err := r.once(ctx,

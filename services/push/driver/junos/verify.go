@@ -163,7 +163,7 @@ func keyOf(a answer, elem, key string) string {
 	return ""
 }
 
-// lsps asks for the state of each LSP.
+// lsps reads the state of each LSP.
 func (r *router) lsps(ctx context.Context, group junosconf.View) ([]driver.Check, error) {
 	want := group.In("protocols", "mpls").List("label-switched-path")
 	if len(want) == 0 {

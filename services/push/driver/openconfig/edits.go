@@ -135,7 +135,7 @@ func bySequence(p forwardingPolicy) (map[uint32]json.RawMessage, error) {
 	return out, nil
 }
 
-// qualify names the module of the members at the top, as JSON_IETF wants.
+// qualify names the module of the members at the top, as JSON_IETF requires.
 func qualify(module string, rule json.RawMessage) ([]byte, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(rule, &members); err != nil {

@@ -118,7 +118,7 @@ func (r *router) get(ctx context.Context, kind gnmi.GetRequest_DataType, path st
 	return raw, lost(err)
 }
 
-// lost marks errors that leave open whether the router did what it was asked.
+// lost marks errors after which it is unknown whether the router carried out the request.
 func lost(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

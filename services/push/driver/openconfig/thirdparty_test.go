@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/services/push/driver"
 )
 
-// gnxi's gnmi_target lacks the models that are needed and says OK to a commit
-// extension it does not know: the two things a driver must not fall for.
+// gnxi's gnmi_target lacks the models that are needed and answers OK to a commit extension that it does not
+// implement: a driver must notice both.
 func TestARouterThatWouldKeepEveryChangeIsFoundOut(t *testing.T) {
 	ca := pki.New(t)
 	cert, key := ca.Issue(t, "target", "127.0.0.1")

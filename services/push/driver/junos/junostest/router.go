@@ -1,11 +1,12 @@
-// Package junostest is a router for tests that behaves as Junos' gNMI server is
-// reported to: real gNMI over mutual TLS on the loopback, configuration text by
-// origin cli with a commit check, and the known peculiarities on demand
-// (gnmi.md section 2.2). It is made from published material; nobody compared it
-// with a device.
+// Package junostest is a router for tests that behaves as published material describes Junos' gNMI server:
+// real gNMI
+// over mutual TLS on the loopback, configuration text by origin cli with a commit check, and the known
+// peculiarities on
+// demand (gnmi.md section 2.2). It has never been compared with a device.
 //
-// In: SetRequests, quirks. Out: answers, and what the router holds. Next: tests
-// of services/push and of its driver for Junos.
+// In: SetRequests, quirks. Out: answers, and the router's configuration. Next: tests of services/push and
+// of its driver
+// for Junos.
 package junostest
 
 import (
@@ -31,7 +32,7 @@ type Quirk string
 
 // The quirks.
 const (
-	// GetFails: Get answers an error whatever it is asked (akvorado issue 759).
+	// GetFails: Get answers an error to every request (akvorado issue 759).
 	GetFails Quirk = "get-fails"
 	// IgnoresCommit: the Commit extension is passed over, so that a Set stays for good.
 	IgnoresCommit Quirk = "ignores-commit"

@@ -153,8 +153,8 @@ func (r *Router) load(t *junosconf.Tree, text string) error {
 	return t.Load(text)
 }
 
-// checkOpenConfig refuses what featureprofiles' metadata says Junos refuses:
-// weights over 100 (scheduler_input_weight_limit) and queues without an id (qos_queue_requires_id).
+// checkOpenConfig refuses what Junos refuses by featureprofiles' metadata: weights over 100
+// (scheduler_input_weight_limit) and queues without an id (qos_queue_requires_id).
 func checkOpenConfig(u *gnmi.Update) error {
 	raw := u.GetVal().GetJsonIetfVal()
 	if len(raw) == 0 {
