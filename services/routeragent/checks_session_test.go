@@ -46,7 +46,7 @@ func check01(t *testing.T) {
 			t.Errorf("model %s has version %q and organization %q", m.GetName(), m.GetVersion(), m.GetOrganization())
 		}
 	}
-	for _, name := range []string{"openconfig-interfaces", "openconfig-qos", "openconfig-network-instance", "openconfig-policy-forwarding", "openconfig-mpls", "openconfig-defined-sets", "te-qos-ext", "te-lsdb-ext", "te-agent-ext", "te-circuit-ext"} {
+	for _, name := range []string{"openconfig-interfaces", "openconfig-qos", "openconfig-network-instance", "openconfig-policy-forwarding", "openconfig-mpls", "openconfig-defined-sets", "te-qos-ext", "te-lsdb-ext", "te-agent-ext", "te-circuit-ext", "te-lsp-ext"} {
 		if versions[name] == "" {
 			t.Errorf("model %s has no version; models: %v", name, versions)
 		}

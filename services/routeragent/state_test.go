@@ -15,7 +15,7 @@ var unseen = []string{"/agent/state/drift", "/agent/state/pending-commit", "/age
 
 func TestProvidedStateIsWhatARouterAnswers(t *testing.T) {
 	seen := map[string]bool{}
-	for _, config := range []string{hntes("95"), policed, profiled, frames} {
+	for _, config := range []string{hntes("95"), policed, profiled, frames, weighted(1, 1)} {
 		readState(t, config, seen)
 	}
 	for path := range state.Provided {

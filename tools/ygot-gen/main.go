@@ -90,7 +90,7 @@ func generate(models, yang, out, deviations string) error {
 	for _, m := range modules {
 		args = append(args, filepath.Join(models, m))
 	}
-	args = append(args, filepath.Join(yang, "te-qos-ext.yang"), filepath.Join(yang, "te-lsdb-ext.yang"), filepath.Join(yang, "te-agent-ext.yang"), filepath.Join(yang, "te-circuit-ext.yang"), deviations)
+	args = append(args, filepath.Join(yang, "te-qos-ext.yang"), filepath.Join(yang, "te-lsdb-ext.yang"), filepath.Join(yang, "te-agent-ext.yang"), filepath.Join(yang, "te-circuit-ext.yang"), filepath.Join(yang, "te-lsp-ext.yang"), deviations)
 	cmd := exec.Command("go", args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -18,6 +18,7 @@
 #include "match.h"
 #include "police.h"
 #include "circuit.h"
+#include "pathset.h"
 
 // Policers of a class stand on one interface. Those that rules name are everywhere: their interface is 0.
 struct police_key {
@@ -117,7 +118,7 @@ static __always_inline int obey(const struct action *a, __u32 *mark, __u32 *dscp
 SEC("tc")
 int te_ingress(struct __sk_buff *skb)
 {
-	__u32 ifindex = skb->ifindex, slot, mark = 0, dscp = 0;
+	__u32 ifindex = skb->ifindex, slot, mark = 0, dscp = 0, set = 0;
 	struct port *o = bpf_map_lookup_elem(&te_ports, &ifindex);
 	const struct policy *y = 0;
 	struct packet p = {};
@@ -148,6 +149,7 @@ int te_ingress(struct __sk_buff *skb)
 		if (f.yes) {
 			mark = (mark & ~TE_MASK) | f.rule.mark;
 			dscp = f.rule.dscp;
+			set = f.rule.set;
 			count(skb, f.rule.hit);
 			if (f.rule.policer && obey(limit(skb, 0, f.rule.policer, p.octets), &mark, &dscp))
 				return TC_ACT_SHOT;
@@ -159,6 +161,8 @@ int te_ingress(struct __sk_buff *skb)
 		if (obey(limit(skb, ifindex, class ? class : o->unruled, p.octets), &mark, &dscp))
 			return TC_ACT_SHOT;
 	}
+	if (set)
+		choose(skb, &p, &mark);
 	if (mark != skb->mark)
 		skb->mark = mark;
 	if (dscp)
@@ -190,5 +194,6 @@ const struct meter *unused_meter __attribute__((unused));
 const struct attachment *unused_attachment __attribute__((unused));
 const struct circuit *unused_circuit __attribute__((unused));
 const struct exit *unused_exit __attribute__((unused));
+const struct path_set *unused_path_set __attribute__((unused));
 
 char _license[] SEC("license") = "GPL";

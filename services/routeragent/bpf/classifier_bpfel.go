@@ -39,6 +39,12 @@ type ClassifierBucket struct {
 	Fill uint64
 }
 
+type ClassifierBucketPath struct {
+	_    structs.HostLayout
+	Path uint32
+	Hit  uint32
+}
+
 type ClassifierCircuit struct {
 	_      structs.HostLayout
 	Vni    uint32
@@ -113,6 +119,11 @@ type ClassifierMeter struct {
 	Octets    [3]uint64
 }
 
+type ClassifierPathSet struct {
+	_      structs.HostLayout
+	Bucket [256]ClassifierBucketPath
+}
+
 type ClassifierPoliceKey struct {
 	_       structs.HostLayout
 	Ifindex uint32
@@ -161,7 +172,8 @@ type ClassifierRule struct {
 	Mark     uint32
 	Sequence uint32
 	Hit      uint32
-	Dscp     uint16
+	Dscp     uint8
+	Set      uint8
 	Policer  uint16
 }
 
@@ -196,6 +208,7 @@ const (
 	ClassifierMapTePolicers       = "te_policers"
 	ClassifierMapTePolicies       = "te_policies"
 	ClassifierMapTePorts          = "te_ports"
+	ClassifierMapTeSets           = "te_sets"
 	ClassifierProgTeEgress        = "te_egress"
 	ClassifierProgTeIngress       = "te_ingress"
 	ClassifierVarUnusedAttachment = "unused_attachment"
@@ -204,6 +217,7 @@ const (
 	ClassifierVarUnusedKey        = "unused_key"
 	ClassifierVarUnusedKey6       = "unused_key6"
 	ClassifierVarUnusedMeter      = "unused_meter"
+	ClassifierVarUnusedPathSet    = "unused_path_set"
 	ClassifierVarUnusedPolicy     = "unused_policy"
 	ClassifierVarUnusedRule       = "unused_rule"
 )
@@ -269,6 +283,7 @@ type ClassifierMapSpecs struct {
 	TePolicers *ebpf.MapSpec `ebpf:"te_policers"`
 	TePolicies *ebpf.MapSpec `ebpf:"te_policies"`
 	TePorts    *ebpf.MapSpec `ebpf:"te_ports"`
+	TeSets     *ebpf.MapSpec `ebpf:"te_sets"`
 }
 
 // ClassifierVariableSpecs contains global variables before they are loaded into the kernel.
@@ -281,6 +296,7 @@ type ClassifierVariableSpecs struct {
 	UnusedKey        *ebpf.VariableSpec `ebpf:"unused_key"`
 	UnusedKey6       *ebpf.VariableSpec `ebpf:"unused_key6"`
 	UnusedMeter      *ebpf.VariableSpec `ebpf:"unused_meter"`
+	UnusedPathSet    *ebpf.VariableSpec `ebpf:"unused_path_set"`
 	UnusedPolicy     *ebpf.VariableSpec `ebpf:"unused_policy"`
 	UnusedRule       *ebpf.VariableSpec `ebpf:"unused_rule"`
 }
@@ -316,6 +332,7 @@ type ClassifierMaps struct {
 	TePolicers *ebpf.Map `ebpf:"te_policers"`
 	TePolicies *ebpf.Map `ebpf:"te_policies"`
 	TePorts    *ebpf.Map `ebpf:"te_ports"`
+	TeSets     *ebpf.Map `ebpf:"te_sets"`
 }
 
 func (m *ClassifierMaps) Close() error {
@@ -331,6 +348,7 @@ func (m *ClassifierMaps) Close() error {
 		m.TePolicers,
 		m.TePolicies,
 		m.TePorts,
+		m.TeSets,
 	)
 }
 
@@ -344,6 +362,7 @@ type ClassifierVariables struct {
 	UnusedKey        *ebpf.Variable `ebpf:"unused_key"`
 	UnusedKey6       *ebpf.Variable `ebpf:"unused_key6"`
 	UnusedMeter      *ebpf.Variable `ebpf:"unused_meter"`
+	UnusedPathSet    *ebpf.Variable `ebpf:"unused_path_set"`
 	UnusedPolicy     *ebpf.Variable `ebpf:"unused_policy"`
 	UnusedRule       *ebpf.Variable `ebpf:"unused_rule"`
 }

@@ -2,7 +2,8 @@
 //
 // In: classifier.c and its headers: maps.h (what is shared with user space),
 // parse.h (find the IP header), match.h (find the rule), police.h (token
-// buckets), circuit.h (Ethernet circuits). Out: typed loaders of programs and maps, object files committed.
+// buckets), circuit.h (Ethernet circuits), pathset.h (which path of a set). Out: typed loaders
+// of programs and maps, object files committed.
 // Next: services/routeragent/kernel, which loads and attaches them.
 //
 // Little-endian only, as every machine the agent is built for. No CO-RE: the
@@ -14,7 +15,7 @@ import (
 	"encoding/hex"
 )
 
-//go:generate go tool bpf2go -cc clang -target bpfel -type addr -type key -type key6 -type rule -type lengths -type lengths6 -type range -type term -type policy -type port -type hit -type police_key -type bucket -type action -type policer -type meter -type attachment -type circuit -type exit Classifier classifier.c -- -O2 -g -Wall -Werror -I/usr/include/x86_64-linux-gnu
+//go:generate go tool bpf2go -cc clang -target bpfel -type addr -type key -type key6 -type rule -type lengths -type lengths6 -type range -type term -type policy -type port -type hit -type police_key -type bucket -type action -type policer -type meter -type attachment -type circuit -type exit -type bucket_path -type path_set Classifier classifier.c -- -O2 -g -Wall -Werror -I/usr/include/x86_64-linux-gnu
 //go:generate go tool bpf2go -cc clang -target bpfel PoliceTest policetest.c -- -O2 -g -Wall -Werror -I/usr/include/x86_64-linux-gnu
 
 // Version tells one build of the classifier from another, so that an agent

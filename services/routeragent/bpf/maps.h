@@ -10,6 +10,8 @@
 #define TE_MASK 0xffff0000u
 #define TE_CLASS_SHIFT 28
 #define TE_CLASS_MASK 0xf0000000u
+#define TE_PATH_SHIFT 16
+#define TE_PATH_MASK 0x03ff0000u
 #define TE_LOSS_SHIFT 26
 #define TE_LOSS_MASK 0x0c000000u
 // HTB minor of a class is this plus its number.
@@ -18,6 +20,8 @@
 #define MAX_POLICIES 128
 #define MAX_LENGTHS 32
 #define MAX_TERMS 256
+// A power of two.
+#define SET_BUCKETS 256
 
 // struct addr holds both families; IPv4 is in the first word.
 struct addr {
@@ -45,7 +49,8 @@ struct rule {
 	__u32 mark;
 	__u32 sequence;
 	__u32 hit;  // slot in hits
-	__u16 dscp; // to write, plus one; 0 = leave it
+	__u8 dscp;  // to write, plus one; 0 = leave it
+	__u8 set;   // 1: the mark's path is a set of paths (te_sets)
 	__u16 policer; // te_policers has it under interface 0 and this number; 0 = none
 };
 
@@ -131,6 +136,17 @@ struct exit {
 	__u32 hit;
 };
 
+// The path of the flows that fall into a bucket.
+struct bucket_path {
+	__u32 path;
+	__u32 hit; // slot in hits
+};
+
+// A set of paths: a path has as many buckets as its weight gives it.
+struct path_set {
+	struct bucket_path bucket[SET_BUCKETS];
+};
+
 struct hit {
 	__u64 packets;
 	__u64 octets;
@@ -198,6 +214,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct exit);
 } te_exits SEC(".maps");
+
+// By the number that the set has as a path.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct path_set);
+} te_sets SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -28,6 +28,7 @@ struct packet {
 	__u8 protocol;
 	__u8 dscp;
 	__u8 fragment; // 1: not the first one
+	__u8 whole;    // 1: no fragment at all
 	__u32 l4;      // offset of the transport header; 0: there is none
 	// The walk over headers:
 	__u32 at;       // where it is, octets behind the Ethernet header
@@ -77,6 +78,7 @@ static __always_inline void take_ip4(struct packet *p, const struct ip4 *h, __u3
 	p->protocol = h->protocol;
 	p->octets = bpf_ntohs(h->length);
 	p->fragment = !!(h->fragment & bpf_htons(0x1fff));
+	p->whole = !(h->fragment & bpf_htons(0x3fff));
 	p->l4 = off + (h->version_ihl & 15) * 4;
 }
 
@@ -117,6 +119,7 @@ static __always_inline __u32 ip6(const struct bytes *b, struct packet *p)
 	p->dscp = (h->head[0] & 15) << 2 | h->head[1] >> 6;
 	p->octets = bpf_ntohs(h->length) + sizeof(*h);
 	p->protocol = h->next;
+	p->whole = 1;
 	p->at += sizeof(*h);
 	return EXTENSION;
 }
@@ -144,6 +147,7 @@ static __always_inline __u32 extension(const struct bytes *b, struct packet *p)
 	p->protocol = e[0];
 	if (next == IPPROTO_FRAGMENT) {
 		p->fragment = !!(e[2] | (e[3] & 0xf8));
+		p->whole = !p->fragment && !(e[3] & 1);
 		p->at += 8;
 		return EXTENSION;
 	}

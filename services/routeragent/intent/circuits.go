@@ -154,6 +154,9 @@ func (c *compiler) readRemote(end view, k *kernel.Circuit) (err error) {
 		if path, err = c.pathOf(r.path, group); err != nil {
 			return err
 		}
+		if c.sets[path] != nil {
+			return unsupported(r.path+"/path-selection-group", "is %q, which has several LSPs; the frames of a circuit keep to one", group)
+		}
 	}
 	k.Mark = kernel.Mark(class, path)
 	return nil

@@ -25,6 +25,7 @@ const (
 	ruleList         = "/network-instances/network-instance/policy-forwarding/policies/policy/rules/rule"
 	termList         = "/qos/classifiers/classifier/terms/term"
 	connectionPoints = "/network-instances/network-instance/connection-points/connection-point"
+	groupList        = "/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group"
 	lsps             = "/network-instances/network-instance/mpls/lsps/constrained-path"
 )
 
@@ -53,7 +54,8 @@ func Deviations() []Deviation {
 		{ruleList + "/action/config/policer", fmt.Sprintf("a policy with one scheduler of one rate, cir and no input; %d policers of rules and interfaces", kernel.MaxPolicers)},
 		{ruleList + "/action/config/path-selection-group", "IPv6 only onto SRv6 tunnels"},
 		{"/network-instances/network-instance/policy-forwarding/policies/policy/config/type", "only MATCH_ACTION_POLICY"},
-		{"/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config/mpls-lsp", "several LSPs share flows in equal parts; how flows are distinguished is net.ipv4.fib_multipath_hash_policy, which the agent does not change"},
+		{groupList + "/config/mpls-lsp", fmt.Sprintf("several LSPs, at most %d, share flows by weight; a flow is addresses, protocol and ports, of fragments without ports", kernel.MaxMembers)},
+		{groupList + "/lsps/lsp/config/weight", fmt.Sprintf("in steps of 1/%d of the flows, one at least", kernel.Buckets)},
 		{lsps + "/tunnels/tunnel/config/name", "begins with te-"},
 		{lsps + "/tunnels/tunnel/config/signaling-protocol", "only PATH_SETUP_SR"},
 		{lsps + "/tunnels/tunnel/p2p-tunnel-attributes/p2p-primary-path/p2p-primary-path/config/path-computation-method", "only EXPLICITLY_DEFINED, one path"},

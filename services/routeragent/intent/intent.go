@@ -80,6 +80,8 @@ type Plan struct {
 	Policers map[PolicerID]PolicerAt
 	// Circuits say where the ends of circuits are and count.
 	Circuits []CircuitAt
+	// Sets are the path-selection-groups of several LSPs.
+	Sets []SetAt
 	// RulePolicers are the numbers of the policers that rules name, by scheduler policy and the sequence of its
 	// scheduler.
 	RulePolicers map[RuleID]int
@@ -184,9 +186,10 @@ type compiler struct {
 	policies        map[string][]kernel.Rule
 	bindings        map[string]string
 	tunnels         []Tunnel
-	// pathByGroup are path IDs by path-selection-group; groups those of several LSPs.
+	// pathByGroup are path IDs by path-selection-group; sets those of several LSPs.
 	pathByGroup map[string]int
-	groups      map[int][]int
+	sets        map[int][]kernel.Member
+	setsAt      []SetAt
 	rules       map[RuleID]int
 	terms       map[TermID]int
 	policers    map[string][]kernel.Policer
@@ -206,7 +209,7 @@ type compiler struct {
 func (c *compiler) plan() Plan {
 	p := Plan{
 		Tunnels: c.tunnels, IDs: c.ids.next, Rules: c.rules, Terms: c.terms, Policers: c.policerIDs, RulePolicers: c.meters,
-		PortIDs: c.portIDs, Circuits: c.circuitAts,
+		PortIDs: c.portIDs, Circuits: c.circuitAts, Sets: c.setsAt,
 	}
 	p.Kernel = kernel.Spec{
 		Ports: c.ports, Bindings: c.bindings, Policies: c.boundPolicies(), Policers: c.policers, RulePolicers: c.rulePolicers,
@@ -215,7 +218,7 @@ func (c *compiler) plan() Plan {
 	if len(c.policers) > 0 {
 		p.Kernel.Unruled = c.unruled()
 	}
-	p.Kernel.Groups, p.Kernel.Segments = c.groups, map[int][]netip.Addr{}
+	p.Kernel.Sets, p.Kernel.Segments = c.sets, map[int][]netip.Addr{}
 	for _, t := range c.tunnels {
 		p.Kernel.Paths = append(p.Kernel.Paths, t.ID)
 		if t.SRv6() {
@@ -223,9 +226,6 @@ func (c *compiler) plan() Plan {
 				p.Kernel.Segments[t.ID] = append(p.Kernel.Segments[t.ID], h.Address)
 			}
 		}
-	}
-	for id := range c.groups {
-		p.Kernel.Paths = append(p.Kernel.Paths, id)
 	}
 	slices.Sort(p.Kernel.Paths)
 	return p

@@ -90,7 +90,7 @@ func (c *compiler) readRule(policy string, r view) ([]kernel.Rule, error) {
 		if err := c.reachable(r, path, m.family); err != nil {
 			return nil, err
 		}
-		out = append(out, m.rules(kernel.Rule{Sequence: uint32(sequence), Mark: kernel.Mark(class, path), Remark: remark, Counter: slot, Policer: policer})...)
+		out = append(out, m.rules(kernel.Rule{Sequence: uint32(sequence), Mark: kernel.Mark(class, path), Set: c.sets[path] != nil, Remark: remark, Counter: slot, Policer: policer})...)
 	}
 	return out, nil
 }
@@ -159,10 +159,7 @@ func (c *compiler) pathOf(where, group string) (int, error) {
 
 // reachable refuses IPv6 packets on an LSP that cannot carry them.
 func (c *compiler) reachable(r view, path int, family string) error {
-	members := c.groups[path]
-	if len(members) == 0 {
-		members = []int{path}
-	}
+	members := c.paths(path)
 	for _, t := range c.tunnels {
 		if family == "ipv6" && !t.SRv6() && slices.Contains(members, t.ID) {
 			return unsupported(r.path+"/ipv6", "tunnel %s is SR-MPLS with IPv4 next hops, which cannot carry IPv6; SRv6 can", t.Name)

@@ -54,6 +54,7 @@ var Supported = tree.LeafTable(`
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/config: path-selection-group policer
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/action/forwarding/config: forwarding-action qos-forwarding-group
 /network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/config: group-id mpls-lsp
+/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/lsps/lsp/config: name weight
 /network-instances/network-instance/policy-forwarding/interfaces/interface/config: interface-id apply-forwarding-policy
 /network-instances/network-instance/policy-forwarding/interfaces/interface/interface-ref/config: interface
 /network-instances/network-instance/mpls/lsps/constrained-path/named-explicit-paths/named-explicit-path/config: name

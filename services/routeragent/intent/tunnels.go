@@ -29,36 +29,6 @@ func (c *compiler) readTunnels() error {
 	return c.readGroups()
 }
 
-// readGroups reads path-selection-groups: one LSP is that LSP, several share the flows.
-func (c *compiler) readGroups() error {
-	c.pathByGroup, c.groups = map[string]int{}, map[int][]int{}
-	for _, g := range c.ni("policy-forwarding", "path-selection-groups", "path-selection-group").entries() {
-		var members []int
-		for _, lsp := range g.list("config", "mpls-lsp") {
-			i := slices.IndexFunc(c.tunnels, func(t Tunnel) bool { return t.Name == lsp })
-			if i < 0 {
-				return invalid(g.path+"/config/mpls-lsp", "there is no tunnel %q", lsp)
-			}
-			members = append(members, c.tunnels[i].ID)
-		}
-		slices.Sort(members)
-		name := g.text("group-id")
-		switch len(members) {
-		case 0:
-			return invalid(g.path+"/config/mpls-lsp", "names no LSP")
-		case 1:
-			c.pathByGroup[name] = members[0]
-			continue
-		}
-		id, ok := c.ids.path("group " + name)
-		if !ok {
-			return unsupported(g.path, "more than %d tunnels and groups", kernel.MaxPath)
-		}
-		c.pathByGroup[name], c.groups[id] = id, members
-	}
-	return nil
-}
-
 func (c *compiler) readTunnel(t view, paths map[string]view) (Tunnel, error) {
 	out := Tunnel{Name: t.text("name")}
 	if !ownName(out.Name) {

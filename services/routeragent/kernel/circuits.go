@@ -238,7 +238,11 @@ func (c *classifier) ensureCircuits(s Spec) error {
 	if err != nil {
 		return err
 	}
-	if err := c.clearNew(s.Circuits); err != nil {
+	var indexes []int
+	for _, k := range s.Circuits {
+		indexes = append(indexes, k.Entered, k.Left)
+	}
+	if err := c.clearNew(indexes); err != nil {
 		return err
 	}
 	if err := putAll(c.kernel, "circuit", c.obj.Exits, leave); err != nil {
@@ -247,15 +251,13 @@ func (c *classifier) ensureCircuits(s Spec) error {
 	return putAll(c.kernel, "attachment", c.obj.Circuits, enter)
 }
 
-// clearNew sets counters of circuits to zero that no rule and no circuit of this agent has yet. An agent that starts
-// finds circuits that count: theirs stay.
-func (c *classifier) clearNew(circuits []Circuit) error {
+// clearNew sets counters of circuits and sets of paths to zero that nothing of this agent has yet. An agent that starts
+// finds those that count: theirs stay.
+func (c *classifier) clearNew(indexes []int) error {
 	var fresh []int
-	for _, k := range circuits {
-		for _, i := range []int{k.Entered, k.Left} {
-			if !c.counters[i] {
-				fresh = append(fresh, i)
-			}
+	for _, i := range indexes {
+		if !c.counters[i] {
+			fresh = append(fresh, i)
 		}
 	}
 	if len(fresh) == 0 {
@@ -276,13 +278,22 @@ func (c *classifier) clearNew(circuits []Circuit) error {
 	return nil
 }
 
-// counting are the counters of the circuits that the programs have.
+// counting are the counters of the circuits and the sets of paths that the programs have.
 func (c *classifier) counting() (map[int]bool, error) {
 	enters, leaves, err := c.circuitsInMaps()
 	if err != nil {
 		return nil, fmt.Errorf("list circuits that count: %w", err)
 	}
+	sets, err := bpfmap.All[uint32, bpf.ClassifierPathSet](c.obj.Sets)
+	if err != nil {
+		return nil, fmt.Errorf("list sets of paths that count: %w", err)
+	}
 	used := map[int]bool{}
+	for _, set := range sets {
+		for _, b := range set.Bucket {
+			used[int(b.Hit)] = true
+		}
+	}
 	for _, exit := range leaves {
 		used[int(exit.Hit)] = true
 	}

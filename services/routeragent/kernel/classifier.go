@@ -25,6 +25,7 @@ type objects struct {
 	Meters   *ebpf.Map     `ebpf:"te_meters"`
 	Circuits *ebpf.Map     `ebpf:"te_circuits"`
 	Exits    *ebpf.Map     `ebpf:"te_exits"`
+	Sets     *ebpf.Map     `ebpf:"te_sets"`
 }
 
 // maps lists them by their names in the kernel.
@@ -34,6 +35,7 @@ func (o *objects) maps() map[string]**ebpf.Map {
 		bpf.ClassifierMapTePorts: &o.Ports, bpf.ClassifierMapTeHits: &o.Hits,
 		bpf.ClassifierMapTePolicers: &o.Policers, bpf.ClassifierMapTeMeters: &o.Meters,
 		bpf.ClassifierMapTeCircuits: &o.Circuits, bpf.ClassifierMapTeExits: &o.Exits,
+		bpf.ClassifierMapTeSets: &o.Sets,
 	}
 }
 
@@ -58,6 +60,8 @@ type classifier struct {
 	next     int
 	slots    map[string]int
 	counters map[int]bool
+	// members are the counters of members of sets of paths.
+	members map[int]bool
 }
 
 func (c *classifier) close() {
@@ -68,7 +72,7 @@ func (c *classifier) close() {
 }
 
 func (c *classifier) use(o *objects) {
-	c.obj, c.sets, c.slots, c.counters = o, map[int][32]byte{}, map[string]int{}, map[int]bool{}
+	c.obj, c.sets, c.slots, c.counters, c.members = o, map[int][32]byte{}, map[string]int{}, map[int]bool{}, nil
 }
 
 // wanted lists the interfaces the programs must be on.
@@ -105,6 +109,9 @@ func (c *classifier) ensure(s Spec) error {
 		if err := c.load(policy, s.Policies[policy]); err != nil {
 			return err
 		}
+	}
+	if err := c.ensureSets(s.Sets); err != nil {
+		return err
 	}
 	if err := c.ensureCircuits(s); err != nil {
 		return err
@@ -294,6 +301,9 @@ func (c *classifier) prune(s Spec) error {
 	if err := c.pruneCircuits(s); err != nil {
 		return err
 	}
+	if err := c.pruneSetsOfPaths(s.Sets); err != nil {
+		return err
+	}
 	return c.pruneSets(s)
 }
 
@@ -329,6 +339,9 @@ func (c *classifier) verify(s Spec) error {
 	}
 	if len(names) == 0 {
 		return nil
+	}
+	if err := c.verifySets(s.Sets); err != nil {
+		return err
 	}
 	return c.verifyCircuits(s)
 }

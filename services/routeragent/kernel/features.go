@@ -78,7 +78,7 @@ func (f Features) Require(s Spec) error {
 	need := map[string]bool{
 		FeatureHTB:   len(s.Ports) > 0,
 		FeatureBPF:   len(s.Ports)+len(s.Bindings)+len(s.Policers)+len(s.Circuits) > 0,
-		FeatureMPLS:  len(s.Paths) > len(s.Segments)+len(s.Groups),
+		FeatureMPLS:  len(s.Paths) > len(s.Segments),
 		FeatureSRv6:  len(s.Segments) > 0,
 		FeatureVXLAN: len(s.Circuits) > 0,
 	}

@@ -17,57 +17,29 @@ import (
 // families are the address families that a path may carry.
 var families = []int{unix.AF_INET, unix.AF_INET6}
 
-// carries6 is true for paths that take IPv6: SRv6, and groups of nothing else.
-func (s Spec) carries6(id int) bool {
-	if len(s.Segments[id]) > 0 {
-		return true
-	}
-	for _, m := range s.Groups[id] {
-		if len(s.Segments[m]) == 0 {
-			return false
-		}
-	}
-	return len(s.Groups[id]) > 0
-}
-
-// pathsOf are the paths of one family.
+// pathsOf are the paths of one family; only SRv6 carries IPv6.
 func (s Spec) pathsOf(family int) []int {
 	if family == unix.AF_INET {
 		return s.Paths
 	}
-	var out []int
-	for _, id := range s.Paths {
-		if s.carries6(id) {
-			out = append(out, id)
-		}
-	}
-	return out
+	return s.made()
 }
 
-// made are the ids of the paths whose route we add: SRv6 first, then the groups that share flows among them.
-func (s Spec) made() []int {
-	return append(slices.Sorted(maps.Keys(s.Segments)), slices.Sorted(maps.Keys(s.Groups))...)
-}
+// made are the ids of the paths whose route we add: those of SRv6.
+func (s Spec) made() []int { return slices.Sorted(maps.Keys(s.Segments)) }
 
 // route is the default route of a path in its table.
 func (k *Kernel) route(s Spec, id, family int) (*netlink.Route, error) {
 	r := &netlink.Route{Table: TableBase + id, Protocol: RouteProtocol, Family: family, Dst: everywhere(family)}
-	if segments := s.Segments[id]; len(segments) > 0 {
-		link, gateway, err := k.towards(segments[0])
-		if err != nil {
-			return nil, err
-		}
-		r.LinkIndex, r.Encap = link, seg6(segments)
-		if family == unix.AF_INET6 {
-			r.Gw = gateway // IPv6 shares flows only among routes with a gateway
-		}
-		return r, nil
-	}
-	nextHops, err := k.share(s.Groups[id], family)
+	segments := s.Segments[id]
+	link, gateway, err := k.towards(segments[0])
 	if err != nil {
-		return nil, fmt.Errorf("group of paths %v: %w", s.Groups[id], err)
+		return nil, err
 	}
-	r.MultiPath = nextHops
+	r.LinkIndex, r.Encap = link, seg6(segments)
+	if family == unix.AF_INET6 {
+		r.Gw = gateway
+	}
 	return r, nil
 }
 
@@ -77,18 +49,8 @@ func (s Spec) throws(id, family int) []*netlink.Route {
 	if family != unix.AF_INET6 {
 		return nil
 	}
-	var out []*netlink.Route
-	seen := map[netip.Addr]bool{}
-	for _, m := range append([]int{id}, s.Groups[id]...) {
-		segments := s.Segments[m]
-		if len(segments) == 0 || seen[segments[0]] {
-			continue
-		}
-		seen[segments[0]] = true
-		out = append(out, &netlink.Route{Table: TableBase + id, Protocol: RouteProtocol, Family: family, Type: unix.RTN_THROW,
-			Dst: &net.IPNet{IP: segments[0].AsSlice(), Mask: net.CIDRMask(128, 128)}})
-	}
-	return out
+	return []*netlink.Route{{Table: TableBase + id, Protocol: RouteProtocol, Family: family, Type: unix.RTN_THROW,
+		Dst: &net.IPNet{IP: s.Segments[id][0].AsSlice(), Mask: net.CIDRMask(128, 128)}}}
 }
 
 func everywhere(family int) *net.IPNet {
@@ -123,46 +85,7 @@ func (k *Kernel) towards(segment netip.Addr) (link int, gateway net.IP, err erro
 	return routes[0].LinkIndex, gateway, nil
 }
 
-// share lists the next hops of several paths. Each path has the same weight, however many next hops it has.
-func (k *Kernel) share(members []int, family int) ([]*netlink.NexthopInfo, error) {
-	var nextHops [][]*netlink.NexthopInfo
-	all := 1
-	for _, id := range members {
-		r, err := k.heldRoute(id, family)
-		if err != nil {
-			return nil, err
-		}
-		if r == nil {
-			return nil, fmt.Errorf("table %d has no route yet", TableBase+id)
-		}
-		w := r.MultiPath
-		if len(w) == 0 {
-			w = []*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw, Via: r.Via, Encap: r.Encap}}
-		}
-		nextHops, all = append(nextHops, w), lcm(all, len(w))
-	}
-	var out []*netlink.NexthopInfo
-	for _, list := range nextHops {
-		for _, w := range list {
-			out = append(out, &netlink.NexthopInfo{LinkIndex: w.LinkIndex, Gw: w.Gw, Via: w.Via, Encap: w.Encap, Hops: min(all/len(list), 256) - 1})
-		}
-	}
-	return out, nil
-}
-
-func lcm(a, b int) int {
-	x, y := a, b
-	for y != 0 {
-		x, y = y, x%y
-	}
-	return a / x * b
-}
-
-// heldRoute is the default route of a path's table; nil if there is none.
-func (k *Kernel) heldRoute(id, family int) (*netlink.Route, error) {
-	return k.heldAt(id, family, everywhere(family))
-}
-
+// heldAt is a route of a path's table; nil if there is none.
 func (k *Kernel) heldAt(id, family int, dst *net.IPNet) (*netlink.Route, error) {
 	list, err := k.conn.RouteListFiltered(family, &netlink.Route{Table: TableBase + id}, netlink.RT_FILTER_TABLE)
 	if err != nil && !errors.Is(err, unix.ENOENT) {

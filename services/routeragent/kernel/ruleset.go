@@ -33,7 +33,10 @@ func encode(rules []Rule) (*ruleset, error) {
 	lengths, lengths6 := map[[2]int]bool{}, map[[2]int]bool{}
 	var terms []Rule
 	for _, r := range rules {
-		v := bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint16(r.Remark), Policer: uint16(r.Policer)}
+		v := bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint8(r.Remark), Set: oneIf(r.Set), Policer: uint16(r.Policer)}
+		if r.Set {
+			s.policy.Ports = 1 // they tell flows apart
+		}
 		pair := [2]int{r.Src.Bits(), r.Dst.Bits()}
 		switch {
 		case r.Match != nil:
@@ -89,7 +92,7 @@ func (s *ruleset) addTerms(terms []Rule) {
 	slices.SortStableFunc(terms, func(a, b Rule) int { return int(int64(a.Sequence) - int64(b.Sequence)) })
 	for i, r := range terms {
 		t := &s.policy.Term[i]
-		t.Rule = bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint16(r.Remark), Policer: uint16(r.Policer)}
+		t.Rule = bpf.ClassifierRule{Mark: r.Mark, Sequence: r.Sequence, Hit: uint32(r.Counter), Dscp: uint8(r.Remark), Set: oneIf(r.Set), Policer: uint16(r.Policer)}
 		t.Family = 6
 		if r.Src.Addr().Is4() {
 			t.Family = 4
@@ -116,6 +119,13 @@ func ports(p PortRange) bpf.ClassifierRange {
 		return bpf.ClassifierRange{Width: 1<<32 - 1}
 	}
 	return bpf.ClassifierRange{First: uint32(p.First), Width: uint32(p.Last) - uint32(p.First)}
+}
+
+func oneIf(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // word is an IPv4 address in network byte order, as it is in a packet.
@@ -181,7 +191,7 @@ func digest(rules []Rule) [32]byte {
 		}
 		b = binary.LittleEndian.AppendUint32(b, r.Mark)
 		b = binary.LittleEndian.AppendUint32(b, uint32(r.Counter))
-		b = append(b, byte(r.Remark))
+		b = append(b, byte(r.Remark), oneIf(r.Set))
 		b = binary.LittleEndian.AppendUint16(b, uint16(r.Policer))
 		if m := r.Match; m != nil {
 			b = binary.LittleEndian.AppendUint64(b, m.DSCPs)

@@ -62,8 +62,8 @@ type Spec struct {
 	// Segments are those of the paths that are SRv6 (RFC 8986), first
 	// to last, the last one decapsulates. The others' routes are FRR's.
 	Segments map[int][]netip.Addr
-	// Groups are paths whose flows are shared among other paths, in equal parts.
-	Groups map[int][]int
+	// Sets are paths of rules whose flows are shared among other paths. No ip rule leads out of their own numbers.
+	Sets map[int][]Member
 	// Circuits carry Ethernet frames; no two have a port and VLAN, a VNI or a local address in common.
 	Circuits []Circuit
 }
@@ -106,6 +106,8 @@ type Rule struct {
 	// Match is what is compared beside the prefixes; nil: nothing.
 	Match *Match
 	Mark  uint32
+	// Set: the path of the mark is one of Spec.Sets.
+	Set bool
 	// Remark is the DSCP that is written into the packets.
 	Remark Remark
 	// Counter is the index of the rule's counter, below MaxRuleCounters.

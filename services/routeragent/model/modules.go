@@ -72,5 +72,6 @@ var Modules = []Module{
 	{"te-agent-ext", "Millrace", "0.1.0"},
 	{"te-circuit-ext", "Millrace", "0.1.0"},
 	{"te-lsdb-ext", "Millrace", "0.1.0"},
+	{"te-lsp-ext", "Millrace", "0.1.0"},
 	{"te-qos-ext", "Millrace", "0.3.0"},
 }

@@ -467,6 +467,11 @@ var ΓModelData = []*gpb.ModelData{
 		Version:      "0.1.0",
 	},
 	{
+		Name:         "te-lsp-ext",
+		Organization: "Millrace",
+		Version:      "0.1.0",
+	},
+	{
 		Name:         "te-qos-ext",
 		Organization: "Millrace",
 		Version:      "0.3.0",

@@ -16,6 +16,7 @@ var Provided = tree.LeafTable(`
 /qos/interfaces/interface/input/scheduler-policy/schedulers/scheduler/state: sequence conforming-pkts conforming-octets exceeding-pkts exceeding-octets violating-pkts violating-octets
 /qos/scheduler-policies/scheduler-policy/schedulers/scheduler/one-rate-two-color/state: conforming-pkts conforming-octets exceeding-pkts exceeding-octets
 /network-instances/network-instance/policy-forwarding/policies/policy/rules/rule/state: sequence-id matched-pkts matched-octets
+/network-instances/network-instance/policy-forwarding/path-selection-groups/path-selection-group/lsps/lsp/state: name buckets out-pkts out-octets
 /network-instances/network-instance/mpls/lsps/constrained-path/tunnels/tunnel/state: name oper-status
 /network-instances/network-instance/connection-points/connection-point/endpoints/endpoint/state: endpoint-id active in-pkts in-octets out-pkts out-octets
 /network-instances/network-instance/agent/state: in-sync drift pending-commit missing-feature
