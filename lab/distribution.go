@@ -16,8 +16,8 @@ type Distribution struct {
 	Max  float64 `json:"max"`
 }
 
-// distribution of nothing is zero in all but meaning: N says so. Percentiles
-// are by nearest rank: values that were really seen.
+// distribution of no values is all zeros, with N = 0. Percentiles are by nearest rank: values that were
+// really seen.
 func distribution(values []float64) Distribution {
 	d := Distribution{N: len(values)}
 	if d.N == 0 {

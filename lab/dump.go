@@ -16,9 +16,8 @@ import (
 // programs, maps and pins belong to no network namespace.
 const BPFObjects = "bpf"
 
-// dumpScript prints one section after the other. It is one order to the guest
-// per router and asks only ports with a qdisc that can have classes or filters,
-// because starting programs is what is slow there.
+// dumpScript prints one section after the other. It is one command per router, and reads only ports with a
+// qdisc that can have classes or filters, because starting programs is slow there.
 const dumpScript = `
 section() { echo "== $*"; }
 section links;      ip -br link
@@ -145,8 +144,7 @@ func normaliseRouter(text string) (string, error) {
 	return join(names, lines), nil
 }
 
-// nexthops lists nexthop objects by what they say instead of by their ids,
-// which zebra never uses twice.
+// nexthops lists nexthop objects by their content instead of by their ids, which zebra never uses twice.
 func nexthops(raw string) ([]string, error) {
 	if raw == "" {
 		return nil, nil

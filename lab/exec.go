@@ -15,7 +15,7 @@ import (
 // of the control plane, outside the guest.
 const Control = "control"
 
-// Stream says where a program's input and output go; all may be nil.
+// Stream is where a program's input and output go; all may be nil.
 type Stream struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -72,11 +72,10 @@ func (l *Lab) Daemons(ctx context.Context) ([]DaemonStatus, error) {
 	return list, decode(end.Data, &list)
 }
 
-// Command is a program of this machine, run inside the lab netns and the lab's
-// PID namespace: it reaches the routers at their management addresses, and it
-// dies with the lab. The file system is this machine's; ExtraFiles and
-// everything else of exec.Cmd works, so a listener of the machine's loopback can
-// be handed in. Start it with Start or Run of this type, not of exec.Cmd.
+// Command is a program of this machine, run inside the lab netns and the lab's PID namespace: it reaches
+// the routers at their management addresses, and it ends with the lab. The file system is this machine's;
+// ExtraFiles and everything else of exec.Cmd works, so a listener of the machine's loopback can be handed
+// in. Start it with Start or Run of this type, not of exec.Cmd.
 type Command struct {
 	*exec.Cmd
 	state State

@@ -28,7 +28,7 @@ type agentConfig struct {
 // controller is the common name of the control plane's certificate, which the agents let write.
 const controller = "controller"
 
-// agentSpeed is what a veth cannot tell about itself.
+// agentSpeed is the port speed, which a veth does not report.
 type agentSpeed struct {
 	Speed  uint64 `yaml:"speed"`  // bit/s
 	Buffer uint64 `yaml:"buffer"` // bytes
@@ -47,7 +47,7 @@ type inventoryItem struct {
 	Exporters []string `yaml:"exporters"`
 }
 
-// Inventory is the file that tells the control plane about the routers.
+// Inventory is the control plane's file of routers.
 func (s State) Inventory() string { return filepath.Join(s.Output, "inventory.yaml") }
 
 // writeFiles lays out, below the output folder: scenario.yaml, inventory.yaml,

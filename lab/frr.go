@@ -18,8 +18,8 @@ func frrConfig(s *scenario.Scenario, r scenario.Router) string {
 	line("frr defaults traditional")
 	line("hostname %s", r.Name)
 	line("service integrated-vtysh-config")
-	// Default 180 s: how long zebra leaves nexthops in the kernel that nobody
-	// uses. A kernel dump after a rollback must not wait for that.
+	// Default 180 s: how long zebra leaves unused nexthops in the kernel. A kernel dump after a rollback
+	// must not wait for that.
 	line("zebra nexthop-group keep 1")
 	line("!")
 	var networks, passive []string
@@ -73,7 +73,7 @@ exit
 `, scenario.SRGBFirst, scenario.SRGBLast, r.Loopback(), r.Index)
 }
 
-// coreInterface speaks OSPF.
+// coreInterface runs OSPF.
 func coreInterface(line func(string, ...any), s *scenario.Scenario, l scenario.Link, name string) {
 	line("interface %s", name)
 	line(" ip ospf cost %d", l.Cost)
@@ -89,10 +89,9 @@ func coreInterface(line func(string, ...any), s *scenario.Scenario, l scenario.L
 	line("exit\n!")
 }
 
-// linkParameters are what the traffic-engineering database says of the link
-// (RFC 3630, section 2.5). All bandwidths start as the interface's, given in
-// Mbit/s; setting them one by one is not possible, because FRR wants the maximum
-// to be greater than, never equal to, what can be reserved.
+// linkParameters are the link's parameters in the traffic-engineering database (RFC 3630, section 2.5). All
+// bandwidths start as the interface's, given in Mbit/s; setting them one by one is not possible, because
+// FRR requires the maximum to be greater than, never equal to, the reservable bandwidth.
 func linkParameters(line func(string, ...any), l scenario.Link) {
 	line(" bandwidth %d", max((uint64(l.Rate)+500_000)/1_000_000, 1))
 	line(" link-params")

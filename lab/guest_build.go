@@ -152,8 +152,8 @@ func waitFor(path string) error {
 	return fmt.Errorf("%s does not appear within 10 s", path)
 }
 
-// loadFRR tries the file, loads it, and does not trust the exit code of the
-// loading: vtysh returns 0 although a daemon refused a line.
+// loadFRR checks the file, loads it, and reads the output of the loading: vtysh returns 0 although a daemon
+// refused a line.
 func loadFRR(node, file string) error {
 	for _, args := range [][]string{{"-C", "-f", file}, {"-f", file}} {
 		cmd := exec.Command("vtysh", append([]string{"-N", node}, args...)...)

@@ -44,7 +44,7 @@ func converge(c Convergence, in io.Reader, out *frames) error {
 	}
 }
 
-// lacking says per router what is missing or still goes another way.
+// lacking lists per router the routes that are missing or still take another path.
 func lacking(c Convergence) ([]string, error) {
 	var all []string
 	for _, router := range c.Routers {
@@ -115,8 +115,9 @@ func kernelRoutes(router string, mpls bool) (map[string][]string, map[int][]stri
 	return routes, labels, nil
 }
 
-// unresolved tells of a label that is swapped for label 0, which no router here asks for: FRR 8.4 writes it for a next
-// hop whose SRGB it does not know yet, and that next hop would then route what is below the label by itself.
+// unresolved reports a label that is swapped for label 0, which no router here advertises: FRR 8.4 writes
+// it for a next hop whose SRGB it does not have yet, and that next hop would then route the payload below
+// the label by itself.
 func unresolved(r netlink.Route) bool {
 	swaps := []netlink.Destination{r.NewDst}
 	for _, hop := range r.MultiPath {

@@ -33,8 +33,8 @@ type daemons struct {
 // restartPause is how long an agent that ended stays away; one that ends at once for ever costs little.
 const restartPause = time.Second
 
-// start starts a daemon. A router's agent is started again when it ends, as systemd does on a router; nothing else
-// is: a lab in which FRR or an exporter died measures nothing.
+// start starts a daemon. A router's agent is restarted when it ends, as systemd does on a router. Nothing
+// else is: the measurements of a lab in which FRR or an exporter ended mean nothing.
 func (d *daemons) start(output, node, name string, argv, env []string) error {
 	status := &DaemonStatus{Node: node, Name: name}
 	cmd, err := status.run(output, argv, env)

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 )
 
-// An agent that ends is started again; another daemon stays away, and its status says so.
+// An agent that ends is restarted; another daemon stays away, and its status reports that.
 func TestOnlyAgentsAreStartedAgain(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Mkdir(filepath.Join(folder, "logs"), 0o755); err != nil {
@@ -22,7 +22,7 @@ func TestOnlyAgentsAreStartedAgain(t *testing.T) {
 			}
 		}
 	})
-	// The first run leaves a file and dies; the second finds it and stays.
+	// The first run leaves a file and exits; the second finds it and stays.
 	file := filepath.Join(folder, "died")
 	for _, name := range []string{agentDaemon, "softflowd"} {
 		script := "test -e " + file + name + " && exec sleep 1000; touch " + file + name + "; exit 3"

@@ -22,7 +22,7 @@ func memoryNote(maxMapCount string) string {
 	return fmt.Sprintf("a process in the guest can use %d MiB, by this machine's vm.max_map_count (%d); an agent with 20,000 rules needs more: sysctl -w vm.max_map_count=1048576", bytes>>20, n)
 }
 
-// sayMemory tells of the limit when a guest starts.
+// sayMemory prints the limit when a guest starts.
 func (l *Lab) sayMemory() {
 	raw, err := os.ReadFile(maxMapCountFile)
 	if err != nil || l.Backend != UML {

@@ -166,8 +166,8 @@ func start(node string, cmd *exec.Cmd) error {
 	return inNamespaces(cmd.Start, "/run/netns/"+node)
 }
 
-// exec runs a program to its end and streams what it says. When the client goes
-// away, the program's whole process group is killed.
+// exec runs a program to its end and streams its output. When the client goes away, the program's whole
+// process group is killed.
 func (g *guest) exec(r execRequest, in io.Reader, out *frames) exit {
 	if len(r.Argv) == 0 {
 		return exit{Code: 127, Error: "no command given"}

@@ -70,7 +70,7 @@ func (s streamSource) send(conn *ipv4.PacketConn, origin time.Time, r *sentStrea
 	for r.Sent < total {
 		at := time.Since(r.Began)
 		if at > length+time.Second {
-			break // the host's line is slower than the stream
+			break // the host's port is slower than the stream
 		}
 		due := min(total, int((at+s.Ahead).Seconds()*s.Packets)+1) - r.Sent
 		if due > 0 {
@@ -87,7 +87,7 @@ func (s streamSource) send(conn *ipv4.PacketConn, origin time.Time, r *sentStrea
 			}
 		}
 		next := r.Began.Add(s.departure(r.Sent) - s.Ahead)
-		// The host's line spaces the packets of a batch.
+		// The host's port spaces the packets of a batch.
 		time.Sleep(max(time.Until(next), s.Tick))
 	}
 	return nil

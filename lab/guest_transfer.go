@@ -71,7 +71,7 @@ func guestSink(args []string) error {
 }
 
 func drain(conn net.Conn, total, disordered *atomic.Uint64) {
-	defer conn.Close() // tells the sender that all has arrived
+	defer conn.Close() // the end of the connection tells the sender that all has arrived
 	defer func() {
 		_ = control(conn, func(fd int) error {
 			info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
@@ -205,7 +205,7 @@ func send(ctx context.Context, address, congestionControl string, dscp int) (tra
 	return r, control(conn, func(fd int) error { return r.read(fd) })
 }
 
-// retransmissions asks the kernel every second how many there were.
+// retransmissions reads their number from the kernel every second.
 func retransmissions(conn net.Conn, done <-chan struct{}) (seconds []int) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -225,7 +225,7 @@ func retransmissions(conn net.Conn, done <-chan struct{}) (seconds []int) {
 	return seconds
 }
 
-// read asks the kernel how the stream went.
+// read reads the stream's state from the kernel.
 func (r *transferReport) read(fd int) error {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {

@@ -39,7 +39,7 @@ func boot(t *testing.T, s *scenario.Scenario, backend Backend) *Lab {
 	return l
 }
 
-// needLab skips where a lab cannot run, and says exactly why.
+// needLab skips where a lab cannot run, and names the missing feature.
 func needLab(t *testing.T, s *scenario.Scenario, backend Backend) {
 	t.Helper()
 	if testing.Short() {

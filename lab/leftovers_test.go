@@ -52,8 +52,8 @@ func takeFootprint(t *testing.T, s State) footprint {
 	return f
 }
 
-// owns says of a mount of now whether it is the lab's. Later it may not be: the kernel gives a new namespace the number
-// of one that is gone.
+// owns reports whether a mount is the lab's now. Later it may not be: the kernel gives a new namespace the
+// number of one that is gone.
 func (f footprint) owns(line string) bool {
 	inside := func(ns string) bool { return strings.Contains(line, ns) }
 	return strings.Contains(line, f.state.Output) || slices.ContainsFunc(f.namespaces, inside)
@@ -138,8 +138,8 @@ func (f footprint) left(t *testing.T) (found []string) {
 	return found
 }
 
-// later is true of a process that began after the lab was to be gone. It is somebody else's, even in a namespace with
-// the number of one of the lab's.
+// later is true of a process that began after the lab had ended. It belongs to another program, even in a
+// namespace with the number of one of the lab's.
 func (f footprint) later(pid int) bool {
 	start, err := startTime(pid)
 	began, numberErr := strconv.Atoi(start)

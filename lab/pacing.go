@@ -15,9 +15,9 @@ import (
 // own link would drop.
 const (
 	pacedAhead = time.Second
-	// pacedBurst is how late a timer may be without the stream losing rate: as
-	// late as a router's port (the agent's HTB has a packet and 2 ms), so that a
-	// stall costs both the same, and the load stays what the file says it is.
+	// pacedBurst is how late a timer may be without the stream losing rate: as late as a router's port (the
+	// agent's HTB has a packet and 2 ms), so that a stall costs both the same, and the load stays that of
+	// the file.
 	pacedBurst = 2 * time.Millisecond
 	// pacedLimit is the stream's queue in bytes: far above pacedAhead
 	// at any rate a lab reaches, so that it never drops.

@@ -36,7 +36,7 @@ func TestAPacedHostHasAClassForEachStream(t *testing.T) {
 	}
 }
 
-// What a paced stream says of itself follows its rate, whenever its program ran.
+// The report of a paced stream follows its rate, whenever its program ran.
 func TestPacedPacketsAreStampedWithTheirDeparture(t *testing.T) {
 	s := streamSource{Packets: 250, Ahead: time.Second}
 	for _, at := range []time.Duration{0, 3 * time.Second} {
@@ -49,8 +49,8 @@ func TestPacedPacketsAreStampedWithTheirDeparture(t *testing.T) {
 	}
 }
 
-// Programs that stand still for a quarter of a second, receivers too, make the sender's line
-// drop what it catches up with, unless the host is paced. The line's buffer holds two packets.
+// Programs that stand still for a quarter of a second, receivers too, make the sender's port drop part of
+// the burst with which they catch up, unless the host is paced. The port's buffer holds two packets.
 func TestALateSenderIsSeenUnlessItIsPaced(t *testing.T) {
 	l := boot(t, load(t, "testdata/paced.yaml"), Native)
 	for _, c := range []struct {

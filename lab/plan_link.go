@@ -55,10 +55,9 @@ func joinLink(s *scenario.Scenario, place int, nodes map[string]*NodePlan) []str
 // wireEnd is the interface in the wire namespace that faces one side of a link.
 func wireEnd(place, side int) string { return fmt.Sprintf("w%d%c", place, 'a'+side) }
 
-// lineRate is the port as a qdisc. The burst is what the port may send at once:
-// two packets or 2 ms, whichever is more: a timer may be late by as much (one
-// UML processor carries everything) without the line losing rate. The limit
-// counts bytes.
+// lineRate is the port as a qdisc. The burst is how much the port may send at once: two packets or 2 ms,
+// whichever is more: a timer may be late by as much (one UML processor carries everything) without the port
+// losing rate. The limit counts bytes.
 func lineRate(l scenario.Link) string {
 	burst := max(2*(l.MTU+14), int(uint64(l.Rate)/8/500))
 	return fmt.Sprintf("root tbf rate %dbit burst %d limit %d", uint64(l.Rate), burst, uint64(l.Buffer))

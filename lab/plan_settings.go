@@ -19,8 +19,7 @@ func guestSettings(s *scenario.Scenario) []Setting {
 	}
 }
 
-// routerSettings make a namespace a router. Labels from 0 to 1048575 are
-// what 20 bits can say (RFC 3032).
+// routerSettings make a namespace a router. Labels are 0 to 1048575, 20 bits (RFC 3032).
 func routerSettings(s *scenario.Scenario, r scenario.Router) []Setting {
 	list := []Setting{
 		{"net/ipv4/ip_forward", "1"},

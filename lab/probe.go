@@ -69,7 +69,7 @@ func procFile(path string) func() error {
 	}
 }
 
-// congestionControl asks for the algorithm on a socket, which also loads its module.
+// congestionControl selects the algorithm on a socket, which also loads its module.
 func congestionControl(name string) func() error {
 	return func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -102,7 +102,7 @@ func missing(s *scenario.Scenario) ([]string, error) {
 	return names, err
 }
 
-// choose settles the backend, or says what is missing for the one asked for.
+// choose settles the backend, or names the feature that the requested one lacks.
 func choose(s *scenario.Scenario, want Backend) (Backend, error) {
 	if err := programs(s); err != nil {
 		return "", err

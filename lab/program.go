@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// program is this program again, on a host: one end of a phase's traffic. It
-// says a word when it can begin, reads on its standard input when to, and
-// prints its report at the end. Programs take a moment to start, and not the
-// same for each, so all of a phase's are started before any begins.
+// program is this program again, on a host: one end of a phase's traffic. It prints a word when it is
+// ready, reads the time of its start on its standard input, and prints its report at the end. Programs take
+// a moment to start, and not the same for each, so all of a phase's are started before any begins.
 type program struct {
 	what   string
 	stdin  *io.PipeWriter
@@ -53,8 +52,8 @@ func (p *program) await(ctx context.Context) error {
 	}
 }
 
-// tell writes a value and ends the program's input. A program that has died
-// says so when its end is awaited.
+// tell writes a value and ends the program's input. If the program has ended, the wait for its end reports
+// that.
 func (p *program) tell(v any) {
 	raw, _ := json.Marshal(v)
 	_, _ = p.stdin.Write(raw)
@@ -74,8 +73,8 @@ func readStart(in *json.Decoder) (time.Time, error) {
 	return start, nil
 }
 
-// trigger closes hit when a word is first written, and keeps all that
-// is: a program says little more than why it failed.
+// trigger closes hit when a word is first written, and keeps all output: beside its report a program prints
+// little more than why it failed.
 type trigger struct {
 	word string
 	hit  chan struct{}

@@ -7,9 +7,9 @@ import (
 	"github.com/millrace/millrace/scenario"
 )
 
-// Convergence is what each router's kernel must hold once OSPF has settled: for
-// every prefix and label the interfaces it leaves by. That a route exists says
-// little, since detours exist while adjacencies are still coming up.
+// Convergence is the routes that each router's kernel must have once OSPF has settled: for every prefix and
+// label the interfaces it leaves by. That a route exists is not enough, since detours exist while
+// adjacencies are still coming up.
 type Convergence struct {
 	Routers []string `json:"routers"`
 	// Routes by router and prefix: outgoing interfaces, sorted.

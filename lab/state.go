@@ -31,7 +31,7 @@ type State struct {
 	Since time.Time `json:"since"`
 }
 
-// ErrNoLab says that no lab of that name is up.
+// ErrNoLab means that no lab of that name is up.
 var ErrNoLab = errors.New("no such lab is up")
 
 func stateFolder(name string) string { return filepath.Join(stateRoot, name) }
@@ -63,7 +63,7 @@ func readState(name string) (State, error) {
 	return s, nil
 }
 
-// Alive tells a running lab from what a killed one left in its state folder.
+// Alive distinguishes a running lab from a state folder that a killed one left.
 func (s State) Alive() bool {
 	start, err := startTime(s.Pid)
 	return err == nil && start == s.Start
@@ -83,7 +83,7 @@ func startTime(pid int) (string, error) {
 	return fields[19], nil
 }
 
-// List returns every lab that is up, and removes what dead ones left.
+// List returns every lab that is up, and removes what killed ones left.
 func List() ([]State, error) {
 	entries, err := os.ReadDir(stateRoot)
 	if errors.Is(err, os.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervisorConfig is what the launcher tells the supervisor.
+// supervisorConfig is the launcher's configuration of the supervisor.
 type supervisorConfig struct {
 	Backend Backend `json:"backend"`
 	Binary  string  `json:"binary"`
@@ -22,7 +22,7 @@ type supervisorConfig struct {
 const (
 	envSupervisor = "MILLRACE_LAB_SUPERVISOR"
 	lifelineFD    = 3
-	// detach on the lifeline says that the lab outlives its launcher.
+	// detach on the lifeline means that the lab outlives its launcher.
 	detach = 'd'
 )
 
@@ -53,13 +53,12 @@ func supervise() error {
 	return reap(cmd.Process.Pid)
 }
 
-// preferGuest lets the guest run when it wants to: a lab measures delays of
-// milliseconds, and a compiler beside it must not be in them. User-Mode Linux
-// uses one processor at most and may have it at once (round robin, the lowest
-// real-time priority), and always the same one: moved between processors, whose
-// ordinary programs it keeps waiting, it is stopped for 50 ms in every second to
-// let those run. Native nodes are ordinary programs in greater number and
-// are only preferred. Where neither is allowed, the lab is noisier, not wrong.
+// preferGuest lets the guest run whenever it is runnable: a lab measures delays of milliseconds, and a
+// compiler beside it must not add to them. User-Mode Linux uses one processor at most and gets it at once
+// (round robin, the lowest real-time priority), and always the same one: if it moved between processors,
+// whose ordinary programs it keeps waiting, the kernel would stop it for 50 ms in every second to let those
+// run. Native nodes are ordinary programs in greater number and are only preferred. Where neither is
+// allowed, the lab's figures have more noise, but are not wrong.
 func preferGuest(b Backend) {
 	const itself = 0
 	if b == UML {
@@ -86,8 +85,8 @@ func stay(pid int) {
 	_ = unix.SchedSetaffinity(pid, &last)
 }
 
-// watchLifeline ends the lab when the launcher's end of the pipe closes, which
-// the kernel does even on kill -9, unless the launcher has said goodbye before.
+// watchLifeline ends the lab when the launcher's end of the pipe closes, which the kernel does even on kill
+// -9, unless the launcher has sent detach before.
 func watchLifeline(f *os.File) {
 	said := make([]byte, 1)
 	if n, _ := f.Read(said); n == 1 && said[0] == detach {
@@ -111,9 +110,8 @@ func privateMounts() error {
 	return nil
 }
 
-// Reexec runs the parts of a lab that are this same binary started again. A
-// program that boots labs calls it first thing in main (a test: in TestMain)
-// and ends when it says true.
+// Reexec runs the parts of a lab that are this same binary started again. A program that boots labs calls
+// it first in main (a test: in TestMain) and ends when it returns true.
 func Reexec(argv []string) bool {
 	if len(argv) < 3 || argv[0] != "lab" {
 		return false

@@ -43,7 +43,7 @@ func (l *Lab) startTransfer(ctx context.Context, a scenario.Application) (*trans
 	to, _ := l.Scenario.Host(a.To)
 	port, streams := strconv.Itoa(int(a.Port)), strconv.Itoa(a.Streams)
 	seconds := strconv.FormatFloat((a.Stop - a.Start).Seconds(), 'f', 3, 64)
-	ctx, cancel := context.WithCancel(ctx) // hanging up kills a receiver that nobody comes to
+	ctx, cancel := context.WithCancel(ctx) // hanging up kills a receiver that no sender connects to
 	t := &transferRun{application: a, hangUp: cancel}
 	t.sink = l.start(ctx, a.To, "listening", "sink", port, streams)
 	t.source = l.start(ctx, a.From, "ready", "source", to.Address.Addr().String()+":"+port, streams, seconds, a.CongestionControl, strconv.Itoa(a.DSCP))
@@ -56,7 +56,7 @@ func (l *Lab) startTransfer(ctx context.Context, a scenario.Application) (*trans
 	return t, nil
 }
 
-// begin tells the sender when its time comes.
+// begin starts the sender when its time comes.
 func (t *transferRun) begin(phase time.Time) { t.source.tell(phase.Add(t.application.Start)) }
 
 // end waits for both ends and puts their reports together.

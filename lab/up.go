@@ -34,8 +34,8 @@ type Options struct {
 	Progress func(string)
 }
 
-// Lab is a running lab. One that Up returned dies with this process unless it
-// is detached; one that Attach returned does not.
+// Lab is a running lab. One that Up returned ends with this process unless it is detached; one that Attach
+// returned does not.
 type Lab struct {
 	State
 	Scenario *scenario.Scenario
@@ -57,7 +57,7 @@ func Up(ctx context.Context, s *scenario.Scenario, o Options) (*Lab, error) {
 		return nil, err
 	}
 	if err := l.boot(ctx, o); err != nil {
-		// The console usually says why; keep its end before the folder goes.
+		// The console usually has the reason; keep its end before the folder goes.
 		err = fmt.Errorf("bring up lab %s: %w%s", l.Name, err, l.consoleTail())
 		return nil, errors.Join(err, l.Down())
 	}

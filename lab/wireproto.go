@@ -31,13 +31,13 @@ const maxFrame = 16 << 20
 type request struct {
 	Exec  *execRequest `json:"exec,omitempty"`
 	Build *Plan        `json:"build,omitempty"`
-	// Converge waits until every router's kernel holds what the plan says.
+	// Converge waits until every router's kernel has the routes of the plan.
 	Converge *Convergence `json:"converge,omitempty"`
 	// Segments turns on segment routing: lines of FRR configuration by router.
 	Segments map[string]string `json:"segments,omitempty"`
-	// Daemons asks what became of the nodes' daemons.
+	// Daemons requests the status of the nodes' daemons.
 	Daemons bool `json:"daemons,omitempty"`
-	// Counters asks for the interfaces' counters of these namespaces.
+	// Counters requests the interfaces' counters of these namespaces.
 	Counters []string `json:"counters,omitempty"`
 	// Sync writes dirty pages through to the host.
 	Sync bool `json:"sync,omitempty"`
@@ -49,7 +49,7 @@ type execRequest struct {
 	Argv []string `json:"argv"`
 	Env  []string `json:"env,omitempty"`
 	Dir  string   `json:"dir,omitempty"`
-	// Stdin says that the client will send input.
+	// Stdin is set if the client will send input.
 	Stdin bool `json:"stdin,omitempty"`
 }
 

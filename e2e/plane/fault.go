@@ -18,7 +18,7 @@ type Fault struct {
 	// Lasts is how long it stays broken.
 	Lasts time.Duration
 	Heal  func(t *testing.T, p *Plane)
-	// Forgets is true where etcd does not know afterwards what was recorded since Prepare.
+	// Forgets is true where etcd loses what was recorded since Prepare.
 	Forgets bool
 }
 

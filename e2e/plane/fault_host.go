@@ -9,7 +9,7 @@ import (
 
 // Faults of the hosts that services and etcd run on, and of what they receive.
 
-// OlderDataFault is an etcd that somebody puts a backup back into while services run.
+// OlderDataFault is an etcd that a backup is restored into while services run.
 var OlderDataFault = Fault{
 	Name: "etcd comes back with older data", Forgets: true, Lasts: Away,
 	Prepare: func(t *testing.T, p *Plane) { p.Etcd.Keep(t) },

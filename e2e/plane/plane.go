@@ -1,7 +1,7 @@
 // Package plane runs services in processes of their own between things that a test can break: a real etcd, a real Kafka
 // broker, and routers that speak gNMI (services/push/pushtest) behind links that can fail (internal/testkit/faults).
 //
-// In: the millrace binary, Kafka's jars, the names of services and what their configuration says beside addresses.
+// In: the millrace binary, Kafka's jars, the names of services and their configuration beside addresses.
 // Out: a control plane that lives as long as the test, and a table of what can break in it.
 // Next: e2e/faults.
 package plane
@@ -29,7 +29,7 @@ import (
 	"github.com/millrace/millrace/services/push/pushtest"
 )
 
-// Options are what a test wants.
+// Options are a test's settings.
 type Options struct {
 	// Services are the names of those that run.
 	Services []string
@@ -76,7 +76,8 @@ type Router struct {
 // Names of the routers.
 var Names = []string{"WR", "ER"}
 
-// Ports are where services listen: alpha, say, wants to know where a flow store would be, whether there is one or not.
+// Ports are where services listen: alpha, for example, needs the address of a flow store, whether one runs
+// or not.
 var Ports = map[string]int{
 	"flowstore": 7001, "flow": 7002, "paths": 7005, "policy": 7006, "push": 7007, "alpha": 7008, "dashboard": 7009, "vpn": 7010,
 }

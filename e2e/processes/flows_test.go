@@ -48,8 +48,8 @@ func (p *plane) top() *connect.Request[flowv1.TopRequest] {
 	})
 }
 
-// waitStored waits until the store has as many pairs as transfers, and then
-// wants exactly those: each counted once.
+// waitStored waits until the store has as many pairs as transfers, and then compares them: each is counted
+// once.
 func (p *plane) waitStored(t *testing.T, transfers ...transfer) {
 	t.Helper()
 	var got []*flowv1.PairBytes
@@ -74,7 +74,7 @@ func (p *plane) waitStored(t *testing.T, transfers ...transfer) {
 	}
 }
 
-// checkUnavailable wants the gateway to name the service that is down, in both protocols.
+// checkUnavailable fails unless the gateway names the service that is down, in both protocols.
 func (p *plane) checkUnavailable(t *testing.T) {
 	t.Helper()
 	want := "flowstore does not answer at " + p.url("flowstore")
@@ -86,7 +86,7 @@ func (p *plane) checkUnavailable(t *testing.T) {
 	}
 }
 
-// grpcStore speaks gRPC to the gateway, as tools other than ours do.
+// grpcStore calls the gateway over gRPC, as other people's clients do.
 func (p *plane) grpcStore() flowv1connect.FlowStoreServiceClient {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
@@ -94,7 +94,7 @@ func (p *plane) grpcStore() flowv1connect.FlowStoreServiceClient {
 	return flowv1connect.NewFlowStoreServiceClient(client, p.url("dashboard"), connect.WithGRPC())
 }
 
-// waitMetric waits until a process says so at its /metrics.
+// waitMetric waits until the /metrics of a process have the value.
 func (p *plane) waitMetric(t *testing.T, service, metric string, value int) {
 	t.Helper()
 	want := fmt.Sprintf("%s %d", metric, value)

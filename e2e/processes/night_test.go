@@ -26,7 +26,7 @@ func (p *plane) nightly(t *testing.T) *alphav1.NightlyResponse {
 	return r.Msg
 }
 
-// checkNight wants one pair, found by the bytes of its one transfer.
+// checkNight fails unless there is one pair, found by the bytes of its one transfer.
 func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transfer) {
 	t.Helper()
 	minute, end := timestamppb.New(p.begin.Truncate(time.Minute)), timestamppb.New(p.begin.Add(lasted))
@@ -51,8 +51,8 @@ func (p *plane) checkNight(t *testing.T, got *alphav1.NightlyResponse, of transf
 const noTopology = "policy hntes-two-queue could not be planned: unavailable: " +
 	"the topology is empty; wait until a router was reached, see `millrace paths show`"
 
-// checkChange wants the change set alpha asked push for, with the pair as its
-// reason and the end that policy and paths brought about.
+// checkChange checks the change set that alpha requested from push: its reason names the pair, and it is in
+// the final state that policy and paths lead to.
 func (p *plane) checkChange(t *testing.T, night *alphav1.NightlyResponse) *pushv1.ChangeSet {
 	t.Helper()
 	r, err := p.changes.Get(t.Context(), connect.NewRequest(&pushv1.GetRequest{Id: night.GetChangeId()}))

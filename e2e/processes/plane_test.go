@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
 )
 
-// plane is a control plane of one process for each service. The test knows the dashboard's
-// port only, which is the gateway to all others, and reads their metrics.
+// plane is a control plane of one process for each service. The test uses the dashboard's port only, which
+// is the gateway to all others, and reads their metrics.
 type plane struct {
 	dir, host string
 	kafka     string
@@ -91,7 +91,7 @@ func (p *plane) kill(t *testing.T, name string) {
 	p.running[name].Signal(t, syscall.SIGKILL)
 }
 
-// stop asks every process to stop, all at once as a host that shuts down does.
+// stop sends every process SIGTERM at once, as a host that shuts down does.
 func (p *plane) stop(t *testing.T) {
 	t.Helper()
 	for _, process := range p.running {

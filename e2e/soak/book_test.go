@@ -13,7 +13,8 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// book is what routers hold by the records of change sets. Where a record does not know, it may be one of several.
+// book is the routers' configuration by the records of change sets. Where a record leaves it open, it may
+// be one of several.
 type book struct {
 	mu sync.Mutex
 	// seen is how each change set had ended when it was last read.
@@ -31,7 +32,7 @@ func newBook() *book {
 	return &book{seen: map[string]pushv1.State{}, may: map[string][]map[string]string{"WR": {{}}, "ER": {{}}}}
 }
 
-// enter takes change sets that have all ended, and returns those that it did not know.
+// enter takes change sets that have all ended, and returns those that are new to it.
 func (b *book) enter(all []*pushv1.ChangeSet) (fresh []*pushv1.ChangeSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -30,7 +30,7 @@ func (w *world) judge(t *testing.T) {
 	}
 }
 
-// judgeFlows wants every flow that was taken once, and no other.
+// judgeFlows fails unless every accepted flow is stored once, and no other.
 func (w *world) judgeFlows(t *testing.T) {
 	t.Helper()
 	var got map[pair]sum
@@ -44,7 +44,8 @@ func (w *world) judgeFlows(t *testing.T) {
 	}
 }
 
-// judgePairs runs one more night and wants the pairs of all alpha flows that have not aged out.
+// judgePairs makes one more nightly run and fails unless it has the pairs of all alpha flows that have not
+// aged out.
 func (w *world) judgePairs(t *testing.T) {
 	t.Helper()
 	from := time.Now()
@@ -76,8 +77,8 @@ func (w *world) judgePairs(t *testing.T) {
 // ageAfter is alpha's in the settings.
 const ageAfter = 10 * time.Minute
 
-// judgeRecords wants every comparison of a router with the records to have held, and one change set for each that was
-// asked for.
+// judgeRecords fails unless every comparison of a router with the records held, and each request made one
+// change set.
 func (w *world) judgeRecords(t *testing.T) {
 	t.Helper()
 	for _, wrong := range w.book.wrong {
@@ -103,7 +104,7 @@ func (w *world) judgeRecords(t *testing.T) {
 	}
 }
 
-// judgeWeights wants every change that was answered once in the history, and none twice.
+// judgeWeights fails unless the history has every change that was answered once, and none twice.
 func (w *world) judgeWeights(t *testing.T) {
 	t.Helper()
 	r, err := w.vpn.History(t.Context(), connect.NewRequest(&vpnv1.HistoryRequest{}))
@@ -146,7 +147,7 @@ const judgedFrom = 20 * time.Minute
 // warmUp is left out of every life of a process, in minutes.
 const warmUp = 3
 
-// grown is a series, its line, and what it may grow.
+// grown is a series, its fitted line, and the growth allowed.
 type grown struct {
 	series
 	line
@@ -162,7 +163,7 @@ type grown struct {
 // of the engine in it: internal/store bounds how many of those are kept without work.
 var bounds = map[string]float64{goroutines: 0.5, descriptors: 0.5, resident: 1 << 20}
 
-// growth fits every series. A line grows too much if that is certain: by more than the bound at two standard errors.
+// growth fits every series. It fails where growth above the bound is certain: by two standard errors.
 func (w *world) growth() (out []grown) {
 	for _, s := range w.meters.of() {
 		g := grown{series: s, line: fit(w.meters.series[s], warmUp), bound: bounds[s.what]}
@@ -175,9 +176,9 @@ func (w *world) growth() (out []grown) {
 	return out
 }
 
-// recordsPerMinute is what etcd has to keep of a run by what the reference says: a record of every change set with its
-// history, the plans of those that keep them, and changes of weights; with the index, and the versions between two
-// compactions, four times their size.
+// recordsPerMinute is how much of a run etcd keeps by the reference pages: a record of every change set
+// with its history, the plans of those that keep them, and changes of weights; with the index, and the
+// versions between two compactions, four times their size.
 func (w *world) recordsPerMinute() float64 {
 	const kept = 4
 	return kept * float64(w.book.octets) / math.Max(1, time.Since(w.begin).Minutes())

@@ -89,7 +89,7 @@ func (m *meters) of() []series {
 	return out
 }
 
-// scrape reads metrics without labels; none where nobody answers in time.
+// scrape reads metrics without labels; none where the process does not answer in time.
 func scrape(url string) map[string]float64 {
 	client := http.Client{Timeout: 3 * time.Second}
 	r, err := client.Get(url)

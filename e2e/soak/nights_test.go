@@ -74,7 +74,7 @@ func (w *world) settle(ctx context.Context) {
 	}
 }
 
-// ended reports whether a change set stays as it is unless somebody asks for something.
+// ended reports whether a change set stays as it is without a further request.
 func ended(cs *pushv1.ChangeSet) bool {
 	return slices.Contains([]pushv1.State{
 		pushv1.State_STATE_VERIFIED, pushv1.State_STATE_ROLLED_BACK, pushv1.State_STATE_FAILED, pushv1.State_STATE_EMPTY,

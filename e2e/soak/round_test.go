@@ -11,8 +11,9 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// round is an operator's: what was verified last is rolled back and asked for again, and while WR is frozen nobody can
-// apply it. Whatever fails, WR is not frozen at its end, and nothing moves.
+// round is an operator's: the change set that was verified last is rolled back and requested again, and
+// while WR is frozen it cannot be applied. Whatever fails, WR is not frozen at its end, and no change set
+// is in motion.
 func (w *world) round(ctx context.Context, n int) {
 	w.diary.try(ctx, aRound, func(ctx context.Context) error { return w.oneRound(ctx, n) })
 	until(ctx, func() bool { return w.unfreeze(ctx) == nil })
@@ -50,7 +51,7 @@ func (w *world) oneRound(ctx context.Context, n int) error {
 	return w.wants(ctx, cs.GetId(), pushv1.State_STATE_VERIFIED, pushv1.State_STATE_EMPTY)
 }
 
-// ask asks with a key of its own until there is an answer: however often, there is one change set.
+// ask requests with one key until there is an answer: however often, there is one change set.
 func (w *world) ask(ctx context.Context, n int) (cs *pushv1.ChangeSet, err error) {
 	until(ctx, func() bool {
 		var r *connect.Response[pushv1.CreateResponse]

@@ -1,9 +1,12 @@
-// Package soak lets a control plane work for a set time while things break one after another, and holds what
-// is left against what was promised.
+// Package soak lets a control plane work for a set time while parts fail one after another, and then checks
+// data and
+// routers.
 //
-// In: the millrace binary, Kafka's jars, libchdb.so; how long, and a seed that says what breaks in which order.
-// Out: a verdict, and figures of the run: `make soak` writes docs/reference/soak.md; `make test` runs three faults.
-// Next: an operator who asks whether it can be left alone.
+// In: the millrace binary, Kafka's jars, libchdb.so; a duration, and a seed that determines which part
+// fails in which
+// order. Out: a verdict, and figures of the run: `make soak` writes docs/reference/soak.md; `make test`
+// runs three faults.
+// Next: an operator who decides whether it can run unattended.
 package soak
 
 import (

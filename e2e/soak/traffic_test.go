@@ -114,7 +114,7 @@ func (w *world) importBatch(ctx context.Context, batch *flowv1.FlowBatch) {
 		return w.diary.try(ctx, anImport, func(ctx context.Context) error {
 			stream := w.files.Import(ctx)
 			if err := stream.Send(&flowv1.ImportRequest{Batch: batch}); err != nil {
-				_, closed := stream.CloseAndReceive() // says why the stream ended
+				_, closed := stream.CloseAndReceive() // the reason why the stream ended
 				return errors.Join(err, closed)
 			}
 			_, err := stream.CloseAndReceive()
@@ -126,7 +126,7 @@ func (w *world) importBatch(ctx context.Context, batch *flowv1.FlowBatch) {
 	}
 }
 
-// sendAlpha imports the one flow of a nightly run that is alpha, between hosts that nobody used before.
+// sendAlpha imports the one flow of a nightly run that is alpha, between hosts that have no pair yet.
 func (w *world) sendAlpha(ctx context.Context, n int) {
 	r := flow(wr, 0, 40000, alphaOctets+uint64(n))
 	r.SrcAddr, r.DstAddr = []byte{10, 1, 0, byte(5 + n%200)}, []byte{10, 2, 0, byte(9 + n/200)}

@@ -41,7 +41,8 @@ const (
 // services are all that the work of the run needs.
 var services = []string{"flowstore", "flow", "paths", "policy", "push", "alpha", "dashboard", "vpn"}
 
-// world is the control plane, and what is known of it for certain. Its operators know the gateway only.
+// world is the control plane, and the test's record of what must be true. Its operators use the gateway
+// only.
 type world struct {
 	*plane.Plane
 	pace  pace
@@ -86,7 +87,7 @@ func newWorld(t *testing.T, at pace) *world {
 	return w
 }
 
-// firstFlow waits until the store has one: before, a nightly run rightly says that no exporter is heard.
+// firstFlow waits until the store has one: before, a nightly run rightly reports that no exporter sends.
 func (w *world) firstFlow(t *testing.T) {
 	t.Helper()
 	first := flow(wr, 1, 3000, 499)
@@ -157,7 +158,7 @@ func (k *work) kill() {
 	k.all.Wait()
 }
 
-// until asks again and again; false: the run has failed.
+// until polls; false: the run has failed.
 func until(ctx context.Context, fact func() bool) bool {
 	for !fact() {
 		select {

@@ -4,7 +4,7 @@
 //
 // In: the millrace binary (MILLRACE_BINARY, or built here), libchdb.so, root.
 // Out: one test of three real processes and real traffic. Next:
-// docs/reference/vpn.md says what an operator may rely on.
+// docs/reference/vpn.md has the guarantees for an operator.
 package vpn
 
 import (
@@ -45,7 +45,7 @@ func TestWeightsGoAllTheWay(t *testing.T) {
 	p.telemetry()
 	p.lists()
 
-	// An agent that is killed is reported, and a change meanwhile says that it was not reached.
+	// The loss of an agent is reported, and a change meanwhile reports that it did not reach the agent.
 	p.kill("pe1")
 	program.Until(t, "pe1 is reported", func() (bool, any) {
 		pe := p.pe("pe1")
@@ -69,7 +69,7 @@ func TestWeightsGoAllTheWay(t *testing.T) {
 		}
 		return r.Msg.GetVersion().GetNumber() == 2 && r.Msg.GetWeights()[0].GetWeight() == 4, r.Msg
 	})
-	// And with the control plane back, which knows from etcd, it learns what it missed.
+	// And with the control plane back, which reads its state from etcd, it gets the version that it missed.
 	p.start("up")
 	p.allHave(3)
 	out, code = p.cli("p", "vpn", "weights", "--undo", "--reason", "it was only a test", "--by", "anna")
@@ -127,7 +127,7 @@ func (p *plane) lists() {
 	}
 }
 
-// cli runs a command in a node and gives what it said and its exit code.
+// cli runs a command in a node and returns its output and its exit code.
 func (p *plane) cli(node string, args ...string) (string, int) {
 	p.t.Helper()
 	out, err := exec.Command("ip", append([]string{"netns", "exec", p.net.NS(node), program.Path}, args...)...).CombinedOutput()

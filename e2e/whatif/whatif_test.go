@@ -31,8 +31,8 @@ func steps(t *testing.T, root string) []string {
 	return strings.Split(strings.TrimSpace(strings.ReplaceAll(block, "\\\n", " ")), "\n")
 }
 
-// The page's commands do what it says. The one that boots a lab, which `make e2e` runs, is
-// answered by what is kept of the last run, unless MILLRACE_WHATIF_LAB says to boot it.
+// The page's commands have the effect that it describes. The command that boots a lab, which `make e2e`
+// runs, is answered with the kept result of the last run, unless MILLRACE_WHATIF_LAB is set.
 func TestTheDocumentedWhatIf(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Gets the clients and servers that somebody else wrote, for tests: those in Go
-# as go.mod pins them, pygnmi, schemathesis and zeep as requirements.txt pins them,
-# hashes included.
-# They land in .cache/clients, or where MILLRACE_CLIENTS says.
+# Gets other projects' clients and servers for tests: those in Go as go.mod pins them, pygnmi, schemathesis
+# and zeep as requirements.txt pins them, hashes included. They land in .cache/clients, or in the folder
+# MILLRACE_CLIENTS.
 set -euo pipefail
 cd "$(dirname "$0")"
 out=${MILLRACE_CLIENTS:-$PWD/../../.cache/clients}

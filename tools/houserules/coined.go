@@ -57,7 +57,7 @@ var coinedSources = map[string][]string{
 	".yaml": {"policies", "scenario"},
 }
 
-// coined looks at pages, comments, names of tests, what programs say, and sources in other languages.
+// coined looks at pages, comments, names of tests, texts of programs, and sources in other languages.
 func coined(t *Tree) []string {
 	var bad []string
 	for _, name := range t.Names() {

@@ -3,7 +3,7 @@ package houserules
 // Rule is one thing this repository keeps to.
 type Rule struct {
 	Name string
-	// Why is what somebody who broke the rule should know.
+	// Why is the reason, printed with each violation.
 	Why string
 	// Check returns one line per violation.
 	Check func(*Tree) []string

@@ -3,7 +3,7 @@
 //
 // In: the files that git tracks.
 // Out: violations, each with the reason why its rule exists.
-// Next: whoever runs `make test`.
+// Next: the author of a change, who runs `make test`.
 package houserules
 
 import (

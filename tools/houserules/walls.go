@@ -82,7 +82,7 @@ var wallTable = []wall{
 	},
 }
 
-// owner says that only one folder imports a library, tests included.
+// owner is a library that only one folder may import, tests included.
 type owner struct {
 	library, folder string
 	why             string

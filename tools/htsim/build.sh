@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the dumbbell with a checkout of Broadcom/csg-htsim into the file given; README.md says why.
+# Builds the dumbbell with a checkout of Broadcom/csg-htsim into the file given; README.md has the reason.
 set -euo pipefail
 usage="usage: tools/htsim/build.sh CSG_HTSIM_CHECKOUT OUTPUT"
 sim=${1:?$usage}/sim

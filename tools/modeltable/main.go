@@ -5,8 +5,8 @@
 // modules.go and trimmed.go of the agent's model. Next:
 // services/routeragent/model.
 //
-// The table holds what the agent uses and no more. What YANG can say and the
-// table cannot is an error here, so that nothing of a model is lost unseen.
+// The table holds what the agent uses and no more. A YANG statement that the table cannot express is an
+// error here, so that no part of a model is lost unnoticed.
 package main
 
 import (

@@ -27,8 +27,8 @@ type schema struct {
 	at    map[string]*node
 }
 
-// readSchema walks the Go structs (which know the module of each node)
-// and the YANG schema (which knows its type) side by side.
+// readSchema walks the Go structs (which have the module of each node) and the YANG schema (which has its
+// type) side by side.
 func readSchema() (*schema, error) {
 	s := &schema{types: newTypes(), at: map[string]*node{}}
 	if err := s.walk(model.Node{}, reflect.TypeOf(octest.Device{}), octest.SchemaTree["Device"]); err != nil {

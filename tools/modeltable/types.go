@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/services/routeragent/octest"
 )
 
-// predicates select among list entries; that the entry is the right one is not asked of a leafref.
+// predicates select among list entries; a leafref is not checked for the right entry.
 var predicates = regexp.MustCompile(`\[[^\]]*\]`)
 
 var kinds = map[yang.TypeKind]model.TypeKind{

@@ -6,8 +6,8 @@
 // percentage, and out/mutants with those that live. Next: the author of a test. The command fails where a package has
 // less than 90 %.
 //
-// The mutants are those of gremlins (github.com/go-gremlins/gremlins). That program builds a test binary for each;
-// here one binary has all mutants of a package, and the environment says which one it is.
+// The mutants are those of gremlins (github.com/go-gremlins/gremlins). That program builds a test binary
+// for each; here one binary has all mutants of a package, and an environment variable selects one.
 package main
 
 import (
@@ -87,7 +87,7 @@ func run(only string, workers int, verbose bool) error {
 	return errors.Join(errs...)
 }
 
-// measure prints the line of one package.
+// measure prints the row of one package.
 func measure(root string, t target, workers int, seen func(Mutant), entries []Equivalent) error {
 	begin := time.Now()
 	mutants, err := try(root, t, workers, seen)

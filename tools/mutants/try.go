@@ -100,7 +100,7 @@ func (r *runner) run(binary string, mutant int, s stage) (out []byte, used time.
 	return out, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
 }
 
-// errNoAnswer says that the tests could not be run, so that nothing is known of the mutant.
+// errNoAnswer means that the tests could not be run, so that the result for the mutant is unknown.
 var errNoAnswer = errors.New("the tests did not run")
 
 // judge finds out what becomes of a mutant that compiles, fast tests first.
@@ -133,7 +133,7 @@ func (r *runner) judgeAlone(s *subject, file string, m *copied) error {
 	return r.judge(binary, m)
 }
 
-// try finds out of each mutant of a package what becomes of it, and tells so as soon as it is known.
+// try tests each mutant of a package, and reports each result as soon as it is known.
 func try(root string, t target, workers int, seen func(Mutant)) ([]Mutant, error) {
 	tmp, err := os.MkdirTemp("", "mutants-")
 	if err != nil {

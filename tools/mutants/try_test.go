@@ -119,7 +119,7 @@ func TestWhatBecomesOfEachMutant(t *testing.T) {
 	}
 }
 
-// A package whose tests fail by themselves says nothing of its mutants.
+// A package whose tests fail by themselves gives no result for its mutants.
 func TestTestsMustPassWithoutAMutant(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

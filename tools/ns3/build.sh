@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the dumbbell with Debian's ns-3 into the file given; README.md says why.
+# Builds the dumbbell with Debian's ns-3 into the file given; README.md has the reason.
 # The .pc files also name a library that is not needed, so the modules are listed here.
 set -euo pipefail
 out=${1:?usage: tools/ns3/build.sh OUTPUT}

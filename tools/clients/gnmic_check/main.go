@@ -56,7 +56,7 @@ func run(address, ca, cert, key string) error {
 	return json.NewEncoder(os.Stdout).Encode(c.out)
 }
 
-// client asks, and remembers the answers.
+// client sends requests, and keeps the answers.
 type client struct {
 	ctx context.Context
 	t   *target.Target
@@ -185,7 +185,7 @@ func (c *client) stream() error {
 	return nil
 }
 
-// refused asks for what there is not.
+// refused requests what does not exist.
 func (c *client) refused() (err error) {
 	if c.out["delete"], err = c.sends(api.Delete(queue)); err != nil {
 		return err

@@ -67,7 +67,7 @@ export const actionOf = (s: State): Action | undefined => stateRow(s)?.action;
 
 export const canAbort = (s: State): boolean => stateRow(s)?.abort === true;
 
-/** What an operator may ask for in a state. */
+/** The step that an operator may request in a state. */
 export const actionsOf = (s: State): Action[] => {
   const step = actionOf(s);
   return [...(step ? [step] : []), ...(canAbort(s) ? ["abort" as const] : [])];

@@ -47,7 +47,7 @@ export function linePath(readings: readonly Reading[], w: Window, size: Size): s
   return path;
 }
 
-/** The reading nearest to a time, if any is near enough to say something about it. */
+/** The reading nearest to a time, if any is near enough to stand for it. */
 export function readingAt<T extends { time: Millis }>(readings: readonly T[], time: Millis): T | undefined {
   let best: T | undefined;
   for (const r of readings) {

@@ -1,4 +1,4 @@
-// The form that asks for a circuit: texts on the page, terms of the API.
+// The form that requests a circuit: texts on the page, terms of the API.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Protection, type Terms, type TermsSchema } from "../gen/millrace/circuits/v1/circuits_pb";
@@ -79,7 +79,7 @@ export function scaledDown(n: bigint, power: number): string {
 /** Local time to a timestamp; the caller has the time zone. */
 export type ReadTime = (text: string) => number;
 
-/** What the form asks for, and what is wrong or missing in it. */
+/** The terms that the form requests, and the fields that are wrong or missing. */
 export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsInit; problems: Problems } {
   const problems: Problems = {};
   const terms: TermsInit = {
@@ -133,7 +133,7 @@ function pairsOf(text: string, problems: Problems): { source: string; destinatio
 /** A timestamp as the field of the form has it; the caller has the time zone. */
 export type WriteTime = (ms: number) => string;
 
-/** The form that asks for these terms; what only another client can ask for stays as the form has it. */
+/** The form with these terms; terms that the form has no field for stay as they are in the form. */
 export function formOf(terms: Terms, form: CircuitForm, writeTime: WriteTime): CircuitForm {
   const time = (t: Timestamp | undefined) => (t ? writeTime(Number(t.seconds) * 1000) : "");
   const rateUnit = largest(rateUnits, terms.rateBitsPerSecond) ?? form.rateUnit;

@@ -9,7 +9,7 @@ export const usageSpan = 3_600_000;
 /** The highest rate that is booked. */
 export const bookedRate = (c: Circuit): number => Math.max(0, ...c.slots.map((s) => Number(s.rateBitsPerSecond)));
 
-/** What was sent in each step of the last hour as a share of the rate, excess too; undefined where no router said. */
+/** What was sent in each step of the last hour as a share of the rate, excess too; undefined where no router reported. */
 export function usageTrend(usage: UsageResponse, booked: number, now: Millis): (Share | undefined)[] {
   const step = Number(usage.stepSeconds) * 1000;
   if (step <= 0 || booked <= 0) return [];
@@ -23,7 +23,7 @@ export function usageTrend(usage: UsageResponse, booked: number, now: Millis): (
   return trend;
 }
 
-/** The last whole step and the hour in words; undefined where no router said anything. */
+/** The last whole step and the hour in words; undefined where no router reported. */
 export function usageText(usage: UsageResponse, booked: number): string | undefined {
   const last = usage.points.at(-2) ?? usage.points.at(-1); // the newest step is not over
   if (!last) return undefined;

@@ -75,7 +75,7 @@ export const pathMissing = (c: Circuit): boolean => c.state === State.COMMITTED 
 export const canCommit = (c: Circuit): boolean => c.state === State.HELD;
 export const canRelease = (c: Circuit): boolean => bookedStates.includes(c.state) && c.state !== State.RELEASING;
 
-/** The end of an id, which tells ids of the same minute apart. */
+/** The end of an id, which distinguishes ids of the same minute. */
 export const shortId = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
 /** What people call it: its description, else its ends. */
@@ -83,7 +83,7 @@ export const circuitTitle = (c: Circuit): string => c.terms?.description || `${c
 
 export const rateOf = (bits: bigint): string => formatRate(bitsPerSecond(Number(bits)));
 
-/** What was asked for: a rate, or a volume. */
+/** What was requested: a rate, or a volume. */
 export function askedText(t: Terms | undefined): string {
   if (!t) return "–";
   if (t.volumeBytes === 0n) return rateOf(t.rateBitsPerSecond);
@@ -136,7 +136,7 @@ export const spanOf = (slots: readonly Slot[]): [Timestamp | undefined, Timestam
   slots.at(-1)?.end,
 ];
 
-/** What each code of a refusal means; the reason says more. */
+/** What each code of a refusal means; the reason has the details. */
 const refusals: Record<string, string> = {
   CAPACITY: "Does not fit: links lack room",
   NO_PATH: "No path: the network and what is excluded leave none, at any rate",
@@ -218,7 +218,7 @@ const offerKinds: Record<string, string> = {
 export const givenUpText = (kinds: readonly string[]): string =>
   `Not searched to the end, so there may be more: ${kinds.map((k) => offerKinds[k] ?? k).join(", ")}.`;
 
-/** Circuits in which every word of the search is found, those that were asked for last first. */
+/** Circuits in which every word of the search is found, those that were requested last first. */
 export function foundCircuits(circuits: readonly Circuit[], search: string, nameOf: NameOf): Circuit[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const text = (c: Circuit) =>

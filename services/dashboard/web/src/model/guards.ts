@@ -49,7 +49,7 @@ export function sizeText(c: ChangeSet): string | undefined {
   return parts.join(", ");
 }
 
-/** What a scheduled change set waits for, as its history says. */
+/** What a scheduled change set waits for, from its history. */
 export const waitsFor = (c: ChangeSet): string | undefined =>
   c.state === State.SCHEDULED ? c.history.findLast((t) => t.state === State.SCHEDULED)?.note || undefined : undefined;
 
@@ -70,7 +70,7 @@ export const frozenText = (f: Freeze): string => (f.router ? `Router ${f.router}
 export const frozenShort = (freezes: readonly Freeze[]): string =>
   freezes.some((f) => f.router === "") ? "all" : String(freezes.length);
 
-/** What the button of an action says: an approval that is not the last one applies nothing. */
+/** The label of an action's button: an approval that is not the last one applies nothing. */
 export const titleOf = (c: ChangeSet, action: Action): string =>
   action === "approve" && missingApprovals(c) > 1 ? "Approve" : actionTitles[action];
 

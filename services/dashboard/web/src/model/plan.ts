@@ -20,7 +20,7 @@ export function planSentences(plan: RouterPlan, nameOf: (loopback: string) => st
     out.push(
       `At most ${formatRate(bitsPerSecond(Number(o.rate)))} into queue ${o.queue} on each of ${o.interfaces.join(", ")}`,
     );
-  // A class consists of many rules in several filters; one sentence says it.
+  // A class consists of many rules in several filters; one sentence summarises it.
   return [...out, ...new Set(plan.rules.map(ruleSentence))];
 }
 

@@ -7,7 +7,7 @@ import { type Millis, millis } from "./units";
 
 /** How far back the charts go. */
 export const vpnSpan = 300_000;
-/** How many lines a reader can tell apart. */
+/** How many lines a reader can distinguish. */
 export const mostLines = 8;
 /** How many flows the page loads; of more, those with the highest rates. */
 export const mostRows = 500;

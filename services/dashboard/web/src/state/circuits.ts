@@ -1,4 +1,4 @@
-// Circuits: those that are booked, what is free, and what somebody asks for; polled only while their page is open.
+// Circuits: those that are booked, what is free, and the request in the form; polled only while their page is open.
 import { create, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -30,7 +30,7 @@ const mostCircuits = 2000;
 export const mostStrips = 12;
 
 export interface CircuitList {
-  /** Those asked for first first. */
+  /** In the order of their requests. */
   circuits: Circuit[];
   /** The service has more, which are older. */
   more: boolean;
@@ -53,11 +53,11 @@ export interface Answer {
   backup: Hop[];
   refusal?: Refusal | undefined;
   error?: string | undefined;
-  /** Nobody knows whether it was booked. */
+  /** It is unknown whether it was booked. */
   unknown?: boolean;
 }
 
-/** Stands where nothing is asked. */
+/** Stands where there is no request. */
 export const noAnswer = new Resource<Answer | undefined>(async () => undefined, always(3_600_000));
 export const noCircuit = new Resource<Circuit | undefined>(async () => undefined, always(3_600_000));
 
@@ -91,7 +91,7 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     return resource;
   };
   const changed = () => [booked, ended, ...made];
-  // Ids of requests of which nobody knows what became of them. They outlive the form, which may be closed meanwhile.
+  // Ids of requests whose outcome is unknown. They outlive the form, which may be closed meanwhile.
   const unknown = new Map<string, string>();
   const act = async (call: () => Promise<unknown>): Promise<string | undefined> => {
     try {
@@ -186,7 +186,7 @@ function answerOf(terms: TermsInit, reason: unknown): Answer {
   return { terms: create(TermsSchema, terms), slots: [], path: [], backup: [], refusal, error, unknown };
 }
 
-/** Errors after which nobody knows whether a request was carried out. */
+/** Errors after which it is unknown whether a request was carried out. */
 const mayBeDone = new Set([
   Code.Unavailable,
   Code.Unknown,

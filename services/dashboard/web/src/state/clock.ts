@@ -13,7 +13,7 @@ export class Clock {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Starts ticking; returns what stops it. */
+  /** Starts ticking; returns the function that stops it. */
   start(): () => void {
     this.#tick();
     const timer = setInterval(() => this.#tick(), 1000);

@@ -43,7 +43,7 @@ export class Resource<T> {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Adds a user, and returns what removes it. Polling begins with the first user and ends with the last. */
+  /** Adds a user, and returns the function that removes it. Polling begins with the first user and ends with the last. */
   start(): () => void {
     if (this.#users++ === 0) this.#begin();
     let using = true;

@@ -1,4 +1,4 @@
-// All that the page knows and can do. Views read it through the hooks in
+// The page's state and actions. Views read it through the hooks in
 // hooks.ts; nothing else calls the API.
 import type { Api } from "../api/clients";
 import type { Event } from "../gen/millrace/event/v1/event_pb";
@@ -20,7 +20,7 @@ export interface Store {
   vpn: VpnStore;
   /** The scoreboard, polled only while its page is open. */
   papers: Resource<Scoreboard>;
-  /** Starts what every page needs; returns what stops it. */
+  /** Starts what every page needs; returns the function that stops it. */
   start: () => () => void;
 }
 
@@ -44,7 +44,7 @@ export function createStore(api: Api): Store {
   return { clock, network, changes, circuits, events, vpn, papers, start };
 }
 
-/** An event tells that some resources have changed before their next poll. */
+/** An event reports that some resources have changed before their next poll. */
 function refreshAfter(
   e: Event,
   { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "papers" | "start">,
@@ -59,7 +59,7 @@ function refresh(resources: readonly Polled[]) {
   for (const resource of resources) if (resource.polling) void resource.refresh();
 }
 
-/** Calls back whenever the page becomes visible again; returns what ends that. */
+/** Calls back whenever the page becomes visible again; returns the function that ends that. */
 function onShow(callback: () => void): () => void {
   const listener = () => {
     if (!document.hidden) callback();

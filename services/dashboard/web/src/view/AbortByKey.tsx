@@ -12,7 +12,7 @@ interface Props {
   open: ChangeSet | undefined;
 }
 
-/** Stops the change set that is running as long as A is held; a user without a name is asked for it first. */
+/** Stops the running change set while A is held; a user without a name must enter one first. */
 export function AbortByKey({ list, open }: Props) {
   const { changes } = useStore();
   const [asking, setAsking] = useState<ChangeSet>();

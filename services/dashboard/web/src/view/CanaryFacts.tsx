@@ -39,7 +39,7 @@ function Readings({ canary }: { canary: Canary }) {
   const { router, from, until } = canary;
   // A new answer of the service has new objects with the same times.
   const key = `${router} ${from?.seconds}.${from?.nanos} ${until?.seconds}.${until?.nanos}`;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: key says what of the canary matters
+  // biome-ignore lint/correctness/useExhaustiveDependencies: key has the fields of the canary that matter
   const readings = useMemo(() => changes.readings(canary), [changes, key]);
   const { data, error } = useLive(readings);
   if (error) return <p className="dim">Its counters cannot be read: {error}.</p>;

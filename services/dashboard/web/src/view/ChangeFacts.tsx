@@ -9,7 +9,7 @@ interface Props {
   onPair: (id: string) => void;
 }
 
-/** What an operator must know before a decision: why, what, and how it is rolled back. */
+/** The facts for an operator's decision: why, what, and how it is rolled back. */
 export function ChangeFacts({ change, onPair }: Props) {
   const rollback = rollbackText(change.state);
   const sizes = diffSizes(change);

@@ -10,7 +10,7 @@ interface Props {
   onTake: (offer: Offer) => void;
 }
 
-/** Whether what the form asks for would fit: what would be booked, or what is in the way and what would fit instead. */
+/** Whether the request in the form would fit: the booking, or the links without capacity and the terms that would fit. */
 export function CircuitAnswer({ answer, onTake }: Props) {
   if (answer.refusal) return <Refused answer={answer} onTake={onTake} />;
   return <Fits answer={answer} />;

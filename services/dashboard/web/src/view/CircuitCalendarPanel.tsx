@@ -11,9 +11,9 @@ import { tickText, windowClock } from "./time";
 interface Props {
   link: string | undefined;
   onLink: (link: string | undefined) => void;
-  /** What is marked: the window of a circuit, or the one that is asked for. */
+  /** The marked window: that of a circuit, or of the request. */
   window: { start: Timestamp | undefined; end: Timestamp | undefined } | undefined;
-  /** What is in the way of what is asked for. */
+  /** The links that lack capacity for the request. */
   blockers: readonly Blocker[];
 }
 

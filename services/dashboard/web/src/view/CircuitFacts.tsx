@@ -5,7 +5,7 @@ import { CircuitUsage } from "./CircuitUsage";
 import { Fact } from "./Fact";
 import { TimeOfDay, windowClock } from "./time";
 
-/** What was asked for, and what is booked for it. */
+/** What was requested, and what is booked for it. */
 export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
   const { linkName } = useNames();
   const t = c.terms;

@@ -28,7 +28,7 @@ interface Props {
 
 type Asked = "commit" | "release";
 
-/** One circuit: how far it is, what was asked for, what is booked, and how it came to that. */
+/** One circuit: its state, request, booking and history. */
 export function CircuitPanel({ id, source, onClose }: Props) {
   const [asking, setAsking] = useState<Asked>();
   const circuit = source.data;

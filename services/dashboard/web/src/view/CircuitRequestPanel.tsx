@@ -20,7 +20,7 @@ interface Props {
   onBooked: (id: string) => void;
 }
 
-/** The form that asks for a circuit; it says at once whether it would fit. */
+/** The form that requests a circuit; it shows at once whether the circuit would fit. */
 export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }: Props) {
   const { circuits } = useStore();
   const [busy, setBusy] = useState(false);
@@ -76,7 +76,7 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
   );
 }
 
-/** Why there is no circuit, or that nobody knows whether there is one. */
+/** Why there is no circuit, or that it is unknown whether there is one. */
 function failure({ unknown, error, refusal }: Answer): string {
   const why = error ?? refusal?.reason ?? "refused";
   return unknown
@@ -85,7 +85,7 @@ function failure({ unknown, error, refusal }: Answer): string {
 }
 
 interface VerdictProps {
-  /** What is not said yet. */
+  /** The fields that are still missing. */
   missing: string | undefined;
   answer: Known<Answer | undefined>;
   onTake: (offer: Offer) => void;
@@ -97,6 +97,6 @@ function Verdict({ missing, answer: { data, error }, onTake }: VerdictProps) {
   return data ? <CircuitAnswer answer={data} onTake={onTake} /> : <p className="answer dim">Asking…</p>;
 }
 
-/** What is wrong with a field, but for those that nobody has filled in yet. */
+/** What is wrong with a field, except for fields that are not filled in yet. */
 const touched = (problems: Problems, form: CircuitForm): Problems =>
   Object.fromEntries(Object.entries(problems).filter(([field]) => form[field as keyof CircuitForm] !== ""));

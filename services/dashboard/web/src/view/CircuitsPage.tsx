@@ -11,17 +11,17 @@ import { CircuitRequestPanel } from "./CircuitRequestPanel";
 import { timeOfField } from "./time";
 
 interface Props {
-  /** The circuit that is open; without one, the form that asks for another. */
+  /** The circuit that is open; without one, the form that requests another. */
   circuit: string | undefined;
   /** Only circuits of this link are listed. */
   link: string | undefined;
   onSelect: (part: { circuit?: string | undefined; link?: string | undefined }) => void;
 }
 
-/** How long somebody must stop typing until the page asks whether it would fit, ms. */
+/** How long a user must stop typing until the page checks whether the request would fit, ms. */
 const settling = 400;
 
-/** Circuits and what is free on links; beside them one circuit, or the form that asks for another one. */
+/** Circuits and the free capacity of links; beside them one circuit, or the form that requests another one. */
 export function CircuitsPage({ circuit: id, link, onSelect }: Props) {
   const { circuits } = useStore();
   const [form, setForm] = useState<CircuitForm>(emptyForm);
@@ -64,7 +64,7 @@ export function CircuitsPage({ circuit: id, link, onSelect }: Props) {
   );
 }
 
-/** Asks whether what the form says would fit, once it is complete and nobody types. */
+/** Checks whether the request in the form would fit, once it is complete and the user has stopped typing. */
 function useQuote(form: CircuitForm, by: string, open: boolean) {
   const { circuits } = useStore();
   const settled = useSettled(form, settling);
@@ -77,7 +77,7 @@ function useQuote(form: CircuitForm, by: string, open: boolean) {
 
 type Slots = Answer["slots"];
 
-/** The window that the calendar marks: that of the circuit, else the one that is asked for. */
+/** The window that the calendar marks: that of the circuit, else that of the request. */
 function windowShown(slots: Slots | undefined, answer: Answer | undefined) {
   const of = slots?.length ? slots : answer?.slots;
   if (of?.length) return { start: of[0]?.start, end: of.at(-1)?.end };

@@ -4,7 +4,7 @@ import { operatorName, rememberOperator } from "../state/operator";
 
 interface Props {
   title: string;
-  /** What the button says. */
+  /** The label of the button. */
   confirm: string;
   /** Whether it takes something from the network. */
   danger: boolean;
@@ -22,7 +22,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** A question before an action: what happens, who wants it, and why. */
+/** A confirmation before an action: what happens, who requests it, and why. */
 export function OperatorDialog({ title, confirm, danger, note, refusal, submit, onDone, onSend, ...rest }: Props) {
   const own = useRef<HTMLDialogElement>(null);
   const dialog = rest.dialog ?? own;

@@ -39,7 +39,7 @@ export function Panel({ title, className = "", aside, source, testId, children }
   );
 }
 
-/** Stands where there is nothing to show yet, and says what to do next. */
+/** Stands where there is nothing to show yet, with the next step. */
 export function Empty({ title, children }: { title: string; children: ReactNode }) {
   return (
     <div className="empty">

@@ -1,7 +1,7 @@
 import type { PredictResponse } from "../gen/millrace/twin/v1/twin_pb";
 import { predictedClasses } from "../model/prediction";
 
-/** What each class of traffic would get, where the author of the change set asked for it. */
+/** What each class of traffic would get, where the author of the change set requested it. */
 export function PredictionTable({ prediction }: { prediction: PredictResponse | undefined }) {
   if (!prediction) return null;
   const rows = predictedClasses(prediction);

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "react";
 
-/** How long a key is held until it counts, ms: long enough that nobody does it by mistake. */
+/** How long a key is held until it counts, ms: long enough that it is not done by mistake. */
 const holdFor = 700;
 
 const editable = "input, textarea, select, [contenteditable], dialog";
 
 /**
- * Calls back when a key has been held, unless somebody types or is asked something; reports whether it is being held now.
+ * Calls back when a key has been held, unless a user types or a dialog is open; reports whether it is being held now.
  * Without an action it listens to nothing.
  */
 export function useHold(key: string, action: (() => void) | undefined): boolean {
