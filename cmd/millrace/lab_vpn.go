@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/millrace/millrace/lab"
 	"github.com/millrace/millrace/lab/experiments/i2vfc"
-	"github.com/millrace/millrace/lab/experiments/results"
 	"github.com/millrace/millrace/scenario"
 )
 
@@ -61,76 +59,29 @@ func (f *vpnRun) run(cmd *cobra.Command, names []string) error {
 	if err := os.MkdirAll(f.folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder for results: %w", err)
 	}
-	var all []*i2vfc.Report
-	var failed error
-	for _, p := range i2vfc.Plans() {
-		if f.runs > 0 && (len(names) == 0 || slices.Contains(names, p.Scenario)) {
-			if err := f.measure(cmd, p, backend); err != nil {
-				failed = errors.Join(failed, err)
-			}
-		}
-		r, err := f.kept(p.Scenario)
-		if err != nil {
-			return err
-		}
-		if r != nil {
-			all = append(all, r)
-		}
+	batch, err := f.batch(cmd, names, backend)
+	if err != nil {
+		return err
+	}
+	failed := batch.Measure(cmd.Context())
+	all, err := batch.Reports()
+	if err != nil {
+		return errors.Join(failed, err)
 	}
 	return errors.Join(failed, f.print(cmd, all))
 }
 
-// measure runs a scenario and keeps what came of it, also of a run that broke off.
-func (f *vpnRun) measure(cmd *cobra.Command, p i2vfc.Plan, backend lab.Backend) error {
-	output, err := filepath.Abs(filepath.Join("out", p.Scenario))
+func (f *vpnRun) batch(cmd *cobra.Command, names []string, backend lab.Backend) (i2vfc.Batch, error) {
+	output, err := filepath.Abs("out")
 	if err != nil {
-		return err
+		return i2vfc.Batch{}, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return i2vfc.Batch{}, fmt.Errorf("find this program: %w", err)
 	}
-	o := i2vfc.Options{Output: output, Binary: self, Runs: f.runs, Mode: f.mode, Progress: progress(cmd), Lab: lab.Options{Name: p.Scenario, Backend: backend}}
-	if f.once {
-		o.Once = p.Once
-	}
-	report, failed := i2vfc.Measure(cmd.Context(), p, f.variants, o)
-	if report == nil || len(report.Cells) == 0 {
-		return failed
-	}
-	earlier, err := f.kept(p.Scenario)
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	if earlier != nil {
-		report.Join(earlier)
-	}
-	return errors.Join(failed, results.Keep(f.file(p.Scenario), report))
-}
-
-func (f *vpnRun) file(name string) string { return filepath.Join(f.folder, name+"-vpn.json") }
-
-// kept reads a scenario's last report and judges it by today's expectations; nil where there is none.
-func (f *vpnRun) kept(name string) (*i2vfc.Report, error) {
-	r, err := results.Read[i2vfc.Report](f.file(name))
-	if r == nil {
-		return nil, err
-	}
-	s, _, err := i2vfc.Load(name)
-	if err != nil {
-		return nil, err
-	}
-	r.Judge(s)
-	return r, nil
-}
-
-// renew puts a report's medians in the place of the figures that the product quotes.
-func (f *vpnRun) renew(r *i2vfc.Report) error {
-	if f.figures == "" {
-		return nil
-	}
-	m := scenario.Measured{Scenario: r.Scenario, Started: r.Started, Metrics: r.Metrics(), Unmet: scenario.Unmet(r.Verdicts)}
-	return results.Keep(scenario.MeasuredFile(f.figures, r.Scenario), m)
+	run := i2vfc.Options{Binary: self, Runs: f.runs, Mode: f.mode, Progress: progress(cmd), Lab: lab.Options{Backend: backend}}
+	return i2vfc.Batch{Run: run, Output: output, Results: f.folder, Scenarios: names, Variants: f.variants, Once: f.once}, nil
 }
 
 func (f *vpnRun) print(cmd *cobra.Command, all []*i2vfc.Report) error {
@@ -139,10 +90,8 @@ func (f *vpnRun) print(cmd *cobra.Command, all []*i2vfc.Report) error {
 		if err := os.WriteFile(f.results, []byte(page), 0o644); err != nil {
 			return fmt.Errorf("write results: %w", err)
 		}
-		for _, r := range all {
-			if err := f.renew(r); err != nil {
-				return err
-			}
+		if err := f.quote(all); err != nil {
+			return err
 		}
 	}
 	var err error
@@ -157,4 +106,16 @@ func (f *vpnRun) print(cmd *cobra.Command, all []*i2vfc.Report) error {
 		}
 	}
 	return err
+}
+
+func (f *vpnRun) quote(all []*i2vfc.Report) error {
+	if f.figures == "" {
+		return nil
+	}
+	for _, r := range all {
+		if err := r.Quote(f.figures); err != nil {
+			return err
+		}
+	}
+	return nil
 }
