@@ -17,7 +17,7 @@ export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x6
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
 
 .PHONY: help
 help: ## Show this list
@@ -78,6 +78,7 @@ generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/events > docs/reference/events.md
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/rights > docs/reference/rights.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/statetables
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/openapi > docs/reference/circuits-openapi.json
 

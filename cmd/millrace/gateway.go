@@ -1,22 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"slices"
-	"time"
 
 	"connectrpc.com/connect"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 )
@@ -34,7 +26,7 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 		}
 		out = append(out, dashboard.Mount{Path: "/" + s.api + "/", Handler: p.proxy(s.name, target, connectAway)})
 		if s.rest != "" {
-			out = append(out, dashboard.Mount{Path: s.rest, Handler: p.proxy(s.name, target, restAway)})
+			out = append(out, dashboard.Mount{Path: s.rest, Handler: p.proxy(s.name, target, restAway), Call: s.restCall})
 		}
 	}
 	return out, nil
@@ -71,35 +63,3 @@ func connectAway(w http.ResponseWriter, r *http.Request, err error) {
 
 // restAway answers a request of JSON over plain HTTP.
 func restAway(w http.ResponseWriter, _ *http.Request, err error) { rest.Unavailable(w, err) }
-
-// apiServer serves the API of one service that runs in a process of its own.
-type apiServer struct {
-	listener net.Listener
-	server   *http.Server
-	log      *slog.Logger
-	// failed is called when the port is no longer served, though it was not stopped.
-	failed func(error)
-}
-
-// newAPIServer guards the port against web sites, as the dashboard's is.
-func newAPIServer(l net.Listener, h http.Handler, log *slog.Logger, r prometheus.Registerer, failed func(error)) *apiServer {
-	refused := promauto.With(r).NewCounterVec(prometheus.CounterOpts{
-		Name: "millrace_cmd_refused_requests_total", Help: "Requests to the API of a service refused because of who seemed to send them.",
-	}, []string{"reason"})
-	h = rpc.Guard{Refused: func(reason string) { refused.WithLabelValues(reason).Inc() }}.Wrap(h)
-	return &apiServer{listener: l, log: log, failed: failed, server: &http.Server{Handler: h, Protocols: rpc.Protocols(), ReadHeaderTimeout: 10 * time.Second}}
-}
-
-// Start implements lifecycle.Component.
-func (s *apiServer) Start(context.Context) error {
-	go func() {
-		if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-			s.failed(fmt.Errorf("API stopped serving: %w", err))
-		}
-	}()
-	s.log.Info("API serves", "url", "http://"+s.listener.Addr().String())
-	return nil
-}
-
-// Stop implements lifecycle.Component.
-func (s *apiServer) Stop(ctx context.Context) error { return s.server.Shutdown(ctx) }

@@ -59,7 +59,8 @@ func TestPortsOfServicesAreGuarded(t *testing.T) {
 	if err := p.assemble(); err != nil {
 		t.Fatal(err)
 	}
-	s := newAPIServer(l, p.mux, p.log, prometheus.NewRegistry(), p.fail)
+	p.metrics = prometheus.NewRegistry() // assemble made one with a server of its own
+	s := newAPIServer(p)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

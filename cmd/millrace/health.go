@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/millrace/millrace/internal/rights"
+	"github.com/millrace/millrace/services/dashboard"
 )
 
 // fail ends the process, so that a supervisor restarts it and no health check succeeds meanwhile.
@@ -47,6 +50,14 @@ func (p *process) ready(ctx context.Context) error {
 		errs = append(errs, b.Ready(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// readiness is where balancers and supervisors ask, who have no login.
+func (p *process) readiness() dashboard.Mount {
+	return dashboard.Mount{
+		Path: readyPath, Handler: http.HandlerFunc(p.answerReady),
+		Call: func(r *http.Request) rights.Call { return rights.Page(r.URL.Path, rights.Nobody) },
+	}
 }
 
 func (p *process) answerReady(w http.ResponseWriter, r *http.Request) {

@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/mtls"
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/services/dashboard"
@@ -31,16 +32,18 @@ import (
 // process is what one `millrace up` or `millrace serve NAME` runs: the engines
 // it needs, the services it hosts, and the way to all others.
 type process struct {
-	cfg      *config
-	log      *slog.Logger
-	metrics  *prometheus.Registry
-	bus      bus.Bus
-	state    *state.Store
-	devices  *device.Inventory
-	tls      *tls.Config
-	hosted   map[string]bool
-	mux      *http.ServeMux
-	mounts   []dashboard.Mount
+	cfg     *config
+	log     *slog.Logger
+	metrics *prometheus.Registry
+	bus     bus.Bus
+	state   *state.Store
+	devices *device.Inventory
+	tls     *tls.Config
+	hosted  map[string]bool
+	mux     *http.ServeMux
+	mounts  []dashboard.Mount
+	// gate stands before every route of this process's port.
+	gate     rpc.Gate
 	local    *rpc.Local
 	closers  []func(context.Context) error
 	group    *lifecycle.Group
@@ -61,7 +64,7 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 	for _, name := range hosted {
 		p.hosted[name] = true
 	}
-	p.local = rpc.NewLocal(p.mux)
+	p.local = rpc.NewLocal(rpc.As(rights.Caller{Name: "millrace", Role: rights.Service}, p.mux))
 	p.closers = append(p.closers, func(context.Context) error { return p.local.Close() })
 	for _, open := range []func(context.Context) error{p.openBus, p.openState, p.openInventory} {
 		if err := open(ctx); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"path/filepath"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/millrace/millrace/collectors/telemetry"
 	"github.com/millrace/millrace/collectors/topology"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -42,8 +44,10 @@ type service struct {
 	state bool
 	// api is the name of its Connect service, for the API gateway; the dashboard has none.
 	api string
-	// rest is where its API as JSON over plain HTTP begins; most have none.
-	rest string
+	// rest is where its API as JSON over plain HTTP begins, and restCall the call that a request to it makes; most have
+	// none.
+	rest     string
+	restCall func(*http.Request) rights.Call
 	// settings are its section of the configuration with every default.
 	settings func(dataDir string) any
 	build    func(p *process, settings any) (lifecycle.Component, error)
@@ -72,8 +76,8 @@ func services() []service {
 			settings: defaults(push.DefaultConfiguration), build: with(buildPush)},
 		{name: "vpn", needs: []string{"paths"}, state: true, api: vpnv1connect.VpnServiceName,
 			settings: defaults(vpn.DefaultConfiguration), build: with(buildVPN)},
-		{name: "circuits", needs: []string{"paths"}, uses: []string{"push", "flowstore"}, state: true, api: circuitsv1connect.CircuitsServiceName, rest: rest.Prefix,
-			settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits)},
+		{name: "circuits", needs: []string{"paths"}, uses: []string{"push", "flowstore"}, state: true, api: circuitsv1connect.CircuitsServiceName,
+			rest: rest.Prefix, restCall: rest.Call, settings: defaults(circuits.DefaultConfiguration), build: with(buildCircuits)},
 		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI)},
 		{name: "alpha", needs: []string{"flowstore", "push"}, uses: []string{"circuits"}, state: true, api: alphav1connect.AlphaServiceName,
 			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},

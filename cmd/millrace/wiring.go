@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/millrace/millrace/collectors/flow"
 	"github.com/millrace/millrace/collectors/telemetry"
 	"github.com/millrace/millrace/collectors/topology"
@@ -53,15 +51,12 @@ func (p *process) assemble() error {
 		if a, serves := c.(interface{ REST() (string, http.Handler) }); serves {
 			path, handler := a.REST()
 			p.mux.Handle(path, handler)
-			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler})
+			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler, Call: s.restCall})
 		}
 		parts = append(parts, lifecycle.Named{Name: s.name, Component: c})
 	}
-	if !p.hosted["dashboard"] { // which serves these itself
-		p.mux.Handle("GET /metrics", promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{}))
-		p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-		p.mux.HandleFunc(readyPath, p.answerReady)
-		parts = append(parts, lifecycle.Named{Name: "api", Component: newAPIServer(p.listener, p.mux, p.log, p.metrics, p.fail)})
+	if !p.hosted["dashboard"] { // which has a port of its own
+		parts = append(parts, lifecycle.Named{Name: "api", Component: newAPIServer(p)})
 	}
 	p.group = lifecycle.NewGroup(parts...)
 	return nil
@@ -153,8 +148,8 @@ func buildDashboard(p *process, cfg dashboard.Configuration) (lifecycle.Componen
 	if err != nil {
 		return nil, err
 	}
-	mounts = append(mounts, dashboard.Mount{Path: readyPath, Handler: http.HandlerFunc(p.answerReady)})
+	mounts = append(mounts, p.readiness())
 	return dashboard.New(cfg, dashboard.Dependencies{
-		Handlers: mounts, Failed: p.fail, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
+		Handlers: mounts, Gate: p.gate, Failed: p.fail, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})
 }

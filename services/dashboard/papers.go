@@ -96,26 +96,26 @@ func experimentsIn(folder fs.FS, name string) ([]json.RawMessage, error) {
 	return []json.RawMessage{raw}, nil
 }
 
-// mount serves the results and their plots.
-func (r results) mount(mux *http.ServeMux) {
-	mux.HandleFunc("GET /papers.json", func(w http.ResponseWriter, _ *http.Request) {
-		raw, err := json.Marshal(r.read())
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(raw) // the browser may have left
-	})
-	mux.HandleFunc("GET /papers/{file}", func(w http.ResponseWriter, req *http.Request) {
-		name := req.PathValue("file")
-		folder, _, _, err := r.files()
-		if err != nil || path.Ext(name) != ".svg" || strings.ContainsAny(name, `/\`) {
-			http.NotFound(w, req)
-			return
-		}
-		w.Header().Set("Cache-Control", "no-cache")
-		http.ServeFileFS(w, req, folder, name)
-	})
+// serveAll serves the results.
+func (r results) serveAll(w http.ResponseWriter, _ *http.Request) {
+	raw, err := json.Marshal(r.read())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(raw) // the browser may have left
+}
+
+// servePlot serves the plot {file}.
+func (r results) servePlot(w http.ResponseWriter, req *http.Request) {
+	name := req.PathValue("file")
+	folder, _, _, err := r.files()
+	if err != nil || path.Ext(name) != ".svg" || strings.ContainsAny(name, `/\`) {
+		http.NotFound(w, req)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	http.ServeFileFS(w, req, folder, name)
 }

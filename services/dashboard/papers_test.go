@@ -24,7 +24,8 @@ const (
 
 func ask(r results, path string) *httptest.ResponseRecorder {
 	mux := http.NewServeMux()
-	r.mount(mux)
+	mux.HandleFunc("GET /papers.json", r.serveAll)
+	mux.HandleFunc("GET /papers/{file}", r.servePlot)
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	return w

@@ -21,20 +21,25 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
 )
 
-// Mount is one service's Connect handler and the path it is served under.
+// Mount is one service's handler and the path it is served under.
 type Mount struct {
 	Path    string
 	Handler http.Handler
+	// Call names what a request asks of it; nil for Connect handlers, whose paths do.
+	Call func(*http.Request) rights.Call
 }
 
 // Dependencies of the dashboard.
 type Dependencies struct {
 	// Handlers are the APIs of all services that run behind this gateway.
 	Handlers []Mount
-	Bus      bus.Bus
+	// Gate stands before all of them.
+	Gate rpc.Gate
+	Bus  bus.Bus
 	// Listener is a socket the parent process opened for us; nil listens on Configuration.Listen.
 	Listener   net.Listener
 	Log        *slog.Logger
@@ -125,23 +130,27 @@ func (c *Component) Addr() net.Addr { return c.addr }
 // docs is where the page is that shows and tries the calls of the REST API.
 const docs = "/v1/docs/"
 
-// gateway routes APIs, metrics and page, all behind the guard.
+// gateway routes APIs, metrics and page, all behind the guard, and each behind the gate. The page itself says nothing
+// of the network: what it shows it asks of the APIs.
 func (c *Component) gateway() http.Handler {
+	refused := func(reason string) { c.metrics.refused.WithLabelValues(reason).Inc() }
+	gate := c.deps.Gate
+	gate.Refused = refused
 	mux := http.NewServeMux()
 	path, handler := c.Handler()
-	for _, m := range append([]Mount{{path, handler}}, c.deps.Handlers...) {
-		mux.Handle(m.Path, m.Handler)
+	for _, m := range append([]Mount{{Path: path, Handler: handler}}, c.deps.Handlers...) {
+		mux.Handle(m.Path, gate.Wrap(m.Call, m.Handler))
 	}
 	if c.deps.Gatherer != nil {
-		mux.Handle("GET /metrics", promhttp.HandlerFor(c.deps.Gatherer, promhttp.HandlerOpts{}))
+		mux.Handle("GET /metrics", gate.Page(rights.Viewer, promhttp.HandlerFor(c.deps.Gatherer, promhttp.HandlerOpts{})))
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	results{configured: c.cfg.Papers, built: c.deps.Papers}.mount(mux)
+	shown := results{configured: c.cfg.Papers, built: c.deps.Papers}
+	mux.Handle("GET /papers.json", gate.Page(rights.Viewer, http.HandlerFunc(shown.serveAll)))
+	mux.Handle("GET /papers/{file}", gate.Page(rights.Viewer, http.HandlerFunc(shown.servePlot)))
 	mux.Handle("/", newAssets(dist()))
 	mux.Handle("GET "+docs, newAssets(dist())) // beside a REST API, which has the rest of /v1/
-	guard := rpc.Guard{
-		Hosts: c.cfg.Hosts, Setting: "dashboard.hosts", Refused: func(reason string) { c.metrics.refused.WithLabelValues(reason).Inc() },
-	}
+	guard := rpc.Guard{Hosts: c.cfg.Hosts, Setting: "dashboard.hosts", Refused: refused}
 	return page(guard.Wrap(mux))
 }
 

@@ -48,7 +48,7 @@ func start(t *testing.T, ln net.Listener) *rig {
 	cfg := DefaultConfiguration()
 	cfg.Listen = "127.0.0.1:0"
 	c, err := New(cfg, Dependencies{
-		Handlers: []Mount{{path, handler}}, Bus: r.bus, Listener: ln,
+		Handlers: []Mount{{Path: path, Handler: handler}}, Bus: r.bus, Listener: ln,
 		Log: slog.New(slog.DiscardHandler), Registerer: registry, Gatherer: registry,
 	})
 	if err != nil {

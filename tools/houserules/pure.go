@@ -10,6 +10,7 @@ import (
 var pureFolders = []string{
 	"collectors/flow/decode",
 	"internal/configentry",
+	"internal/rights",
 	"internal/shares",
 	"internal/topo",
 	"internal/units",

@@ -77,7 +77,7 @@ func NewHandler(s Service) http.Handler {
 	for _, r := range routes {
 		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) { r.serve(w, q, s) })
 	}
-	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "application/json", OpenAPI()) })
+	mux.HandleFunc(document, func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, "application/json", OpenAPI()) })
 	mux.HandleFunc(Prefix, func(w http.ResponseWriter, q *http.Request) { nowhere(w, q, mux) })
 	return mux
 }

@@ -10,6 +10,7 @@ package alphav1
 
 import (
 	v1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -961,7 +962,7 @@ var File_millrace_alpha_v1_alpha_proto protoreflect.FileDescriptor
 
 const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/push/v1/push.proto\"\xa2\x02\n" +
+	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/push/v1/push.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xa2\x02\n" +
 	"\x0eNightlyRequest\x12.\n" +
 	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
 	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12 \n" +
@@ -1037,11 +1038,11 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\rsampling_rate\x18\v \x01(\x04R\fsamplingRate\x12%\n" +
 	"\x0esampling_error\x18\f \x01(\x01R\rsamplingError\x12\x13\n" +
 	"\x05in_if\x18\r \x01(\rR\x04inIf\x12B\n" +
-	"\x0flast_record_end\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd2\xfb\x01\n" +
-	"\fAlphaService\x12P\n" +
-	"\aNightly\x12!.millrace.alpha.v1.NightlyRequest\x1a\".millrace.alpha.v1.NightlyResponse\x12G\n" +
-	"\x04List\x12\x1e.millrace.alpha.v1.ListRequest\x1a\x1f.millrace.alpha.v1.ListResponse\x12P\n" +
-	"\aExplain\x12!.millrace.alpha.v1.ExplainRequest\x1a\".millrace.alpha.v1.ExplainResponseB\xcb\x01\n" +
+	"\x0flast_record_end\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd2\x95\x02\n" +
+	"\fAlphaService\x12Z\n" +
+	"\aNightly\x12!.millrace.alpha.v1.NightlyRequest\x1a\".millrace.alpha.v1.NightlyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12O\n" +
+	"\x04List\x12\x1e.millrace.alpha.v1.ListRequest\x1a\x1f.millrace.alpha.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
+	"\aExplain\x12!.millrace.alpha.v1.ExplainRequest\x1a\".millrace.alpha.v1.ExplainResponse\"\x06\xea\xb5\x18\x02\b\x02B\xcb\x01\n" +
 	"\x15com.millrace.alpha.v1B\n" +
 	"AlphaProtoP\x01Z@github.com/millrace/millrace/proto/gen/millrace/alpha/v1;alphav1\xa2\x02\x03MAX\xaa\x02\x11Millrace.Alpha.V1\xca\x02\x11Millrace\\Alpha\\V1\xe2\x02\x1dMillrace\\Alpha\\V1\\GPBMetadata\xea\x02\x13Millrace::Alpha::V1b\x06proto3"
 

@@ -9,6 +9,7 @@
 package circuitsv1
 
 import (
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -3447,7 +3448,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\a\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x8c\a\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -3727,26 +3728,25 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x12EXCESS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXCESS_QUEUE\x10\x01\x12\x0f\n" +
 	"\vEXCESS_DROP\x10\x02\x12\x16\n" +
-	"\x12EXCESS_BEST_EFFORT\x10\x032\xa9\n" +
+	"\x12EXCESS_BEST_EFFORT\x10\x032\xb1\v\n" +
+	"\x0fCircuitsService\x12X\n" +
+	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\"\x06\xea\xb5\x18\x02\b\x02\x12`\n" +
+	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
+	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
+	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
+	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12i\n" +
 	"\n" +
-	"\x0fCircuitsService\x12P\n" +
-	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\x12V\n" +
-	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\x12S\n" +
-	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\x12S\n" +
-	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\x12S\n" +
-	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\x12_\n" +
+	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12`\n" +
+	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12c\n" +
+	"\bActivate\x12%.millrace.circuits.v1.ActivateRequest\x1a&.millrace.circuits.v1.ActivateResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12i\n" +
 	"\n" +
-	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\x12V\n" +
-	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\x12Y\n" +
-	"\bActivate\x12%.millrace.circuits.v1.ActivateRequest\x1a&.millrace.circuits.v1.ActivateResponse\x12_\n" +
-	"\n" +
-	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\x12J\n" +
-	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\x12M\n" +
-	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\x12Y\n" +
-	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\x12P\n" +
-	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\x12\\\n" +
-	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\x12R\n" +
-	"\x05Watch\x12\".millrace.circuits.v1.WatchRequest\x1a#.millrace.circuits.v1.WatchResponse0\x01B\xe3\x01\n" +
+	"Deactivate\x12'.millrace.circuits.v1.DeactivateRequest\x1a(.millrace.circuits.v1.DeactivateResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12R\n" +
+	"\x03Get\x12 .millrace.circuits.v1.GetRequest\x1a!.millrace.circuits.v1.GetResponse\"\x06\xea\xb5\x18\x02\b\x02\x12U\n" +
+	"\x04List\x12!.millrace.circuits.v1.ListRequest\x1a\".millrace.circuits.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12a\n" +
+	"\bCalendar\x12%.millrace.circuits.v1.CalendarRequest\x1a&.millrace.circuits.v1.CalendarResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
+	"\x05Usage\x12\".millrace.circuits.v1.UsageRequest\x1a#.millrace.circuits.v1.UsageResponse\"\x06\xea\xb5\x18\x02\b\x02\x12d\n" +
+	"\tStatement\x12&.millrace.circuits.v1.StatementRequest\x1a'.millrace.circuits.v1.StatementResponse\"\x06\xea\xb5\x18\x02\b\x02\x12Z\n" +
+	"\x05Watch\x12\".millrace.circuits.v1.WatchRequest\x1a#.millrace.circuits.v1.WatchResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xe3\x01\n" +
 	"\x18com.millrace.circuits.v1B\rCircuitsProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/circuits/v1;circuitsv1\xa2\x02\x03MCX\xaa\x02\x14Millrace.Circuits.V1\xca\x02\x14Millrace\\Circuits\\V1\xe2\x02 Millrace\\Circuits\\V1\\GPBMetadata\xea\x02\x16Millrace::Circuits::V1b\x06proto3"
 
 var (

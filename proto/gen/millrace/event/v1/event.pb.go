@@ -9,6 +9,7 @@
 package eventv1
 
 import (
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -276,7 +277,7 @@ var File_millrace_event_v1_event_proto protoreflect.FileDescriptor
 
 const file_millrace_event_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/event/v1/event.proto\x12\x11millrace.event.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf2\x01\n" +
+	"\x1dmillrace/event/v1/event.proto\x12\x11millrace.event.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xf2\x01\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
@@ -294,9 +295,9 @@ const file_millrace_event_v1_event_proto_rawDesc = "" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSEVERITY_INFO\x10\x01\x12\x14\n" +
 	"\x10SEVERITY_WARNING\x10\x02\x12\x12\n" +
-	"\x0eSEVERITY_ERROR\x10\x032\\\n" +
-	"\fEventService\x12L\n" +
-	"\x05Watch\x12\x1f.millrace.event.v1.WatchRequest\x1a .millrace.event.v1.WatchResponse0\x01B\xcb\x01\n" +
+	"\x0eSEVERITY_ERROR\x10\x032d\n" +
+	"\fEventService\x12T\n" +
+	"\x05Watch\x12\x1f.millrace.event.v1.WatchRequest\x1a .millrace.event.v1.WatchResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xcb\x01\n" +
 	"\x15com.millrace.event.v1B\n" +
 	"EventProtoP\x01Z@github.com/millrace/millrace/proto/gen/millrace/event/v1;eventv1\xa2\x02\x03MEX\xaa\x02\x11Millrace.Event.V1\xca\x02\x11Millrace\\Event\\V1\xe2\x02\x1dMillrace\\Event\\V1\\GPBMetadata\xea\x02\x13Millrace::Event::V1b\x06proto3"
 

@@ -10,6 +10,7 @@
 package flowv1
 
 import (
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -2408,7 +2409,7 @@ var File_millrace_flow_v1_flow_proto protoreflect.FileDescriptor
 
 const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x01\n" +
+	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x97\x01\n" +
 	"\tFlowBatch\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x126\n" +
 	"\arecords\x18\x02 \x03(\v2\x1c.millrace.flow.v1.FlowRecordR\arecords\x127\n" +
@@ -2610,18 +2611,18 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x11SOURCE_NETFLOW_V5\x10\x01\x12\x15\n" +
 	"\x11SOURCE_NETFLOW_V9\x10\x02\x12\x10\n" +
 	"\fSOURCE_IPFIX\x10\x03\x12\x11\n" +
-	"\rSOURCE_NFCAPD\x10\x042\xb5\x01\n" +
-	"\x14FlowCollectorService\x12M\n" +
-	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse(\x01\x12N\n" +
-	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse2\xf0\x04\n" +
-	"\x10FlowStoreService\x12V\n" +
-	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse0\x01\x12b\n" +
-	"\rExportQuality\x12&.millrace.flow.v1.ExportQualityRequest\x1a'.millrace.flow.v1.ExportQualityResponse0\x01\x12Q\n" +
-	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\x12B\n" +
-	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\x12T\n" +
-	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponse\x12T\n" +
-	"\tVpnSeries\x12\".millrace.flow.v1.VpnSeriesRequest\x1a#.millrace.flow.v1.VpnSeriesResponse\x12]\n" +
-	"\fCircuitUsage\x12%.millrace.flow.v1.CircuitUsageRequest\x1a&.millrace.flow.v1.CircuitUsageResponseB\xc3\x01\n" +
+	"\rSOURCE_NFCAPD\x10\x042\xc7\x01\n" +
+	"\x14FlowCollectorService\x12W\n" +
+	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01(\x01\x12V\n" +
+	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse\"\x06\xea\xb5\x18\x02\b\x022\xa8\x05\n" +
+	"\x10FlowStoreService\x12^\n" +
+	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse\"\x06\xea\xb5\x18\x02\b\x020\x01\x12j\n" +
+	"\rExportQuality\x12&.millrace.flow.v1.ExportQualityRequest\x1a'.millrace.flow.v1.ExportQualityResponse\"\x06\xea\xb5\x18\x02\b\x020\x01\x12Y\n" +
+	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\"\x06\xea\xb5\x18\x02\b\x02\x12J\n" +
+	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
+	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
+	"\tVpnSeries\x12\".millrace.flow.v1.VpnSeriesRequest\x1a#.millrace.flow.v1.VpnSeriesResponse\"\x06\xea\xb5\x18\x02\b\x02\x12e\n" +
+	"\fCircuitUsage\x12%.millrace.flow.v1.CircuitUsageRequest\x1a&.millrace.flow.v1.CircuitUsageResponse\"\x06\xea\xb5\x18\x02\b\x02B\xc3\x01\n" +
 	"\x14com.millrace.flow.v1B\tFlowProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/flow/v1;flowv1\xa2\x02\x03MFX\xaa\x02\x10Millrace.Flow.V1\xca\x02\x10Millrace\\Flow\\V1\xe2\x02\x1cMillrace\\Flow\\V1\\GPBMetadata\xea\x02\x12Millrace::Flow::V1b\x06proto3"
 
 var (

@@ -9,6 +9,7 @@
 package pathsv1
 
 import (
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	v1 "github.com/millrace/millrace/proto/gen/millrace/topology/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -611,7 +612,7 @@ var File_millrace_paths_v1_paths_proto protoreflect.FileDescriptor
 
 const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/paths/v1/paths.proto\x12\x11millrace.paths.v1\x1a\x1egoogle/protobuf/duration.proto\x1a#millrace/topology/v1/topology.proto\"\x11\n" +
+	"\x1dmillrace/paths/v1/paths.proto\x12\x11millrace.paths.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a#millrace/topology/v1/topology.proto\"\x11\n" +
 	"\x0fTopologyRequest\"\x83\x01\n" +
 	"\x10TopologyResponse\x12B\n" +
 	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot\x12+\n" +
@@ -646,13 +647,13 @@ const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"\x13PrefixOwnersRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"0\n" +
 	"\x14PrefixOwnersResponse\x12\x18\n" +
-	"\arouters\x18\x01 \x03(\tR\arouters2\xb4\x03\n" +
-	"\fPathsService\x12S\n" +
-	"\bTopology\x12\".millrace.paths.v1.TopologyRequest\x1a#.millrace.paths.v1.TopologyResponse\x12P\n" +
-	"\aCompute\x12!.millrace.paths.v1.ComputeRequest\x1a\".millrace.paths.v1.ComputeResponse\x12G\n" +
-	"\x04Ecmp\x12\x1e.millrace.paths.v1.EcmpRequest\x1a\x1f.millrace.paths.v1.EcmpResponse\x12S\n" +
-	"\bSegments\x12\".millrace.paths.v1.SegmentsRequest\x1a#.millrace.paths.v1.SegmentsResponse\x12_\n" +
-	"\fPrefixOwners\x12&.millrace.paths.v1.PrefixOwnersRequest\x1a'.millrace.paths.v1.PrefixOwnersResponseB\xcb\x01\n" +
+	"\arouters\x18\x01 \x03(\tR\arouters2\xdc\x03\n" +
+	"\fPathsService\x12[\n" +
+	"\bTopology\x12\".millrace.paths.v1.TopologyRequest\x1a#.millrace.paths.v1.TopologyResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
+	"\aCompute\x12!.millrace.paths.v1.ComputeRequest\x1a\".millrace.paths.v1.ComputeResponse\"\x06\xea\xb5\x18\x02\b\x02\x12O\n" +
+	"\x04Ecmp\x12\x1e.millrace.paths.v1.EcmpRequest\x1a\x1f.millrace.paths.v1.EcmpResponse\"\x06\xea\xb5\x18\x02\b\x02\x12[\n" +
+	"\bSegments\x12\".millrace.paths.v1.SegmentsRequest\x1a#.millrace.paths.v1.SegmentsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12g\n" +
+	"\fPrefixOwners\x12&.millrace.paths.v1.PrefixOwnersRequest\x1a'.millrace.paths.v1.PrefixOwnersResponse\"\x06\xea\xb5\x18\x02\b\x02B\xcb\x01\n" +
 	"\x15com.millrace.paths.v1B\n" +
 	"PathsProtoP\x01Z@github.com/millrace/millrace/proto/gen/millrace/paths/v1;pathsv1\xa2\x02\x03MPX\xaa\x02\x11Millrace.Paths.V1\xca\x02\x11Millrace\\Paths\\V1\xe2\x02\x1dMillrace\\Paths\\V1\\GPBMetadata\xea\x02\x13Millrace::Paths::V1b\x06proto3"
 

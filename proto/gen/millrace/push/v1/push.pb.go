@@ -10,6 +10,7 @@ package pushv1
 
 import (
 	v11 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	v1 "github.com/millrace/millrace/proto/gen/millrace/twin/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -1454,7 +1455,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xb7\a\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xb7\a\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1578,20 +1579,20 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x16DEVICE_STATE_CONFIRMED\x10\x03\x12\x1c\n" +
 	"\x18DEVICE_STATE_ROLLED_BACK\x10\x04\x12\x17\n" +
 	"\x13DEVICE_STATE_FAILED\x10\x05\x12\x18\n" +
-	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xc0\a\n" +
-	"\rChangeService\x12K\n" +
-	"\x06Create\x12\x1f.millrace.push.v1.CreateRequest\x1a .millrace.push.v1.CreateResponse\x12E\n" +
-	"\x04List\x12\x1d.millrace.push.v1.ListRequest\x1a\x1e.millrace.push.v1.ListResponse\x12B\n" +
-	"\x03Get\x12\x1c.millrace.push.v1.GetRequest\x1a\x1d.millrace.push.v1.GetResponse\x12N\n" +
-	"\aApprove\x12 .millrace.push.v1.ApproveRequest\x1a!.millrace.push.v1.ApproveResponse\x12H\n" +
-	"\x05Apply\x12\x1e.millrace.push.v1.ApplyRequest\x1a\x1f.millrace.push.v1.ApplyResponse\x12Q\n" +
-	"\bRollback\x12!.millrace.push.v1.RollbackRequest\x1a\".millrace.push.v1.RollbackResponse\x12H\n" +
-	"\x05Abort\x12\x1e.millrace.push.v1.AbortRequest\x1a\x1f.millrace.push.v1.AbortResponse\x12K\n" +
-	"\x06Freeze\x12\x1f.millrace.push.v1.FreezeRequest\x1a .millrace.push.v1.FreezeResponse\x12Q\n" +
-	"\bUnfreeze\x12!.millrace.push.v1.UnfreezeRequest\x1a\".millrace.push.v1.UnfreezeResponse\x12Z\n" +
-	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponse\x12T\n" +
-	"\tListDrift\x12\".millrace.push.v1.ListDriftRequest\x1a#.millrace.push.v1.ListDriftResponse\x12N\n" +
-	"\aInForce\x12 .millrace.push.v1.InForceRequest\x1a!.millrace.push.v1.InForceResponseB\xc3\x01\n" +
+	"\x14DEVICE_STATE_UNKNOWN\x10\x062\xae\b\n" +
+	"\rChangeService\x12U\n" +
+	"\x06Create\x12\x1f.millrace.push.v1.CreateRequest\x1a .millrace.push.v1.CreateResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12M\n" +
+	"\x04List\x12\x1d.millrace.push.v1.ListRequest\x1a\x1e.millrace.push.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12J\n" +
+	"\x03Get\x12\x1c.millrace.push.v1.GetRequest\x1a\x1d.millrace.push.v1.GetResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
+	"\aApprove\x12 .millrace.push.v1.ApproveRequest\x1a!.millrace.push.v1.ApproveResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12R\n" +
+	"\x05Apply\x12\x1e.millrace.push.v1.ApplyRequest\x1a\x1f.millrace.push.v1.ApplyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12[\n" +
+	"\bRollback\x12!.millrace.push.v1.RollbackRequest\x1a\".millrace.push.v1.RollbackResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12R\n" +
+	"\x05Abort\x12\x1e.millrace.push.v1.AbortRequest\x1a\x1f.millrace.push.v1.AbortResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12U\n" +
+	"\x06Freeze\x12\x1f.millrace.push.v1.FreezeRequest\x1a .millrace.push.v1.FreezeResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12[\n" +
+	"\bUnfreeze\x12!.millrace.push.v1.UnfreezeRequest\x1a\".millrace.push.v1.UnfreezeResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12b\n" +
+	"\vListFreezes\x12$.millrace.push.v1.ListFreezesRequest\x1a%.millrace.push.v1.ListFreezesResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
+	"\tListDrift\x12\".millrace.push.v1.ListDriftRequest\x1a#.millrace.push.v1.ListDriftResponse\"\x06\xea\xb5\x18\x02\b\x02\x12V\n" +
+	"\aInForce\x12 .millrace.push.v1.InForceRequest\x1a!.millrace.push.v1.InForceResponse\"\x06\xea\xb5\x18\x02\b\x02B\xc3\x01\n" +
 	"\x14com.millrace.push.v1B\tPushProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/push/v1;pushv1\xa2\x02\x03MPX\xaa\x02\x10Millrace.Push.V1\xca\x02\x10Millrace\\Push\\V1\xe2\x02\x1cMillrace\\Push\\V1\\GPBMetadata\xea\x02\x12Millrace::Push::V1b\x06proto3"
 
 var (

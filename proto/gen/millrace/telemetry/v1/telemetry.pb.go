@@ -9,6 +9,7 @@
 package telemetryv1
 
 import (
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -308,7 +309,7 @@ var File_millrace_telemetry_v1_telemetry_proto protoreflect.FileDescriptor
 
 const file_millrace_telemetry_v1_telemetry_proto_rawDesc = "" +
 	"\n" +
-	"%millrace/telemetry/v1/telemetry.proto\x12\x15millrace.telemetry.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"}\n" +
+	"%millrace/telemetry/v1/telemetry.proto\x12\x15millrace.telemetry.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"}\n" +
 	"\fCounterBatch\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12:\n" +
@@ -326,9 +327,9 @@ const file_millrace_telemetry_v1_telemetry_proto_rawDesc = "" +
 	"\tconnected\x18\x03 \x01(\bR\tconnected\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12;\n" +
 	"\vlast_update\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUpdate2u\n" +
-	"\x19TelemetryCollectorService\x12X\n" +
-	"\aDevices\x12%.millrace.telemetry.v1.DevicesRequest\x1a&.millrace.telemetry.v1.DevicesResponseB\xeb\x01\n" +
+	"lastUpdate2}\n" +
+	"\x19TelemetryCollectorService\x12`\n" +
+	"\aDevices\x12%.millrace.telemetry.v1.DevicesRequest\x1a&.millrace.telemetry.v1.DevicesResponse\"\x06\xea\xb5\x18\x02\b\x02B\xeb\x01\n" +
 	"\x19com.millrace.telemetry.v1B\x0eTelemetryProtoP\x01ZHgithub.com/millrace/millrace/proto/gen/millrace/telemetry/v1;telemetryv1\xa2\x02\x03MTX\xaa\x02\x15Millrace.Telemetry.V1\xca\x02\x15Millrace\\Telemetry\\V1\xe2\x02!Millrace\\Telemetry\\V1\\GPBMetadata\xea\x02\x17Millrace::Telemetry::V1b\x06proto3"
 
 var (

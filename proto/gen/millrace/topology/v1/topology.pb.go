@@ -9,6 +9,7 @@
 package topologyv1
 
 import (
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -467,7 +468,7 @@ var File_millrace_topology_v1_topology_proto protoreflect.FileDescriptor
 
 const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/topology/v1/topology.proto\x12\x14millrace.topology.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd2\x01\n" +
+	"#millrace/topology/v1/topology.proto\x12\x14millrace.topology.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xd2\x01\n" +
 	"\x10TopologySnapshot\x12\x12\n" +
 	"\x04area\x18\x01 \x01(\tR\x04area\x120\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1a.millrace.topology.v1.NodeR\x05nodes\x120\n" +
@@ -502,9 +503,9 @@ const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	"\rmax_bandwidth\x18\t \x01(\x04R\fmaxBandwidth\"\x10\n" +
 	"\x0eRefreshRequest\"U\n" +
 	"\x0fRefreshResponse\x12B\n" +
-	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot2r\n" +
-	"\x18TopologyCollectorService\x12V\n" +
-	"\aRefresh\x12$.millrace.topology.v1.RefreshRequest\x1a%.millrace.topology.v1.RefreshResponseB\xe3\x01\n" +
+	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot2z\n" +
+	"\x18TopologyCollectorService\x12^\n" +
+	"\aRefresh\x12$.millrace.topology.v1.RefreshRequest\x1a%.millrace.topology.v1.RefreshResponse\"\x06\xea\xb5\x18\x02\b\x03B\xe3\x01\n" +
 	"\x18com.millrace.topology.v1B\rTopologyProtoP\x01ZFgithub.com/millrace/millrace/proto/gen/millrace/topology/v1;topologyv1\xa2\x02\x03MTX\xaa\x02\x14Millrace.Topology.V1\xca\x02\x14Millrace\\Topology\\V1\xe2\x02 Millrace\\Topology\\V1\\GPBMetadata\xea\x02\x16Millrace::Topology::V1b\x06proto3"
 
 var (

@@ -10,6 +10,7 @@ package twinv1
 
 import (
 	v1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -550,7 +551,7 @@ var File_millrace_twin_v1_twin_proto protoreflect.FileDescriptor
 
 const file_millrace_twin_v1_twin_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/twin/v1/twin.proto\x12\x10millrace.twin.v1\x1a\x1fmillrace/policy/v1/policy.proto\"\x9a\x01\n" +
+	"\x1bmillrace/twin/v1/twin.proto\x12\x10millrace.twin.v1\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x9a\x01\n" +
 	"\x0ePredictRequest\x128\n" +
 	"\bscenario\x18\x01 \x01(\v2\x1a.millrace.twin.v1.ScenarioH\x00R\bscenario\x12/\n" +
 	"\x05plans\x18\x02 \x01(\v2\x17.millrace.twin.v1.PlansH\x00R\x05plans\x12\x12\n" +
@@ -591,9 +592,9 @@ const file_millrace_twin_v1_twin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03got\x18\x02 \x01(\x01R\x03got\x12\x14\n" +
 	"\x05bound\x18\x03 \x01(\tR\x05bound\x12\x16\n" +
-	"\x06result\x18\x04 \x01(\tR\x06result2]\n" +
-	"\vTwinService\x12N\n" +
-	"\aPredict\x12 .millrace.twin.v1.PredictRequest\x1a!.millrace.twin.v1.PredictResponseB\xc3\x01\n" +
+	"\x06result\x18\x04 \x01(\tR\x06result2e\n" +
+	"\vTwinService\x12V\n" +
+	"\aPredict\x12 .millrace.twin.v1.PredictRequest\x1a!.millrace.twin.v1.PredictResponse\"\x06\xea\xb5\x18\x02\b\x03B\xc3\x01\n" +
 	"\x14com.millrace.twin.v1B\tTwinProtoP\x01Z>github.com/millrace/millrace/proto/gen/millrace/twin/v1;twinv1\xa2\x02\x03MTX\xaa\x02\x10Millrace.Twin.V1\xca\x02\x10Millrace\\Twin\\V1\xe2\x02\x1cMillrace\\Twin\\V1\\GPBMetadata\xea\x02\x12Millrace::Twin::V1b\x06proto3"
 
 var (

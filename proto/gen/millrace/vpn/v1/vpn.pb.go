@@ -9,6 +9,7 @@
 package vpnv1
 
 import (
+	_ "github.com/millrace/millrace/proto/gen/millrace/rights/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -1740,7 +1741,7 @@ var File_millrace_vpn_v1_vpn_proto protoreflect.FileDescriptor
 
 const file_millrace_vpn_v1_vpn_proto_rawDesc = "" +
 	"\n" +
-	"\x19millrace/vpn/v1/vpn.proto\x12\x0fmillrace.vpn.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"6\n" +
+	"\x19millrace/vpn/v1/vpn.proto\x12\x0fmillrace.vpn.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"6\n" +
 	"\fFlowsRequest\x12\x10\n" +
 	"\x03vpn\x18\x01 \x01(\tR\x03vpn\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"\xa9\x02\n" +
@@ -1879,18 +1880,18 @@ const file_millrace_vpn_v1_vpn_proto_rawDesc = "" +
 	"\x06active\x18\x03 \x01(\rR\x06active\x12\x1e\n" +
 	"\n" +
 	"throughput\x18\x04 \x01(\x01R\n" +
-	"throughput2\xef\x03\n" +
+	"throughput2\xa5\x04\n" +
 	"\n" +
-	"VpnService\x12F\n" +
-	"\x05Flows\x12\x1d.millrace.vpn.v1.FlowsRequest\x1a\x1e.millrace.vpn.v1.FlowsResponse\x12L\n" +
-	"\aWeights\x12\x1f.millrace.vpn.v1.WeightsRequest\x1a .millrace.vpn.v1.WeightsResponse\x12U\n" +
+	"VpnService\x12N\n" +
+	"\x05Flows\x12\x1d.millrace.vpn.v1.FlowsRequest\x1a\x1e.millrace.vpn.v1.FlowsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12T\n" +
+	"\aWeights\x12\x1f.millrace.vpn.v1.WeightsRequest\x1a .millrace.vpn.v1.WeightsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12_\n" +
 	"\n" +
-	"SetWeights\x12\".millrace.vpn.v1.SetWeightsRequest\x1a#.millrace.vpn.v1.SetWeightsResponse\x12X\n" +
-	"\vApplyPolicy\x12#.millrace.vpn.v1.ApplyPolicyRequest\x1a$.millrace.vpn.v1.ApplyPolicyResponse\x12L\n" +
-	"\aRestore\x12\x1f.millrace.vpn.v1.RestoreRequest\x1a .millrace.vpn.v1.RestoreResponse\x12L\n" +
-	"\aHistory\x12\x1f.millrace.vpn.v1.HistoryRequest\x1a .millrace.vpn.v1.HistoryResponse2_\n" +
-	"\x0fVpnAgentService\x12L\n" +
-	"\aInstall\x12\x1f.millrace.vpn.v1.InstallRequest\x1a .millrace.vpn.v1.InstallResponseB\xbb\x01\n" +
+	"SetWeights\x12\".millrace.vpn.v1.SetWeightsRequest\x1a#.millrace.vpn.v1.SetWeightsResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12b\n" +
+	"\vApplyPolicy\x12#.millrace.vpn.v1.ApplyPolicyRequest\x1a$.millrace.vpn.v1.ApplyPolicyResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12V\n" +
+	"\aRestore\x12\x1f.millrace.vpn.v1.RestoreRequest\x1a .millrace.vpn.v1.RestoreResponse\"\b\xea\xb5\x18\x04\b\x04\x10\x01\x12T\n" +
+	"\aHistory\x12\x1f.millrace.vpn.v1.HistoryRequest\x1a .millrace.vpn.v1.HistoryResponse\"\x06\xea\xb5\x18\x02\b\x022i\n" +
+	"\x0fVpnAgentService\x12V\n" +
+	"\aInstall\x12\x1f.millrace.vpn.v1.InstallRequest\x1a .millrace.vpn.v1.InstallResponse\"\b\xea\xb5\x18\x04\b\x06\x10\x01B\xbb\x01\n" +
 	"\x13com.millrace.vpn.v1B\bVpnProtoP\x01Z<github.com/millrace/millrace/proto/gen/millrace/vpn/v1;vpnv1\xa2\x02\x03MVX\xaa\x02\x0fMillrace.Vpn.V1\xca\x02\x0fMillrace\\Vpn\\V1\xe2\x02\x1bMillrace\\Vpn\\V1\\GPBMetadata\xea\x02\x11Millrace::Vpn::V1b\x06proto3"
 
 var (

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/millrace/millrace/internal/rights"
+	"github.com/millrace/millrace/internal/rpc"
+)
+
+// apiServer serves the API of one service that runs in a process of its own.
+type apiServer struct {
+	listener net.Listener
+	server   *http.Server
+	log      *slog.Logger
+	// failed is called when the port is no longer served, though it was not stopped.
+	failed func(error)
+}
+
+// newAPIServer guards the port against web sites, and each route by its right, as the dashboard's is.
+func newAPIServer(p *process) *apiServer {
+	counter := promauto.With(p.metrics).NewCounterVec(prometheus.CounterOpts{
+		Name: "millrace_cmd_refused_requests_total", Help: "Requests to the API of a service refused because of who seemed to send them.",
+	}, []string{"reason"})
+	refused := func(reason string) { counter.WithLabelValues(reason).Inc() }
+	h := rpc.Guard{Refused: refused}.Wrap(p.port(refused))
+	return &apiServer{
+		listener: p.listener, log: p.log, failed: p.fail,
+		server: &http.Server{Handler: h, Protocols: rpc.Protocols(), ReadHeaderTimeout: 10 * time.Second},
+	}
+}
+
+// port routes what a process without the dashboard serves.
+func (p *process) port(refused func(string)) http.Handler {
+	gate := p.gate
+	gate.Refused = refused
+	mux := http.NewServeMux()
+	for _, m := range append(p.mounts, p.readiness()) {
+		mux.Handle(m.Path, gate.Wrap(m.Call, m.Handler))
+	}
+	mux.Handle("GET /metrics", gate.Page(rights.Viewer, promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{})))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	return mux
+}
+
+// Start implements lifecycle.Component.
+func (s *apiServer) Start(context.Context) error {
+	go func() {
+		if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed(fmt.Errorf("API stopped serving: %w", err))
+		}
+	}()
+	s.log.Info("API serves", "url", "http://"+s.listener.Addr().String())
+	return nil
+}
+
+// Stop implements lifecycle.Component.
+func (s *apiServer) Stop(ctx context.Context) error { return s.server.Shutdown(ctx) }

@@ -1,0 +1,28 @@
+package rights
+
+import "context"
+
+// Caller is who makes a call.
+type Caller struct {
+	// Name is what records call it: a person, the person and the name of a token, or a service.
+	Name string
+	Role Role
+	// APIs limits it to calls of these, where there are any.
+	APIs []string
+}
+
+// Anonymous has no login.
+var Anonymous = Caller{Role: Nobody}
+
+type callerKey struct{}
+
+// With tells those who handle a call who makes it.
+func With(ctx context.Context, who Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, who)
+}
+
+// From is who makes a call, where the port that it came to asked.
+func From(ctx context.Context) (Caller, bool) {
+	who, ok := ctx.Value(callerKey{}).(Caller)
+	return who, ok
+}

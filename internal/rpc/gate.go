@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"github.com/millrace/millrace/internal/rights"
+)
+
+// Gate lets requests through to what their callers may call, before anything of their bodies is read. Every port has
+// one, and every route of it is behind it.
+type Gate struct {
+	// Who says who sent a request: rights.Anonymous where it has no credentials, and an error of Connect where it has
+	// some that are no good, or that cannot be checked. Nil: there are no logins, and everybody may call everything.
+	Who func(*http.Request) (rights.Caller, error)
+	// Refused counts, by the reason of the refusal; nil: nothing does.
+	Refused func(reason string)
+}
+
+// BadCredentials is the reason where Who fails.
+const BadCredentials = "credentials"
+
+// Page guards what is no call.
+func (g Gate) Page(needs rights.Role, next http.Handler) http.Handler {
+	return g.Wrap(func(r *http.Request) rights.Call { return rights.Page(r.URL.Path, needs) }, next)
+}
+
+// Wrap guards a handler. call names what a request asks of it; nil is for Connect services, where the path does.
+func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http.Handler {
+	if g.Who == nil {
+		return next
+	}
+	if call == nil {
+		call = func(r *http.Request) rights.Call { return rights.Of(r.URL.Path) }
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked := call(r)
+		who, err := g.Who(r)
+		if err != nil && asked.Needs != rights.Nobody {
+			g.refuse(w, r, BadCredentials, err)
+			return
+		}
+		if err != nil {
+			who = rights.Anonymous
+		}
+		if no := rights.Decide(who, asked); no != nil {
+			g.refuse(w, r, string(no.Reason), connect.NewError(codeOf(no), no))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(rights.With(r.Context(), who)))
+	})
+}
+
+func codeOf(no *rights.Refusal) connect.Code {
+	if no.Reason == rights.NoLogin {
+		return connect.CodeUnauthenticated
+	}
+	return connect.CodePermissionDenied
+}
+
+// statuses of what a gate answers where HTTP has no other place for it, and their codes in problem details.
+var statuses = map[connect.Code]struct {
+	status int
+	code   string
+}{
+	connect.CodeUnauthenticated:   {http.StatusUnauthorized, "UNAUTHENTICATED"},
+	connect.CodePermissionDenied:  {http.StatusForbidden, "PERMISSION_DENIED"},
+	connect.CodeResourceExhausted: {http.StatusTooManyRequests, "RATE_LIMITED"},
+	connect.CodeUnavailable:       {http.StatusServiceUnavailable, "UNAVAILABLE"},
+}
+
+func (g Gate) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
+	if g.Refused != nil {
+		g.Refused(reason)
+	}
+	if c := connect.CodeOf(err); c == connect.CodeUnauthenticated {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if writer := connect.NewErrorWriter(); !strings.HasPrefix(r.URL.Path, rest) && writer.IsSupported(r) {
+		_ = writer.Write(w, r, err) // the client may have disconnected
+		return
+	}
+	as, known := statuses[connect.CodeOf(err)]
+	if !known {
+		as.status, as.code = http.StatusInternalServerError, "INTERNAL"
+	}
+	refuse(w, r, as.status, as.code, messageOf(err))
+}
+
+// messageOf is the text of an error without its code, which is said beside it.
+func messageOf(err error) string {
+	var c *connect.Error
+	if errors.As(err, &c) {
+		return c.Message()
+	}
+	return err.Error()
+}
+
+// As tells a handler that every request is of the same caller, such as the process itself.
+func As(who rights.Caller, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(rights.With(r.Context(), who)))
+	})
+}
