@@ -119,7 +119,7 @@ func (s streamSink) receive(conn *ipv4.PacketConn, origin time.Time, r *received
 	return err
 }
 
-// socketDrops asks the kernel for SO_MEMINFO (socket(7)), whose last number counts packets the socket had no room for.
+// socketDrops reads SO_MEMINFO (socket(7)), whose last number counts packets the socket had no room for.
 func socketDrops(conn *ipv4.PacketConn) (int, error) {
 	udp, ok := conn.PacketConn.(*net.UDPConn)
 	if !ok {

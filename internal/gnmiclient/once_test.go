@@ -66,6 +66,6 @@ func TestARouterThatAnswersNeitherWaySaysBoth(t *testing.T) {
 	defer c.Close()
 	_, err = c.StateJSON(t.Context(), "/interfaces")
 	if err == nil || !strings.Contains(err.Error(), "Get") || !strings.Contains(err.Error(), "Subscribe") {
-		t.Errorf("error %v, want one that tells of Get and of Subscribe", err)
+		t.Errorf("error %v, want one that names Get and Subscribe", err)
 	}
 }

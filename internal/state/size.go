@@ -47,7 +47,7 @@ func (s *Store) Size(ctx context.Context) (fullest Size, err error) {
 	for i, endpoint := range s.endpoints() {
 		r, err := s.client.Status(ctx, endpoint)
 		if err != nil {
-			return Size{}, fmt.Errorf("ask etcd %s for its size: %w", endpoint, err)
+			return Size{}, fmt.Errorf("read the size of etcd %s: %w", endpoint, err)
 		}
 		if size := (Size{File: r.DbSize, InUse: r.DbSizeInUse, Quota: r.DbSizeQuota}); i == 0 || size.Room() < fullest.Room() {
 			fullest = size

@@ -1,5 +1,5 @@
 // Command gnmipaths writes docs/reference/gnmi-paths.md: every path that the
-// router agent can be configured with or asks the kernel for, and every part of
+// router agent can be configured with or reads from the kernel, and every part of
 // OpenConfig that it leaves out.
 //
 // In: the tables the agent itself answers by. Out: Markdown. Next: readers.
