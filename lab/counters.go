@@ -56,6 +56,9 @@ func AddNetwork(m scenario.Metrics, p *PhaseResult, links scenario.Metrics) {
 	}
 	at := p.Phase + "/" + scenario.Network + "/"
 	m[at+"dropped_pkts"] = dropped
+	if middle, ok := p.middleRate(span{0, p.Stop.Sub(p.Start).Seconds()}); ok {
+		m[at+scenario.MiddleRate] = middle
+	}
 	if streams > 0 {
 		m[at+"sent"], m[at+"received"], m[at+"lost"] = float64(sent), float64(received), float64(sent-received)
 	}

@@ -49,7 +49,10 @@ type receivedStream struct {
 	Seconds []streamSecond `json:"seconds"`
 	// DSCP counts packets by the code point they arrived with.
 	DSCP map[int]int `json:"dscp"`
+	// Tenths counts packets by the tenth of a second of the phase in which they arrived.
+	Tenths []int `json:"tenths"`
 
+	origin        time.Time // of the phase
 	seen          []uint64
 	highest       int
 	delays, ipdvs []float64
@@ -82,7 +85,7 @@ func (s streamSink) listen() (*ipv4.PacketConn, error) {
 
 func (s streamSink) receive(conn *ipv4.PacketConn, origin time.Time, r *receivedStream) error {
 	defer conn.Close()
-	r.highest, r.DSCP = -1, map[int]int{}
+	r.origin, r.highest, r.DSCP = origin, -1, map[int]int{}
 	messages := make([]ipv4.Message, streamBatch)
 	for i := range messages {
 		// Only the header is read; MSG_TRUNC still tells the packet's length.
@@ -159,6 +162,7 @@ func (r *receivedStream) take(m *ipv4.Message, now time.Time) {
 	r.Received++
 	r.Bytes += uint64(m.N)
 	r.DSCP[tos>>2]++
+	r.count(arrived)
 	if sequence < r.highest {
 		r.Reordered++
 	}

@@ -173,6 +173,9 @@ func AddWindows(m scenario.Metrics, s *scenario.Scenario, results ...*PhaseResul
 
 // window is one statistic of an application or group in a part of the phase.
 func (p *PhaseResult) window(name, stat string, s span) (float64, bool) {
+	if name == scenario.Network {
+		return p.middleRate(s)
+	}
 	if stat == "jain" {
 		members, ok := p.groups()[name]
 		return p.jain(members, s), ok

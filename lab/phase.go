@@ -104,6 +104,8 @@ type UDPSeries struct {
 	IPDV  Distribution `json:"ipdv_ms"`
 	// DSCP counts packets by the code point they arrived with.
 	DSCP map[int]int `json:"dscp"`
+	// Tenths are octets of frames by the tenth of a second of the phase in which they arrived.
+	Tenths []uint64 `json:"frame_octets_by_tenth,omitempty"`
 
 	began    time.Time
 	seconds  float64

@@ -94,7 +94,7 @@ func joinStream(a scenario.Application, s *sentStream, r *receivedStream) *UDPSe
 	u := &UDPSeries{
 		Sent: s.Sent, Received: r.Received, Lost: s.Sent - r.Received, Duplicates: r.Duplicates, Reordered: r.Reordered, SocketDropped: r.Dropped,
 		Bytes: r.Bytes, FrameOctets: uint64(r.Received) * uint64(int(a.Packet)+scenario.FrameOverhead),
-		Delay: r.Delay, IPDV: r.IPDV, DSCP: r.DSCP, began: s.Began, sentDSCP: a.DSCP,
+		Delay: r.Delay, IPDV: r.IPDV, DSCP: r.DSCP, Tenths: frameTenths(a, r.Tenths), began: s.Began, sentDSCP: a.DSCP,
 	}
 	length := (a.Stop - a.Start).Seconds()
 	// A queue that was full at the end is still emptied after it: that time counts too.

@@ -60,17 +60,21 @@ func TestStreamsCountEveryPacket(t *testing.T) {
 }
 
 func TestASinkTellsLossReorderingAndDuplicatesApart(t *testing.T) {
-	r := &receivedStream{highest: -1, DSCP: map[int]int{}}
-	b := newBatch(100, time.Now())
+	now := time.Now()
+	r := &receivedStream{origin: now.Add(-250 * time.Millisecond), highest: -1, DSCP: map[int]int{}}
+	b := newBatch(100, now)
 	for _, sequence := range []int{0, 1, 3, 2, 2, 6} { // 4 and 5 are lost
 		m := b.fill(sequence, 1, func(int) time.Duration { return 0 })
-		r.take(&ipv4.Message{Buffers: m[0].Buffers, N: 100}, time.Now())
+		r.take(&ipv4.Message{Buffers: m[0].Buffers, N: 100}, now)
 	}
-	r.take(&ipv4.Message{Buffers: [][]byte{make([]byte, 8)}, N: 8}, time.Now())
+	r.take(&ipv4.Message{Buffers: [][]byte{make([]byte, 8)}, N: 8}, now)
 	if r.Received != 5 || r.Reordered != 1 || r.Duplicates != 1 || r.Bytes != 500 {
 		t.Errorf("%+v", r)
 	}
 	u := joinStream(scenario.Application{Stop: time.Second, Packet: 100}, &sentStream{Sent: 7, Seconds: []int{7}}, r)
+	if diff := cmp.Diff([]uint64{0, 0, 5 * 142}, u.Tenths); diff != "" {
+		t.Errorf("octets of frames by tenth of a second (-want +got):\n%s", diff)
+	}
 	if u.Lost != 2 || u.FrameOctets != 5*142 || u.Intervals[0].Sent != 7 || u.Intervals[0].Received != 5 {
 		t.Errorf("%+v", u)
 	}
@@ -87,17 +91,22 @@ func TestWindowsTakePartOfAPhase(t *testing.T) {
 		// It began a little late, as programs do.
 		{Name: "t1", Group: "both", Start: at.Add(1100 * time.Millisecond), TCP: &TCPSeries{Intervals: []Interval{second(0, 10, 0, 0), second(1, 20, 0, 0), second(2, 30, 0, 0)}}},
 		{Name: "t2", Group: "both", Start: at, TCP: &TCPSeries{Intervals: []Interval{second(0, 90, 0, 0), second(1, 10, 0, 0), second(2, 20, 0, 0), second(3, 90, 0, 0)}}},
-		{Name: "u", Start: at, UDP: &UDPSeries{Intervals: []Interval{second(0, 8, 100, 100), second(1, 8, 100, 50)}}},
+		{Name: "u", Start: at, UDP: &UDPSeries{Intervals: []Interval{second(0, 8, 100, 100), second(1, 8, 100, 50)},
+			// 1 Mbit/s, a tenth of a second in which the port stood still, and one half as fast again.
+			Tenths: append(make([]uint64, 10), 12500, 12500, 12500, 0, 18750, 12500, 12500)}},
+		{Name: "v", Start: at, UDP: &UDPSeries{Tenths: append(make([]uint64, 10), 25000, 25000, 25000, 0, 37500, 25000)}},
 	}}
 	s := &scenario.Scenario{Expectations: []scenario.Expectation{
 		{Metric: "p/ping/rtt_mean_ms@2s-5s"}, {Metric: "p/t1/goodput_mbps@2s-4s"}, {Metric: "p/both/jain@1s-3s"},
 		{Metric: "p/u/loss_percent@1s-2s"}, {Metric: "p/u/delay_spread_ms@0s-2s", Of: "p/both/goodput_mbps@1s-3s"}, {Metric: "p/u/lost@7s-8s"},
+		{Metric: "p/network/frame_mbps_p50@1s-2s"}, {Metric: "p/network/frame_mbps_p50@7s-8s"},
 	}}
 	m := scenario.Metrics{}
 	AddWindows(m, s, p)
 	want := scenario.Metrics{
 		"p/ping/rtt_mean_ms@2s-5s": 7, "p/t1/goodput_mbps@2s-4s": 25, "p/both/jain@1s-3s": 1,
 		"p/u/loss_percent@1s-2s": 50, "p/u/delay_spread_ms@0s-2s": 3, "p/both/goodput_mbps@1s-3s": 30,
+		"p/network/frame_mbps_p50@1s-2s": 3,
 	}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -13,6 +13,9 @@ const External = "external"
 // Network is the second part of metrics that sum over a phase's udp streams and over all links.
 const Network = "network"
 
+// MiddleRate is the median of the rate at which frames arrived, over tenths of a second.
+const MiddleRate = "frame_mbps_p50"
+
 // statistics are what an application of each kind, and a group, reports.
 var statistics = map[Kind][]string{
 	Ping: {"rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms", "sent", "received", "loss_percent"},
@@ -24,13 +27,13 @@ var statistics = map[Kind][]string{
 	"policer": {"conforming_pkts", "conforming_octets", "exceeding_pkts", "exceeding_octets", "violating_pkts", "violating_octets"},
 	"term":    {"matched_packets", "matched_octets"},
 	"port":    {"out_pkts", "out_octets", "in_pkts", "in_octets", "dropped_pkts", "wire_dropped_pkts"},
-	"network": {"sent", "received", "lost", "dropped_pkts"},
+	"network": {"sent", "received", "lost", "dropped_pkts", MiddleRate},
 	"change":  {"seconds", "entries"},
 }
 
 // windowed are the statistics that can be asked of a part of a phase.
 var windowed = []string{"goodput_mbps", "bytes", "retransmits", "sent", "received", "lost", "loss_percent", "received_percent",
-	"delay_mean_ms", "delay_min_ms", "delay_max_ms", "delay_spread_ms", "rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms", "jain"}
+	"delay_mean_ms", "delay_min_ms", "delay_max_ms", "delay_spread_ms", "rtt_mean_ms", "rtt_sd_ms", "rtt_min_ms", "rtt_p50_ms", "rtt_p99_ms", "rtt_max_ms", "jain", MiddleRate}
 
 func distributed(names ...string) (all []string) {
 	for _, name := range names {

@@ -158,15 +158,17 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestAPacedHostOffersWhatItsLineCarries(t *testing.T) {
-	for rate, fits := range map[string]bool{"5Mbit/s": true, "5001kbit/s": false} {
+	for b, fits := range map[string]bool{
+		"5Mbit/s, start: 0s, stop: 5s": true, "5001kbit/s, start: 0s, stop: 5s": false, "5001kbit/s, start: 4s, stop: 6s": false, "5001kbit/s, start: 5s, stop: 6s": true,
+	} {
 		text := strings.Replace(good, "gateway: 10.2.1.1}", "gateway: 10.2.1.1, paced: true}", 1)
 		text = strings.Replace(text, "  - {name: two, repeat: one}\n", `      - {name: a, kind: udp, from: H2, to: H1, port: 2, frame_rate: 5Mbit/s, stop: 5s}
-      - {name: b, kind: udp, from: H2, to: H1, port: 3, frame_rate: `+rate+`, stop: 5s}
+      - {name: b, kind: udp, from: H2, to: H1, port: 3, frame_rate: `+b+`}
   - {name: two, repeat: one}
 `, 1)
 		_, err := Parse("paced.yaml", []byte(text))
 		if fits && err != nil || !fits && (err == nil || !strings.Contains(err.Error(), "paced host H2 offers 10001000 bit/s on a link of 10Mbit/s")) {
-			t.Errorf("%s beside 5Mbit/s: %v", rate, err)
+			t.Errorf("%s beside 5Mbit/s for 5s: %v", b, err)
 		}
 	}
 }

