@@ -1,6 +1,14 @@
 package state
 
-import "context"
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/events"
+)
 
 // Compact forgets all revisions but the newest.
 func (s *Store) Compact(ctx context.Context) error {
@@ -14,3 +22,13 @@ func (s *Store) Compact(ctx context.Context) error {
 
 // Kill ends an embedded etcd as its own failure would.
 func Kill(e *Embedded) { e.etcd.Server.Stop() }
+
+// NewClusterKeeper looks when a test says so, with its own limit and clock.
+func NewClusterKeeper(store *Store, leastWaste int64, now func() time.Time, p *events.Publisher, log *slog.Logger, r prometheus.Registerer) *Keeper {
+	k := NewKeeper(store, nil, p, log, r)
+	k.leastWaste, k.now = leastWaste, now
+	return k
+}
+
+// Look is one look of many.
+func (k *Keeper) Look(ctx context.Context) error { return k.look(ctx) }

@@ -2,23 +2,30 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 )
 
-// Keeper checks how full etcd is, warns before etcd accepts no more writes, and gives the embedded one's free pages
-// back to the disk.
+// Keeper checks how full etcd is, warns before etcd accepts no more writes, lets etcd forget old revisions, and gives
+// free pages back to the disk.
 type Keeper struct {
 	store *Store
-	// defragment is the embedded one's.
+	// defragment is the embedded one's; nil for a cluster.
 	defragment func() error
+	// revision is the one that a cluster had at a time: when that is long ago, it may forget what was before.
+	revision   int64
+	revisionAt time.Time
+	now        func() time.Time
 	// leastWaste is how many octets must be free before they are given back.
 	leastWaste int64
 	events     *events.Publisher
@@ -28,9 +35,10 @@ type Keeper struct {
 	told       bool
 }
 
-// NewKeeper is inert. Without defragment the operator of the cluster does it, one member after the other.
+// NewKeeper is inert. The embedded etcd forgets old revisions by itself, and has a defragment; without one it is a
+// cluster, of which nobody else may take care.
 func NewKeeper(store *Store, defragment func() error, p *events.Publisher, log *slog.Logger, r prometheus.Registerer) *Keeper {
-	return &Keeper{store: store, defragment: defragment, leastWaste: leastWaste, events: p, log: log, octets: promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{
+	return &Keeper{store: store, defragment: defragment, leastWaste: leastWaste, now: time.Now, events: p, log: log, octets: promauto.With(r).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "millrace_internal_state_etcd_bytes",
 		Help: "Size of etcd's database: file, in-use, and the quota at which it takes no more writes; of a cluster, its fullest member.",
 	}, []string{"what"})}
@@ -88,10 +96,71 @@ func (k *Keeper) look(ctx context.Context) error {
 	if tell {
 		k.told = !k.told
 	}
-	if defragment && k.defragment != nil {
+	if size.Room() >= roomAgain {
+		if err := k.store.endFull(ctx); err != nil {
+			return err
+		}
+	}
+	if k.defragment == nil {
+		return errors.Join(k.compact(ctx), k.defragmentCluster(ctx, size))
+	}
+	if defragment {
 		return k.defragment()
 	}
 	return nil
+}
+
+// keptRevisions is how long old revisions of a cluster are kept, as those of the embedded etcd are: a watch that was
+// cut off goes on from where it was.
+const keptRevisions = time.Hour
+
+// compact lets a cluster forget revisions that are older than keptRevisions. All control planes do so: to forget what
+// is forgotten does nothing.
+func (k *Keeper) compact(ctx context.Context) error {
+	now := k.now()
+	if !k.revisionAt.IsZero() && now.Sub(k.revisionAt) < keptRevisions {
+		return nil
+	}
+	r, err := k.store.client.Get(ctx, k.store.root, clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("read etcd's revision: %w", err)
+	}
+	old := k.revision
+	k.revision, k.revisionAt = r.Header.Revision, now
+	if old == 0 || old > k.revision { // an etcd that came back with older data
+		return nil
+	}
+	if _, err := k.store.client.Compact(ctx, old); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return fmt.Errorf("let etcd forget old revisions: %w", err)
+	}
+	return nil
+}
+
+const (
+	keyDefragment = "locks/defragment"
+	// defragmentTTL is how long another process waits after one died that was at it.
+	defragmentTTL = time.Minute
+)
+
+// defragmentCluster gives free pages of a cluster's members back, one after the other, where it would take no more
+// writes soon. A member answers nobody meanwhile, so otherwise it is left to the operator.
+func (k *Keeper) defragmentCluster(ctx context.Context, size Size) error {
+	if _, needed := judge(size, false, k.leastWaste); !needed || size.Room() >= fullRoom {
+		return nil
+	}
+	held, err := k.store.Lock(ctx, "keeper", defragmentTTL, keyDefragment)
+	var holder *HeldError
+	if errors.As(err, &holder) {
+		return nil // another control plane is at it
+	}
+	switch {
+	case err == nil:
+		defer held.Release()
+	case !errors.Is(err, ErrFull): // one that is full takes no lock; it takes nothing else either
+		return err
+	}
+	k.log.Info("the members of etcd are defragmented, one after the other", "file", size.File, "in-use", size.InUse)
+	return k.store.defragmentAll(ctx)
 }
 
 // The limits are shares of the quota. Below roomAgain it is reported that there is room again.

@@ -49,18 +49,43 @@ type Configuration struct {
 	NightlyBudget Budget `yaml:"nightly_budget"`
 	// Reconcile is about routers whose change set has ended.
 	Reconcile Reconcile `yaml:"reconcile"`
-	// Keep is about the plans and diffs of change sets that have ended. Their history is kept for ever.
+	// Keep is how long change sets that have ended are kept.
 	Keep Keep `yaml:"keep"`
 }
 
-// Keep is what is deleted: what is over both limits, in force nowhere, and cannot be rolled back because a later change
-// set is in force on the same config entries.
+// Keep bounds what change sets that have ended take in etcd: first their plans and diffs are deleted, much later the
+// rest. One that waits, is under way, or follows from which some router should hold what it holds, keeps everything.
 type Keep struct {
 	// Changes is how many of the newest change sets keep their plans, whatever their age. Default 200.
 	Changes int `yaml:"changes"`
-	// For is how long after its end a change set keeps its plan. Default 2160h, 90 days; 0: for ever.
+	// For is how long after its end a change set keeps its plan, and as long as it can be rolled back, because no later
+	// one changed the same config entries. Default 2160h, 90 days; 0: as long as MaxOctets allows.
 	For time.Duration `yaml:"for"`
+	// MaxOctets is how much the plans and diffs of all change sets may take in etcd, compressed. Above it the oldest are
+	// deleted, whatever Changes and For say: first of those that cannot be rolled back, then of the others, but for the
+	// 10 newest. Default 0: half of etcd's quota.
+	MaxOctets int64 `yaml:"max_octets"`
+	// Records is how many change sets are kept at all, with their states and history. Default 5000; 0: all.
+	Records int `yaml:"records"`
+	// RecordsFor is how long after its end a change set is kept at all. Default 17520h, two years; 0: for ever.
+	RecordsFor time.Duration `yaml:"records_for"`
 }
+
+// validate refuses limits that contradict each other.
+func (k Keep) validate() error {
+	switch {
+	case k.Changes < 0 || k.For < 0 || k.MaxOctets < 0 || k.Records < 0 || k.RecordsFor < 0:
+		return errors.New("push: keep has a number below 0; write 0 or more")
+	case k.Records > 0 && k.Records < k.Changes:
+		return fmt.Errorf("push: keep.records (%d) is below keep.changes (%d), whose plans are kept", k.Records, k.Changes)
+	case k.RecordsFor > 0 && (k.RecordsFor < k.For || k.RecordsFor < leastRecordsFor):
+		return fmt.Errorf("push: keep.records_for (%v) must be at least keep.for (%v) and %v, which the nightly budget looks back", k.RecordsFor, k.For, leastRecordsFor)
+	}
+	return nil
+}
+
+// leastRecordsFor: the nightly budget is counted from noon to noon.
+const leastRecordsFor = 48 * time.Hour
 
 // Reconcile is how often routers are read again, and what is done about one that does not hold what change sets left
 // on it.
@@ -103,7 +128,7 @@ func DefaultConfiguration() Configuration {
 
 		Canary:    Canary{MaxDrops: 0.01, MinPackets: 1000, Every: 5 * time.Second},
 		Reconcile: Reconcile{Every: 10 * time.Minute, Answer: string(drift.Report), AskAgain: time.Hour},
-		Keep:      Keep{Changes: 200, For: 90 * 24 * time.Hour},
+		Keep:      Keep{Changes: 200, For: 90 * 24 * time.Hour, Records: 5000, RecordsFor: 2 * 365 * 24 * time.Hour},
 	}
 }
 
@@ -126,8 +151,5 @@ func (c Configuration) Validate() error {
 	if c.RollbackAfter <= c.VerifyFor {
 		return fmt.Errorf("push: rollback_after (%v) must be longer than verify_for (%v), or every router rolls back before it is verified", c.RollbackAfter, c.VerifyFor)
 	}
-	if c.Keep.For < 0 || c.Keep.Changes < 0 {
-		return fmt.Errorf("push: keep is %v and %d change sets; write numbers of 0 or more", c.Keep.For, c.Keep.Changes)
-	}
-	return errors.Join(c.Reconcile.validate(), c.validateGuards())
+	return errors.Join(c.Reconcile.validate(), c.Keep.validate(), c.validateGuards())
 }

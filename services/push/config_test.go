@@ -23,8 +23,13 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		{"rollback before the end of the verification", func(c *Configuration) { c.RollbackAfter, c.VerifyFor = 20*time.Second, 30*time.Second }, "must be longer than verify_for"},
 		{"rollback at the end of the verification", func(c *Configuration) { c.RollbackAfter = c.VerifyFor }, "must be longer than verify_for"},
 		{"rollback just after the verification", func(c *Configuration) { c.RollbackAfter = c.VerifyFor + 1 }, ""},
-		{"plans kept for less than nothing", func(c *Configuration) { c.Keep.For = -1 }, "keep is"},
-		{"fewer than no plans kept", func(c *Configuration) { c.Keep.Changes = -1 }, "keep is"},
+		{"plans kept for less than nothing", func(c *Configuration) { c.Keep.For = -1 }, "keep has"},
+		{"fewer than no plans kept", func(c *Configuration) { c.Keep.Changes = -1 }, "keep has"},
+		{"plans of less than nothing kept", func(c *Configuration) { c.Keep.MaxOctets = -1 }, "keep has"},
+		{"fewer records than plans", func(c *Configuration) { c.Keep.Records = 199 }, "keep.records (199)"},
+		{"records kept for less than plans", func(c *Configuration) { c.Keep.RecordsFor = 24 * time.Hour }, "keep.records_for (24h0m0s)"},
+		{"records kept for less than the budget's night", func(c *Configuration) { c.Keep.For, c.Keep.RecordsFor = time.Hour, 24*time.Hour }, "keep.records_for (24h0m0s)"},
+		{"all records kept", func(c *Configuration) { c.Keep.Records, c.Keep.RecordsFor = 0, 0 }, ""},
 		{"plans kept for ever", func(c *Configuration) { c.Keep.For = 0 }, ""},
 	} {
 		c := DefaultConfiguration()

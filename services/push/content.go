@@ -44,7 +44,7 @@ var firstPiece = pieceName(0)
 
 func pieceName(n int) string { return fmt.Sprintf("%06d", n) }
 
-// save stores the immutable part of d under its digest, and the digest in d. A plan that is there is
+// save stores the immutable part of d under its digest, and digest and size in d. A plan that is there is
 // written again, so that a deletion that has looked for it before fails. The record that names it is
 // written afterwards: a crash in between leaves a content without a name, never a name without its content.
 func (c *contents) save(ctx context.Context, d *pushv1.DeviceChange) error {
@@ -62,7 +62,7 @@ func (c *contents) save(ctx context.Context, d *pushv1.DeviceChange) error {
 			return fmt.Errorf("store the plan of %s: %w", d.GetDevice(), err)
 		}
 	}
-	d.Content = digest
+	d.Content, d.ContentOctets = digest, uint64(len(packed))
 	return nil
 }
 

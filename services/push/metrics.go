@@ -11,6 +11,7 @@ type metrics struct {
 	readings    *prometheus.CounterVec
 	drift       *prometheus.GaugeVec
 	unreadable  prometheus.Gauge
+	plans       prometheus.Gauge
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -32,6 +33,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		unreadable: f.NewGauge(prometheus.GaugeOpts{
 			Name: "millrace_services_push_unreadable_records",
 			Help: "Records of change sets in etcd that cannot be read.",
+		}),
+		plans: f.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_services_push_plans_bytes",
+			Help: "Size of the plans and diffs of all change sets in etcd, compressed, when they were last counted; see push.keep.",
 		}),
 		drift: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "millrace_services_push_drift",

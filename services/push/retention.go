@@ -7,95 +7,187 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/internal/state"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
-	"github.com/millrace/millrace/services/push/drift"
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
-// collectEvery is how often plans that are no longer needed are searched for.
+// collectEvery is how often what is no longer needed is searched for.
 const collectEvery = time.Hour
 
-// collect frees what is over push.keep: first the plans of old change sets are given up in their records, then those
-// that no record names are deleted. Their history stays.
-func (c *Component) collect(ctx context.Context) error {
-	if c.cfg.Keep.For == 0 {
-		return nil
+// keyCollect is the lock of the one control plane that collects.
+const keyCollect = "locks/collect"
+
+// collect frees what is over push.keep: change sets that have waited for long and can never be applied are ended, plans
+// of old change sets are given up in their records, plans that no record names are deleted, and much later the records
+// are. It reports whether this control plane did it: one at a time does.
+func (c *Component) collect(ctx context.Context) (ours bool, err error) {
+	held, err := c.deps.State.Lock(ctx, c.process, c.cfg.LockTTL, keyCollect)
+	var holder *state.HeldError
+	if errors.As(err, &holder) {
+		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	defer held.Release()
+	ctx, end := held.Context(ctx)
+	defer end()
+	return true, errors.Join(c.endOutdated(ctx), c.giveUpOld(ctx), c.shrink(ctx), c.sweep(ctx), c.forget(ctx))
+}
+
+// endOutdated ends change sets that have waited for long and can never be applied.
+func (c *Component) endOutdated(ctx context.Context) error {
+	all, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, cs := range waiting(all, c.cfg.Keep, c.now()) {
+		if err := c.current(ctx, cs.GetId()); err != nil { // it is ended, or nobody knows
+			c.deps.Log.Debug("a change set has waited for long", "change", cs.GetId(), "error", err)
+		}
+	}
+	return ctx.Err()
+}
+
+// giveUpOld gives up the plans of old change sets that cannot be rolled back.
+func (c *Component) giveUpOld(ctx context.Context) error {
 	all, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
 	for _, cs := range old(all, c.cfg.Keep, c.now()) {
-		if err := c.giveUp(ctx, cs.GetId()); err != nil {
+		reversible, err := c.reversible(ctx, cs.GetId())
+		if err == nil && !reversible {
+			err = c.giveUp(ctx, cs.GetId(), "its plans and diffs are not kept any more, see push.keep")
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return c.sweep(ctx)
+	return nil
 }
 
-// old are the change sets that are over both limits, have ended, and are in force nowhere.
-func old(all []*pushv1.ChangeSet, keep Keep, now time.Time) (out []*pushv1.ChangeSet) {
-	needed := inForceAnywhere(all)
-	for i, cs := range all { // oldest first
-		ended := cs.GetHistory()[len(cs.GetHistory())-1].GetTime().AsTime()
-		switch {
-		case len(all)-i <= keep.Changes, now.Sub(ended) < keep.For, cs.GetCollected() != nil, needed[cs.GetId()], !hasEnded(cs):
-		default:
-			out = append(out, cs)
-		}
+// reversible reports whether a change set could be rolled back now.
+func (c *Component) reversible(ctx context.Context, id string) (bool, error) {
+	cs, _, err := c.load(ctx, id)
+	if err != nil || states[cs.GetState()] != rollout.Verified {
+		return false, err
 	}
-	return out
+	err = c.undisturbed(ctx, id)
+	if errors.Is(err, errWrongState) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// hasEnded reports whether only a rollback can move a change set on.
-func hasEnded(cs *pushv1.ChangeSet) bool {
-	switch states[cs.GetState()] {
-	case rollout.Empty, rollout.Verified, rollout.RolledBack, rollout.Failed:
-		return true
-	}
-	return false
-}
-
-// inForceAnywhere are the change sets from which it follows what some router should hold. Where that is not known now,
-// all are.
-func inForceAnywhere(all []*pushv1.ChangeSet) map[string]bool {
-	routers, needed := map[string]bool{}, map[string]bool{}
-	for _, cs := range all {
-		for _, d := range cs.GetDevices() {
-			routers[d.GetDevice()] = true
-		}
-	}
-	for router := range routers {
-		steps := stepsOf(all, router)
-		if relevant, known := drift.Relevant(steps); known == drift.Known {
-			steps = relevant
-		}
-		for _, s := range steps {
-			needed[s.Change] = true
-		}
-	}
-	return needed
-}
-
-// giveUp records that the plans and diffs of a change set are not kept any more, unless it can still be
-// rolled back.
-func (c *Component) giveUp(ctx context.Context, id string) error {
-	cs, revision, err := c.load(ctx, id)
+// shrink gives up plans, oldest first, until those that are left are below push.keep.max_octets.
+func (c *Component) shrink(ctx context.Context) error {
+	most, err := c.mostOctets(ctx)
 	if err != nil {
 		return err
 	}
-	if states[cs.GetState()] == rollout.Verified {
-		if err := c.undisturbed(ctx, id); !errors.Is(err, errWrongState) {
+	all, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	plans := plansOf(all)
+	c.metrics.plans.Set(float64(plans.octets))
+	if plans.octets <= most {
+		return nil
+	}
+	first, then, err := c.sortByUse(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, cs := range append(first, then...) {
+		if plans.octets <= most {
+			break
+		}
+		plans.release(cs)
+		if err := c.giveUp(ctx, cs.GetId(), "its plans and diffs were deleted because all plans together had more than push.keep.max_octets"); err != nil {
 			return err
 		}
 	}
+	c.metrics.plans.Set(float64(plans.octets))
+	if plans.octets > most {
+		c.deps.Log.Warn("plans of change sets that are needed take more than push.keep.max_octets", "octets", plans.octets, "most", most)
+	}
+	return nil
+}
+
+// defaultQuota is etcd's where it does not say.
+const defaultQuota = 2 << 30
+
+// mostOctets is how much all plans may take.
+func (c *Component) mostOctets(ctx context.Context) (int64, error) {
+	if c.cfg.Keep.MaxOctets > 0 {
+		return c.cfg.Keep.MaxOctets, nil
+	}
+	size, err := c.deps.State.Size(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if size.Quota <= 0 {
+		size.Quota = defaultQuota
+	}
+	return size.Quota / 2, nil
+}
+
+// sortByUse are the change sets whose plans may be given up, oldest first: those that cannot be rolled back, and those
+// that can.
+func (c *Component) sortByUse(ctx context.Context, all []*pushv1.ChangeSet) (first, then []*pushv1.ChangeSet, err error) {
+	free := unneeded(all)
+	for i, cs := range all {
+		if !free[cs.GetId()] || cs.GetCollected() != nil {
+			continue
+		}
+		switch reversible, err := c.reversible(ctx, cs.GetId()); {
+		case err != nil:
+			return nil, nil, err
+		case !reversible:
+			first = append(first, cs)
+		case len(all)-i > alwaysReversible:
+			then = append(then, cs)
+		}
+	}
+	return first, then, nil
+}
+
+// forget deletes the records of change sets that are over push.keep.records or push.keep.records_for. Their plans are
+// deleted by the next sweep.
+func (c *Component) forget(ctx context.Context) error {
+	all, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, cs := range forgettable(all, c.cfg.Keep, c.now()) {
+		now, revision, err := c.load(ctx, cs.GetId())
+		if err != nil || !hasEnded(now) || !proto.Equal(now, cs) {
+			continue // it is being moved on
+		}
+		_, err = c.deps.State.Commit(ctx, []state.Guard{{Key: recordPrefix + cs.GetId(), Revision: revision}},
+			state.Op{Key: recordPrefix + cs.GetId()}, state.Op{Key: keyAborts + cs.GetId()})
+		if err != nil && !errors.Is(err, state.ErrConflict) {
+			return fmt.Errorf("delete change set %s, which is no longer kept: %w", cs.GetId(), err)
+		}
+	}
+	return nil
+}
+
+// giveUp deletes the plans and diffs from a record; the reason becomes a note.
+func (c *Component) giveUp(ctx context.Context, id, why string) error {
+	cs, revision, err := c.load(ctx, id)
+	if err != nil || !hasEnded(cs) || cs.GetCollected() != nil {
+		return err
+	}
 	cs.Collected, cs.Prediction = timestamppb.New(c.now()), nil
-	cs.Notes = append(cs.Notes, "its plans and diffs are not kept any more, see push.keep")
+	cs.Notes = append(cs.Notes, why)
 	for _, d := range cs.GetDevices() {
-		d.Content = ""
+		d.Content, d.ContentOctets, d.Checks = "", 0, nil
 	}
 	_, err = c.deps.State.Put(ctx, recordPrefix+id, revision, cs)
 	if errors.Is(err, state.ErrConflict) {

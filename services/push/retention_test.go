@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace/millrace/internal/testkit/await"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
@@ -19,6 +20,18 @@ func (w *world) plansKept() int {
 		w.t.Fatal(err)
 	}
 	return len(keys)
+}
+
+// collect frees what is no longer needed, once the control plane has done so at its start.
+func (w *world) collect() {
+	w.t.Helper()
+	await.True(w.t, "plans are collected", func() bool {
+		ours, err := w.push.collect(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return ours
+	})
 }
 
 // verify makes a change set a minute after the last one, and applies it.
@@ -49,9 +62,7 @@ func keepOne(t *testing.T) *world {
 func TestOldPlansAreGivenUp(t *testing.T) {
 	w := keepOne(t)
 	before := w.plansKept()
-	if err := w.push.collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.collect()
 	// day-1 and day-3 have the same plan for the same running config, so only that of day-2 is
 	// unreferenced.
 	if after := w.plansKept(); after != before/2 {
@@ -82,9 +93,7 @@ func TestWhatARollbackNeedsIsKept(t *testing.T) {
 	w.verify("day-2")
 	w.passed.Add(int64(time.Minute))
 	before := w.plansKept()
-	if err := w.push.collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.collect()
 	if after := w.plansKept(); after != before {
 		t.Errorf("%d of %d plans are left, and day-1 is in force on er and cr", after, before)
 	}
@@ -96,9 +105,7 @@ func TestPlansOfADraftAreKept(t *testing.T) {
 	w.plans.set("hanging")
 	w.command([]string{"draft", "day-4"})
 	before := w.plansKept()
-	if err := w.push.collect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.collect()
 	if after := w.plansKept(); after != before {
 		t.Errorf("%d of %d plans are left beside a draft", after, before)
 	}
@@ -140,13 +147,13 @@ func TestWhichChangeSetsAreOld(t *testing.T) {
 		keep Keep
 		want []string
 	}{
-		"one that was replaced":            {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, verified, confirmed)}, Keep{0, ninety}, []string{"c-1"}},
-		"one that is young":                {[]*pushv1.ChangeSet{made("c-1", 80, verified, confirmed), made("c-2", 70, verified, confirmed)}, Keep{0, ninety}, nil},
-		"one of the newest":                {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, verified, confirmed)}, Keep{2, ninety}, nil},
-		"one that failed":                  {[]*pushv1.ChangeSet{made("c-1", 100, failed, never)}, Keep{0, ninety}, []string{"c-1"}},
-		"one that waits for a person":      {[]*pushv1.ChangeSet{made("c-1", 100, pushv1.State_STATE_PLANNED, never)}, Keep{0, ninety}, nil},
-		"one that nobody knows the end of": {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, failed, pushv1.DeviceState_DEVICE_STATE_UNKNOWN)}, Keep{0, ninety}, nil},
-		"all, while a change set goes on":  {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 0, pushv1.State_STATE_APPLYING, never)}, Keep{0, ninety}, nil},
+		"one that was replaced":            {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, verified, confirmed)}, Keep{For: ninety}, []string{"c-1"}},
+		"one that is young":                {[]*pushv1.ChangeSet{made("c-1", 80, verified, confirmed), made("c-2", 70, verified, confirmed)}, Keep{For: ninety}, nil},
+		"one of the newest":                {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, verified, confirmed)}, Keep{Changes: 2, For: ninety}, nil},
+		"one that failed":                  {[]*pushv1.ChangeSet{made("c-1", 100, failed, never)}, Keep{For: ninety}, []string{"c-1"}},
+		"one that waits for a person":      {[]*pushv1.ChangeSet{made("c-1", 100, pushv1.State_STATE_PLANNED, never)}, Keep{For: ninety}, nil},
+		"one that nobody knows the end of": {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 95, failed, pushv1.DeviceState_DEVICE_STATE_UNKNOWN)}, Keep{For: ninety}, nil},
+		"all, while a change set goes on":  {[]*pushv1.ChangeSet{made("c-1", 100, verified, confirmed), made("c-2", 0, pushv1.State_STATE_APPLYING, never)}, Keep{For: ninety}, nil},
 	} {
 		var got []string
 		for _, cs := range old(c.all, c.keep, now) {

@@ -118,7 +118,7 @@ func (c *Component) Start(ctx context.Context) error {
 		}
 	})
 	c.runs.Every(collectEvery, func(ctx context.Context) {
-		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
+		if _, err := c.collect(ctx); err != nil && ctx.Err() == nil {
 			c.deps.Log.Warn("old plans not deleted; will try again", "error", err)
 		}
 	})

@@ -18,6 +18,7 @@ var Table = []Transition{
 	{Draft, Failed, Plan, "some router of the plan could not be compared"},
 	{Draft, Failed, NoPlan, "the policy could not be planned"},
 	{Planned, Planned, Approve, "a person approves, and the rule asks for another one"},
+	{Planned, Failed, Outdated, "somebody asks for it without an approval, or it has waited as long as plans are kept, and a newer plan of its policy is in force, or a circuit of its plan is over"},
 	{Planned, Approved, Approve, "a person approves, and no other one is needed, or the rule is auto"},
 	{Approved, Applying, Apply, "a person asks for it"},
 	{Approved, Canary, Apply, "a person asks for it, and one router is to go first"},

@@ -212,7 +212,7 @@ type ChangeSet struct {
 	LeftAlone []string `protobuf:"bytes,22,rep,name=left_alone,json=leftAlone,proto3" json:"left_alone,omitempty"`
 	// Routers to which this change set restores what earlier ones left there. It is planned from those, not from the policy.
 	Repairs []string `protobuf:"bytes,30,rep,name=repairs,proto3" json:"repairs,omitempty"`
-	// When its plans and diffs were deleted because nothing needs them; its history stays.
+	// When its plans, diffs and the results of its verification were deleted because nothing needs them; its history stays.
 	Collected     *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=collected,proto3" json:"collected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -504,7 +504,9 @@ type DeviceChange struct {
 	// When the router rolls the pending commit back by itself unless it is confirmed.
 	RollbackAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=rollback_at,json=rollbackAt,proto3" json:"rollback_at,omitempty"`
 	// SHA-256 under which plan, entries and diff are stored; they never change once made.
-	Content       string `protobuf:"bytes,12,opt,name=content,proto3" json:"content,omitempty"`
+	Content string `protobuf:"bytes,12,opt,name=content,proto3" json:"content,omitempty"`
+	// How many octets they take there.
+	ContentOctets uint64 `protobuf:"varint,13,opt,name=content_octets,json=contentOctets,proto3" json:"content_octets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -621,6 +623,13 @@ func (x *DeviceChange) GetContent() string {
 		return x.Content
 	}
 	return ""
+}
+
+func (x *DeviceChange) GetContentOctets() uint64 {
+	if x != nil {
+		return x.ContentOctets
+	}
+	return 0
 }
 
 // EntryChange adds, replaces or deletes one managed config entry; before is what a rollback restores.
@@ -1490,7 +1499,7 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note\"\xee\x03\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\x95\x04\n" +
 	"\fDeviceChange\x12\x16\n" +
 	"\x06device\x18\x01 \x01(\tR\x06device\x122\n" +
 	"\x04plan\x18\x02 \x01(\v2\x1e.millrace.policy.v1.RouterPlanR\x04plan\x127\n" +
@@ -1505,7 +1514,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	" \x03(\tR\x06checks\x12;\n" +
 	"\vrollback_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"rollbackAt\x12\x18\n" +
-	"\acontent\x18\f \x01(\tR\acontent\"\x89\x01\n" +
+	"\acontent\x18\f \x01(\tR\acontent\x12%\n" +
+	"\x0econtent_octets\x18\r \x01(\x04R\rcontentOctets\"\x89\x01\n" +
 	"\vEntryChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x128\n" +
 	"\bencoding\x18\x02 \x01(\x0e2\x1c.millrace.policy.v1.EncodingR\bencoding\x12\x16\n" +

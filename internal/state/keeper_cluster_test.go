@@ -1,0 +1,87 @@
+package state_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/events"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/etcd"
+	"github.com/millrace/millrace/internal/testkit/program"
+)
+
+// TestAClusterForgetsOldRevisions (review P7): an etcd whose operator set no compaction keeps every revision of a
+// record until it is full, and an alarm keeps it so. Two control planes look at it.
+func TestAClusterForgetsOldRevisions(t *testing.T) {
+	const quota = 32 << 20
+	server := etcd.Start(t, program.OwnHost(), etcd.Quota(quota))
+	now := time.Now()
+	var stores []*state.Store
+	var keepers []*state.Keeper
+	for range 2 {
+		store, err := state.Dial([]string{server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		b := bus.NewMemory()
+		defer b.Close()
+		log := slog.New(slog.DiscardHandler)
+		stores = append(stores, store)
+		keepers = append(keepers, state.NewClusterKeeper(store, 1<<20, func() time.Time { return now }, events.NewPublisher(b, log), log, prometheus.NewRegistry()))
+	}
+	look := func() {
+		t.Helper()
+		for _, k := range keepers {
+			if err := k.Look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	room := func() float64 {
+		t.Helper()
+		size, err := stores[0].Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return size.Room()
+	}
+	look()
+	for revision := int64(0); ; {
+		var err error
+		revision, err = stores[0].Put(t.Context(), "record", revision, wrapperspb.Bytes(make([]byte, 1<<20)))
+		if errors.Is(err, state.ErrFull) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	if room() > 0.3 {
+		t.Error("revisions of the last hour are gone")
+	}
+	for range 2 { // an hour later what there was is old, and another one later it is deleted
+		now = now.Add(time.Hour)
+		look()
+	}
+	await.True(t, "etcd takes writes again", func() bool {
+		look()
+		return room() > 0.7 && stores[1].Apply(t.Context(), state.Op{Key: "again", Value: wrapperspb.Bytes(nil)}) == nil
+	})
+	for _, s := range stores {
+		if _, err := s.Get(t.Context(), "record", wrapperspb.Bytes(nil)); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Get(t.Context(), "locks/defragment", wrapperspb.Bytes(nil)); !errors.Is(err, state.ErrNotFound) {
+			t.Errorf("the lock of the defragmentation: %v", err)
+		}
+	}
+}
