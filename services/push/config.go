@@ -54,16 +54,16 @@ type Configuration struct {
 }
 
 // Keep bounds what change sets that have ended take in etcd: first their plans and diffs are deleted, much later the
-// rest. One that waits, is under way, or follows from which some router should hold what it holds, keeps everything.
+// rest. One that waits, is under way, or is in force on some router, keeps everything.
 type Keep struct {
 	// Changes is how many of the newest change sets keep their plans, whatever their age. Default 200.
 	Changes int `yaml:"changes"`
 	// For is how long after its end a change set keeps its plan, and as long as it can be rolled back, because no later
 	// one changed the same config entries. Default 2160h, 90 days; 0: as long as MaxOctets allows.
 	For time.Duration `yaml:"for"`
-	// MaxOctets is how much the plans and diffs of all change sets may take in etcd, compressed. Above it the oldest are
-	// deleted, whatever Changes and For say: first of those that cannot be rolled back, then of the others, but for the
-	// 10 newest. Default 0: half of etcd's quota.
+	// MaxOctets is how much the plans and diffs of all change sets may take in etcd, compressed. Above it the
+	// oldest are deleted, whatever Changes and For are: first of those that cannot be rolled back, then of the
+	// others, but for the 10 newest. Default 0: half of etcd's quota.
 	MaxOctets int64 `yaml:"max_octets"`
 	// Records is how many change sets are kept at all, with their states and history. Default 5000; 0: all.
 	Records int `yaml:"records"`

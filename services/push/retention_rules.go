@@ -26,8 +26,8 @@ func old(all []*pushv1.ChangeSet, keep Keep, now time.Time) (out []*pushv1.Chang
 	return out
 }
 
-// waiting are the change sets that have waited for a person for as long as plans are kept: one that is outdated says so
-// only to whoever wants to apply it.
+// waiting are the change sets that have waited for an operator for as long as plans are kept: that one is outdated
+// shows only when it is to be applied.
 func waiting(all []*pushv1.ChangeSet, keep Keep, now time.Time) (out []*pushv1.ChangeSet) {
 	for _, cs := range all {
 		if keep.For > 0 && now.Sub(endOf(cs)) >= keep.For && rollout.Allows(states[cs.GetState()], rollout.Outdated) {

@@ -24,7 +24,7 @@ import (
 type year struct {
 	*world
 	etcd *state.Embedded
-	// live are the prefix sets that routers should hold, by the night that made them.
+	// live are the prefix sets that routers should hold, by the change set that made them.
 	live   map[int]bool
 	filler *rand.Rand
 }
@@ -62,7 +62,7 @@ func (y *year) plan(router string) *policyv1.RouterPlan {
 
 func prefixSet(night int) string { return configentry.PrefixSet.Path(fmt.Sprintf("te-src-p%d", night)) }
 
-// lifetime is how many nights a night's pair lasts; every twentieth stays for good, so that its change set could be
+// lifetime is how many days a pair lasts; every twentieth stays for good, so that its change set could be
 // rolled back for ever.
 const lifetime = 20
 
@@ -128,7 +128,7 @@ func (y *year) size() (octets int64, keys int) {
 	return size.InUse, len(all)
 }
 
-// TestAYearOfNightsDoesNotFillEtcd (review P7): a change set every night, some of which fail, are empty, or wait for
+// TestAYearOfNightsDoesNotFillEtcd (review P7): a change set every day, some of which fail, are empty, or wait for
 // somebody who never comes. Limits are those of a third of a year, so that half a year fills them.
 func TestAYearOfNightsDoesNotFillEtcd(t *testing.T) {
 	y := newYear(t, Keep{Changes: 20, For: 30 * day, MaxOctets: 1 << 30, Records: 1000, RecordsFor: 120 * day})
@@ -263,15 +263,15 @@ func TestPlansAboveTheirLimitAreGivenUp(t *testing.T) {
 // One control plane collects; the others leave it to that one.
 func TestOneCollects(t *testing.T) {
 	y := newYear(t, Keep{Records: 1, RecordsFor: 48 * time.Hour})
-	for n := 1; n <= 3; n++ {
-		y.night(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
-	}
 	var other *state.Lock
 	await.True(t, "the lock is free after the start", func() (free bool) {
 		var err error
 		other, err = y.deps.State.Lock(t.Context(), "another", time.Minute, keyCollect)
 		return err == nil
 	})
+	for n := 1; n <= 3; n++ {
+		y.night(n, pushv1.State_STATE_VERIFIED, pushv1.DeviceState_DEVICE_STATE_CONFIRMED)
+	}
 	records := func() int {
 		keys, err := y.deps.State.Keys(t.Context(), recordPrefix)
 		if err != nil {
