@@ -67,7 +67,7 @@ func (l *Lab) Daemons(ctx context.Context) ([]DaemonStatus, error) {
 	var list []DaemonStatus
 	end, err := l.order(ctx, request{Daemons: true}, call{})
 	if err != nil {
-		return nil, fmt.Errorf("ask for daemons: %w", err)
+		return nil, fmt.Errorf("read the status of daemons: %w", err)
 	}
 	return list, decode(end.Data, &list)
 }

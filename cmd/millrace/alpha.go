@@ -83,7 +83,7 @@ func (o *nightlyFlags) register(cmd *cobra.Command) {
 	f.StringVar(&o.minBytes, "min-bytes", "", "H: a flow is alpha above this many bytes per interval, such as 1GB")
 	f.DurationVar(&o.interval, "interval", 0, "length of the fixed intervals, such as 60s")
 	f.Uint32Var(&o.prefixLength, "prefix-length", 0, "IPv4 prefix length under which pairs are remembered: 24 or 32 (IPv6: 48 or 64)")
-	f.BoolVar(&o.dryRun, "dry-run", false, "find and print, but store nothing and ask for no change set")
+	f.BoolVar(&o.dryRun, "dry-run", false, "find and print, but store nothing and request no change set")
 }
 
 func (o *nightlyFlags) request(cmd *cobra.Command, now time.Time) (*alphav1.NightlyRequest, error) {

@@ -39,7 +39,7 @@ a time: stop the control plane first. Servers are read while it runs.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML), which says where the stores are")
+	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML) with the addresses of the stores")
 	return cmd
 }
 
@@ -69,7 +69,7 @@ starts with them until it is run again with --force.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML), which says where the stores are")
+	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML) with the addresses of the stores")
 	cmd.Flags().BoolVar(&force, "force", false, "delete what the stores have first")
 	return cmd
 }

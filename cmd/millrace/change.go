@@ -101,7 +101,7 @@ func changeApproveCommand() *cobra.Command {
 	var apply, noWait bool
 	cmd := &cobra.Command{
 		Use:     "approve CHANGE",
-		Short:   "Approve a planned change set, and apply it if asked",
+		Short:   "Approve a planned change set; with --apply, apply it as well",
 		Example: "  millrace change approve c-b4a697ec0b --note \"looks right\"\n  millrace change approve c-b4a697ec0b --apply",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -174,7 +174,7 @@ func byFlag(cmd *cobra.Command, by *string) {
 	if u, err := user.Current(); err == nil {
 		me = u.Username
 	}
-	cmd.Flags().StringVar(by, "by", me, "who asks, for the history")
+	cmd.Flags().StringVar(by, "by", me, "who requests this, for the history")
 	jsonFlag(cmd)
 }
 
@@ -263,7 +263,7 @@ func transitionLine(t *pushv1.Transition) string {
 
 func printChange(out io.Writer, c *pushv1.ChangeSet) {
 	fmt.Fprintf(out, "change set %s: %s\n", c.GetId(), changeState(c.GetState()))
-	fmt.Fprintf(out, "  %s\n  policy %s, asked for by %s: %s\n", c.GetTitle(), c.GetPolicy(), c.GetAuthor(), c.GetReason())
+	fmt.Fprintf(out, "  %s\n  policy %s, requested by %s: %s\n", c.GetTitle(), c.GetPolicy(), c.GetAuthor(), c.GetReason())
 	if len(c.GetPairs()) > 0 {
 		fmt.Fprintf(out, "  pairs %s; evidence with `millrace alpha explain PAIR`\n", strings.Join(c.GetPairs(), ", "))
 	}

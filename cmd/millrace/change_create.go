@@ -13,9 +13,9 @@ func changeCreateCommand() *cobra.Command {
 		Use:   "create POLICY",
 		Short: "Plan a policy on every router as a new change set; nothing is sent until it is approved and applied",
 		Long: "Plan a policy on every router as a new change set; nothing is sent until it is approved and applied.\n\n" +
-			"One policy is in force at a time: what an earlier one put on the routers and this one does not want is taken off.\n" +
+			"One policy is in force at a time: entries of an earlier one that this one does not have are removed from the routers.\n" +
 			"With --predict the command waits at most 3 min for the twin; the change set can be approved before.\n" +
-			"Exit code 3 when the policy cannot be planned or every router already holds what it wants.",
+			"Exit code 3 when the policy cannot be planned or every router already has the intended config.",
 		Example: "  millrace change create geant-lbe --reason \"mirrors fill the uplink\"\n  millrace change create geant-lbe --predict",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +40,7 @@ func changeCreateCommand() *cobra.Command {
 	}
 	byFlag(cmd, &req.Author)
 	cmd.Flags().StringVar(&req.Reason, "reason", "", "why, for the history")
-	cmd.Flags().BoolVar(&req.Predict, "predict", false, "also say what each class of traffic would get, by the twin and the load of today")
+	cmd.Flags().BoolVar(&req.Predict, "predict", false, "also predict what each class of traffic gets, by the twin and today's load")
 	cmd.Flags().StringVar(&req.Title, "title", "", "one line for lists (default: the policy's name)")
 	return cmd
 }

@@ -56,7 +56,7 @@ func printDrift(out io.Writer, r *pushv1.ListDriftResponse) {
 	for _, d := range r.GetDrifts() {
 		fmt.Fprintf(out, "%s: %d entries differ from what change set %s left, since %s\n", d.GetRouter(), d.GetEntries(), d.GetChange(), clock(d.GetSince()))
 		if d.GetRepair() != "" {
-			fmt.Fprintf(out, "  repair asked for: change set %s\n", d.GetRepair())
+			fmt.Fprintf(out, "  repair requested: change set %s\n", d.GetRepair())
 		}
 		fmt.Fprintf(out, "\n%s\n", d.GetDiff())
 	}

@@ -39,7 +39,7 @@ type reachable struct{ server string }
 func (r reachable) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("no control plane answers at %s; start one with `millrace up`, or say where it is with --server or MILLRACE_SERVER (%w)", r.server, err)
+		return nil, fmt.Errorf("no control plane answers at %s; start one with `millrace up`, or set its URL with --server or MILLRACE_SERVER (%w)", r.server, err)
 	}
 	return resp, err
 }

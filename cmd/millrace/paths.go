@@ -34,7 +34,7 @@ func pathsShowCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := pathsClient(cmd).Topology(cmd.Context(), connect.NewRequest(&pathsv1.TopologyRequest{}))
 			if err != nil {
-				return fmt.Errorf("ask for the topology: %w", err)
+				return fmt.Errorf("read the topology: %w", err)
 			}
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)

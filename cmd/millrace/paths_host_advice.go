@@ -25,7 +25,7 @@ func pathsHostAdviceCommand() *cobra.Command {
 		Use:   "host-advice DESTINATION",
 		Short: "Say what a data transfer node should set for a destination with several paths, and what that gains",
 		Long: "Say what a data transfer node should set for a destination (a prefix) with several paths, and what that gains.\n\n" +
-			"How many equal paths there are from the node's router is asked of the control plane, unless --paths says it.\n" +
+			"The number of equal paths from the node's router is read from the control plane, unless --paths gives it.\n" +
 			"The gains are those the lab measured in scenario " + hostadvice.Scenario + ".",
 		Example: "  millrace paths host-advice 198.51.100.0/24 --from wr --forwarding packet\n" +
 			"  millrace paths host-advice 198.51.100.0/24 --paths 3 --forwarding packet --gateway 192.0.2.1",
@@ -53,7 +53,7 @@ func pathsHostAdviceCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "", "router the node is attached to")
-	f.IntVar(&paths, "paths", 0, "how many equal paths there are (default: ask the control plane)")
+	f.IntVar(&paths, "paths", 0, "how many equal paths there are (default: read from the control plane)")
 	f.StringVar(&forwarding, "forwarding", "flow", "how routers choose among them: flow or packet")
 	f.StringVar(&gateway, "gateway", "GATEWAY", "the node's next hop, for the commands")
 	jsonFlag(cmd)
@@ -63,7 +63,7 @@ func pathsHostAdviceCommand() *cobra.Command {
 // equalPaths queries the control plane.
 func equalPaths(cmd *cobra.Command, from, destination string) (int, error) {
 	if from == "" {
-		return 0, coded{errors.New("say where the node is attached with --from ROUTER, or how many paths there are with --paths"), exitUsage}
+		return 0, coded{errors.New("name the router where the node is attached with --from ROUTER, or the number of paths with --paths"), exitUsage}
 	}
 	n, err := hostadvice.EqualPaths(cmd.Context(), pathsClient(cmd), from, destination)
 	if errors.Is(err, hostadvice.ErrNowhere) {

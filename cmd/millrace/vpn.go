@@ -16,7 +16,7 @@ func vpnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vpn",
 		Short: "Show how VPNs share the core, and change their weights",
-		Long: "Talks to the control plane, which knows all PEs of the inventory. With --server set to the URL of one PE's agent (`listen` in\n" +
+		Long: "Queries the control plane about all PEs of the inventory. With --server set to the URL of one PE's agent (`listen` in\n" +
 			"its configuration) list and weights show and change that PE alone; a control plane reverts such a change within a second.",
 	}
 	serverFlag(cmd)
@@ -38,7 +38,7 @@ func vpnListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := vpnClient(cmd).Flows(cmd.Context(), connect.NewRequest(&vpnv1.FlowsRequest{}))
 			if err != nil {
-				return fmt.Errorf("ask for VPN flows: %w", err)
+				return fmt.Errorf("read VPN flows: %w", err)
 			}
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)
@@ -120,7 +120,7 @@ func vpnHistoryCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := vpnClient(cmd).History(cmd.Context(), connect.NewRequest(&vpnv1.HistoryRequest{Limit: limit}))
 			if err != nil {
-				return networkOnly("ask for the history", err)
+				return networkOnly("read the history", err)
 			}
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)

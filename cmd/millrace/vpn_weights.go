@@ -131,7 +131,7 @@ func printRollout(cmd *cobra.Command, pes []*vpnv1.Pe) error {
 func showWeights(cmd *cobra.Command) error {
 	r, err := vpnClient(cmd).Weights(cmd.Context(), connect.NewRequest(&vpnv1.WeightsRequest{}))
 	if err != nil {
-		return fmt.Errorf("ask for weights: %w", err)
+		return fmt.Errorf("read weights: %w", err)
 	}
 	if wantJSON(cmd) {
 		return printJSON(cmd, r.Msg)

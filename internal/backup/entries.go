@@ -90,7 +90,7 @@ func (f File) check(folder string) error {
 		return fmt.Errorf("read the backup: %w", err)
 	}
 	if s.octets != f.Octets || s.text() != f.SHA256 {
-		return fmt.Errorf("the backup is damaged: %s has %d octets with SHA-256 %s, and the manifest says %d and %s", f.Name, s.octets, s.text(), f.Octets, f.SHA256)
+		return fmt.Errorf("the backup is damaged: %s has %d octets with SHA-256 %s, and the manifest has %d and %s", f.Name, s.octets, s.text(), f.Octets, f.SHA256)
 	}
 	return nil
 }

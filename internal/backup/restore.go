@@ -34,7 +34,7 @@ func Read(folder string) (m Manifest, err error) {
 		return m, fmt.Errorf("read %s of the backup: %w", manifestName, err)
 	}
 	if m.Format != format {
-		return m, fmt.Errorf("the backup has format %d and this millrace (it was written by %s) knows %d", m.Format, m.Millrace, format)
+		return m, fmt.Errorf("the backup has format %d and this millrace (it was written by %s) supports %d", m.Format, m.Millrace, format)
 	}
 	files := []File{m.Etcd.File}
 	for _, t := range m.Tables {
@@ -56,7 +56,7 @@ func Restore(ctx context.Context, s Stores, folder string, force bool) (Manifest
 		return m, err
 	}
 	if m.Schema > s.Known {
-		return m, fmt.Errorf("the backup's tables are of schema %d and this millrace knows %d; use a newer millrace, such as %s", m.Schema, s.Known, m.Millrace)
+		return m, fmt.Errorf("the backup's tables are of schema %d and this millrace supports %d; use a newer millrace, such as %s", m.Schema, s.Known, m.Millrace)
 	}
 	if err := s.fit(ctx, m, force); err != nil {
 		return m, err
@@ -195,7 +195,7 @@ func (s Stores) fillTable(ctx context.Context, t Table, folder string) error {
 	return t.File.read(folder, func(r *bufio.Reader) error {
 		rows, err := store.Import(ctx, s.DB, t.Name, r)
 		if err == nil && rows != t.Rows {
-			err = fmt.Errorf("%d rows were found, and the manifest says %d", rows, t.Rows)
+			err = fmt.Errorf("%d rows were found, and the manifest has %d", rows, t.Rows)
 		}
 		return err
 	})
@@ -210,7 +210,7 @@ func (s Stores) fillState(ctx context.Context, want int64, r *bufio.Reader) erro
 		e, err := readEntry(r)
 		if errors.Is(err, io.EOF) {
 			if n != want {
-				return fmt.Errorf("%d keys were found, and the manifest says %d", n, want)
+				return fmt.Errorf("%d keys were found, and the manifest has %d", n, want)
 			}
 			return s.State.Import(ctx, some)
 		}

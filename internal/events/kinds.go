@@ -48,14 +48,14 @@ func define(source string, severity eventv1.Severity, code, title, remedy string
 
 // Kinds of the collectors.
 var (
-	FlowsLost = define("collectors/flow", warning, "flows-lost", "The flow collector lost datagrams or records for want of room.",
+	FlowsLost = define("collectors/flow", warning, "flows-lost", "The flow collector lost datagrams or records because its buffers were full.",
 		"Look whether the flow store takes what is on the bus (`millrace_internal_bus_held_bytes`, `millrace_services_flowstore_insert_errors_total`); where it does, the host is too slow or `flow.receive_buffer` too small. The nightly run leaves exporters alone whose flows are incomplete.")
 	TelemetryUp   = define("collectors/telemetry", info, "telemetry-up", "Counters of a router arrive.", nothing)
 	TelemetryDown = define("collectors/telemetry", warning, "telemetry-down", "No counters of a router arrive.",
-		"Check that the router's agent runs and that address and certificates in the inventory are right; the text says why. The collector reconnects by itself.")
+		"Check that the router's agent runs and that address and certificates in the inventory are right; the text has the reason. The collector reconnects by itself.")
 	RouterReachable   = define("collectors/topology", info, "router-reachable", "A router's agent answers.", nothing)
 	RouterUnreachable = define("collectors/topology", warning, "router-unreachable", "A router's agent does not answer.",
-		"Check the agent and the way to it; the text says why. The last topology stays in use, and the collector retries by itself.")
+		"Check the agent and the path to it; the text has the reason. The last topology stays in use, and the collector retries by itself.")
 	RouterUp   = define("collectors/topology", info, "router-up", "A router has an adjacency in the link-state database.", nothing)
 	RouterDown = define("collectors/topology", warning, "router-down", "A router has no adjacency left in the link-state database.",
 		"Check the router, its links and its OSPF.")
@@ -75,12 +75,12 @@ var (
 	PairAgedOut     = define("services/alpha", info, "pair-aged-out", "A pair without any flow for `alpha.rule.age_after` is removed.", nothing)
 	PairInCircuit   = define("services/alpha", info, "pair-in-circuit", "Alpha flows of a prefix pair arrived within their circuit, so the pair is not added for them.", nothing)
 	ExporterRefused = define("services/alpha", warning, "exporter-refused", "The collection-quality gate refuses an exporter's flows; its pairs stay as they are.",
-		"The text says what to mend: templates, loss, clock or the sampling rate. `millrace flows quality` shows the exporter's health.")
+		"The text names the cause: templates, loss, clock or the sampling rate. `millrace flows quality` shows the exporter's health.")
 	ExporterUnknown = define("services/alpha", warning, "exporter-unknown", "Flows come from an address that belongs to no device of the inventory.",
 		"Add the address to `exporters` of its device, or stop the export.")
 	NightlyDone   = define("services/alpha", info, "nightly-done", "The nightly run has ended.", nothing)
 	NightlyFailed = define("services/alpha", failure, "nightly-failed", "The nightly run failed.",
-		"Mend what the text says. The run is tried again by itself, after 5 min and at least every hour, over the same flows; a change set that could not be requested is asked for every 5 min.")
+		"Mend the cause that the text names. The run is tried again by itself, after 5 min and at least every hour, over the same flows; a change set that could not be requested is requested every 5 min.")
 )
 
 // changes has a kind for each state of a change set.
@@ -96,10 +96,10 @@ var changes = map[pushv1.State]Kind{
 	pushv1.State_STATE_CANARY:       define("services/push", info, "change-canary", "One router gets a change set first and is watched before the others get it.", nothing),
 	pushv1.State_STATE_APPLYING:     define("services/push", info, "change-applying", "Routers get a change set, each with commit confirmed.", nothing),
 	pushv1.State_STATE_APPLIED:      define("services/push", info, "change-applied", "All routers have a change set and are being verified.", nothing),
-	pushv1.State_STATE_VERIFIED:     define("services/push", info, "change-verified", "All routers show the state that a change set asks for and are confirmed.", nothing),
+	pushv1.State_STATE_VERIFIED:     define("services/push", info, "change-verified", "All routers show the state that a change set intends, and are confirmed.", nothing),
 	pushv1.State_STATE_ROLLING_BACK: define("services/push", info, "change-rolling-back", "A change set is being rolled back.", nothing),
 	pushv1.State_STATE_ROLLED_BACK: define("services/push", warning, "change-rolled-back", "A change set is rolled back on all routers.",
-		"Unless an operator asked for it, the text says which router failed and why. Mend that and create the change set again."),
+		"Unless an operator requested it, the text names the router that failed and the reason. Mend that and create the change set again."),
 	pushv1.State_STATE_FAILED: define("services/push", failure, "change-failed", "A change set failed.",
 		"The text names the routers and what they have now. Mend that and create the change set again."),
 }
@@ -107,14 +107,14 @@ var changes = map[pushv1.State]Kind{
 // Kinds of the push service that are no change set's state.
 var (
 	RoutersFrozen = define("services/push", warning, "routers-frozen", "The freeze switch is on: no change set is sent to a router, or to any.",
-		"Nothing, if it is meant. `millrace change freezes` says who turned it on and why, `millrace change unfreeze` turns it off.")
+		"Nothing, if it is meant. `millrace change freezes` shows who turned it on and why, `millrace change unfreeze` turns it off.")
 	BudgetExceeded = define("services/push", warning, "budget-exceeded", "A change set of the nightly run exceeds the nightly budget and waits for a person.",
 		"Read its diff in the dashboard or with `millrace change show ID`, then approve it, or set `push.nightly_budget`.")
 	ChangeAborted = define("services/push", warning, "change-aborted", "An operator stops a change set.",
-		"Nothing: what no router has confirmed is rolled back. `millrace change show ID` says who stopped it and why.")
+		"Nothing: what no router has confirmed is rolled back. `millrace change show ID` shows who stopped it and why.")
 	ChangeUnreadable = define("services/push", failure, "change-unreadable", "The record of a change set in etcd cannot be read.",
 		"Put the record back from a backup (`millrace restore`), or delete its key with etcdctl. Until then nothing is rolled back, repaired or compared with routers, "+
-			"because nobody knows what that change set left on them; other change sets go on.")
+			"because it is unknown what that change set left on them; other change sets go on.")
 	RoutersUnfrozen = define("services/push", info, "routers-unfrozen", "The freeze switch is off again.", nothing)
 )
 
@@ -124,7 +124,7 @@ func ChangeSet(s pushv1.State) Kind { return changes[s] }
 // Kinds of routers that are read again after their change set has ended.
 var (
 	ConfigDrift = define("services/push", warning, "config-drift", "A router does not hold what change sets left on it.",
-		"Find out who changed the router; `millrace change drift` shows the difference. Approve the repair that the text names; without one, request a change set, which makes what the policy says today the configuration.")
+		"Find out who changed the router; `millrace change drift` shows the difference. Approve the repair that the text names; without one, request a change set, which makes today's policy the configuration.")
 	ConfigDriftGone = define("services/push", info, "config-drift-gone", "A router holds again what change sets left on it.", nothing)
 )
 
@@ -147,9 +147,9 @@ var (
 		"Replace certificate and key; no restart is needed.")
 	CertificateExpired = define("internal/mtls", failure, "certificate-expired", "Our certificate, or every CA, is not valid now.",
 		"Replace it, or set the clock right. Until then the other ends refuse us, or we them.")
-	RevocationListStale = define("internal/mtls", warning, "crl-stale", "A CRL is older than its issuer says it may be.",
+	RevocationListStale = define("internal/mtls", warning, "crl-stale", "A CRL is past its nextUpdate.",
 		"Fetch the CA's present list into the file; no restart is needed.")
-	PeerRevoked = define("internal/mtls", warning, "peer-revoked", "Somebody came with a revoked certificate and was refused.",
+	PeerRevoked = define("internal/mtls", warning, "peer-revoked", "A peer with a revoked certificate was refused.",
 		"Find out who still has its key, and give the router a certificate of its own that is not revoked.")
 )
 
@@ -157,7 +157,7 @@ var (
 var (
 	VPNAgentUp   = define("services/vpn", info, "vpn-pe-up", "A PE's agent answers.", nothing)
 	VPNAgentDown = define("services/vpn", warning, "vpn-pe-down", "A PE's agent does not answer.",
-		"Check the agent and the way to it; the text says why. It keeps its weights, and the service retries by itself.")
+		"Check the agent and the path to it; the text has the reason. It keeps its weights, and the service retries by itself.")
 	VPNAgentInvalid = define("services/vpn", warning, "vpn-pe-invalid", "A PE's agent reports impossible flows, which are ignored.",
 		"Check that the agent has the release of the control plane.")
 	VPNWeightsChanged    = define("services/vpn", info, "vpn-weights-changed", "The VPNs' weights have a new version.", nothing)
@@ -167,7 +167,7 @@ var (
 	VPNWeightsReinstalled = define("services/vpn", warning, "vpn-weights-reinstalled", "A PE no longer had the weights in force and got them again.",
 		"Find out who changed weights on the PE (`millrace vpn weights --server`), or why its agent lost its state file.")
 	VPNPolicyInvalid = define("services/vpn", failure, "vpn-policy-invalid", "The VPN policy cannot be used; the last weights stay in force.",
-		"Mend the policy file as the text says; it is read again every `vpn.interval`.")
+		"Mend the error in the policy file that the text names; it is read again every `vpn.interval`.")
 	VPNPolicyValid = define("services/vpn", info, "vpn-policy-valid", "The VPN policy can be used again.", nothing)
 	VPNNameUnknown = define("services/vpn", warning, "vpn-unknown-name", "The weights name a VPN that no PE has.",
 		"Correct the name in the policy, or configure the VPN on its PEs.")
@@ -199,11 +199,11 @@ var circuits = map[circuitsv1.State]Kind{
 	circuitsv1.State_STATE_INTERRUPTED: define("services/circuits", warning, "circuit-interrupted", "The path of an active circuit was lost.",
 		"Mend the link that the circuit's path lacks. The circuit is active again by itself once its routers were read to carry it."),
 	circuitsv1.State_STATE_RELEASING: define("services/circuits", info, "circuit-releasing", "A circuit is over, and routers are being rid of it.",
-		"Nothing, unless it lasts: `millrace change list` says what its change set waits for."),
+		"Nothing, unless it lasts: `millrace change list` shows what its change set waits for."),
 	circuitsv1.State_STATE_DEACTIVATING: define("services/circuits", info, "circuit-deactivating", "A circuit is taken off routers, and keeps its capacity.", nothing),
 	circuitsv1.State_STATE_RELEASED:     define("services/circuits", info, "circuit-released", "No router has the circuit any more, and its capacity is free.", nothing),
 	circuitsv1.State_STATE_FAILED: define("services/circuits", failure, "circuit-failed", "A circuit could not be put on routers, or was removed from them by hand.",
-		"The text names the change set: `millrace change show ID` says what refused it. Then request a new circuit."),
+		"The text names the change set: `millrace change show ID` shows what refused it. Then request a new circuit."),
 }
 
 // CircuitLate reports a circuit that is not carried at its start.

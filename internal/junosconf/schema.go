@@ -105,7 +105,7 @@ func parseNode(words []string) (*schema, error) {
 		case node.kind == list:
 			node.keys = append(node.keys, w)
 		default:
-			return nil, fmt.Errorf("%q says nothing here", w)
+			return nil, fmt.Errorf("%q has no meaning here", w)
 		}
 	}
 	return &node, nil

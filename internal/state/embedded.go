@@ -109,7 +109,7 @@ func watchEnd(etcd *embed.Etcd, failed chan<- error, stopping <-chan struct{}) {
 	case <-stopping:
 	case err = <-etcd.Err():
 	case <-etcd.Server.StopNotify():
-		err = errors.New("its server stopped, its log says why")
+		err = errors.New("its server stopped; the reason is in its log")
 	}
 	select {
 	case <-stopping: // which ends both, too

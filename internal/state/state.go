@@ -21,7 +21,7 @@ import (
 var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict means that another writer changed the key since it was read.
-	ErrConflict = errors.New("changed by somebody else since it was read")
+	ErrConflict = errors.New("changed by another writer since it was read")
 )
 
 // root is where every key Millrace writes begins.

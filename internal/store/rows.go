@@ -61,7 +61,7 @@ func (r *embeddedRows) nextBlock() {
 // Scan implements Rows.
 func (r *embeddedRows) Scan(dest ...any) error {
 	if len(dest) != len(r.block.Columns) {
-		return fmt.Errorf("rows have %d columns, %d were asked for", len(r.block.Columns), len(dest))
+		return fmt.Errorf("rows have %d columns, %d were requested", len(r.block.Columns), len(dest))
 	}
 	for i, c := range r.block.Columns {
 		if err := c.ScanRow(dest[i], r.row); err != nil {

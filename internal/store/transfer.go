@@ -234,7 +234,7 @@ func newBlock(table string, columns []Column) (*block, error) {
 		}
 		fresh, known := goTypes[plain]
 		if !known {
-			return nil, fmt.Errorf("column %s of %s has type %s, which backups do not know", c.Name, table, c.Type)
+			return nil, fmt.Errorf("column %s of %s has type %s, which backups do not support", c.Name, table, c.Type)
 		}
 		v := fresh()
 		b.values, b.dest = append(b.values, v), append(b.dest, v.dest())

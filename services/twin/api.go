@@ -26,7 +26,7 @@ func (a *api) Predict(ctx context.Context, req *connect.Request[twinv1.PredictRe
 		subject, run = "scenario", a.c.scenario
 	case *twinv1.PredictRequest_Plans:
 	default:
-		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("say what to simulate: a scenario or plans"))
+		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("nothing to simulate: set a scenario or plans"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.c.cfg.Timeout)
 	defer cancel()
@@ -43,8 +43,8 @@ func (a *api) Predict(ctx context.Context, req *connect.Request[twinv1.PredictRe
 }
 
 var (
-	errBusy    = errors.New("other predictions took all the time; ask again, or raise twin.parallel")
-	errTooLong = errors.New("the prediction takes too long; ask for fewer routers or a shorter scenario, or raise twin.timeout")
+	errBusy    = errors.New("other predictions took all the time; repeat the request, or raise twin.parallel")
+	errTooLong = errors.New("the prediction takes too long; request fewer routers or a shorter scenario, or raise twin.timeout")
 )
 
 // outcome is the code of an error, and the label of the metric.

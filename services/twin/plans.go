@@ -65,7 +65,7 @@ func (c *Component) port(ctx context.Context, p compile.RouterPlan, port compile
 	out.PacketHops += uint64(hops)
 	for _, e := range effects {
 		if e.Packets < fewest {
-			note("queue %s is left out: it sends too little beside the others to say more than its rate", e.Queue)
+			note("queue %s is left out: it sends too few packets beside the others for more than its rate", e.Queue)
 			continue
 		}
 		out.Classes = append(out.Classes, effectToProto(p.Router, port.Interface, e))

@@ -26,7 +26,7 @@ func Check(s *scenario.Scenario) error {
 	for i, r := range s.Routers {
 		path := fmt.Sprintf("$.routers[%d]", i)
 		if len(r.Daemons) > 0 || r.FRR.Configuration != "" || len(r.FRR.Daemons) > 0 {
-			add(path, "router %s runs programs or FRR configuration of its own: the twin cannot know what they do to packets", r.Name)
+			add(path, "router %s runs programs or FRR configuration of its own: the twin cannot simulate their effect on packets", r.Name)
 		}
 		if len(r.VRFs) > 0 {
 			add(path, "router %s has VRFs: the twin routes in one table; paper 001's networks are in `millrace papers --only 001`", r.Name)
@@ -35,7 +35,7 @@ func Check(s *scenario.Scenario) error {
 	for i, h := range s.Hosts {
 		path := fmt.Sprintf("$.hosts[%d]", i)
 		if len(h.Daemons) > 0 {
-			add(path, "host %s runs programs of its own: the twin's hosts know none", h.Name)
+			add(path, "host %s runs programs of its own, which the twin does not simulate", h.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(h.Settings)) {
 			if known := settings[name]; known == nil || !known(h.Settings[name]) {

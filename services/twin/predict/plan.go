@@ -32,7 +32,7 @@ func simulable(s *scenario.Scenario, plan compile.RouterPlan) error {
 	}
 	for _, p := range plan.Profiles {
 		if p.Exceed != (document.Action{}) {
-			add("circuit %s has something else done with what is above its rate: the twin does not tell that from the rest", p.Circuit)
+			add("circuit %s treats traffic above its rate differently: the twin does not distinguish that traffic", p.Circuit)
 		}
 	}
 	for _, l := range plan.LSPs {

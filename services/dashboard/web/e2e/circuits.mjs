@@ -154,7 +154,7 @@ export const circuitScenarios = [
     play: async ({ url }) => {
       await withPage(laptop, async (page) => {
         await open(page, url);
-        for (const text of ["No circuits.", "No link is known.", "Who asks?"])
+        for (const text of ["No circuits.", "No link is known.", "Who requests it?"])
           await until(text, page.getByText(text).waitFor());
       });
     },

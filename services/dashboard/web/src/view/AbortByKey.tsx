@@ -39,7 +39,7 @@ export function AbortByKey({ list, open }: Props) {
           <p>
             <strong>{target.id}</strong> is {doing(target)}.{" "}
             {target.id === asked
-              ? "Its abort is asked for."
+              ? "Its abort is requested."
               : holding
                 ? "Keep holding A to abort it…"
                 : "Hold A to abort it: its routers go back to what they held before."}

@@ -106,7 +106,7 @@ function Timeline({ circuit }: { circuit: Circuit }) {
 const questions: Record<Asked, { title: string; effect: string }> = {
   commit: {
     title: "Commit",
-    effect: "What is held is booked. It stays booked until its end, or until somebody releases it.",
+    effect: "What is held is booked. It stays booked until its end, or until it is released.",
   },
   release: {
     title: "Release",

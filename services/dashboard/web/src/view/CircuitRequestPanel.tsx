@@ -26,7 +26,7 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<string>();
   const { terms, problems } = termsOf(form, timeOfField);
-  const missing = by.trim() === "" ? "Who asks?" : Object.values(problems)[0];
+  const missing = by.trim() === "" ? "Who requests it?" : Object.values(problems)[0];
   const possible = missing === undefined && !busy && !answer.data?.refusal;
   const change = (part: Partial<CircuitForm>) => {
     setFailed(undefined);
