@@ -1,9 +1,6 @@
 package law
 
-import (
-	"container/heap"
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // model is a network of drop-tail links in virtual time, packet by packet: the
 // slow and obvious reference that the law is tested with.
@@ -69,40 +66,14 @@ type poisson struct {
 	rate, until float64
 }
 
-type event struct {
-	at    float64
-	do    func()
-	order int
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	*e = old[:len(old)-1]
-	return x
-}
-
-var order int
-
-func (m *model) at(t float64, do func()) {
-	order++
-	heap.Push(&m.events, event{t, do, order})
-}
+func (m *model) at(t float64, do func()) { m.events.push(t, do) }
 
 // run goes on until a virtual time.
 func (m *model) run(until float64) {
-	for len(m.events) > 0 && m.events[0].at <= until {
-		e := heap.Pop(&m.events).(event)
-		m.now = e.at
-		e.do()
+	for m.events.next() <= until {
+		var do func()
+		m.now, do = m.events.pop()
+		do()
 	}
 	m.now = until
 }
