@@ -2,20 +2,21 @@ package routeragent_test
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/cilium/ebpf"
 )
 
 // dump is everything the agent can change in the kernel: what the commands of
-// iproute2 show, and the contents of the classifier's maps, as bpftool reads
-// them. Counters of hits are left out.
+// iproute2 show, and the octets in the classifier's maps. Counters of hits are left out.
 func (x *target) dump() string {
 	x.Helper()
 	out := x.router.Dump()
-	seen := map[int]bool{}
+	seen := map[ebpf.MapID]bool{}
 	for _, port := range []string{"ge-a", "ge-b"} {
 		for _, hook := range []string{"ingress", "egress"} {
 			for _, prog := range x.programs(port, hook) {
@@ -46,13 +47,20 @@ func (x *target) programs(port, hook string) []int {
 	return out
 }
 
-func (x *target) maps(prog int, seen map[int]bool) string {
-	var p struct {
-		MapIDs []int `json:"map_ids"`
+func (x *target) maps(prog int, seen map[ebpf.MapID]bool) string {
+	x.Helper()
+	p, err := ebpf.NewProgramFromID(ebpf.ProgramID(prog))
+	if err != nil {
+		x.Fatalf("program %d: %v", prog, err)
 	}
-	x.bpftool(&p, "prog", "show", "id", strconv.Itoa(prog))
+	defer p.Close()
+	info, err := p.Info()
+	if err != nil {
+		x.Fatalf("program %d: %v", prog, err)
+	}
+	ids, _ := info.MapIDs()
 	var out []string
-	for _, id := range p.MapIDs {
+	for _, id := range ids {
 		if !seen[id] {
 			seen[id] = true
 			out = append(out, x.oneMap(id))
@@ -63,40 +71,33 @@ func (x *target) maps(prog int, seen map[int]bool) string {
 }
 
 // oneMap is a line per map: name, entries, digest; maps inside of a map are read too.
-func (x *target) oneMap(id int) string {
-	var m struct{ Name, Type string }
-	x.bpftool(&m, "map", "show", "id", strconv.Itoa(id))
-	if strings.HasPrefix(m.Name, "te_hits") || strings.Contains(m.Name, "rodata") {
+func (x *target) oneMap(id ebpf.MapID) string {
+	x.Helper()
+	m, err := ebpf.NewMapFromID(id)
+	if err != nil {
+		x.Fatalf("map %d: %v", id, err)
+	}
+	defer m.Close()
+	info, err := m.Info()
+	if err != nil {
+		x.Fatalf("map %d: %v", id, err)
+	}
+	if strings.HasPrefix(info.Name, "te_hits") || strings.Contains(info.Name, "rodata") {
 		return ""
 	}
-	var entries []struct{ Key, Value []string }
-	x.bpftool(&entries, "map", "dump", "id", strconv.Itoa(id))
-	lines := make([]string, 0, len(entries))
-	for _, e := range entries {
-		value := strings.Join(e.Value, "")
-		if strings.HasSuffix(m.Type, "_of_maps") {
-			value = x.oneMap(inner(e.Value))
+	var lines []string
+	var key, value []byte
+	entries := m.Iterate()
+	for entries.Next(&key, &value) {
+		line := string(value)
+		if info.Type == ebpf.ArrayOfMaps || info.Type == ebpf.HashOfMaps {
+			line = x.oneMap(ebpf.MapID(binary.NativeEndian.Uint32(value)))
 		}
-		lines = append(lines, strings.Join(e.Key, "")+"="+value)
+		lines = append(lines, string(key)+"="+line)
+	}
+	if err := entries.Err(); err != nil {
+		x.Fatalf("map %s: %v", info.Name, err)
 	}
 	slices.Sort(lines)
-	return fmt.Sprintf("map %s: %d entries, %x\n", m.Name, len(lines), sha256.Sum256([]byte(strings.Join(lines, "\n"))))
-}
-
-func (x *target) bpftool(into any, args ...string) {
-	x.Helper()
-	raw := x.router.Run(append([]string{"bpftool", "-j"}, args...)...)
-	if err := json.Unmarshal([]byte(raw), into); err != nil {
-		x.Fatalf("bpftool %s: %v: %.200s", strings.Join(args, " "), err, raw)
-	}
-}
-
-// inner is the id of a map inside of a map: four octets, lowest first.
-func inner(value []string) int {
-	id := 0
-	for i, octet := range value {
-		n, _ := strconv.ParseUint(octet, 0, 8)
-		id |= int(n) << (8 * i)
-	}
-	return id
+	return fmt.Sprintf("map %s: %d entries, %x\n", info.Name, len(lines), sha256.Sum256([]byte(strings.Join(lines, "\n"))))
 }
