@@ -16,6 +16,8 @@ STAMPS  := .cache/stamps
 export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
+# The binary that tests run; without it each of five packages of e2e links one for itself.
+export MILLRACE_BINARY := $(CURDIR)/bin/millrace
 
 GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
 
@@ -83,12 +85,18 @@ generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/openapi > docs/reference/circuits-openapi.json
 
 .PHONY: check
-check: setup ## Generated code is current, formatted and vetted
+check: current vet ## Generated code is current, formatted and vetted
+
+.PHONY: vet
+vet: setup
+	@PATH="$(GO_DIR):$$PATH" go vet ./...
+
+.PHONY: current
+current: setup
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf lint
 	@$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- $(GENERATED) || { echo "check: generated code is not what is committed; commit the output of 'make generate'" >&2; exit 1; }
 	@files=$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal lab papers scenario services tools); test -z "$$files" || { echo "check: run gofmt -w on these:"; echo "$$files"; exit 1; } >&2
-	@PATH="$(GO_DIR):$$PATH" go vet ./...
 
 .PHONY: test-web
 test-web: $(STAMPS)/web
@@ -98,10 +106,8 @@ test-web: $(STAMPS)/web
 LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/peagent$$'
 
 # Every other test runs once, and with the race detector, except
+#   PURE                     what tools/houserules holds to start no goroutine: there is nothing that a race could be between
 #   services/twin/, papers   the simulator's own packages, one goroutine each run, and minutes of it: ten times as slow
-#   services/peagent/law     arithmetic in one goroutine, and hours of simulated time: 140 s for one of its cases
-#   services/push/rollout    a search in one goroutine through 100,000 states
-#   services/circuits/life   the same
 #   services/circuits/day    a simulated day in one goroutine
 #   octest                   the tests' oracle: generated structs, which nothing shares
 #   services/routeragent     48 gNMI checks of a whole agent, one after the other: a quarter of an hour; its parts (apply,
@@ -110,13 +116,15 @@ LAB := -e '/e2e/scenarios$$' -e '/e2e/vpn$$' -e '/lab$$' -e /lab/ -e '/services/
 #   tools/houserules         reads the sources in one goroutine
 #   e2e                      what runs there is the binary, which has no detector
 #   LAB                      what is measured there is delay and rates, and a guest's processes have no room for it
-RACELESS := -e /e2e/ -e '/services/twin/' -e '/services/peagent/law$$' -e '/services/push/rollout$$' -e '/services/circuits/life$$' -e '/services/circuits/day$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
+PURE     := $(shell sed -n '/^var pureFolders/,/^}/s,.*"\(.*\)".*,-e /millrace/\1$$ -e /millrace/\1/,p' tools/houserules/pure.go)
+RACELESS := $(PURE) -e /e2e/ -e '/services/twin/' -e '/services/circuits/day$$' -e '/papers$$' -e /papers/ -e '/services/routeragent$$' -e '/routeragent/octest$$' -e '/routeragent/tree$$' -e /tools/houserules
 
 # PE_SHARED are the PE agent's tests of what its goroutines share, which measure no rates: four seconds of them.
 PE_SHARED := 'TestAPI|TestPEsThatGo|TestHandlersThatOutliveStop|TestASlowDisk|TestBrokenRoutes|TestInstalled|TestListenIs|TestOnlyControllers'
 
-# The time-outs end what hangs; they are no expectation of speed.
-GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped --
+# The time-outs end what hangs; they are no expectation of speed. `make vet` reads all tests; `go test` would read them
+# again, and a second time for the detector.
+GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname --hide-summary skipped -- -vet=off
 LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
 
 .PHONY: test-race
@@ -125,12 +133,12 @@ test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can
 	@CGO_ENABLED=1 $(GOTEST) -race -timeout 10m -run $(PE_SHARED) ./services/peagent
 
 .PHONY: test-raceless
-test-raceless: setup $(STAMPS)/kafka $(STAMPS)/clients
+test-raceless: build $(STAMPS)/kafka $(STAMPS)/clients
 	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
 
 .PHONY: test
-test: build $(STAMPS)/kafka $(STAMPS)/clients check ## Run every test
-	@$(MAKE) --no-print-directory --jobs=3 test-web test-race test-raceless
+test: build $(STAMPS)/kafka $(STAMPS)/clients current ## Run every test
+	@$(MAKE) --no-print-directory --jobs=4 vet test-web test-race test-raceless
 	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(LAB))
 
 # Not part of CI: it takes as long as all of it (docs/reference/mutants.md).
