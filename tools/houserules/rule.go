@@ -88,6 +88,11 @@ func Rules() []Rule {
 			links,
 		},
 		{
+			"each decision has a number of its own",
+			"\"decision 13\" in a page or a commit must name one page",
+			decisions,
+		},
+		{
 			"the newcomer's questions are answered three steps from the README",
 			"a tree in which one must search explains itself only to those who wrote it",
 			questions,
