@@ -122,6 +122,7 @@ func flowsQualityCommand() *cobra.Command {
 var sourceNames = map[flowv1.Source]string{
 	flowv1.Source_SOURCE_UNSPECIFIED: "-", flowv1.Source_SOURCE_NETFLOW_V5: "NetFlow v5",
 	flowv1.Source_SOURCE_NETFLOW_V9: "NetFlow v9", flowv1.Source_SOURCE_IPFIX: "IPFIX", flowv1.Source_SOURCE_NFCAPD: "nfcapd",
+	flowv1.Source_SOURCE_SFLOW: "sFlow v5",
 }
 
 func printQuality(out io.Writer, r *flowv1.QualityResponse) error {

@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/flowrecord"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -18,7 +17,7 @@ import (
 // stage by stage; `go run ./collectors/flow/bench` measures the whole with sockets.
 func BenchmarkDatagram(b *testing.B) {
 	all := capture(b, "9-s1")
-	table := exporter.NewTable(exporter.DefaultConfiguration(), decode.GoFlow2{}, nil)
+	table := exporter.NewTable(exporter.DefaultConfiguration(), nil)
 	from := netip.MustParseAddrPort("192.0.2.1:4000")
 	now := time.Now()
 	table.Take([]exporter.Datagram{{From: from, Payload: all[0]}}, now, nil)

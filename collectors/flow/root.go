@@ -1,6 +1,6 @@
 // Package flow is the flow collector.
 //
-// In: NetFlow v5, v9 and IPFIX datagrams from routers over UDP, and records
+// In: NetFlow v5, v9, IPFIX and sFlow v5 datagrams from routers over UDP, and records
 // read from nfcapd files. Out: FlowBatch on the bus, keyed by exporter, with
 // what each hour of the exporter lacks, and each exporter's health at the moment.
 // Next: services/flowstore.
@@ -19,7 +19,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
@@ -66,7 +65,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{cfg: cfg, deps: deps, listed: listed(cfg, deps)}
-	c.table = exporter.NewTable(cfg.Exporters, decode.GoFlow2{}, c.listed)
+	c.table = exporter.NewTable(cfg.Exporters, c.listed)
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
 	c.events = events.NewPublisher(deps.Bus, deps.Log)

@@ -1,6 +1,6 @@
 // Package flowrecord is a flow record inside Millrace.
 //
-// In: what collectors/flow decodes from NetFlow v5, v9 and IPFIX or reads from
+// In: what collectors/flow decodes from NetFlow v5, v9, IPFIX and sFlow v5 or reads from
 // nfcapd files. Out: the record as millrace.flow.v1 on the bus, and back. Next:
 // services/flowstore, which stores records.
 package flowrecord
@@ -45,6 +45,7 @@ const (
 	NetFlowV9
 	IPFIX
 	Nfcapd
+	SFlow
 )
 
 // String is how operators call the format.
@@ -58,6 +59,8 @@ func (s Source) String() string {
 		return "IPFIX"
 	case Nfcapd:
 		return "nfcapd"
+	case SFlow:
+		return "sFlow v5"
 	}
 	return "unspecified"
 }

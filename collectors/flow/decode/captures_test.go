@@ -26,19 +26,27 @@ func capture(t testing.TB, name string) [][]byte {
 	return all
 }
 
-func allCaptures(t testing.TB) [][]byte {
+func allCaptures(t testing.TB) (all [][]byte) {
+	t.Helper()
+	for _, session := range captureSessions(t) {
+		all = append(all, session...)
+	}
+	return all
+}
+
+// captureSessions are the captures, each of one exporter.
+func captureSessions(t testing.TB) (all [][][]byte) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", "*", "*.bin"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	var all [][]byte
 	for _, p := range paths {
 		name := filepath.Base(p)[:strings.LastIndex(filepath.Base(p), "-")]
 		if !names[name] {
 			names[name] = true
-			all = append(all, capture(t, name)...)
+			all = append(all, capture(t, name))
 		}
 	}
 	return all

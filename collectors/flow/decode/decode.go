@@ -1,38 +1,56 @@
-// Package decode turns one NetFlow v5, v9 or IPFIX datagram into flow records.
+// Package decode turns one NetFlow v5, v9, IPFIX or sFlow v5 datagram into flow records.
 //
 // In: a datagram and the templates its exporter sent before. Out: a Message
 // with the header, the flows and what the exporter says about sampling; times
 // and sampling are still in the exporter's own terms. Next:
 // collectors/flow/exporter, which knows the exporter's clock and sampling.
 //
-// Nothing here keeps the datagram's memory, and no datagram whatever may panic
-// or allocate more than a small multiple of its own size.
+// A template is compiled once, into the places of the fields that are read
+// (template.go); records are then read without looking at it again, and nothing
+// is allocated per datagram. Nothing here keeps the datagram's memory, and no
+// datagram whatever may panic or allocate more than a small multiple of its size.
 package decode
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
-// Decoder decodes the body of a datagram whose header and framing were already
-// checked. It appends to m and stores templates in t.
-type Decoder interface {
-	Decode(datagram []byte, h Header, t *Templates, m *Message) error
+// Decode decodes the body of a datagram whose header and framing ParseHeader has checked. It appends to m and stores
+// templates in t. Where it returns an error, what stands in m is not to be used.
+func Decode(d []byte, h Header, t *Templates, m *Message) (err error) {
+	defer func() {
+		// A defect of this package must cost one datagram, not the collector.
+		if r := recover(); r != nil {
+			err = &Refusal{Reason: ReasonPanic, Err: fmt.Errorf("%v", r)}
+		}
+	}()
+	switch h.Source {
+	case flowrecord.NetFlowV5:
+		m.v5(d)
+		return nil
+	case flowrecord.SFlow:
+		return m.sflow(d)
+	case flowrecord.NetFlowV9:
+		return m.sets(v9Sets(d), h, t)
+	}
+	return m.sets(d[ipfixHeader:], h, t)
 }
 
-// Header is what all three formats say first.
+// Header is what all formats say first.
 type Header struct {
-	// Version is 5, 9 or 10 (IPFIX).
-	Version uint16
-	// Domain is the v9 source id, the IPFIX observation domain, or v5's engine type and id.
+	// Source is the format.
+	Source flowrecord.Source
+	// Domain is the v9 source id, the IPFIX observation domain, v5's engine type and id, or sFlow's sub-agent id.
 	Domain uint32
-	// Sequence counts flows sent before (v5), packets (v9) or records (IPFIX).
+	// Sequence counts flows sent before (v5), packets (v9, sFlow) or records (IPFIX).
 	Sequence uint32
-	// ExportTime is the exporter's clock: whole seconds in v9 and IPFIX.
+	// ExportTime is the exporter's clock: whole seconds in v9 and IPFIX; zero in sFlow, which does not say it.
 	ExportTime time.Time
-	// Uptime is milliseconds since the exporter started (v5, v9); it wraps after 49.7 days.
+	// Uptime is milliseconds since the exporter started (v5, v9, sFlow); it wraps after 49.7 days.
 	Uptime uint32
 	// Count is the number of records (v5 only; v9's is not reliable).
 	Count uint16
@@ -40,39 +58,36 @@ type Header struct {
 	SamplingRate uint64
 }
 
-// Source names the format.
-func (h Header) Source() flowrecord.Source {
-	switch h.Version {
-	case 5:
-		return flowrecord.NetFlowV5
-	case 9:
-		return flowrecord.NetFlowV9
-	case 10:
-		return flowrecord.IPFIX
-	}
-	return flowrecord.SourceUnspecified
-}
-
 // Message is a decoded datagram. It is meant to be used again: Reset keeps its memory.
 type Message struct {
 	Flows    []Flow
 	Sampling []Sampling
+	// Details belong to flows that have such fields; see Flow.Detail.
+	Details []Detail
 	// SystemInit is when the exporter started, where IPFIX says so: what its
 	// uptimes count from. Zero elsewhere.
 	SystemInit time.Time
+	// Records is the number of data records that are no options: those behind Flows, of which a biflow (RFC 5103)
+	// gives two, and NotFlows.
+	Records int
 	// OptionRecords is the number of options data records, which RFC 7011 counts in the sequence.
 	OptionRecords int
 	// NoTemplate is the number of data sets whose template is not known.
 	NoTemplate int
-	// NotFlows is the number of data records without addresses or counters.
+	// NotFlows is the number of data records without addresses or counters, and of sFlow samples of packets that are
+	// not IP.
 	NotFlows int
+	// Events is how many of NotFlows report a NAT or firewall event.
+	Events int
+	// CounterSamples is the number of sFlow's samples of interface counters.
+	CounterSamples int
 	// BadTemplates is the number of templates that were refused.
 	BadTemplates int
 }
 
 // Reset empties m.
 func (m *Message) Reset() {
-	*m = Message{Flows: m.Flows[:0], Sampling: m.Sampling[:0]}
+	*m = Message{Flows: m.Flows[:0], Sampling: m.Sampling[:0], Details: m.Details[:0]}
 }
 
 // Flow is a record with its times and sampling as the exporter put them.
@@ -83,10 +98,24 @@ type Flow struct {
 	// instead of Record.Start and Record.End.
 	Relative    bool
 	First, Last uint32
+	// FlowLabel is that of IPv6 (RFC 6437); 0 is none.
+	FlowLabel uint32
+	// Detail is where in Message.Details the rest of the record stands, counted from 1; 0 is nowhere.
+	Detail uint32
 	// Selector is the id of the sampler that took the flow's packets, 0 if none is named.
 	Selector uint64
 	// Rate is the sampling rate named in the record itself, or 0.
 	Rate uint64
+}
+
+// Detail is what few records have.
+type Detail struct {
+	// PostSrc and the others are addresses and ports behind the translator (RFC 8158); invalid and 0 where there is
+	// none.
+	PostSrc, PostDst         netip.Addr
+	PostSrcPort, PostDstPort uint16
+	// Labels are the MPLS label stack entries from the top: label, traffic class and bottom of stack in 24 bits.
+	Labels [10]uint32
 }
 
 // Sampling is an options record that announces a rate.
@@ -104,12 +133,12 @@ type Reason string
 // Reasons for which a whole datagram is dropped.
 const (
 	ReasonShort     Reason = "short"           // too short for a header
-	ReasonVersion   Reason = "unknown_version" // neither 5, 9 nor 10
+	ReasonVersion   Reason = "unknown_version" // neither NetFlow v5, v9, IPFIX nor sFlow v5
 	ReasonTruncated Reason = "truncated"       // the header or a set promises more than there is
 	ReasonOversized Reason = "oversized"       // bytes after what the header promises
 	ReasonEmpty     Reason = "empty"           // nothing behind the header
 	ReasonMalformed Reason = "malformed"       // a set or template does not parse
-	ReasonPanic     Reason = "decoder_panic"   // the third-party decoder panicked
+	ReasonPanic     Reason = "decoder_panic"   // a defect of this package
 )
 
 // Refusal is the error of a dropped datagram.

@@ -23,7 +23,7 @@ func decodeAll(t *testing.T, datagrams ...[]byte) Message {
 			t.Fatalf("header of datagram %d: %v", i, err)
 		}
 		var m Message
-		if err := (GoFlow2{}).Decode(d, h, &templates, &m); err != nil {
+		if err := Decode(d, h, &templates, &m); err != nil {
 			t.Fatalf("datagram %d: %v", i, err)
 		}
 		all.Flows = append(all.Flows, m.Flows...)
@@ -32,6 +32,9 @@ func decodeAll(t *testing.T, datagrams ...[]byte) Message {
 		all.NoTemplate += m.NoTemplate
 		all.NotFlows += m.NotFlows
 		all.BadTemplates += m.BadTemplates
+		all.Records += m.Records
+		all.Events += m.Events
+		all.CounterSamples += m.CounterSamples
 		if !m.SystemInit.IsZero() {
 			all.SystemInit = m.SystemInit
 		}
@@ -95,7 +98,7 @@ func TestNetFlowV5(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Header{
-		Version: 5, Domain: 0x0102, Sequence: 77, ExportTime: time.Unix(exportSeconds, 5_000_000).UTC(),
+		Source: flowrecord.NetFlowV5, Domain: 0x0102, Sequence: 77, ExportTime: time.Unix(exportSeconds, 5_000_000).UTC(),
 		Uptime: 10_000, Count: 2, SamplingRate: 100,
 	}
 	if d := diff(h, want); d != "" {
@@ -289,7 +292,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		var m Message
-		if err := (GoFlow2{}).Decode(d, h, &templates, &m); err != nil {
+		if err := Decode(d, h, &templates, &m); err != nil {
 			t.Fatal(err)
 		}
 		if refused := id >= MaxTemplates; (m.BadTemplates == 1) != refused {
@@ -353,8 +356,8 @@ func TestEveryPrefixOfARealDatagramIsRefused(t *testing.T) {
 	for _, d := range allCaptures(t) {
 		for n := range d {
 			h, err := ParseHeader(d[:n])
-			if err == nil && h.Version != 9 { // v9 does not say its own length: a cut between sets is not seen
-				t.Fatalf("version %d: %d of %d bytes were taken", h.Version, n, len(d))
+			if err == nil && h.Source != flowrecord.NetFlowV9 { // v9 does not say its own length: a cut between sets is not seen
+				t.Fatalf("%s: %d of %d bytes were taken", h.Source, n, len(d))
 			}
 		}
 	}
@@ -362,7 +365,7 @@ func TestEveryPrefixOfARealDatagramIsRefused(t *testing.T) {
 
 func TestPanicOfTheDecoderIsARefusal(t *testing.T) {
 	// A header that lies about what follows, as only a bug in ParseHeader would let through.
-	err := GoFlow2{}.Decode([]byte{0, 9}, Header{Version: 9}, &Templates{}, &Message{})
+	err := Decode([]byte{0, 9}, Header{Source: flowrecord.NetFlowV9}, &Templates{}, &Message{})
 	var r *Refusal
 	if !errors.As(err, &r) || r.Reason != ReasonPanic {
 		t.Errorf("error is %v, want %s", err, ReasonPanic)

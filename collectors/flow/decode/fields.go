@@ -3,60 +3,35 @@ package decode
 import (
 	"net/netip"
 	"time"
-
-	"github.com/netsampler/goflow2/v2/decoders/netflow"
 )
 
-// Information elements this product uses; IANA's registry of IPFIX entities,
-// whose first 127 are NetFlow v9's field types.
-const (
-	octetDeltaCount          = 1
-	packetDeltaCount         = 2
-	protocolIdentifier       = 4
-	ipClassOfService         = 5
-	tcpControlBits           = 6
-	sourceTransportPort      = 7
-	sourceIPv4Address        = 8
-	ingressInterface         = 10
-	destinationTransportPort = 11
-	destinationIPv4Address   = 12
-	egressInterface          = 14
-	flowEndSysUpTime         = 21
-	flowStartSysUpTime       = 22
-	postOctetDeltaCount      = 23
-	postPacketDeltaCount     = 24
-	sourceIPv6Address        = 27
-	destinationIPv6Address   = 28
-	icmpTypeCodeIPv4         = 32
-	samplingInterval         = 34
-	samplerID                = 48
-	samplerRandomInterval    = 50
-	octetTotalCount          = 85
-	packetTotalCount         = 86
-	icmpTypeCodeIPv6         = 139
-	flowStartSeconds         = 150
-	flowEndSeconds           = 151
-	flowStartMilliseconds    = 152
-	flowEndMilliseconds      = 153
-	flowStartMicroseconds    = 154
-	flowEndMicroseconds      = 155
-	flowStartNanoseconds     = 156
-	flowEndNanoseconds       = 157
-	initiatorOctets          = 231
-	initiatorPackets         = 298
-	systemInitMilliseconds   = 160
-	selectorID               = 302
-	samplingPacketInterval   = 305
-	samplingPacketSpace      = 306
-	samplingSize             = 309
-	samplingPopulation       = 310
-)
+// reading is a record while its fields are read: the flow, and what must be weighed before it is one.
+type reading struct {
+	f                                *Flow
+	detail                           *Detail // nil where the template has no such field
+	start, end, init                 time.Time
+	hasFirst, hasLast                bool
+	hasDelta                         bool // of bytes, in or out
+	event                            bool // of NAT or a firewall
+	icmp                             uint16
+	totalBytes, totalPackets         uint64
+	outBytes, outPackets             uint64
+	initiatorBytes, initiatorPackets uint64
+	sampling                         samplingFields
+}
 
-// v9 scope types (RFC 3954 section 6.1) that differ from information elements.
-const scopeInterface = 2
-
-// number reads an unsigned integer of any legal (reduced) size.
+// number reads an unsigned integer of any legal (reduced) size; longer ones are 0.
 func number(b []byte) uint64 {
+	switch len(b) {
+	case 4:
+		return uint64(be.Uint32(b))
+	case 2:
+		return uint64(be.Uint16(b))
+	case 1:
+		return uint64(b[0])
+	case 8:
+		return be.Uint64(b)
+	}
 	if len(b) > 8 {
 		return 0
 	}
@@ -67,116 +42,127 @@ func number(b []byte) uint64 {
 	return n
 }
 
-// reading is a record while its fields are read.
-type reading struct {
-	Flow
-	start, end, init         time.Time
-	hasFirst, hasLast        bool
-	icmp                     uint16
-	hasDelta                 bool // of bytes, in or out
-	totalBytes, totalPackets uint64
-	outBytes, outPackets     uint64
-	fromInitiator, sent      uint64 // bytes, packets
-	sampling                 samplingFields
-}
-
-func takeRecord(fields []netflow.DataField, m *Message) {
-	var r reading
-	for i := range fields {
-		f := &fields[i]
-		if b, ok := f.Value.([]byte); ok && !f.PenProvided {
-			r.take(f.Type, b)
-		}
-	}
-	if !r.init.IsZero() {
-		m.SystemInit = r.init
-	}
-	if f, ok := r.flow(); ok {
-		m.Flows = append(m.Flows, f)
-	} else {
-		m.NotFlows++
-	}
-}
-
-func (r *reading) take(element uint16, b []byte) {
-	rec := &r.Record
-	switch element {
-	case octetDeltaCount:
-		rec.Bytes, r.hasDelta = number(b), true
-	case packetDeltaCount:
-		rec.Packets = number(b)
-	case octetTotalCount:
-		r.totalBytes = number(b)
-	case packetTotalCount:
-		r.totalPackets = number(b)
-	case postOctetDeltaCount:
-		r.outBytes, r.hasDelta = number(b), true
-	case postPacketDeltaCount:
-		r.outPackets = number(b)
-	case initiatorOctets:
-		r.fromInitiator = number(b)
-	case initiatorPackets:
-		r.sent = number(b)
-	case protocolIdentifier:
-		rec.Protocol = uint8(number(b))
-	case ipClassOfService:
-		rec.TOS = uint8(number(b))
-	case tcpControlBits:
-		rec.TCPFlags = uint16(number(b))
-	case sourceTransportPort:
-		rec.SrcPort = uint16(number(b))
-	case destinationTransportPort:
-		rec.DstPort = uint16(number(b))
-	case icmpTypeCodeIPv4, icmpTypeCodeIPv6:
-		r.icmp = uint16(number(b))
-	case sourceIPv4Address, sourceIPv6Address:
-		setAddr(&rec.Src, b)
-	case destinationIPv4Address, destinationIPv6Address:
-		setAddr(&rec.Dst, b)
-	case ingressInterface:
-		rec.InIf = uint32(number(b))
-	case egressInterface:
-		rec.OutIf = uint32(number(b))
-	default:
-		if !r.takeTime(element, b) {
-			r.sampling.take(element, b)
-		}
+func (r *reading) take(to target, b []byte) {
+	switch {
+	case to <= lastOfFlow:
+		r.takeFlow(to, number(b))
+	case to < firstDetail:
+		r.takeOther(to, number(b), b)
+	case to == toSrc:
+		setAddr(&r.f.Record.Src, b)
+	case to == toDst:
+		setAddr(&r.f.Record.Dst, b)
+	case r.detail != nil:
+		r.detail.take(to, b)
 	}
 }
 
 // setAddr ignores 0.0.0.0 and :: beside an address of the other family: some
 // exporters put both families into one template.
 func setAddr(to *netip.Addr, b []byte) {
-	a, ok := netip.AddrFromSlice(b)
-	if ok && (!to.IsValid() || to.IsUnspecified()) {
-		*to = a.Unmap()
+	if to.IsValid() && !to.IsUnspecified() {
+		return
+	}
+	switch len(b) {
+	case 4:
+		*to = netip.AddrFrom4([4]byte(b))
+	case 16:
+		*to = netip.AddrFrom16([16]byte(b)).Unmap()
 	}
 }
 
-func (r *reading) takeTime(element uint16, b []byte) bool {
-	switch element {
-	case flowStartSysUpTime:
-		r.First, r.hasFirst = uint32(number(b)), true
-	case flowEndSysUpTime:
-		r.Last, r.hasLast = uint32(number(b)), true
-	case flowStartSeconds:
-		r.start = time.Unix(int64(uint32(number(b))), 0).UTC()
-	case flowEndSeconds:
-		r.end = time.Unix(int64(uint32(number(b))), 0).UTC()
-	case flowStartMilliseconds:
-		r.start = time.UnixMilli(int64(number(b))).UTC()
-	case flowEndMilliseconds:
-		r.end = time.UnixMilli(int64(number(b))).UTC()
-	case flowStartMicroseconds, flowStartNanoseconds:
-		r.start = ntpTime(number(b))
-	case flowEndMicroseconds, flowEndNanoseconds:
-		r.end = ntpTime(number(b))
-	case systemInitMilliseconds:
-		r.init = time.UnixMilli(int64(number(b))).UTC()
-	default:
-		return false
+func (r *reading) takeFlow(to target, n uint64) {
+	rec := &r.f.Record
+	switch to {
+	case toBytes:
+		rec.Bytes, r.hasDelta = n, true
+	case toPackets:
+		rec.Packets = n
+	case toProtocol:
+		rec.Protocol = uint8(n)
+	case toTOS:
+		rec.TOS = uint8(n)
+	case toTCPFlags:
+		rec.TCPFlags = uint16(n)
+	case toSrcPort:
+		rec.SrcPort = uint16(n)
+	case toDstPort:
+		rec.DstPort = uint16(n)
+	case toInIf:
+		rec.InIf = uint32(n)
+	case toOutIf:
+		rec.OutIf = uint32(n)
+	case toFirst:
+		r.f.First, r.hasFirst = uint32(n), true
+	case toLast:
+		r.f.Last, r.hasLast = uint32(n), true
+	case toStartSeconds:
+		r.start = time.Unix(int64(uint32(n)), 0).UTC()
+	case toEndSeconds:
+		r.end = time.Unix(int64(uint32(n)), 0).UTC()
+	case toStartMilliseconds:
+		r.start = time.UnixMilli(int64(n)).UTC()
+	case toEndMilliseconds:
+		r.end = time.UnixMilli(int64(n)).UTC()
+	case toStartNTP:
+		r.start = ntpTime(n)
+	case toEndNTP:
+		r.end = ntpTime(n)
+	case toFlowLabel:
+		r.f.FlowLabel = uint32(n) & 0xfffff
 	}
-	return true
+}
+
+func (r *reading) takeOther(to target, n uint64, b []byte) {
+	switch to {
+	case toOutBytes:
+		r.outBytes, r.hasDelta = n, true
+	case toOutPackets:
+		r.outPackets = n
+	case toTotalBytes:
+		r.totalBytes = n
+	case toTotalPackets:
+		r.totalPackets = n
+	case toInitiatorBytes:
+		r.initiatorBytes = n
+	case toInitiatorPackets:
+		r.initiatorPackets = n
+	case toICMP:
+		r.icmp = uint16(n)
+	case toEvent:
+		r.event = r.event || n != 0
+	case toSystemInit:
+		r.init = time.UnixMilli(int64(n)).UTC()
+	case toSelector:
+		r.sampling.selector = n
+	case toInterval:
+		r.sampling.interval = n
+	case toPacketInterval:
+		r.sampling.packets = n
+	case toPacketSpace:
+		r.sampling.space = n
+	case toSize:
+		r.sampling.size = n
+	case toPopulation:
+		r.sampling.population = n
+	case toProbability:
+		r.sampling.oneIn = oneInOf(b)
+	}
+}
+
+func (d *Detail) take(to target, b []byte) {
+	switch to {
+	case toPostSrcPort:
+		d.PostSrcPort = uint16(number(b))
+	case toPostDstPort:
+		d.PostDstPort = uint16(number(b))
+	case toPostSrc:
+		setAddr(&d.PostSrc, b)
+	case toPostDst:
+		setAddr(&d.PostDst, b)
+	default:
+		d.Labels[to-toLabel] = uint32(number(b)) & 0xffffff
+	}
 }
 
 // ntpTime reads the 64-bit NTP format, RFC 7011 section 6.1.9: seconds since 1900 and their fraction.
@@ -186,29 +172,46 @@ func ntpTime(n uint64) time.Time {
 	return time.Unix(int64(n>>32)-from1900To1970, int64(nanoseconds)).UTC()
 }
 
-// flow is the record, if it is one: both addresses and a byte count.
-func (r *reading) flow() (Flow, bool) {
-	f := r.Flow
-	f.Record.Bytes, f.Record.Packets = firstNonZero(f.Record.Bytes, r.outBytes), firstNonZero(f.Record.Packets, r.outPackets)
+// finish makes the record a flow, if it is one: both addresses and a byte count.
+func (r *reading) finish() bool {
+	f := r.f
+	rec := &f.Record
+	rec.Bytes, rec.Packets = firstNonZero(rec.Bytes, r.outBytes), firstNonZero(rec.Packets, r.outPackets)
 	// A total beside a delta was counted in the deltas of earlier records, also where this one's is zero.
 	if !r.hasDelta {
-		f.Record.Bytes = firstNonZero(r.totalBytes, r.fromInitiator)
-		f.Record.Packets = firstNonZero(f.Record.Packets, r.totalPackets, r.sent)
+		rec.Bytes = firstNonZero(r.totalBytes, r.initiatorBytes)
+		rec.Packets = firstNonZero(rec.Packets, firstNonZero(r.totalPackets, r.initiatorPackets))
 	}
-	f.Record.Start, f.Record.End = r.start, r.end
+	rec.Start, rec.End = r.start, r.end
 	f.Relative = r.hasFirst && r.hasLast && (r.start.IsZero() || r.end.IsZero())
-	if f.Record.DstPort == 0 && r.icmp != 0 { // as NetFlow v5 and nfdump put it
-		f.Record.DstPort = r.icmp
+	if rec.DstPort == 0 && r.icmp != 0 { // as NetFlow v5 and nfdump put it
+		rec.DstPort = r.icmp
 	}
 	f.Selector, f.Rate = r.sampling.selector, r.sampling.rate()
-	return f, f.Record.Src.IsValid() && f.Record.Dst.IsValid() && f.Record.Bytes > 0
+	return rec.Src.IsValid() && rec.Dst.IsValid() && rec.Bytes > 0
 }
 
-func firstNonZero(values ...uint64) uint64 {
-	for _, v := range values {
-		if v != 0 {
-			return v
-		}
+func firstNonZero(a, b uint64) uint64 {
+	if a != 0 {
+		return a
 	}
-	return 0
+	return b
+}
+
+// reverseOf completes the reverse direction of a biflow, which has counters, times and flags of its own, from the
+// forward direction, of which it shares the rest: addresses and ports swapped, interfaces too where it names none.
+func (r *reading) reverseOf(forward *reading) {
+	to, from := &r.f.Record, &forward.f.Record
+	to.Src, to.Dst, to.SrcPort, to.DstPort, to.Protocol = from.Dst, from.Src, from.DstPort, from.SrcPort, from.Protocol
+	if to.InIf == 0 {
+		to.InIf = from.OutIf
+	}
+	if to.OutIf == 0 {
+		to.OutIf = from.InIf
+	}
+	r.sampling = forward.sampling
+	if r.start.IsZero() && r.end.IsZero() && !r.hasFirst && !r.hasLast {
+		r.start, r.end, r.hasFirst, r.hasLast = forward.start, forward.end, forward.hasFirst, forward.hasLast
+		r.f.First, r.f.Last = forward.f.First, forward.f.Last
+	}
 }

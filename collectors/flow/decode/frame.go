@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"time"
+
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 const (
@@ -21,7 +23,9 @@ func ParseHeader(d []byte) (Header, error) {
 	if len(d) < 2 {
 		return Header{}, &Refusal{Reason: ReasonShort}
 	}
-	switch version := be.Uint16(d); version {
+	switch be.Uint16(d) {
+	case 0: // sFlow's version has four bytes
+		return parseSFlow(d)
 	case 5:
 		return parseV5(d)
 	case 9:
@@ -34,10 +38,10 @@ func ParseHeader(d []byte) (Header, error) {
 
 func parseV5(d []byte) (Header, error) {
 	if len(d) < v5Header {
-		return Header{Version: 5}, &Refusal{Reason: ReasonShort}
+		return Header{Source: flowrecord.NetFlowV5}, &Refusal{Reason: ReasonShort}
 	}
 	h := Header{
-		Version:    5,
+		Source:     flowrecord.NetFlowV5,
 		Count:      be.Uint16(d[2:]),
 		Uptime:     be.Uint32(d[4:]),
 		ExportTime: time.Unix(int64(be.Uint32(d[8:])), int64(be.Uint32(d[12:])%1e9)).UTC(),
@@ -67,10 +71,10 @@ func exact(have, promised int) error {
 
 func parseV9(d []byte) (Header, error) {
 	if len(d) < v9Header {
-		return Header{Version: 9}, &Refusal{Reason: ReasonShort}
+		return Header{Source: flowrecord.NetFlowV9}, &Refusal{Reason: ReasonShort}
 	}
 	h := Header{
-		Version:    9,
+		Source:     flowrecord.NetFlowV9,
 		Uptime:     be.Uint32(d[4:]),
 		ExportTime: time.Unix(int64(be.Uint32(d[8:])), 0).UTC(),
 		Sequence:   be.Uint32(d[12:]),
@@ -108,10 +112,10 @@ func withoutZeros(d []byte, at int) []byte {
 
 func parseIPFIX(d []byte) (Header, error) {
 	if len(d) < ipfixHeader {
-		return Header{Version: 10}, &Refusal{Reason: ReasonShort}
+		return Header{Source: flowrecord.IPFIX}, &Refusal{Reason: ReasonShort}
 	}
 	h := Header{
-		Version:    10,
+		Source:     flowrecord.IPFIX,
 		ExportTime: time.Unix(int64(be.Uint32(d[4:])), 0).UTC(),
 		Sequence:   be.Uint32(d[8:]),
 		Domain:     be.Uint32(d[12:]),

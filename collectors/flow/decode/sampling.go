@@ -1,10 +1,6 @@
 package decode
 
-import (
-	"time"
-
-	"github.com/netsampler/goflow2/v2/decoders/netflow"
-)
+import "math"
 
 // samplingFields are the elements that tell a sampling rate, in options or in
 // the record itself.
@@ -13,23 +9,22 @@ type samplingFields struct {
 	interval         uint64 // elements 34 and 50: one in N
 	packets, space   uint64 // RFC 5476: packets taken, then packets skipped
 	size, population uint64 // n out of N
+	oneIn            uint64 // from element 311, a probability
 }
 
-func (s *samplingFields) take(element uint16, b []byte) {
-	switch element {
-	case samplerID, selectorID:
-		s.selector = number(b)
-	case samplingInterval, samplerRandomInterval:
-		s.interval = number(b)
-	case samplingPacketInterval:
-		s.packets = number(b)
-	case samplingPacketSpace:
-		s.space = number(b)
-	case samplingSize:
-		s.size = number(b)
-	case samplingPopulation:
-		s.population = number(b)
+// oneInOf is the rate of a probability (RFC 5477 section 8.2.11), a floating-point number of four or eight bytes.
+func oneInOf(b []byte) uint64 {
+	var p float64
+	switch len(b) {
+	case 4:
+		p = float64(math.Float32frombits(be.Uint32(b)))
+	case 8:
+		p = math.Float64frombits(be.Uint64(b))
 	}
+	if !(p > 0 && p <= 1) || 1/p > maxRate {
+		return 0
+	}
+	return uint64(math.Round(1 / p))
 }
 
 // maxRate keeps nonsense out: no exporter samples one packet in four billion.
@@ -45,41 +40,11 @@ func (s *samplingFields) rate() uint64 {
 		n = (s.packets + s.space) / s.packets
 	case s.size > 0:
 		n = s.population / s.size
+	default:
+		n = s.oneIn
 	}
 	if n > maxRate {
 		return 0
 	}
 	return n
-}
-
-func takeOptions(r netflow.OptionsDataRecord, m *Message) {
-	var s samplingFields
-	var iface uint64
-	for i := range r.ScopesValues {
-		b, _ := r.ScopesValues[i].Value.([]byte)
-		switch r.ScopesValues[i].Type {
-		case scopeInterface, ingressInterface:
-			iface = number(b)
-		default:
-			s.take(r.ScopesValues[i].Type, b)
-		}
-	}
-	for i := range r.OptionsValues {
-		f := &r.OptionsValues[i]
-		b, _ := f.Value.([]byte)
-		if f.PenProvided {
-			continue
-		}
-		switch f.Type {
-		case ingressInterface:
-			iface = number(b)
-		case systemInitMilliseconds:
-			m.SystemInit = time.UnixMilli(int64(number(b))).UTC()
-		default:
-			s.take(f.Type, b)
-		}
-	}
-	if rate := s.rate(); rate > 0 {
-		m.Sampling = append(m.Sampling, Sampling{Selector: s.selector, Interface: uint32(iface), Rate: rate})
-	}
 }

@@ -1,9 +1,10 @@
 package decode
 
 import (
+	"maps"
 	"time"
 
-	"github.com/netsampler/goflow2/v2/decoders/netflow"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // Limits that keep one exporter from using much memory. A template is a few
@@ -16,9 +17,9 @@ const (
 )
 
 type templateKey struct {
-	version uint16
-	domain  uint32
-	id      uint16
+	source flowrecord.Source
+	domain uint32
+	id     uint16
 }
 
 // Templates holds the templates of one transport session: RFC 7011 section 8
@@ -35,12 +36,12 @@ type Templates struct {
 
 // received is a template and when it arrived last.
 type received struct {
-	template any
+	template *layout
 	at       time.Time
 	bytes    int
 }
 
-// What a template takes: its entry in the map with room to grow, the record behind it, and each of its fields.
+// What a template takes: its entry in the map with room to grow, the template behind it, and each of its fields.
 const (
 	templateBytes = 320
 	fieldBytes    = 16
@@ -81,105 +82,64 @@ func (t *Templates) forget(key templateKey) {
 	delete(t.known, key)
 }
 
+// withdrawAll forgets the templates of a domain, or its options templates (RFC 7011 section 8.1).
+func (t *Templates) withdrawAll(domain uint32, options bool) {
+	maps.DeleteFunc(t.known, func(key templateKey, r received) bool {
+		if key.source != flowrecord.IPFIX || key.domain != domain || r.template.options != options {
+			return false
+		}
+		t.bytes -= r.bytes
+		return true
+	})
+}
+
 func (t *Templates) takeRefused() int {
 	n := t.refused
 	t.refused = 0
 	return n
 }
 
-// store is what the decoder calls with each template it reads.
-func (t *Templates) store(key templateKey, template any) {
-	template, fields := withLength(template)
-	_, replaces := t.known[key]
-	switch {
-	case withdrawn(template):
-		t.forget(key)
-	case key.id < firstDataSet, fields == 0, fields > MaxFields, !replaces && len(t.known) >= MaxTemplates:
-		t.forget(key)
+// store takes a template record. One that is refused is no error: the rest of the datagram may still be good.
+func (t *Templates) store(h Header, d definition) {
+	key := templateKey{h.Source, h.Domain, d.id}
+	if d.withdraws() {
+		t.withdraw(key, d)
+		return
+	}
+	before, replaces := t.known[key]
+	digest := d.digest()
+	if replaces && before.template.digest == digest {
+		before.at = t.now
+		t.known[key] = before
+		t.noteArrival()
+		return
+	}
+	compiled, fields := compile(d)
+	compiled.digest = digest
+	t.forget(key)
+	if key.id < firstDataSet || fields == 0 || fields > MaxFields || !replaces && len(t.known) >= MaxTemplates {
 		t.refused++
-	default:
-		if t.known == nil {
-			t.known = map[templateKey]received{}
-		}
-		t.forget(key)
-		size := templateBytes + fields*fieldBytes
-		t.known[key] = received{template, t.now, size}
-		t.bytes += size
-		if t.now.Before(t.oldest) { // the clock was set back
-			t.oldest = t.now
-		}
+		return
+	}
+	if t.known == nil {
+		t.known = map[templateKey]received{}
+	}
+	size := templateBytes + fields*fieldBytes
+	t.known[key] = received{compiled, t.now, size}
+	t.bytes += size
+	t.noteArrival()
+}
+
+func (t *Templates) withdraw(key templateKey, d definition) {
+	if d.ipfix() && d.id == d.set {
+		t.withdrawAll(key.domain, d.options())
+		return
+	}
+	t.forget(key)
+}
+
+func (t *Templates) noteArrival() {
+	if t.now.Before(t.oldest) { // the clock was set back
+		t.oldest = t.now
 	}
 }
-
-// withdrawn tells a template that withdraws an earlier one (RFC 7011 section 8.1).
-func withdrawn(template any) bool {
-	t, ok := template.(netflow.TemplateRecord)
-	return ok && t.FieldCount == 0
-}
-
-// withLength leaves out fields of length zero, which say nothing: Junos SRX names the scope "system" so, others fill
-// up with them. What is left has at least one byte, so that no data set holds endlessly many records, and every field
-// read has one. It returns how many fields are left.
-func withLength(template any) (any, int) {
-	switch t := template.(type) {
-	case netflow.TemplateRecord:
-		t.Fields = compact(t.Fields)
-		return t, len(t.Fields)
-	case netflow.NFv9OptionsTemplateRecord:
-		t.Scopes, t.Options = compact(t.Scopes), compact(t.Options)
-		return t, len(t.Scopes) + len(t.Options)
-	case netflow.IPFIXOptionsTemplateRecord:
-		t.Scopes, t.Options = compact(t.Scopes), compact(t.Options)
-		return t, len(t.Scopes) + len(t.Options)
-	}
-	return template, 0
-}
-
-// compact leaves the list alone, which the decoder still owns. The new one has no room to spare: a long list of nothing
-// must not stay in memory as a short one.
-func compact(fields []netflow.Field) []netflow.Field {
-	n := 0
-	for _, f := range fields {
-		if f.Length > 0 {
-			n++
-		}
-	}
-	if n == len(fields) {
-		return fields
-	}
-	out := make([]netflow.Field, 0, n)
-	for _, f := range fields {
-		if f.Length > 0 {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// goflow2Templates shows Templates the way goflow2 wants to see them.
-type goflow2Templates struct{ *Templates }
-
-// AddTemplate implements netflow.NetFlowTemplateSystem. A refused template is
-// no error: the rest of the datagram may still be good.
-func (t goflow2Templates) AddTemplate(version uint16, domain uint32, id uint16, template interface{}) error {
-	t.store(templateKey{version, domain, id}, template)
-	return nil
-}
-
-// GetTemplate implements netflow.NetFlowTemplateSystem.
-func (t goflow2Templates) GetTemplate(version uint16, domain uint32, id uint16) (interface{}, error) {
-	if r, ok := t.known[templateKey{version, domain, id}]; ok {
-		return r.template, nil
-	}
-	return nil, netflow.ErrorTemplateNotFound
-}
-
-// RemoveTemplate implements netflow.NetFlowTemplateSystem.
-func (t goflow2Templates) RemoveTemplate(version uint16, domain uint32, id uint16) (interface{}, error) {
-	template, err := t.GetTemplate(version, domain, id)
-	t.forget(templateKey{version, domain, id})
-	return template, err
-}
-
-// GetTemplates implements netflow.NetFlowTemplateSystem.
-func (t goflow2Templates) GetTemplates() netflow.FlowBaseTemplateSet { return nil }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // jumpLimit is how much the exporter's clock may move against ours between two
@@ -21,14 +22,12 @@ type clock struct {
 	boot time.Time
 }
 
-const ipfix = 10
-
 // observe learns from a header and tells whether the exporter's clock jumped.
 func (c *clock) observe(h decode.Header, m *decode.Message, at time.Time) (jumped bool) {
 	offset := at.Sub(h.ExportTime)
 	jumped = c.begun && (offset-c.offset).Abs() > jumpLimit
 	c.begun, c.offset = true, offset
-	if h.Version == ipfix {
+	if h.Source == flowrecord.IPFIX {
 		if !m.SystemInit.IsZero() {
 			c.boot = m.SystemInit
 		}
@@ -45,7 +44,7 @@ func (c *clock) observe(h decode.Header, m *decode.Message, at time.Time) (jumpe
 // rebooted tells that the exporter says it started later than it said before. IPFIX does not say it: there, templates
 // are replaced by new ones of their number (RFC 7011 section 8.4) rather than forgotten.
 func (c *clock) rebooted(h decode.Header) bool {
-	if h.Version == ipfix || c.boot.IsZero() {
+	if h.Source == flowrecord.IPFIX || c.boot.IsZero() {
 		return false
 	}
 	return h.ExportTime.Add(-milliseconds(h.Uptime)).Sub(c.boot) > jumpLimit
@@ -70,7 +69,7 @@ func (c *clock) times(h decode.Header, f *decode.Flow) (start, end time.Time) {
 // relative reads uptimes. IPFIX has none in its header, but may say when the
 // exporter started; where it does not, the flow is taken to have just ended.
 func (c *clock) relative(h decode.Header, f *decode.Flow) (start, end time.Time) {
-	if h.Version != ipfix {
+	if h.Source != flowrecord.IPFIX {
 		return c.absolute(h.Uptime, f.First), c.absolute(h.Uptime, f.Last)
 	}
 	if c.boot.IsZero() {

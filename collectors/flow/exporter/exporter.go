@@ -19,14 +19,15 @@ import (
 
 // Reasons for which single records are dropped; decode has those for datagrams.
 const (
-	ReasonReplayed    decode.Reason = "replayed"          // the very same datagram came before
-	ReasonNoTemplate  decode.Reason = "no_template"       // data sets before their template
-	ReasonNotFlow     decode.Reason = "not_a_flow"        // a record without addresses or bytes
-	ReasonBadTemplate decode.Reason = "bad_template"      // a template that no record could use, or one too many
-	ReasonTime        decode.Reason = "time_out_of_range" // a record too far from the time of arrival
-	ReasonNegative    decode.Reason = "end_before_start"  // a record that ends before it starts
-	ReasonTooMany     decode.Reason = "too_many_sessions" // from exporters beyond the limit
-	ReasonUnlisted    decode.Reason = "unlisted"          // from an address that is no exporter of the inventory
+	ReasonReplayed    decode.Reason = "replayed"              // the very same datagram came before
+	ReasonNoTemplate  decode.Reason = "no_template"           // data sets before their template
+	ReasonNotFlow     decode.Reason = "not_a_flow"            // a record without addresses or bytes
+	ReasonEvent       decode.Reason = "nat_or_firewall_event" // a record of an event that counts no bytes
+	ReasonBadTemplate decode.Reason = "bad_template"          // a template that no record could use, or one too many
+	ReasonTime        decode.Reason = "time_out_of_range"     // a record too far from the time of arrival
+	ReasonNegative    decode.Reason = "end_before_start"      // a record that ends before it starts
+	ReasonTooMany     decode.Reason = "too_many_sessions"     // from exporters beyond the limit
+	ReasonUnlisted    decode.Reason = "unlisted"              // from an address that is no exporter of the inventory
 )
 
 // Things worth counting that drop nothing.
@@ -40,6 +41,8 @@ const (
 	EventEvicted         = "session_evicted"  // an idle session made room for another
 	// EventTemplateExpired is a template that was not sent again within its lifetime.
 	EventTemplateExpired = "template_expired"
+	// EventCounterSample is an sFlow sample of an interface's counters, which come by gNMI (collectors/telemetry).
+	EventCounterSample = "counter_sample"
 )
 
 // Configuration of all exporters.
@@ -92,13 +95,13 @@ type session struct {
 }
 
 type sessionKey struct {
-	from    netip.AddrPort
-	version uint16
-	domain  uint32
+	from   netip.AddrPort
+	source flowrecord.Source
+	domain uint32
 }
 
 // take brings a datagram into the session and appends its flows to out.
-func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
+func (s *session) take(cfg Configuration, datagram []byte, h decode.Header, at time.Time, m *decode.Message, out []flowrecord.Record) []flowrecord.Record {
 	s.lastSeen = at
 	place := s.sequence.place(h, datagram, s.clock.rebooted(h))
 	switch place {
@@ -114,7 +117,7 @@ func (s *session) take(cfg Configuration, dec decode.Decoder, datagram []byte, h
 	}
 	s.quality.events(EventTemplateExpired, s.templates.Expire(at, cfg.TemplateLifetime))
 	m.Reset()
-	if err := dec.Decode(datagram, h, &s.templates, m); err != nil {
+	if err := decode.Decode(datagram, h, &s.templates, m); err != nil {
 		s.quality.refuse(err, at)
 		s.sequence.lostTrack()
 		return out
@@ -153,7 +156,9 @@ func (s *session) count(h decode.Header, m *decode.Message, place place, at time
 	q := s.quality
 	q.templates[s.key.from.Port()] = s.templates.Len()
 	q.noTemplate(m.NoTemplate, at)
-	q.drop(ReasonNotFlow, m.NotFlows)
+	q.drop(ReasonNotFlow, m.NotFlows-m.Events)
+	q.drop(ReasonEvent, m.Events)
+	q.events(EventCounterSample, m.CounterSamples)
 	q.drop(ReasonBadTemplate, m.BadTemplates)
 	lost, jump := s.sequence.advance(h, m, place)
 	q.addLost(lost, at)
@@ -168,7 +173,7 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 	for i := range m.Flows {
 		f := &m.Flows[i]
 		r := f.Record
-		r.Exporter, r.Domain, r.Source = s.key.from.Addr(), h.Domain, h.Source()
+		r.Exporter, r.Domain, r.Source = s.key.from.Addr(), h.Domain, h.Source
 		r.Start, r.End = s.clock.times(h, f)
 		r.SamplingRate = s.rate(cfg, f)
 		if reason := implausible(cfg, &r, at); reason != "" {

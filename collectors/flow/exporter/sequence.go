@@ -4,6 +4,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/millrace/millrace/collectors/flow/decode"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // place says where a datagram stands among those of its session.
@@ -28,7 +29,7 @@ const (
 	maxGap = 1 << 20
 )
 
-// sequence finds loss. NetFlow v9 counts packets, v5 and IPFIX count records.
+// sequence finds loss. NetFlow v9 and sFlow count packets, v5 and IPFIX count records.
 type sequence struct {
 	seen  map[uint64]struct{} // hashes of the last datagrams
 	ring  []uint64            // the same, oldest at next
@@ -62,7 +63,7 @@ func (s *sequence) place(h decode.Header, datagram []byte, rebooted bool) place 
 	case rebooted:
 		s.anew()
 		return restarted
-	case !h.ExportTime.After(s.last.ExportTime) && s.last.Sequence-h.Sequence <= maxGap:
+	case !laterThan(h, s.last) && s.last.Sequence-h.Sequence <= maxGap:
 		return late // by the exporter's own clock as well
 	}
 	if s.behind == 0 || int32(h.Sequence-s.back) < 0 {
@@ -74,6 +75,14 @@ func (s *sequence) place(h decode.Header, datagram []byte, rebooted bool) place 
 	}
 	s.anew()
 	return renumbered
+}
+
+// laterThan compares by the exporter's own clock: in sFlow its uptime, which is all that its header says.
+func laterThan(h, before decode.Header) bool {
+	if h.Source == flowrecord.SFlow {
+		return int32(h.Uptime-before.Uptime) > 0
+	}
+	return h.ExportTime.After(before.ExportTime)
 }
 
 // unskip uncounts a gap that was none: the numbers go on inside it, so the datagram behind it was forged.
@@ -136,7 +145,7 @@ func (s *sequence) advance(h decode.Header, m *decode.Message, p place) (lost in
 	}
 	s.begun, s.last, s.units = true, h, units
 	// What a set without template holds is not known, so neither is what comes next.
-	s.known = h.Version == 9 || m.NoTemplate == 0
+	s.known = h.Source == flowrecord.NetFlowV9 || m.NoTemplate == 0
 	return lost, jump
 }
 
@@ -173,12 +182,12 @@ func (s *sequence) gap(h decode.Header, units [conventions]uint32) (lost int64, 
 }
 
 func unitsOf(h decode.Header, m *decode.Message) [conventions]uint32 {
-	flows := uint32(len(m.Flows) + m.NotFlows)
+	flows := uint32(m.Records)
 	all := flows + uint32(m.OptionRecords)
-	switch h.Version {
-	case 9:
+	switch h.Source {
+	case flowrecord.NetFlowV9, flowrecord.SFlow:
 		return [conventions]uint32{1, 1, 1, 1}
-	case 5:
+	case flowrecord.NetFlowV5:
 		flows = uint32(h.Count)
 		return [conventions]uint32{flows, flows, flows, flows}
 	}

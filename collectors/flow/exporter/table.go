@@ -13,9 +13,8 @@ import (
 
 // Table holds the sessions of all exporters. It is safe for concurrent use.
 type Table struct {
-	cfg     Configuration
-	decoder decode.Decoder
-	listed  func(netip.Addr) bool
+	cfg    Configuration
+	listed func(netip.Addr) bool
 
 	mu        sync.Mutex
 	sessions  map[sessionKey]*session
@@ -28,9 +27,9 @@ type Table struct {
 }
 
 // NewTable returns an empty table that takes datagrams of the exporters that are listed; nil is of all.
-func NewTable(cfg Configuration, decoder decode.Decoder, listed func(netip.Addr) bool) *Table {
+func NewTable(cfg Configuration, listed func(netip.Addr) bool) *Table {
 	return &Table{
-		cfg: cfg, decoder: decoder, listed: listed, sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
+		cfg: cfg, listed: listed, sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
 		qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{},
 	}
 }
@@ -66,20 +65,23 @@ func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []fl
 		t.quality(qualityKey{exporter: from.Addr()}).refuse(err, at)
 		return out
 	}
-	s := t.session(sessionKey{from, h.Version, h.Domain}, h.Source())
-	out = s.take(t.cfg, t.decoder, payload, h, at, &t.message, out)
+	s := t.session(sessionKey{from, h.Source, h.Domain})
+	if h.Source == flowrecord.SFlow {
+		h.ExportTime = at // its header has no time of day
+	}
+	out = s.take(t.cfg, payload, h, at, &t.message, out)
 	t.charge(s)
 	return out
 }
 
-func (t *Table) session(key sessionKey, source flowrecord.Source) *session {
+func (t *Table) session(key sessionKey) *session {
 	if s, ok := t.sessions[key]; ok {
 		return s
 	}
 	if len(t.sessions) >= t.cfg.MaxSessions {
 		t.evict(t.crowded())
 	}
-	s := &session{key: key, quality: t.quality(qualityKey{key.from.Addr(), key.domain, source})}
+	s := &session{key: key, quality: t.quality(qualityKey{key.from.Addr(), key.domain, key.source})}
 	t.sessions[key] = s
 	return s
 }

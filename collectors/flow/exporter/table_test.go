@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/millrace/millrace/collectors/flow/decode"
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
@@ -33,7 +32,7 @@ func newBench(t *testing.T, change func(*Configuration)) *bench {
 	if change != nil {
 		change(&cfg)
 	}
-	return &bench{t, NewTable(cfg, decode.GoFlow2{}, nil), epoch}
+	return &bench{t, NewTable(cfg, nil), epoch}
 }
 
 func (b *bench) take(from netip.AddrPort, datagrams ...[]byte) []flowrecord.Record {
@@ -499,7 +498,7 @@ func FuzzSessions(f *testing.F) {
 		f.Add(d, d, d[:len(d)/2])
 	}
 	f.Fuzz(func(t *testing.T, a, b, c []byte) {
-		table := NewTable(DefaultConfiguration(), decode.GoFlow2{}, nil)
+		table := NewTable(DefaultConfiguration(), nil)
 		for _, d := range [][]byte{a, b, c, a} {
 			for _, r := range table.Take([]Datagram{{router, d}}, epoch, nil) {
 				if err := plausible(r); err != nil {

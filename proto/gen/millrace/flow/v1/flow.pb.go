@@ -35,6 +35,7 @@ const (
 	Source_SOURCE_NETFLOW_V9  Source = 2
 	Source_SOURCE_IPFIX       Source = 3
 	Source_SOURCE_NFCAPD      Source = 4
+	Source_SOURCE_SFLOW       Source = 5
 )
 
 // Enum value maps for Source.
@@ -45,6 +46,7 @@ var (
 		2: "SOURCE_NETFLOW_V9",
 		3: "SOURCE_IPFIX",
 		4: "SOURCE_NFCAPD",
+		5: "SOURCE_SFLOW",
 	}
 	Source_value = map[string]int32{
 		"SOURCE_UNSPECIFIED": 0,
@@ -52,6 +54,7 @@ var (
 		"SOURCE_NETFLOW_V9":  2,
 		"SOURCE_IPFIX":       3,
 		"SOURCE_NFCAPD":      4,
+		"SOURCE_SFLOW":       5,
 	}
 )
 
@@ -165,7 +168,7 @@ type HourQuality struct {
 	// Flow records taken, and those among them whose sampling rate is not known.
 	Records     uint64 `protobuf:"varint,8,opt,name=records,proto3" json:"records,omitempty"`
 	UnknownRate uint64 `protobuf:"varint,9,opt,name=unknown_rate,json=unknownRate,proto3" json:"unknown_rate,omitempty"`
-	// Received and missing by sequence number: packets in v9, records in v5 and IPFIX.
+	// Received and missing by sequence number: packets in v9 and sFlow, records in v5 and IPFIX.
 	Received uint64 `protobuf:"varint,10,opt,name=received,proto3" json:"received,omitempty"`
 	Lost     uint64 `protobuf:"varint,11,opt,name=lost,proto3" json:"lost,omitempty"`
 	// Data sets that came before their template.
@@ -315,13 +318,13 @@ func (x *HourQuality) GetSocketDrops() uint64 {
 	return 0
 }
 
-// FlowRecord is one record of NetFlow v5, v9, IPFIX or an nfcapd file.
+// FlowRecord is one record of NetFlow v5, v9, IPFIX, one packet sampled by sFlow v5, or a record of an nfcapd file.
 // Counters are as the exporter reported them: multiply by sampling_rate.
 type FlowRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Address of the exporter, 4 or 16 bytes.
 	Exporter []byte `protobuf:"bytes,1,opt,name=exporter,proto3" json:"exporter,omitempty"`
-	// NetFlow v9 source id, IPFIX observation domain id, v5 engine type and id.
+	// NetFlow v9 source id, IPFIX observation domain id, v5 engine type and id, sFlow sub-agent id.
 	ObservationDomain uint32                 `protobuf:"varint,2,opt,name=observation_domain,json=observationDomain,proto3" json:"observation_domain,omitempty"`
 	Start             *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`
 	End               *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end,proto3" json:"end,omitempty"`
@@ -690,7 +693,7 @@ type ExporterQuality struct {
 	Records           uint64                 `protobuf:"varint,5,opt,name=records,proto3" json:"records,omitempty"`
 	// Records per second over the last minute.
 	RecordsPerSecond float64 `protobuf:"fixed64,6,opt,name=records_per_second,json=recordsPerSecond,proto3" json:"records_per_second,omitempty"`
-	// Export packets (v9) or records (v5, IPFIX) missing by sequence number.
+	// Export packets (v9, sFlow) or records (v5, IPFIX) missing by sequence number.
 	Lost uint64 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
 	// lost / (lost + received), in this hour and the one before.
 	LossRatio float64 `protobuf:"fixed64,8,opt,name=loss_ratio,json=lossRatio,proto3" json:"loss_ratio,omitempty"`
@@ -2605,13 +2608,14 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x11in_profile_octets\x18\x02 \x01(\x04R\x0finProfileOctets\x12,\n" +
 	"\x12in_profile_packets\x18\x03 \x01(\x04R\x10inProfilePackets\x12#\n" +
 	"\rexcess_octets\x18\x04 \x01(\x04R\fexcessOctets\x12%\n" +
-	"\x0eexcess_packets\x18\x05 \x01(\x04R\rexcessPackets*s\n" +
+	"\x0eexcess_packets\x18\x05 \x01(\x04R\rexcessPackets*\x85\x01\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SOURCE_NETFLOW_V5\x10\x01\x12\x15\n" +
 	"\x11SOURCE_NETFLOW_V9\x10\x02\x12\x10\n" +
 	"\fSOURCE_IPFIX\x10\x03\x12\x11\n" +
-	"\rSOURCE_NFCAPD\x10\x042\xc7\x01\n" +
+	"\rSOURCE_NFCAPD\x10\x04\x12\x10\n" +
+	"\fSOURCE_SFLOW\x10\x052\xc7\x01\n" +
 	"\x14FlowCollectorService\x12W\n" +
 	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01(\x01\x12V\n" +
 	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse\"\x06\xea\xb5\x18\x02\b\x022\xa8\x05\n" +

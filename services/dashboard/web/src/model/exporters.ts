@@ -8,6 +8,7 @@ const sources: Record<Source, string> = {
   [Source.NETFLOW_V9]: "NetFlow v9",
   [Source.IPFIX]: "IPFIX",
   [Source.NFCAPD]: "nfcapd file",
+  [Source.SFLOW]: "sFlow v5",
 };
 
 export const sourceText = (s: Source) => sources[s] ?? sources[Source.UNSPECIFIED];
