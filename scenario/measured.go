@@ -52,7 +52,7 @@ func Unmet(verdicts []Verdict) []string {
 	return out
 }
 
-// Replaces tells whether a run takes the place of an earlier one: it is later, and it does not miss an expectation
+// Replaces reports whether a run takes the place of an earlier one: it is later, and it does not miss an expectation
 // where the earlier one met them all.
 func (m Measured) Replaces(earlier Measured) bool {
 	return m.Started.After(earlier.Started) && (len(m.Unmet) == 0 || len(earlier.Unmet) > 0 || len(earlier.Metrics) == 0)

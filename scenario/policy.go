@@ -24,7 +24,7 @@ func (s *Scenario) UsePolicy(name string, file PolicyFile) error {
 	return nil
 }
 
-// names tells whether a phase or a change uses the policy.
+// names reports whether a phase or a change uses the policy.
 func (s *Scenario) names(policy string) bool {
 	for _, p := range s.Phases {
 		if p.Policy != nil && p.Policy.Use == policy {

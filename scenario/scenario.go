@@ -104,7 +104,7 @@ func (r Router) VRF(name string) (VRF, bool) {
 	return VRF{}, false
 }
 
-// InVRF tells whether an end of a link is in a customer's table.
+// InVRF reports whether an end of a link is in a customer's table.
 func (s *Scenario) InVRF(e Endpoint) bool {
 	r, ok := s.Router(e.Node)
 	if ok {

@@ -47,7 +47,7 @@ const minTemplateMemory = 4 << 20
 // maxBatchRecords is also what Import takes at most in one message.
 const maxBatchRecords = 10_000
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	for _, l := range c.Listen {
 		if _, err := netip.ParseAddrPort(l); err != nil {

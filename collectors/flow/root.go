@@ -72,7 +72,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	return c, nil
 }
 
-// listed tells whether an exporter is heard; nil is every one.
+// listed reports whether an exporter is heard; nil is every one.
 func listed(cfg Configuration, deps Dependencies) func(netip.Addr) bool {
 	if cfg.Exporters.AcceptUnlisted {
 		return nil

@@ -133,7 +133,7 @@ func TestStatementsObeyTheirContext(t *testing.T) {
 	}
 }
 
-func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	if err := DefaultConfiguration("/").Validate(); err != nil {
 		t.Errorf("the default: %v", err)
 	}

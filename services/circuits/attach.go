@@ -180,7 +180,7 @@ func (b *book) checkPort(field string, at ports.Place, p *circuitsv1.Port, r adm
 	return b.room(field, at, node.Interfaces[i], r, "")
 }
 
-// routed tells whether an address is one that only routers give an interface.
+// routed reports whether an address is one that only routers give an interface.
 func routed(a netip.Prefix) bool { return !a.Addr().IsLinkLocalUnicast() }
 
 // room looks whether circuits between ports take more of one than it has.

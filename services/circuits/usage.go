@@ -52,7 +52,7 @@ func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time)
 	return begin, end, nil
 }
 
-// measured tells whether some router counts what enters a circuit: the profiles are those of prefix pairs.
+// measured reports whether some router counts what enters a circuit: the profiles are those of prefix pairs.
 func measured(c *circuitsv1.Circuit) bool { return !between(c.GetTerms()) }
 
 // sent asks the flow store, and answers of as many circuits as were asked for.

@@ -39,7 +39,7 @@ func DefaultConfiguration(dir string) Configuration {
 	}
 }
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	switch {
 	case min(c.Retention, c.TelemetryRetention, c.UsageRetention) < 0:

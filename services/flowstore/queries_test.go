@@ -255,7 +255,7 @@ func TestLongSeriesAreThinnedToTheirLastReadings(t *testing.T) {
 	}
 }
 
-func TestQuestionsThatMakeNoSense(t *testing.T) {
+func TestInvalidQueriesAreRefused(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	from, to := timestamppb.New(day0), timestamppb.New(day0.Add(time.Hour))
 	minute := durationpb.New(time.Minute)

@@ -92,7 +92,7 @@ func TestWhatACircuitSentByTheMinute(t *testing.T) {
 	}
 }
 
-func TestQuestionsAboutUsageThatMakeNoSense(t *testing.T) {
+func TestInvalidQueriesOfUsageAreRefused(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	from, to := timestamppb.New(day0), timestamppb.New(day0.Add(time.Hour))
 	var many []string

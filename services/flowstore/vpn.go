@@ -61,7 +61,7 @@ func (c *Component) takeVPN(ctx context.Context, m bus.Message) error {
 	return c.vpn.store(ctx, s, len(s.flows)+1)
 }
 
-// valid tells whether a mean over the sample would still be a number.
+// valid reports whether a mean over the sample would still be a number.
 func (s *vpnSample) valid() bool {
 	return s.vpn != "" && finite(s.throughput) && finite(s.share) && finite(s.window) && finite(s.rtt) && finite(s.loss) && finite(s.weight)
 }

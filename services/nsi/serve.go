@@ -38,7 +38,7 @@ func (c *Component) Handler() http.Handler {
 	return guard.Wrap(mux)
 }
 
-// isXML tells whether a request is said to be SOAP 1.1. A page of a browser cannot say so without being allowed to.
+// isXML reports whether a request is said to be SOAP 1.1. A page of a browser cannot say so without being allowed to.
 func isXML(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "text/xml"

@@ -15,7 +15,7 @@ import (
 )
 
 // api is the Connect face of the component. Codes: INVALID_ARGUMENT for a
-// request that makes no sense, NOT_FOUND for a router or prefix the topology
+// request that is invalid, NOT_FOUND for a router or prefix the topology
 // does not have, FAILED_PRECONDITION where the network has no such path.
 type api struct{ c *Component }
 

@@ -66,7 +66,7 @@ func (a *Agent) releasePorts(p *datapath.Ports, pinned map[int]uint32) error {
 	return nil
 }
 
-// sameVPN tells whether a VPN id is that of the same customer as before. Names are not pinned, ports are: one of its
+// sameVPN reports whether a VPN id is that of the same customer as before. Names are not pinned, ports are: one of its
 // ports had the id, and none had another.
 func sameVPN(id uint32, ports []int, pinned map[int]uint32) bool {
 	same := false

@@ -56,8 +56,8 @@ func (a *Agent) updateFlow(index uint32, now uint64) {
 	}
 }
 
-// limited tells whether nearly all packets since the last feedback waited behind others, given the datapath's counters;
-// without a packet, it is as of the last feedback.
+// limited reports whether nearly all packets since the last feedback waited behind others, given the datapath's
+// counters; without a packet, it is as of the last feedback.
 func (f *vpnFlow) limited(packets, queued uint64) bool {
 	n := packets - f.packetsAtFeedback
 	if n == 0 {

@@ -96,8 +96,9 @@ func (r *requests) flush() {
 	r.n = 0
 }
 
-// requestDue tells whether a management packet is due: one for Delta data packets, but at most PerRoundTrip in a round
-// trip; without data only to repeat a lost request. What counts is when it would depart, not when it joins the queue.
+// requestDue reports whether a management packet is due: one for Delta data packets, but at most PerRoundTrip in a
+// round trip; without data only to repeat a lost request. What counts is when it would depart, not when it joins the
+// queue.
 func (a *Agent) requestDue(f *vpnFlow, packets, departure uint64) bool {
 	since := time.Duration(departure - min(departure, f.lastRequest))
 	rtt := time.Duration(f.SRTT * 1e9)

@@ -148,7 +148,7 @@ func (a *Agent) useKeys(keys *management.Keyring) error {
 	return nil
 }
 
-// modified tells whether a file has changed since the last call.
+// modified reports whether a file has changed since the last call.
 func modified(path string, seen *time.Time) bool {
 	info, err := os.Stat(path)
 	if err != nil || info.ModTime().Equal(*seen) {

@@ -100,7 +100,7 @@ func Load(file string) (Configuration, error) {
 	return cfg, nil
 }
 
-// Validate says what to write instead of a value that makes no sense.
+// Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
 	switch {
 	case c.Name == "":

@@ -186,7 +186,7 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	return nil
 }
 
-// tellHealth tells whether the router holds its configuration. The agent itself serves either way, as the service
+// tellHealth reports whether the router holds its configuration. The agent itself serves either way, as the service
 // without a name: a client that refused to talk to it could not repair the router.
 func (a *Agent) tellHealth() {
 	now := healthpb.HealthCheckResponse_SERVING

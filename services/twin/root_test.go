@@ -145,7 +145,7 @@ func TestPlansUnderTheLoadThatRoutersCounted(t *testing.T) {
 	}
 }
 
-func TestAPortWithoutCountersIsLeftOutAndSaidSo(t *testing.T) {
+func TestAPortWithoutCountersIsLeftOutAndReported(t *testing.T) {
 	for name, flows := range map[string]counterStore{"nothing counted": {}, "not answered": {err: errors.New("the store is away")}} {
 		r := ask(t, client(t, flows, nil), plans())
 		if len(r.GetClasses()) > 0 || !strings.Contains(strings.Join(r.GetAssumptions(), "\n"), "ge-0 is left out") {

@@ -45,6 +45,13 @@ var coinedWords = []struct {
 	{regexp.MustCompile(`\b(is|are|was|were|be|been|being|nobody|anybody) told\b|\btold (of|by|about|apart)\b`),
 		"reported, notified, logged, sent, distinguished, or raises an event"},
 	{regexp.MustCompile(`(?i)\b(its|the|a|one's|their) way back\b`), "return path, or rollback"},
+	{regexp.MustCompile(`^// \w+ tells whether\b`), "reports whether, as in all doc comments of Go"},
+	{regexp.MustCompile(`(?i)\bmakes? no sense\b`), "invalid, out of range, or not plausible: name the check"},
+	{regexp.MustCompile(`(?i)\basks? (the kernel|etcd)\b`), "reads, queries, requests or calls"},
+	{regexp.MustCompile(`(?i)\bwhat (it|they) (is|are|was|were) asked\b`), "the request"},
+	{regexp.MustCompile(`(?i)\bit is said\b|\band said so\b`), "reports, logs, or prints, with its subject"},
+	{regexp.MustCompile(`(?i)\bby (its|their) own word\b`), "as it reports"},
+	{regexp.MustCompile(`\b(host|port|sender|interface)'s (own )?line\b`), "port, link, or link rate"},
 }
 
 // coinedExempt may say them: they explain them, or keep what was written then.

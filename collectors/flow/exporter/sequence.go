@@ -98,7 +98,7 @@ func (s *sequence) unskip(h decode.Header) int64 {
 // anew begins with the next datagram.
 func (s *sequence) anew() { s.begun, s.known, s.behind = false, false, 0 }
 
-// remember tells whether the datagram came before.
+// remember reports whether the datagram came before.
 func (s *sequence) remember(hash uint64) bool {
 	if _, ok := s.seen[hash]; ok {
 		return true

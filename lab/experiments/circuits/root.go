@@ -33,7 +33,7 @@ const (
 	Bookings = "bookings"
 )
 
-// Needed tells whether a scenario has a phase only this package can prepare.
+// Needed reports whether a scenario has a phase only this package can prepare.
 func Needed(s *scenario.Scenario) bool {
 	for _, p := range s.Phases {
 		if p.Requires == Requires || p.Requires == Bookings {

@@ -67,7 +67,7 @@ func (r *run) awaitTopology(ctx context.Context) error {
 	})
 }
 
-// known tells whether a topology has so many routers, each with its name and its interfaces, and links.
+// known reports whether a topology has so many routers, each with its name and its interfaces, and links.
 func known(s *topologyv1.TopologySnapshot, routers, links int) bool {
 	silent := slices.ContainsFunc(s.GetNodes(), func(n *topologyv1.Node) bool { return n.GetName() == "" || len(n.GetInterfaces()) == 0 })
 	return !silent && len(s.GetNodes()) >= routers && len(s.GetLinks()) >= links

@@ -162,7 +162,7 @@ func (p *Plane) Until(ctx context.Context, patience time.Duration, what string, 
 	}
 }
 
-// Alive tells whether it still runs.
+// Alive reports whether it still runs.
 func (p *Plane) Alive() bool {
 	select {
 	case <-p.exited:

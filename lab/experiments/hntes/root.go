@@ -27,7 +27,7 @@ import (
 // Requires is what a phase's `requires:` says when it needs this package.
 const Requires = "redirect"
 
-// Needed tells whether a scenario has a phase only this package can prepare.
+// Needed reports whether a scenario has a phase only this package can prepare.
 func Needed(s *scenario.Scenario) bool {
 	for _, p := range s.Phases {
 		if p.Requires == Requires {

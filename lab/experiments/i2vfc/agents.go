@@ -80,7 +80,7 @@ func (d *driver) awaitAgent(ctx context.Context, r scenario.Router) error {
 	}
 }
 
-// says tells whether the last agent of a PE has logged something.
+// says reports whether the last agent of a PE has logged something.
 func (d *driver) says(r scenario.Router, text string) bool {
 	log, err := os.ReadFile(d.log(r))
 	return err == nil && strings.Contains(string(log), text)

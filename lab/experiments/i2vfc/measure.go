@@ -115,7 +115,7 @@ func (p Plan) figures(r *Result) Figures {
 	return f
 }
 
-// mode is what the agents chose, by their own word.
+// mode is what the agents chose, as they report it.
 func (r *Result) mode() string {
 	_, mode, _ := strings.Cut(r.Flows, "  mode ")
 	mode, _, _ = strings.Cut(mode, "\n")

@@ -114,7 +114,7 @@ func TestExportersWithoutPairsAreNotRefusedForSilence(t *testing.T) {
 	}
 }
 
-func TestLimitsThatMakeNoSense(t *testing.T) {
+func TestInvalidLimitsAreRefused(t *testing.T) {
 	for _, loss := range []float64{-0.1, 1.1} {
 		if err := (Limits{MaxLoss: loss}).Validate(); err == nil {
 			t.Errorf("a largest loss of %g is accepted", loss)

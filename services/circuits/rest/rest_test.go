@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/rest"
 )
 
-// service records what it is asked, and answers with one error or one circuit.
+// service records its requests, and answers with one error or one circuit.
 type service struct {
 	circuitsv1connect.UnimplementedCircuitsServiceHandler
 	asked proto.Message

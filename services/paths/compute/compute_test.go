@@ -187,7 +187,7 @@ func TestReasonsOfECMP(t *testing.T) {
 	}
 }
 
-// A request between a router and itself makes no sense; one between two parts of the network finds no path.
+// A request between a router and itself is invalid; one between two parts of the network finds no path.
 func TestEndsWithoutAPathBetweenThem(t *testing.T) {
 	g := network(t, "wr>er 10 100")
 	wr, er := router(t, g, "wr"), router(t, g, "er")

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoPath is wrapped by every error that says that the network has no such
-// path, as opposed to a request that makes no sense.
+// path, as opposed to an invalid request.
 var ErrNoPath = errors.New("no path")
 
 // Request asks for one explicit path.

@@ -126,7 +126,7 @@ func TestTheWidestPathIsThatOfAllPaths(t *testing.T) {
 	}
 }
 
-func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
+func TestAnInvalidRequestIsRefused(t *testing.T) {
 	g := square(t)
 	for want, r := range map[string]Request{
 		"a path from node -1 to node 1 was requested; there are 5 nodes":                              {From: -1, To: 1},

@@ -81,7 +81,7 @@ func (p Path) Sum(g *graph.Graph, m graph.Metric) (sum int64) {
 	return sum
 }
 
-// check refuses a request that makes no sense on any network.
+// check refuses a request that is invalid on any network.
 func (r *Request) check(g *graph.Graph) error {
 	n := int32(g.Nodes())
 	if r.From < 0 || r.From >= n || r.To < 0 || r.To >= n {

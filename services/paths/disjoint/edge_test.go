@@ -66,7 +66,7 @@ func TestARefusalNamesWhatAllPathsPass(t *testing.T) {
 	}
 }
 
-func TestARequestThatMakesNoSenseIsRefused(t *testing.T) {
+func TestAnInvalidRequestIsRefused(t *testing.T) {
 	g := trap(t)
 	for want, r := range map[string]Request{
 		"paths from node 0 to node 4 were requested; there are 4 nodes":  {To: 4},

@@ -102,7 +102,7 @@ func (e *Explanation) Error() string {
 	return fmt.Sprintf("all paths from %s to %s pass %s", from, to, strings.Join(common, " and "))
 }
 
-// check refuses a request that makes no sense on any network.
+// check refuses a request that is invalid on any network.
 func (r *Request) check(g *graph.Graph) error {
 	n := int32(g.Nodes())
 	switch {

@@ -84,7 +84,7 @@ func attachTo(t *testing.T, n int) spent {
 	return s
 }
 
-// TestAttachingCostsTheSamePerPort: no message per port may ask the kernel for
+// TestAttachingCostsTheSamePerPort: no message per port may request from the kernel
 // something about all ports, and few system calls carry them.
 func TestAttachingCostsTheSamePerPort(t *testing.T) {
 	few, many := attachTo(t, 40), attachTo(t, 400)

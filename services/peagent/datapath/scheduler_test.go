@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/scratchns"
 )
 
-// TestClassesHaveTheirRates asks the kernel for what it made of our messages, changes included.
+// TestClassesHaveTheirRates reads back from the kernel what our messages configured, changes included.
 func TestClassesHaveTheirRates(t *testing.T) {
 	rates := map[uint32]float64{0: 12_500, 1: 1.25e6, 2: 1.25e9, 3: 0, 70: 5e9} // the last takes 64 bits
 	_, err := scratchns.Run(func(netns.NsHandle) (none struct{}, err error) {

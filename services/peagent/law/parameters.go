@@ -87,5 +87,5 @@ func (p Parameters) Validate() error {
 	return nil
 }
 
-// Safe tells whether a and b are in the region that the paper recommends (section III-A).
+// Safe reports whether a and b are in the region that the paper recommends (section III-A).
 func (p Parameters) Safe() bool { return p.A < 1 && p.B < 0.5 }

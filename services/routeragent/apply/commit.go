@@ -51,7 +51,7 @@ func (s *Store) expire(id string) {
 	}
 }
 
-// check tells whether a commit of that id is waiting, and not being rolled back.
+// check reports whether a commit of that id is waiting, and not being rolled back.
 func (s *Store) check(id string) error {
 	have := s.PendingID()
 	switch {

@@ -294,7 +294,7 @@ func (s *Store) Check() error {
 	return err
 }
 
-// HasTunnels tells whether the running configuration needs FRR.
+// HasTunnels reports whether the running configuration needs FRR.
 func (s *Store) HasTunnels() bool {
 	_, plan := s.Running()
 	return len(plan.Tunnels) > 0

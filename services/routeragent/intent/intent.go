@@ -57,7 +57,7 @@ func (t Tunnel) Equal(o Tunnel) bool {
 	return t.Name == o.Name && t.Path == o.Path && t.ID == o.ID && t.Destination == o.Destination && slices.Equal(t.Hops, o.Hops)
 }
 
-// SRv6 tells whether its hops are segments of SRv6; else they are routers of SR-MPLS.
+// SRv6 reports whether its hops are segments of SRv6; else they are routers of SR-MPLS.
 func (t Tunnel) SRv6() bool { return len(t.Hops) > 0 && t.Hops[0].Address.Is6() }
 
 // MPLS are the tunnels of SR-MPLS, which FRR makes.

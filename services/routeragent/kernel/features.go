@@ -73,7 +73,7 @@ func (f Features) Missing() []string {
 	return out
 }
 
-// Require tells whether the kernel has every feature that a spec needs.
+// Require reports whether the kernel has every feature that a spec needs.
 func (f Features) Require(s Spec) error {
 	need := map[string]bool{
 		FeatureHTB:   len(s.Ports) > 0,

@@ -112,7 +112,7 @@ func burstTicks(rate uint64) uint32 {
 	return uint32(min(ns>>6, 0xffffffff))
 }
 
-// equal tells whether the kernel's qdiscs and classes of an interface are exactly this tree.
+// equal reports whether the kernel's qdiscs and classes of an interface are exactly this tree.
 func (t tree) equal(qdiscs, classes []tcObject) bool {
 	want := map[string]bool{}
 	add := func(what string, handle, parent uint32, options []byte) {

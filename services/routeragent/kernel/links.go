@@ -66,7 +66,7 @@ func newLink(a *netlink.LinkAttrs, addrs []netip.Prefix) Link {
 	return l
 }
 
-// HasLink tells whether an interface exists, and whether it is a loopback.
+// HasLink reports whether an interface exists, and whether it is a loopback.
 func (k *Kernel) HasLink(name string) (has, loopback bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
