@@ -98,13 +98,12 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	if planErr != nil {
 		return c.unplanned(ctx, id, planErr)
 	}
-	devices, notes, left, failed := c.compare(ctx, plan, routers)
-	for _, s := range plan.GetSkipped() {
-		notes = append(notes, fmt.Sprintf("pair %s is left out: %s", s.GetPair(), s.GetReason()))
+	alone, err := c.leftAlone(ctx, plan, routers)
+	if err != nil {
+		return c.unplanned(ctx, id, err)
 	}
-	for _, s := range plan.GetRefusedCircuits() {
-		notes = append(notes, fmt.Sprintf("circuit %s is refused: %s", s.GetCircuit(), s.GetReason()))
-	}
+	devices, notes, left, failed := c.compare(ctx, plan, routers, alone)
+	notes = append(notes, leftOut(plan)...)
 	for _, d := range devices {
 		if err := c.contents.save(ctx, d); err != nil {
 			return c.unplanned(ctx, id, err)
@@ -176,17 +175,16 @@ func (c *Component) unplanned(ctx context.Context, id string, cause error) (*pus
 }
 
 // compare reads routers and lists those whose running config is not the intended one. The intended config
-// of a router without a plan is empty, unless the topology lacks the router: then its intended config is
-// unknown.
-func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device) (devices []*pushv1.DeviceChange, notes, left, failed []string) {
+// of a router without a plan is empty, but for those that are left alone, each for a reason.
+func (c *Component) compare(ctx context.Context, plan *policyv1.PlanResponse, routers []device.Device, alone map[string]string) (devices []*pushv1.DeviceChange, notes, left, failed []string) {
 	byRouter := map[string]*policyv1.RouterPlan{}
 	for _, p := range plan.GetPlans() {
 		byRouter[p.GetRouter()] = p
 	}
 	var all []device.Device
 	for _, d := range routers {
-		if slices.Contains(plan.GetAbsent(), d.Name) {
-			notes = append(notes, fmt.Sprintf("%s is left alone: the topology does not know it right now, so its intended configuration is unknown; see `millrace paths show`", d.Name))
+		if why := alone[d.Name]; why != "" {
+			notes = append(notes, fmt.Sprintf("%s is left alone: %s", d.Name, why))
 			left = append(left, d.Name)
 			continue
 		}

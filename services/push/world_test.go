@@ -103,6 +103,11 @@ func (p *plans) Plan(ctx context.Context, _ *connect.Request[policyv1.PlanReques
 	case "none":
 	case "wr-absent": // the topology lacks wr for the moment
 		out.Plans, out.Absent = p.full[:2], []string{"wr"}
+	case "er-absent": // where all pairs end, so no other router gets anything
+		out.Absent = []string{"er"}
+		for _, name := range pairsOfPlans {
+			out.Skipped = append(out.Skipped, &policyv1.SkippedPair{Pair: name, Reason: "no router originates 198.51.100.0/24"})
+		}
 	case "skipping":
 		out.Plans, out.Skipped = p.full, skipped()
 	case "huge":
@@ -156,6 +161,9 @@ func heavier(p *policyv1.RouterPlan) *policyv1.RouterPlan {
 	return out
 }
 
+// pairsOfPlans are the pairs of the golden plans.
+var pairsOfPlans = []string{"p-w-e", "p-w1-e1"}
+
 func goldenPlans(t *testing.T, onJunos ...string) []*policyv1.RouterPlan {
 	t.Helper()
 	var out []*policyv1.RouterPlan
@@ -165,6 +173,9 @@ func goldenPlans(t *testing.T, onJunos ...string) []*policyv1.RouterPlan {
 			t.Fatal(err)
 		}
 		plan := &policyv1.RouterPlan{Router: name}
+		for _, pair := range pairsOfPlans {
+			plan.Rules = append(plan.Rules, &policyv1.RedirectRule{Pair: pair})
+		}
 		for _, block := range strings.Split(strings.TrimSpace(string(raw)), "\n\n") {
 			path, body, _ := strings.Cut(block, "\n")
 			plan.Entries = append(plan.Entries, &policyv1.ConfigEntry{Path: path, Encoding: policyv1.Encoding_ENCODING_JSON_IETF, Body: body})
