@@ -25,9 +25,10 @@ type batcher struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond // queue, held or closed
-	open    map[netip.Addr][]flowrecord.Record
-	queue   []outgoing
-	held    int // what open, queue and the batch being published weigh
+	open    map[netip.Addr]*outgoing
+	queue   []*outgoing
+	spare   [][]byte // memory of batches that were published
+	held    int      // what open, queue and the batch being published weigh
 	closed  bool
 
 	// instance and count make batch ids that no other run of the collector makes.
@@ -40,21 +41,22 @@ type batcher struct {
 // outgoing is one message: records of one exporter and what there is to say of its hours.
 type outgoing struct {
 	exporter netip.Addr
-	records  []flowrecord.Record
+	records  int
+	encoded  []byte // the records, as elements of FlowBatch.records
 	hours    []exporter.Hour
 }
 
-// maxHeld is how many records may wait for the bus: some 60 MB. Beyond it the sockets are not read, and what the kernel
-// then drops is counted there. One read of a socket comes on top of it.
+// maxHeld is how many records may wait for the bus: some 25 MB, at most 42. Beyond it the sockets are not read, and
+// what the kernel then drops is counted there. One read of a socket comes on top of it.
 const maxHeld = 250_000
 
 // weight is in records; an hour has about the size of one.
-func (o outgoing) weight() int { return len(o.records) + len(o.hours) }
+func (o outgoing) weight() int { return o.records + len(o.hours) }
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	b := &batcher{
 		bus: deps.Bus, log: deps.Log, metrics: m, records: cfg.BatchRecords,
-		open: map[netip.Addr][]flowrecord.Record{}, instance: rand.Text(),
+		open: map[netip.Addr]*outgoing{}, instance: rand.Text(),
 	}
 	b.changed = sync.NewCond(&b.mu)
 	return b
@@ -68,31 +70,47 @@ func (b *batcher) add(records []flowrecord.Record) {
 		b.changed.Wait()
 	}
 	b.held += len(records)
+	var to *outgoing
 	for i := range records {
-		from := records[i].Exporter
-		b.open[from] = append(b.open[from], records[i])
-		if len(b.open[from]) >= b.records {
-			b.queue = append(b.queue, outgoing{exporter: from, records: b.open[from]})
-			delete(b.open, from)
+		r := &records[i]
+		if to == nil || to.exporter != r.Exporter {
+			to = b.of(r.Exporter)
+		}
+		to.encoded = r.AppendWire(to.encoded)
+		to.records++
+		if to.records >= b.records {
+			b.queue = append(b.queue, to)
+			delete(b.open, to.exporter)
+			to = nil
 		}
 	}
 	b.changed.Broadcast()
+}
+
+// of is the exporter's open batch.
+func (b *batcher) of(from netip.Addr) *outgoing {
+	o := b.open[from]
+	if o == nil {
+		o = &outgoing{exporter: from}
+		if n := len(b.spare); n > 0 {
+			o.encoded, b.spare = b.spare[n-1], b.spare[:n-1]
+		}
+		b.open[from] = o
+	}
+	return o
 }
 
 // flush publishes what waits, however little it is, and the hours that changed.
 func (b *batcher) flush(hours []exporter.Hour) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	changed := map[netip.Addr][]exporter.Hour{}
 	for _, h := range hours {
-		changed[h.Exporter] = append(changed[h.Exporter], h)
-		if _, ok := b.open[h.Exporter]; !ok {
-			b.open[h.Exporter] = nil
-		}
+		o := b.of(h.Exporter)
+		o.hours = append(o.hours, h)
 	}
 	b.held += len(hours)
-	for from, records := range b.open {
-		b.queue = append(b.queue, outgoing{from, records, changed[from]})
+	for _, o := range b.open {
+		b.queue = append(b.queue, o)
 	}
 	clear(b.open)
 	b.changed.Broadcast()
@@ -112,23 +130,29 @@ func (b *batcher) publish(ctx context.Context) {
 		b.publishOne(ctx, batch)
 		b.mu.Lock()
 		b.held -= batch.weight()
+		if len(b.spare) < maxSpare && cap(batch.encoded) > 0 {
+			b.spare = append(b.spare, batch.encoded[:0])
+		}
 		b.changed.Broadcast()
 		b.mu.Unlock()
 	}
 }
 
+// maxSpare is how many batches' memory is kept for the next ones, at most 1.7 MB each.
+const maxSpare = 4
+
 // next waits for a batch.
-func (b *batcher) next() (outgoing, bool) {
+func (b *batcher) next() (*outgoing, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for len(b.queue) == 0 {
 		if b.closed {
-			return outgoing{}, false
+			return nil, false
 		}
 		b.changed.Wait()
 	}
 	first := b.queue[0]
-	b.queue[0] = outgoing{} // so that its memory goes before the slice does
+	b.queue[0] = nil // so that its memory goes before the slice does
 	b.queue = b.queue[1:]
 	return first, true
 }
@@ -137,23 +161,23 @@ func (b *batcher) next() (outgoing, bool) {
 const retryPause = 200 * time.Millisecond
 
 // publishOne tries until the bus takes the batch or the collector is stopped.
-func (b *batcher) publishOne(ctx context.Context, batch outgoing) {
-	records := batch.records
+func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 	message := &flowv1.FlowBatch{
-		BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Records: toProto(records), Quality: hoursToProto(batch.hours, b.instance),
+		BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Quality: hoursToProto(batch.hours, b.instance),
 	}
+	message.ProtoReflect().SetUnknown(batch.encoded) // which are records: what stands there is written as it is
 	b.count++
 	for {
 		err := b.bus.Publish(ctx, bus.TopicFlows, batch.exporter.String(), message)
 		if err == nil {
-			b.metrics.published.Add(float64(len(records)))
-			b.published.Add(uint64(len(records)))
+			b.metrics.published.Add(float64(batch.records))
+			b.published.Add(uint64(batch.records))
 			return
 		}
 		if ctx.Err() != nil {
-			b.metrics.unpublished.Add(float64(len(records)))
-			b.unpublished.Add(uint64(len(records)))
-			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", len(records), "error", err)
+			b.metrics.unpublished.Add(float64(batch.records))
+			b.unpublished.Add(uint64(batch.records))
+			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", batch.records, "error", err)
 			return
 		}
 		b.log.Warn("the bus does not take flow records, trying again", "error", err)
@@ -162,12 +186,4 @@ func (b *batcher) publishOne(ctx context.Context, batch outgoing) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-func toProto(records []flowrecord.Record) []*flowv1.FlowRecord {
-	out := make([]*flowv1.FlowRecord, len(records))
-	for i := range records {
-		out[i] = records[i].ToProto()
-	}
-	return out
 }

@@ -1,18 +1,19 @@
 // Command bench measures how many flows per second the collector takes on one
 // core without loss, beside nfcapd on the same datagrams.
 //
-// In: rates to try. Out: a Markdown table. Next:
+// In: rates to try. Out: a Markdown table, or JSON. Next:
 // docs/reference/performance.md, section "Flow collection".
 //
 // The sender is pinned to one core and the collector under test to another.
 // Each step sends for some seconds at one rate; a step is clean when every flow
 // sent was counted by the collector.
 //
-//	go run ./collectors/flow/bench
+//	go run ./collectors/flow/bench [--json]
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -31,6 +32,7 @@ type options struct {
 	nice      int
 	tries     int
 	serve     string
+	json      bool
 }
 
 func main() {
@@ -43,6 +45,7 @@ func main() {
 	flag.IntVar(&o.buffer, "buffer", 4<<20, "receive buffer in bytes asked for by both; nfcapd gets no more than net.core.rmem_max")
 	flag.IntVar(&o.nice, "nice", 0, "niceness of sender and collectors; negative (as root) on a machine that others use")
 	flag.IntVar(&o.tries, "tries", 2, "how often a step that lost something is tried; the best counts")
+	flag.BoolVar(&o.json, "json", false, "print one JSON object instead of tables")
 	flag.StringVar(&o.serve, "serve", "", "internal: be the collector under test on this address")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -64,63 +67,70 @@ func run(ctx context.Context, o options, rates string) error {
 		}
 		o.rates = append(o.rates, n)
 	}
-	return table(ctx, o)
+	return measure(ctx, o)
 }
 
-// table tries the rates in order and leaves a collector out once it lost more
-// than half: higher rates tell nothing more of it.
-func table(ctx context.Context, o options) error {
-	fmt.Printf("NetFlow v9, 18 fields, %d flows per datagram, %d s per step; sender on core %d, collector on core %d.\n\n",
-		flowsPerDatagram, o.seconds, o.sender, o.collector)
-	fmt.Println("| flows/s sent | collector | flows counted | lost | CPU s per million flows |")
-	fmt.Println("|---:|---|---:|---:|---:|")
-	gone := map[string]bool{}
-	for _, rate := range o.rates {
-		for _, c := range []collector{millrace{o}, nfcapd{o}} {
-			if gone[c.name()] || ctx.Err() != nil {
-				continue
+// measure tries the rates in order in both formats, and leaves a collector out once it lost more than half: higher
+// rates tell nothing more of it.
+func measure(ctx context.Context, o options) error {
+	r := report{Fields: len(fields), FlowsPerDatagram: flowsPerDatagram, Seconds: o.seconds}
+	for _, f := range formats {
+		gone := map[string]bool{}
+		for _, rate := range o.rates {
+			for _, c := range []collector{millrace{o}, nfcapd{o}} {
+				if gone[c.name()] || ctx.Err() != nil {
+					continue
+				}
+				step, err := best(ctx, o, f, c, rate)
+				if err != nil {
+					return fmt.Errorf("%s at %d %s flows/s: %w", c.name(), rate, f.name, err)
+				}
+				step.Format, step.Collector, step.Asked = f.name, c.name(), rate
+				r.add(step, o)
+				gone[c.name()] = step.loss() > 0.5
 			}
-			r, err := best(ctx, o, c, rate)
-			if err != nil {
-				return fmt.Errorf("%s at %d flows/s: %w", c.name(), rate, err)
-			}
-			fmt.Printf("| %d | %s | %d of %d | %.3f %% | %.2f |\n", r.rate, c.name(), r.counted, r.sent, 100*r.loss(), r.cpu.Seconds()/(float64(r.counted)/1e6))
-			gone[c.name()] = r.loss() > 0.5
 		}
 	}
-	return ctx.Err()
+	return errors.Join(ctx.Err(), r.print(os.Stdout, o))
 }
 
+// result is one step.
 type result struct {
-	rate, sent, counted int
-	cpu                 time.Duration
+	Format    string `json:"format"`
+	Collector string `json:"collector"`
+	Asked     int    `json:"flows_per_second_asked"`
+	Rate      int    `json:"flows_per_second_sent"`
+	Sent      int    `json:"sent"`
+	Counted   int    `json:"counted"`
+	// CPU is seconds of the collector per million flows that it counted.
+	CPU float64 `json:"cpu_seconds_per_million"`
 }
 
-func (r result) loss() float64 { return 1 - float64(r.counted)/float64(r.sent) }
+func (r result) loss() float64 { return 1 - float64(r.Counted)/float64(r.Sent) }
 
 // best keeps a neighbour's burst of work on the core from counting as the collector's loss.
-func best(ctx context.Context, o options, c collector, rate int) (result, error) {
-	least, err := step(ctx, o, c, rate)
+func best(ctx context.Context, o options, f format, c collector, rate int) (result, error) {
+	least, err := step(ctx, o, f, c, rate)
 	for try := 1; err == nil && try < o.tries && least.loss() > 0; try++ {
 		var again result
-		if again, err = step(ctx, o, c, rate); err == nil && again.loss() < least.loss() {
+		if again, err = step(ctx, o, f, c, rate); err == nil && again.loss() < least.loss() {
 			least = again
 		}
 	}
 	return least, err
 }
 
-func step(ctx context.Context, o options, c collector, rate int) (result, error) {
+func step(ctx context.Context, o options, f format, c collector, rate int) (result, error) {
 	running, err := c.start(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	sent, took, err := send(ctx, running.address, o, rate, time.Duration(o.seconds)*time.Second)
+	sent, took, err := send(ctx, running.address, o, f, rate, time.Duration(o.seconds)*time.Second)
 	if err != nil {
 		running.kill()
 		return result{}, err
 	}
 	time.Sleep(time.Second) // until what is in the socket's buffer is taken
 	counted, cpu, err := running.stop()
-	return result{int(float64(sent) / took.Seconds()), sent, counted, cpu}, err
+	return result{Rate: int(float64(sent) / took.Seconds()), Sent: sent, Counted: counted, CPU: cpu.Seconds() / (float64(counted) / 1e6)}, err
 }

@@ -30,27 +30,47 @@ const (
 	startUptime = 3_600_000
 )
 
-func header(sequence uint32, uptime uint32) []byte {
-	b := be.AppendUint16(nil, 9)
-	b = be.AppendUint16(b, flowsPerDatagram)
-	for _, v := range []uint32{uptime, uint32(time.Now().Unix()), sequence, 1} {
+// format is an export protocol: its header and what it calls things. The records behind it are the same bytes.
+type format struct {
+	name        string
+	templateSet uint16
+	sequenceAt  int
+	perDatagram uint32 // what a datagram of flows adds to the sequence number
+	header      func(length int) []byte
+}
+
+var formats = []format{
+	{"v9", 0, 12, 1, func(int) []byte {
+		return words(be.AppendUint16(be.AppendUint16(nil, 9), flowsPerDatagram), startUptime, uint32(time.Now().Unix()), 0, 1)
+	}},
+	{"ipfix", 2, 8, flowsPerDatagram, func(length int) []byte {
+		return words(be.AppendUint16(be.AppendUint16(nil, 10), uint16(length+16)), uint32(time.Now().Unix()), 0, 1)
+	}},
+}
+
+func words(b []byte, values ...uint32) []byte {
+	for _, v := range values {
 		b = be.AppendUint32(b, v)
 	}
 	return b
 }
 
-func templateDatagram() []byte {
+// datagram has one set.
+func (f format) datagram(set uint16, body []byte) []byte {
+	b := be.AppendUint16(f.header(len(body)+4), set)
+	return append(be.AppendUint16(b, uint16(len(body)+4)), body...)
+}
+
+func (f format) template() []byte {
 	body := be.AppendUint16(nil, 256)
 	body = be.AppendUint16(body, uint16(len(fields)))
 	for _, f := range fields {
 		body = be.AppendUint16(be.AppendUint16(body, f[0]), f[1])
 	}
-	b := be.AppendUint16(header(0, startUptime), 0)
-	b = be.AppendUint16(b, uint16(len(body)+4))
-	return append(b, body...)
+	return f.datagram(f.templateSet, body)
 }
 
-func dataDatagram() []byte {
+func (f format) data() []byte {
 	var records []byte
 	for i := range uint32(flowsPerDatagram) {
 		for _, f := range fields {
@@ -66,14 +86,12 @@ func dataDatagram() []byte {
 			records = append(records, raw[4-f[1]:]...)
 		}
 	}
-	b := be.AppendUint16(header(0, startUptime), 256)
-	b = be.AppendUint16(b, uint16(len(records)+4))
-	return append(b, records...)
+	return f.datagram(256, records)
 }
 
 // send sends at a rate, in flows per second, from one core, and returns how
 // many flows it sent and how long that took.
-func send(ctx context.Context, to string, o options, rate int, length time.Duration) (flows int, took time.Duration, err error) {
+func send(ctx context.Context, to string, o options, f format, rate int, length time.Duration) (flows int, took time.Duration, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var set unix.CPUSet
@@ -89,27 +107,28 @@ func send(ctx context.Context, to string, o options, rate int, length time.Durat
 		return 0, 0, err
 	}
 	defer conn.Close()
-	if _, err := conn.Write(templateDatagram()); err != nil {
+	if _, err := conn.Write(f.template()); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(100 * time.Millisecond)
-	return pace(ctx, ipv4.NewPacketConn(conn.(*net.UDPConn)), rate, length)
+	return f.pace(ctx, ipv4.NewPacketConn(conn.(*net.UDPConn)), rate, length)
 }
 
-func pace(ctx context.Context, conn *ipv4.PacketConn, rate int, length time.Duration) (int, time.Duration, error) {
+func (f format) pace(ctx context.Context, conn *ipv4.PacketConn, rate int, length time.Duration) (int, time.Duration, error) {
 	msgs := make([]ipv4.Message, burst)
 	for i := range msgs {
-		msgs[i].Buffers = [][]byte{dataDatagram()}
+		msgs[i].Buffers = [][]byte{f.data()}
 	}
 	datagrams := int(float64(rate) * length.Seconds() / flowsPerDatagram)
 	perBurst := time.Duration(float64(time.Second) * burst * flowsPerDatagram / float64(rate))
 	began := time.Now()
-	sequence := uint32(1)
+	sequence, datagramsSent := uint32(1), 0
 	for sent := 0; sent < datagrams && ctx.Err() == nil; sent += burst {
 		for i := range msgs {
-			be.PutUint32(msgs[i].Buffers[0][12:], sequence)
-			sequence++
+			be.PutUint32(msgs[i].Buffers[0][f.sequenceAt:], sequence)
+			sequence += f.perDatagram
 		}
+		datagramsSent += burst
 		for rest := msgs; len(rest) > 0; {
 			n, err := conn.WriteBatch(rest, 0)
 			if err != nil {
@@ -121,5 +140,5 @@ func pace(ctx context.Context, conn *ipv4.PacketConn, rate int, length time.Dura
 			// Spinning: a sleep is longer than a burst.
 		}
 	}
-	return int(sequence-1) * flowsPerDatagram, time.Since(began), ctx.Err()
+	return datagramsSent * flowsPerDatagram, time.Since(began), ctx.Err()
 }

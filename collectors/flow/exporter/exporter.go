@@ -196,10 +196,18 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 // rate is the configured one, else the exporter's, else the default. What an exporter announces on one socket (a line
 // card or process) also holds for the others of the domain that announce nothing, if those that do agree.
 func (s *session) rate(cfg Configuration, f *decode.Flow) uint64 {
-	if n, ok := cfg.SamplingRate[s.key.from.Addr()]; ok {
-		return n
+	if len(cfg.SamplingRate) > 0 {
+		if n, ok := cfg.SamplingRate[s.key.from.Addr()]; ok {
+			return n
+		}
 	}
-	rate := firstNonZero(s.sampling.rate(f), only(s.quality.rates), cfg.DefaultSamplingRate)
+	rate := s.sampling.rate(f)
+	if rate == 0 {
+		rate = only(s.quality.rates)
+	}
+	if rate == 0 {
+		rate = cfg.DefaultSamplingRate
+	}
 	if rate > cfg.MaxSamplingRate {
 		return 0
 	}

@@ -58,30 +58,37 @@ func (s *sampling) rate(f *decode.Flow) uint64 {
 	if f.Rate != 0 {
 		return f.Rate
 	}
-	if n, ok := s.selectors[f.Selector]; ok {
-		return n
-	}
-	if n, ok := s.interfaces[f.Record.InIf]; ok {
-		return n
-	}
-	if n, ok := s.interfaces[f.Record.OutIf]; ok {
-		return n
-	}
-	return firstNonZero(s.all, s.v5, only(s.selectors), only(s.interfaces))
-}
-
-func firstNonZero(values ...uint64) uint64 {
-	for _, v := range values {
-		if v != 0 {
-			return v
+	if len(s.selectors) > 0 {
+		if n, ok := s.selectors[f.Selector]; ok {
+			return n
 		}
 	}
-	return 0
+	if len(s.interfaces) > 0 {
+		if n, ok := s.interfaces[f.Record.InIf]; ok {
+			return n
+		}
+		if n, ok := s.interfaces[f.Record.OutIf]; ok {
+			return n
+		}
+	}
+	switch { // each is asked only where those before it say nothing: this is done for every record
+	case s.all != 0:
+		return s.all
+	case s.v5 != 0:
+		return s.v5
+	}
+	if n := only(s.selectors); n != 0 {
+		return n
+	}
+	return only(s.interfaces)
 }
 
 // only is the rate that all announcements agree on, which then also holds for
 // records that name no sampler; 0 where they differ.
 func only[K comparable](m map[K]uint64) uint64 {
+	if len(m) == 0 {
+		return 0
+	}
 	var rate uint64
 	for _, n := range m {
 		if rate != 0 && n != rate {
