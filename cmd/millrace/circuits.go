@@ -166,6 +166,11 @@ func printCircuit(out io.Writer, c *circuitsv1.Circuit) error {
 	if c.GetReady() != nil {
 		fmt.Fprintf(out, "  on routers since %s\n", clock(c.GetReady()))
 	}
+	printDisplaced(out, false, c.GetDisplaced())
+	if p := c.GetPreempted(); p != nil {
+		fmt.Fprintf(out, "  preempted from %s on by circuit %s of setup priority %d: ", clock(p.GetFrom()), p.GetCircuit(), p.GetSetupPriority())
+		printRefusal(out, p.GetRefusal())
+	}
 	if no := c.GetNotRestored(); no != nil {
 		fmt.Fprint(out, "a link of its path is gone, and it has no other path: ")
 		printRefusal(out, no)

@@ -26,12 +26,15 @@ type termsFlags struct {
 	manual     bool
 	onFailure  string
 	priority   int32
+	setup      int32
+	flags      *pflag.FlagSet
 	pairs      []string
 	ports      [2]circuitsv1.Port
 	excess     string
 }
 
 func (f *termsFlags) add(flags *pflag.FlagSet) {
+	f.flags = flags
 	flags.StringVar(&f.terms.Project, "project", "", "project that it counts against (required)")
 	flags.Int64Var(&f.mbit, "rate", 0, "Mbit/s; with --volume the highest rate, 0 for any")
 	flags.Int64Var(&f.gigabytes, "volume", 0, "so many GB (10^9 bytes) between --start and --end, instead of a rate over all of it")
@@ -39,7 +42,8 @@ func (f *termsFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.end, "end", "", "RFC 3339 time; none: until it is released")
 	flags.StringVar(&f.protect, "protect", "", "link or node: book a disjoint backup with it")
 	flags.StringVar(&f.onFailure, "on-failure", "restore", "restore or hold: look for another path when a link of its path is gone, or wait for the link")
-	flags.Int32Var(&f.priority, "priority", restore.Last, "0 to 7: which circuits get another path first, where several lost theirs; 0 is first")
+	flags.Int32Var(&f.priority, "priority", restore.Last, "holding priority, 0 to 7, 0 is first: who may not displace it, and which circuits get another path first, where several lost theirs; none: --setup-priority")
+	flags.Int32Var(&f.setup, "setup-priority", restore.Last, "0 to 7, not before --priority: where there is no room, circuits of a later priority are displaced; 7 displaces nobody")
 	flags.StringSliceVar(&f.terms.WithoutLinks, "without-link", nil, "id of a link not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.WithoutRouters, "without-router", nil, "router not to use; may be given more than once")
 	flags.StringSliceVar(&f.terms.ApartFrom, "apart-from", nil, "circuit with which to share no link; may be given more than once")
@@ -77,7 +81,12 @@ func (f *termsFlags) read(args []string) (*circuitsv1.Terms, error) {
 	if t.OnFailure, known = onFailure[f.onFailure]; !known {
 		return nil, coded{fmt.Errorf("--on-failure %s: restore or hold", f.onFailure), exitUsage}
 	}
-	t.Priority = &f.priority
+	if f.flags.Changed("setup-priority") {
+		t.SetupPriority = &f.setup
+	}
+	if f.flags.Changed("priority") || t.SetupPriority == nil {
+		t.Priority = &f.priority
+	}
 	for _, pair := range f.pairs {
 		source, destination, two := strings.Cut(pair, ",")
 		if !two {
@@ -125,6 +134,7 @@ func circuitsQuoteCommand() *cobra.Command {
 				printBooked(cmd.OutOrStdout(), r.Msg.GetSlots(), r.Msg.GetPath(), r.Msg.GetBackup())
 				printHops(cmd.OutOrStdout(), "back", r.Msg.GetBack())
 				printPorts(cmd.OutOrStdout(), terms, r.Msg.GetFromVlan(), r.Msg.GetToVlan())
+				printDisplaced(cmd.OutOrStdout(), true, r.Msg.GetWouldDisplace())
 			} else {
 				printRefusal(cmd.OutOrStdout(), no)
 			}

@@ -176,6 +176,13 @@ var (
 // CircuitModified: a requester changed its rate or its end.
 var CircuitModified = define("services/circuits", info, "circuit-modified", "A circuit has another rate or another end; the text says which.", nothing)
 
+// What is done about a circuit whose capacity another one of an earlier setup priority gets.
+var (
+	CircuitDisplaced = define("services/circuits", info, "circuit-displaced", "Another path is booked for a circuit: one of an earlier setup priority has its capacity.", nothing)
+	CircuitPreempted = define("services/circuits", warning, "circuit-preempted", "A circuit loses its capacity to one of an earlier setup priority, and there is no other path for it.",
+		"`millrace circuits show ID` says from when on, and what fits instead: request that.")
+)
+
 // What is done about a circuit whose path is lost.
 var (
 	CircuitRerouted    = define("services/circuits", info, "circuit-rerouted", "A link of a circuit's path is gone, and another path is booked for it.", nothing)

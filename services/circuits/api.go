@@ -70,9 +70,10 @@ func (a *api) Quote(_ context.Context, r *connect.Request[circuitsv1.QuoteReques
 	out := &circuitsv1.QuoteResponse{}
 	looked := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
 		var d decision
-		if d, err = c.book.decide(id, r.Msg.GetBy(), r.Msg.GetTerms(), c.deps.Now()); err == nil {
+		if d, err = c.book.decide(id, r.Msg.GetBy(), r.Msg.GetTerms(), true, c.deps.Now()); err == nil {
 			out.Slots, out.Path, out.Backup = slotsOf(d.Grant), c.book.hopsOf(d.Path), c.book.hopsOf(d.Backup)
 			out.Back, out.FromVlan, out.ToVlan = c.book.backHops(d.back), int32(d.on.vlans[0]), int32(d.on.vlans[1])
+			out.WouldDisplace = toldOf(d.displaced)
 		}
 	})
 	if err := errors.Join(looked, err); err != nil {
@@ -117,14 +118,21 @@ func (c *Component) request(ctx context.Context, ask *circuitsv1.RequestRequest)
 	now := c.deps.Now()
 	asked := ledger.Request{Project: ask.GetTerms().GetProject(), ID: ask.GetRequestId(), Digest: sum, Expires: now.Add(c.cfg.RequestIDs)}
 	var moves []life.Move
-	record, err := c.ledger.Enter(ctx, asked, func() (is *circuitsv1.Record, err error) {
-		is, moves, err = c.book.booked(id, ask, now)
-		return is, err
+	var others []displaced
+	records, err := c.ledger.EnterBeside(ctx, asked, func() (_, _ []*circuitsv1.Record, err error) {
+		var is *circuitsv1.Record
+		is, moves, others, err = c.book.booked(id, ask, true, now)
+		return []*circuitsv1.Record{is}, recordsOf(others), err
 	})
-	if err != nil || record.GetCircuit().GetId() != id {
-		return record, err
+	if err != nil {
+		return nil, err
+	}
+	record := records[0]
+	if record.GetCircuit().GetId() != id {
+		return record, nil
 	}
 	c.publish(ctx, record, moves)
+	c.publishDisplaced(ctx, others)
 	return c.scheduled(ctx, record), nil
 }
 

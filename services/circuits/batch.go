@@ -113,7 +113,7 @@ func (b *book) bookedAll(ids []string, ask *circuitsv1.RequestAllRequest, now ti
 	}()
 	for i, terms := range ask.GetTerms() {
 		one := &circuitsv1.RequestRequest{RequestId: ask.GetRequestId(), Terms: terms, By: ask.GetBy(), Commit: ask.GetCommit()}
-		record, moved, err := b.booked(ids[i], one, now)
+		record, moved, _, err := b.booked(ids[i], one, false, now)
 		if err != nil {
 			return all, nil, ofTerms(i, err)
 		}

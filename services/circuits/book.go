@@ -1,6 +1,7 @@
 package circuits
 
 import (
+	"cmp"
 	"errors"
 	"math/big"
 	"slices"
@@ -30,6 +31,8 @@ type book struct {
 	ports *ports.Book
 	// changes counts what may make room for a circuit: other links, and capacity that is given back.
 	changes int64
+	// records are those of circuits that have capacity, by id.
+	records map[string]*circuitsv1.Record
 	// usage is per project.
 	usage map[string]*usage
 	// states counts circuits by state.
@@ -48,7 +51,7 @@ type usage struct {
 
 func newBook(cfg Configuration) *book {
 	return &book{
-		cfg: cfg, missed: make(chan struct{}, 1), ports: ports.NewBook(), usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
+		cfg: cfg, missed: make(chan struct{}, 1), ports: ports.NewBook(), records: map[string]*circuitsv1.Record{}, usage: map[string]*usage{}, states: map[circuitsv1.State]int{},
 		watchers: map[*watcher]bool{},
 	}
 }
@@ -60,6 +63,11 @@ func (b *book) Put(was, is *circuitsv1.Record) {
 	}
 	if is != nil {
 		b.states[is.GetCircuit().GetState()]++
+	}
+	if ledger.Books(is) {
+		b.records[is.GetCircuit().GetId()] = is
+	} else {
+		delete(b.records, cmp.Or(was, is).GetCircuit().GetId())
 	}
 	if is != nil {
 		b.onPorts(is)

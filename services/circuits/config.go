@@ -67,10 +67,21 @@ type Project struct {
 	Lead time.Duration `yaml:"lead"`
 	// Priority is the first priority that its circuits may have, 0 to 7. Default 0: any.
 	Priority int32 `yaml:"priority"`
+	// SetupPriority is the first setup priority that its circuits may have, 0 to 7: those of other circuits that are
+	// behind it may be displaced. Default 7: it displaces nobody.
+	SetupPriority *int32 `yaml:"setup_priority"`
 	// Holds is how many circuits may be held and not committed at once. Default 10.
 	Holds int `yaml:"holds"`
 	// Webhooks are notified of every change of its circuits.
 	Webhooks []webhook.Target `yaml:"webhooks"`
+}
+
+// setupPriority is the first one that its circuits may have.
+func (p Project) setupPriority() int64 {
+	if p.SetupPriority == nil {
+		return restore.Last
+	}
+	return int64(*p.SetupPriority)
 }
 
 // Ends are two routers, in both directions.
@@ -123,6 +134,8 @@ func (p Project) validate() error {
 		return fmt.Errorf("limits are 0, for none, to 2^40")
 	case p.Priority < 0 || p.Priority > restore.Last:
 		return fmt.Errorf("priority %d: 0, which is first, to %d", p.Priority, restore.Last)
+	case p.setupPriority() < 0 || p.setupPriority() > restore.Last:
+		return fmt.Errorf("setup_priority %d: 0, which is first, to %d, which displaces nobody", *p.SetupPriority, restore.Last)
 	case len(p.Members) == 0:
 		return fmt.Errorf("name its members, or no client can book")
 	}

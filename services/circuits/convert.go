@@ -34,6 +34,9 @@ func grantOf(r *circuitsv1.Record) admit.Grant {
 		w := calendar.Window{Start: s.GetStart().GetSeconds(), End: seconds(s.GetEnd())}
 		g.Slots = append(g.Slots, admit.Slot{Window: w, Rate: s.GetRateBitsPerSecond()})
 	}
+	if p := c.GetPreempted(); p != nil {
+		g.Slots = until(g.Slots, p.GetFrom().GetSeconds())
+	}
 	for _, h := range c.GetPath() {
 		g.Path = append(g.Path, h.GetLink())
 	}

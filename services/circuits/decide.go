@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/life"
+	"github.com/millrace/millrace/services/circuits/restore"
 )
 
 // A decision without a topology, or on one that may not be so any more, would be a guess.
@@ -40,10 +41,13 @@ type decision struct {
 	// back and on are of a circuit between ports.
 	back *admit.Grant
 	on   attached
+	// displaced are circuits that make room.
+	displaced []displaced
 }
 
-// decide grants terms or refuses them. It is called while the book does not change.
-func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (d decision, err error) {
+// decide grants terms or refuses them. It is called while the book does not change. Others are displaced only where the
+// circuit is committed at once: a hold that nobody commits would have displaced them for nothing.
+func (b *book) decide(id, by string, t *circuitsv1.Terms, commit bool, now time.Time) (d decision, err error) {
 	if err := b.known(); err != nil {
 		return d, err
 	}
@@ -57,9 +61,8 @@ func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (d deci
 	if d.on, attachErr = b.attach(t, d.Request); attachErr != nil {
 		return d, b.fitting(attachErr, d.Request)
 	}
-	var refusal *admit.Refusal
-	if d.Grant, d.back, refusal = b.ways(d.Request, between(t)); refusal != nil {
-		return d, b.refusal(refusal, t, d.Request)
+	if err := b.admitted(&d, t, commit, now); err != nil {
+		return d, err
 	}
 	if err := b.mayHold(t.GetProject()); err != nil {
 		return d, err
@@ -67,12 +70,30 @@ func (b *book) decide(id, by string, t *circuitsv1.Terms, now time.Time) (d deci
 	return d, b.within(t.GetProject(), d.Grant)
 }
 
+// admitted looks for room, and for circuits that make room where there is none.
+func (b *book) admitted(d *decision, t *circuitsv1.Terms, commit bool, now time.Time) error {
+	if commit && setupOf(t) < restore.Last {
+		var no *admit.Refusal
+		if d.Grant, d.back, d.displaced, no = b.waysDisplacing(d.Request, t, now); no == nil {
+			return nil
+		}
+	}
+	var no *admit.Refusal
+	if d.Grant, d.back, no = b.ways(d.Request, between(t)); no == nil {
+		return nil
+	}
+	if setupOf(t) < restore.Last && !commit {
+		no.Reason += "; a hold, or one of a batch, displaces no other circuit: request it alone, and commit it at once"
+	}
+	return b.refusal(no, t, d.Request)
+}
+
 // booked is the record of a circuit that is granted: held, or committed at once where that was requested, so that no
 // answer in between can be lost. The transitions are in it.
-func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) (*circuitsv1.Record, []life.Move, error) {
-	d, err := b.decide(id, ask.GetBy(), ask.GetTerms(), now)
+func (b *book) booked(id string, ask *circuitsv1.RequestRequest, alone bool, now time.Time) (*circuitsv1.Record, []life.Move, []displaced, error) {
+	d, err := b.decide(id, ask.GetBy(), ask.GetTerms(), alone && ask.GetCommit(), now)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	g, r := d.Grant, d.Request
 	terms := proto.CloneOf(ask.GetTerms())
@@ -82,6 +103,7 @@ func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) 
 		Id: id, Terms: terms, Slots: slotsOf(g), Path: b.hopsOf(g.Path), Backup: b.hopsOf(g.Backup),
 		Holder: ask.GetBy(), RequestId: ask.GetRequestId(), Created: timestamppb.New(now),
 		Back: b.backHops(d.back), FromVlan: int32(d.on.vlans[0]), ToVlan: int32(d.on.vlans[1]), Number: int32(d.on.number),
+		Displaced: toldOf(d.displaced),
 	}}
 	moves := []life.Move{{To: life.Held, By: ask.GetBy()}}
 	c := life.Circuit{State: life.Held, Start: g.Slots[0].Start, End: end, Expires: min(now.Add(b.cfg.Hold).Unix(), end)}
@@ -91,7 +113,7 @@ func (b *book) booked(id string, ask *circuitsv1.RequestRequest, now time.Time) 
 		moves = append(moves, c.Moves...)
 	}
 	c.Moves = moves
-	return ledger.With(record, c, now), moves, nil
+	return ledger.With(record, c, now), moves, d.displaced, nil
 }
 
 // newID sorts after those that were made before.

@@ -58,10 +58,14 @@ func (b *book) waysBy(decide decider, r admit.Request, both bool) (forth, back *
 			panic("what was entered is there: " + err.Error())
 		}
 	}()
-	other := r
-	other.ID, other.From, other.To = backID(r.ID), r.To, r.From
-	back, refusal = decide(other)
+	back, refusal = decide(otherWay(r))
 	return forth, back, refusal
+}
+
+// otherWay is the request for the return path.
+func otherWay(r admit.Request) admit.Request {
+	r.ID, r.From, r.To = backID(r.ID), r.To, r.From
+	return r
 }
 
 // backHops are those of a return path, none where there is none.

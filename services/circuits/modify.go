@@ -206,7 +206,7 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 // rewritten is a record with what was granted.
 func (b *book) rewritten(was *circuitsv1.Record, terms *circuitsv1.Terms, g, back *admit.Grant, ask *circuitsv1.ModifyRequest, now time.Time) *circuitsv1.Record {
 	is := proto.CloneOf(was)
-	is.Circuit.Terms, is.Circuit.Slots = terms, slotsOf(g)
+	is.Circuit.Terms, is.Circuit.Slots, is.Circuit.Preempted = terms, slotsOf(g), nil
 	if has := grantOf(was); !sameLinks(has, *g) {
 		is.Circuit.Path, is.Circuit.Backup = b.hopsOf(g.Path), b.hopsOf(g.Backup)
 	}

@@ -42,6 +42,8 @@ func (b *book) mayBook(by string, t *circuitsv1.Terms, r admit.Request, now time
 		return refuse(codePolicy, "to", "project %s may not join %s and %s; see circuits.projects.%s.between", t.GetProject(), t.GetFrom(), t.GetTo(), t.GetProject())
 	case priorityOf(t) < int64(p.Priority):
 		return refuse(codePolicy, "priority", "project %s has no priority before %d", t.GetProject(), p.Priority)
+	case setupOf(t) < p.setupPriority():
+		return refuse(codePolicy, "setup_priority", "project %s has no setup priority before %d; see circuits.projects.%s.setup_priority", t.GetProject(), p.setupPriority(), t.GetProject())
 	case p.Lead > 0 && r.Start > now.Add(p.Lead).Unix():
 		return refuse(codeQuota, "start", "project %s books at most %s ahead", t.GetProject(), p.Lead)
 	case p.GbitHours > 0 && r.End == calendar.Forever:

@@ -16,36 +16,49 @@ import (
 // rerouted is a circuit's record with another path than the one of which a link is gone, and the transitions in it; nil
 // where it needs none. It is called while the book does not change. What the circuit has counts as free for it, and is
 // given back by the same record.
-func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Record, []life.Move, error) {
+func (b *book) rerouted(was *circuitsv1.Record, now time.Time) (*circuitsv1.Record, []life.Move, []displaced, error) {
 	if err := b.known(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	c := was.GetCircuit()
 	if b.there(c) {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	is := proto.CloneOf(was)
 	l := ledger.LifeOf(was)
+	var others []displaced
 	if spare := c.GetBackup(); len(spare) > 0 && !slices.ContainsFunc(spare, b.isGone) {
 		is.Circuit.Path, is.Circuit.Backup = is.Circuit.GetBackup(), is.Circuit.GetPath()
 	} else {
-		g, back, err := b.elsewhere(was, now)
+		g, back, err := b.elsewhere(was, now, func(r admit.Request) (forth, back *admit.Grant, no *admit.Refusal) {
+			forth, back, others, no = b.insteadDisplacing(was, r, now)
+			return forth, back, no
+		})
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		l.Start, l.End = g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
-		is.Circuit.Slots, is.Circuit.Path, is.Circuit.Backup = slotsOf(g), b.hopsOf(g.Path), b.hopsOf(g.Backup)
-		is.Circuit.Back = b.backHops(back)
+		l.Start, l.End = b.relocate(is, g, back)
+		is.Circuit.Displaced = toldOf(others)
 	}
 	next, actions := life.Next(l, life.Event{Kind: life.Rerouted, By: life.Self, Text: b.movedText(c, is.GetCircuit())})
 	if len(actions) > 0 && actions[0].Do == life.Refuse {
-		return nil, nil, nil // it moved on since it was listed
+		return nil, nil, nil, nil // it moved on since it was listed
 	}
-	return ledger.With(is, next, now), next.Moves, nil
+	return ledger.With(is, next, now), next.Moves, others, nil
 }
 
+// relocate writes into a record what was granted for it on other links, and says from when until when that is.
+func (b *book) relocate(is *circuitsv1.Record, g, back *admit.Grant) (start, end int64) {
+	is.Circuit.Slots, is.Circuit.Path, is.Circuit.Backup = slotsOf(g), b.hopsOf(g.Path), b.hopsOf(g.Backup)
+	is.Circuit.Back = b.backHops(back)
+	return g.Slots[0].Start, g.Slots[len(g.Slots)-1].End
+}
+
+// waysDecider decides on a request, and between ports on the return path beside it.
+type waysDecider func(admit.Request) (forth, back *admit.Grant, no *admit.Refusal)
+
 // elsewhere decides on another path for what is left of a circuit. A volume gets other slots for what is left of it.
-func (b *book) elsewhere(was *circuitsv1.Record, now time.Time) (g, back *admit.Grant, err error) {
+func (b *book) elsewhere(was *circuitsv1.Record, now time.Time, decide waysDecider) (g, back *admit.Grant, err error) {
 	c, had := was.GetCircuit(), grantOf(was)
 	terms := b.stillThere(c.GetTerms())
 	from := max(had.Slots[0].Start, now.Unix())
@@ -58,7 +71,7 @@ func (b *book) elsewhere(was *circuitsv1.Record, now time.Time) (g, back *admit.
 	if err != nil {
 		return nil, nil, err
 	}
-	g, back, refusal := b.instead(b.admit.DecideOnly, was, r)
+	g, back, refusal := decide(r)
 	switch {
 	case refusal != nil:
 		return nil, nil, refused{refusalOf(refusal, terms)}

@@ -111,9 +111,10 @@ func (c *Component) lost(now int64) (all []restore.Circuit, seen int64, err erro
 // did, or the circuit needs none any more.
 func (c *Component) reroute(ctx context.Context, id string, now time.Time) (found bool, err error) {
 	var moves []life.Move
-	record, err := c.ledger.Rebook(ctx, id, func(was *circuitsv1.Record) (is *circuitsv1.Record, err error) {
-		is, moves, err = c.book.rerouted(was, now)
-		return is, err
+	var others []displaced
+	record, err := c.ledger.RebookBeside(ctx, id, func(was *circuitsv1.Record) (is *circuitsv1.Record, all []*circuitsv1.Record, err error) {
+		is, moves, others, err = c.book.rerouted(was, now)
+		return is, recordsOf(others), err
 	})
 	var no refused
 	switch {
@@ -128,6 +129,7 @@ func (c *Component) reroute(ctx context.Context, id string, now time.Time) (foun
 	c.events.Publish(ctx, events.CircuitRerouted, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s.", id, record.GetCircuit().GetTerms().GetProject(),
 		record.GetCircuit().GetTerms().GetFrom(), record.GetCircuit().GetTerms().GetTo(), moves[0].Note))
 	c.publish(ctx, record, moves)
+	c.publishDisplaced(ctx, others)
 	return true, nil
 }
 

@@ -26,6 +26,9 @@ func settled(is *circuitsv1.Record, actions []life.Action, now time.Time) *circu
 		c.Terms.RateBitsPerSecond = had
 	}
 	g := grantOf(is)
+	if len(g.Slots) == 0 {
+		return is // it was preempted as a whole
+	}
 	w := calendar.Window{Start: max(now.Unix(), g.Slots[0].Start), End: g.Slots[len(g.Slots)-1].End}
 	if w.Start < w.End {
 		g.Slots = admit.Resized(g.Slots, w, c.GetTerms().GetRateBitsPerSecond())

@@ -120,8 +120,14 @@ func checkTerms(t *circuitsv1.Terms) error {
 		return wrong("excess", "there is no %d", t.GetExcess())
 	case circuitsv1.OnFailure_name[int32(t.GetOnFailure())] == "":
 		return wrong("on_failure", "there is no %d", t.GetOnFailure())
+	case setupOf(t) < 0 || setupOf(t) > restore.Last:
+		return wrong("setup_priority", "%d is none of 0, which is first, to %d, which displaces nobody", t.GetSetupPriority(), restore.Last)
 	case priorityOf(t) < 0 || priorityOf(t) > restore.Last:
 		return wrong("priority", "%d is none of 0, which is first, to %d", t.GetPriority(), restore.Last)
+	case setupOf(t) < priorityOf(t):
+		return wrong("setup_priority", "%d is before priority %d: what displaces others would be displaced by the same (RFC 3209)", setupOf(t), priorityOf(t))
+	case setupOf(t) < restore.Last && t.GetVolumeBytes() != 0:
+		return wrong("setup_priority", "a volume displaces nobody: it takes what is free")
 	case len(t.GetPairs()) > maxList:
 		return wrong("pairs", "%d are more than %d", len(t.GetPairs()), maxList)
 	}
@@ -133,12 +139,20 @@ func checkTerms(t *circuitsv1.Terms) error {
 	return checkPorts(t)
 }
 
-// priorityOf terms: the last where they have none.
+// priorityOf terms, which they hold their capacity with: that of their setup where they have none.
 func priorityOf(t *circuitsv1.Terms) int64 {
 	if t.Priority == nil {
-		return restore.Last
+		return setupOf(t)
 	}
 	return int64(t.GetPriority())
+}
+
+// setupOf terms: the last where they have none, which displaces nobody.
+func setupOf(t *circuitsv1.Terms) int64 {
+	if t.SetupPriority == nil {
+		return restore.Last
+	}
+	return int64(t.GetSetupPriority())
 }
 
 func checkPair(p *circuitsv1.PrefixPair) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -43,16 +44,25 @@ func (l *Ledger) Enter(ctx context.Context, r Request, decide func() (*circuitsv
 
 // EnterAll is Enter for several circuits, which are booked in one transaction: all of them or none.
 func (l *Ledger) EnterAll(ctx context.Context, r Request, decide func() ([]*circuitsv1.Record, error)) ([]*circuitsv1.Record, error) {
+	return l.EnterBeside(ctx, r, func() (records, others []*circuitsv1.Record, err error) {
+		records, err = decide()
+		return records, nil, err
+	})
+}
+
+// EnterBeside is EnterAll where others are changed in the same transaction, such as circuits that make room.
+func (l *Ledger) EnterBeside(ctx context.Context, r Request, decide func() (records, others []*circuitsv1.Record, err error)) ([]*circuitsv1.Record, error) {
 	for {
 		records, err := l.claimed(ctx, r)
 		if records != nil || err != nil {
 			return records, err
 		}
-		records, version, err := l.decide(decide)
+		records, changed, version, err := l.decide(decide)
 		if err != nil {
 			return nil, err
 		}
 		guards, ops := booking(r, version, records)
+		guards, ops = append(guards, changed.guards...), append(ops, changed.ops...)
 		revision, err := l.store.Commit(ctx, guards, ops...)
 		var conflict *state.ConflictError
 		switch {
@@ -61,7 +71,7 @@ func (l *Ledger) EnterAll(ctx context.Context, r Request, decide func() ([]*circ
 		case !errors.As(err, &conflict):
 			return nil, err
 		case conflict.Key == r.key(): // the same request was made twice at once
-		case conflict.Key != versionKey:
+		case conflict.Key != versionKey && !changed.has(conflict.Key):
 			return nil, fmt.Errorf("circuit %s: %w", records[0].GetCircuit().GetId(), err)
 		}
 		if err := l.wait(ctx, conflict.Revision); err != nil {
@@ -86,14 +96,35 @@ func booking(r Request, version int64, records []*circuitsv1.Record) ([]state.Gu
 	return guards, ops
 }
 
-func (l *Ledger) decide(decide func() ([]*circuitsv1.Record, error)) ([]*circuitsv1.Record, int64, error) {
+func (l *Ledger) decide(decide func() (records, others []*circuitsv1.Record, err error)) ([]*circuitsv1.Record, beside, int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.read {
-		return nil, 0, ErrNotRead
+		return nil, beside{}, 0, ErrNotRead
 	}
-	records, err := decide()
-	return records, l.version, err
+	records, others, err := decide()
+	return records, l.beside(others), l.version, err
+}
+
+// beside is what else a transaction changes.
+type beside struct {
+	guards []state.Guard
+	ops    []state.Op
+}
+
+// beside are changes of circuits that were booked before, on their records as they were decided on.
+func (l *Ledger) beside(others []*circuitsv1.Record) (b beside) {
+	for _, is := range others {
+		was, key := l.entries[is.GetCircuit().GetId()], recordsPrefix+is.GetCircuit().GetId()
+		is.Circuit.Version = was.record.GetCircuit().GetVersion() + 1
+		b.guards = append(b.guards, state.Guard{Key: key, Revision: was.revision})
+		b.ops = append(b.ops, state.Op{Key: key, Value: is})
+	}
+	return b
+}
+
+func (b beside) has(key string) bool {
+	return slices.ContainsFunc(b.guards, func(g state.Guard) bool { return g.Key == key })
 }
 
 // claimed are the records of a request that was made before, nil if it was not.
@@ -125,26 +156,38 @@ func (l *Ledger) claimed(ctx context.Context, r Request) (records []*circuitsv1.
 // again. Without an answer of next the record stays. next must leave its argument as it is. The record's version is
 // counted here.
 func (l *Ledger) Change(ctx context.Context, id string, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
-	return l.change(ctx, id, func() (was entry, is *circuitsv1.Record, version int64, err error) {
+	return l.change(ctx, id, func() (was entry, is *circuitsv1.Record, b beside, version int64, err error) {
 		l.mu.Lock()
 		was, version, read := l.entries[id], l.version, l.read
 		l.mu.Unlock()
 		if is, err = l.changed(id, was, read, next); Books(is) && !Books(was.record) {
-			return was, is, version, err
+			return was, is, b, version, err
 		}
-		return was, is, anyVersion, err
+		return was, is, b, anyVersion, err
 	})
 }
 
 // Rebook is Change for what may take more capacity than before: next is called while neither the book nor the mirror
 // changes, and again if another replica booked meanwhile.
 func (l *Ledger) Rebook(ctx context.Context, id string, next func(*circuitsv1.Record) (*circuitsv1.Record, error)) (*circuitsv1.Record, error) {
-	return l.change(ctx, id, func() (was entry, is *circuitsv1.Record, version int64, err error) {
+	return l.RebookBeside(ctx, id, func(was *circuitsv1.Record) (is *circuitsv1.Record, others []*circuitsv1.Record, err error) {
+		is, err = next(was)
+		return is, nil, err
+	})
+}
+
+// RebookBeside is Rebook where others are changed in the same transaction.
+func (l *Ledger) RebookBeside(ctx context.Context, id string, next func(*circuitsv1.Record) (is *circuitsv1.Record, others []*circuitsv1.Record, err error)) (*circuitsv1.Record, error) {
+	return l.change(ctx, id, func() (was entry, is *circuitsv1.Record, b beside, version int64, err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		was = l.entries[id]
-		is, err = l.changed(id, was, l.read, next)
-		return was, is, l.version, err
+		is, err = l.changed(id, was, l.read, func(r *circuitsv1.Record) (*circuitsv1.Record, error) {
+			is, others, err := next(r)
+			b = l.beside(others)
+			return is, err
+		})
+		return was, is, b, l.version, err
 	})
 }
 
@@ -166,12 +209,12 @@ func (l *Ledger) changed(id string, was entry, read bool, next func(*circuitsv1.
 }
 
 // change writes what next says, on the record and the version of the book that it says it of.
-func (l *Ledger) change(ctx context.Context, id string, next func() (was entry, is *circuitsv1.Record, version int64, err error)) (*circuitsv1.Record, error) {
+func (l *Ledger) change(ctx context.Context, id string, next func() (was entry, is *circuitsv1.Record, b beside, version int64, err error)) (*circuitsv1.Record, error) {
 	if _, err := l.Find(ctx, id); err != nil {
 		return nil, err
 	}
 	for {
-		was, is, version, err := next()
+		was, is, changed, version, err := next()
 		if is == nil || err != nil {
 			return was.record, err
 		}
@@ -180,14 +223,14 @@ func (l *Ledger) change(ctx context.Context, id string, next func() (was entry, 
 			guards = append(guards, state.Guard{Key: versionKey, Revision: version})
 			ops = append(ops, state.Op{Key: versionKey, Value: &circuitsv1.Version{Circuit: id}})
 		}
-		revision, err := l.store.Commit(ctx, guards, ops...)
+		revision, err := l.store.Commit(ctx, append(guards, changed.guards...), append(ops, changed.ops...)...)
 		var conflict *state.ConflictError
 		switch {
 		case err == nil:
 			return is, l.wait(ctx, revision)
 		case !errors.As(err, &conflict):
 			return nil, err
-		case conflict.Revision == 0:
+		case conflict.Revision == 0 && !changed.has(conflict.Key):
 			return nil, fmt.Errorf("circuit %q: %w", id, ErrNoCircuit)
 		}
 		if err := l.wait(ctx, conflict.Revision); err != nil {

@@ -39,6 +39,9 @@ const (
 	// Updated: another rate, or another path, was booked for a circuit that is active. The caller writes it with the
 	// answer, and what it had stays booked until an event settles or reverts it.
 	Updated Kind = "updated"
+	// Displaced: another circuit has the path of one that is active, and another path was booked for it. The caller
+	// writes it with the answer; what it had is not booked any more.
+	Displaced Kind = "displaced"
 	// TakeUp: a process found the circuit, and does not know whether its last actions were performed.
 	TakeUp Kind = "take up"
 	// ChangeVerified: the change set of Attempt is in force, and routers were read to have it.

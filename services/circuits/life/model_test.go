@@ -159,7 +159,7 @@ func (w *world) read(r *replica) { r.knows, r.booked = w.record, w.booked }
 // rebook is what the caller writes into the record together with the answer.
 func (w *world) rebook(e Event, actions []Action) {
 	switch e.Kind {
-	case Rerouted:
+	case Rerouted, Displaced:
 		w.booked = w.booked.next(true)
 	case Updated:
 		w.before, w.booked = w.booked, w.booked.next(false)
@@ -182,7 +182,7 @@ func (w *world) judge(e Event, next Circuit, actions []Action) {
 		w.broken = "what it had before its update is given away, and routers have it"
 	case does(Revert) && w.has > 0 && w.has == w.booked:
 		w.broken = "its update is given away, and routers have it"
-	case e.Kind == Rerouted && slices.ContainsFunc(w.changes, func(c changeSet) bool { return c.outcome == open }):
+	case (e.Kind == Rerouted || e.Kind == Displaced) && slices.ContainsFunc(w.changes, func(c changeSet) bool { return c.outcome == open }):
 		w.broken = "booked anew while a change set is on its way"
 
 	case w.record.State == Held && next.State == Committed && e.Now >= w.record.Expires:
@@ -356,6 +356,9 @@ func (w *world) replicaSteps(p int, l limits, add func(bool, string, func(*world
 		}
 		if r.knows.State == Active && !r.knows.Open && w.updates {
 			tell(true, "is asked for an update", Event{Kind: Updated})
+			if w.paths[1-r.booked.path()] {
+				tell(true, "books the other path, since another circuit has this one", Event{Kind: Displaced})
+			}
 		}
 	}
 	if r.knows.Gone && !r.knows.Open && w.paths[1-r.booked.path()] && (r.knows.State == Committed || r.knows.State == Interrupted) {

@@ -28,7 +28,7 @@ func Next(c Circuit, e Event) (Circuit, []Action) {
 		if e.Attempt == m.Attempt && m.Work != Nothing {
 			m.change(e)
 		}
-	case Rerouted, Updated:
+	case Rerouted, Updated, Displaced:
 		m.rebooked(e)
 	case TakeUp:
 		m.again()
@@ -208,7 +208,11 @@ func (m *machine) rebooked(e Event) {
 	case e.Kind == Updated && m.State == Active:
 		m.Undone = 0
 		m.install()
-	case e.Kind == Updated:
+	case e.Kind == Displaced && m.State == Active:
+		m.Undone = 0
+		m.become(Provisioning, e.By, e.Text)
+		m.install()
+	case e.Kind == Updated || e.Kind == Displaced:
 		m.refuse("it is %s", m.State)
 	case m.State == Committed && m.Gone:
 		m.Gone = false

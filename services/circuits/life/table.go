@@ -33,6 +33,7 @@ var Table = []Transition{
 	{Provisioning, Releasing, Release, "it is given up while routers are being given it"},
 	{Provisioning, Releasing, Clock, "its end came while routers were being given it"},
 	{Active, Interrupted, PathLost, "a link of its path is gone from the topology"},
+	{Active, Provisioning, Displaced, "another circuit has its path, another path is booked for it, and its change set is requested"},
 	{Active, Failed, ChangeUndone, "its change set was rolled back by hand; no router has it"},
 	{Active, Releasing, ChangeUndone, "its change set was rolled back by hand, and routers may have it as it was before: all are rid of it"},
 	{Active, Releasing, ChangeFailed, "a rollback by hand failed: some router may have it or not, all are rid of it"},

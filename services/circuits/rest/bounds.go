@@ -26,6 +26,7 @@ var bounds = map[string]object{
 	"Port.name":                    text(1, 100),
 	"Port.vlans":                   {"maxLength": 100, "pattern": "^(any|[0-9, -]*)$"},
 	"Terms.priority":               {"minimum": 0, "maximum": 7},
+	"Terms.setup_priority":         {"minimum": 0, "maximum": 7},
 	"QuoteRequest.by":              text(1, 100),
 	"RequestRequest.by":            text(1, 100),
 	"RequestRequest.request_id":    {"pattern": word},

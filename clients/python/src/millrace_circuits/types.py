@@ -42,6 +42,7 @@ Terms = TypedDict(
         "excess": str,
         "on_failure": str,
         "priority": int,
+        "setup_priority": int,
     },
     total=False,
 )
@@ -84,6 +85,20 @@ class Circuit(TypedDict, total=False):
     to_vlan: int
     number: int
     not_restored: Refusal
+    preempted: Preemption
+    displaced: list[Displaced]
+
+
+Preemption = TypedDict("Preemption", {"circuit": str, "setup_priority": int, "from": str, "refusal": "Refusal"}, total=False)
+
+
+class Displaced(TypedDict, total=False):
+    circuit: str
+    project: str
+    priority: int
+    rate_bits_per_second: int
+    path: list[Hop]
+    preempted_from: str
 
 
 class Blocker(TypedDict, total=False):
@@ -121,6 +136,7 @@ class Quote(TypedDict, total=False):
     back: list[Hop]
     from_vlan: int
     to_vlan: int
+    would_displace: list[Displaced]
 
 
 class FreePiece(TypedDict, total=False):

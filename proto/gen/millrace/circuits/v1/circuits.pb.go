@@ -354,8 +354,12 @@ type Terms struct {
 	Excess Excess `protobuf:"varint,80,opt,name=excess,proto3,enum=millrace.circuits.v1.Excess" json:"excess,omitempty"`
 	// What becomes of it when a link of its path is gone.
 	OnFailure OnFailure `protobuf:"varint,60,opt,name=on_failure,json=onFailure,proto3,enum=millrace.circuits.v1.OnFailure" json:"on_failure,omitempty"`
-	// 0 to 7: which circuits get another path first, where several lost theirs. 0 is first, and 7 where there is none.
-	Priority      *int32 `protobuf:"varint,61,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// The holding priority (RFC 3209), 0 to 7, 0 is first: circuits of a later one may lose their capacity to those of an
+	// earlier setup priority, and where several lost their path, the first gets another one first. None: setup_priority, or 7.
+	Priority *int32 `protobuf:"varint,61,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	// The setup priority, 0 to 7, not before priority: where there is no room, circuits with a later priority than this one
+	// are displaced. 7, which is also none, displaces nobody. Not for volumes.
+	SetupPriority *int32 `protobuf:"varint,62,opt,name=setup_priority,json=setupPriority,proto3,oneof" json:"setup_priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -530,6 +534,13 @@ func (x *Terms) GetPriority() int32 {
 	return 0
 }
 
+func (x *Terms) GetSetupPriority() int32 {
+	if x != nil && x.SetupPriority != nil {
+		return *x.SetupPriority
+	}
+	return 0
+}
+
 // Port is where frames enter and leave a network, at a router.
 type Port struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -673,7 +684,11 @@ type Circuit struct {
 	// It is kept off routers until Activate.
 	Deactivated bool `protobuf:"varint,23,opt,name=deactivated,proto3" json:"deactivated,omitempty"`
 	// A link of its path is gone, and this is why it has no other path.
-	NotRestored   *Refusal `protobuf:"bytes,60,opt,name=not_restored,json=notRestored,proto3" json:"not_restored,omitempty"`
+	NotRestored *Refusal `protobuf:"bytes,60,opt,name=not_restored,json=notRestored,proto3" json:"not_restored,omitempty"`
+	// It lost its capacity to another circuit.
+	Preempted *Preemption `protobuf:"bytes,61,opt,name=preempted,proto3" json:"preempted,omitempty"`
+	// The circuits that it displaced, when it was booked or got another path last.
+	Displaced     []*Displaced `protobuf:"bytes,62,rep,name=displaced,proto3" json:"displaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -848,6 +863,179 @@ func (x *Circuit) GetNotRestored() *Refusal {
 	return nil
 }
 
+func (x *Circuit) GetPreempted() *Preemption {
+	if x != nil {
+		return x.Preempted
+	}
+	return nil
+}
+
+func (x *Circuit) GetDisplaced() []*Displaced {
+	if x != nil {
+		return x.Displaced
+	}
+	return nil
+}
+
+// Preemption is why a circuit lost its capacity.
+type Preemption struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The circuit that has it now, and the setup priority of that.
+	Circuit       string `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	SetupPriority int32  `protobuf:"varint,2,opt,name=setup_priority,json=setupPriority,proto3" json:"setup_priority,omitempty"`
+	// From when on. Before that it is carried as it was booked.
+	From *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	// Why it has no other path, and what would fit instead.
+	Refusal       *Refusal `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Preemption) Reset() {
+	*x = Preemption{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Preemption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Preemption) ProtoMessage() {}
+
+func (x *Preemption) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Preemption.ProtoReflect.Descriptor instead.
+func (*Preemption) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Preemption) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *Preemption) GetSetupPriority() int32 {
+	if x != nil {
+		return x.SetupPriority
+	}
+	return 0
+}
+
+func (x *Preemption) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Preemption) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+// Displaced is a circuit that another one takes capacity from.
+type Displaced struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Circuit           string                 `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Project           string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	Priority          int32                  `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	RateBitsPerSecond int64                  `protobuf:"varint,4,opt,name=rate_bits_per_second,json=rateBitsPerSecond,proto3" json:"rate_bits_per_second,omitempty"`
+	// The other path that it gets; or, where there is none,
+	Path []*Hop `protobuf:"bytes,5,rep,name=path,proto3" json:"path,omitempty"`
+	// from when on it has no capacity.
+	PreemptedFrom *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=preempted_from,json=preemptedFrom,proto3" json:"preempted_from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Displaced) Reset() {
+	*x = Displaced{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Displaced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Displaced) ProtoMessage() {}
+
+func (x *Displaced) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Displaced.ProtoReflect.Descriptor instead.
+func (*Displaced) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Displaced) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *Displaced) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Displaced) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Displaced) GetRateBitsPerSecond() int64 {
+	if x != nil {
+		return x.RateBitsPerSecond
+	}
+	return 0
+}
+
+func (x *Displaced) GetPath() []*Hop {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *Displaced) GetPreemptedFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PreemptedFrom
+	}
+	return nil
+}
+
 // Slot is a window in which a circuit has a rate on every link of its path.
 type Slot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -861,7 +1049,7 @@ type Slot struct {
 
 func (x *Slot) Reset() {
 	*x = Slot{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +1061,7 @@ func (x *Slot) String() string {
 func (*Slot) ProtoMessage() {}
 
 func (x *Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[4]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +1074,7 @@ func (x *Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slot.ProtoReflect.Descriptor instead.
 func (*Slot) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{4}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Slot) GetStart() *timestamppb.Timestamp {
@@ -923,7 +1111,7 @@ type Hop struct {
 
 func (x *Hop) Reset() {
 	*x = Hop{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1123,7 @@ func (x *Hop) String() string {
 func (*Hop) ProtoMessage() {}
 
 func (x *Hop) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[5]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1136,7 @@ func (x *Hop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hop.ProtoReflect.Descriptor instead.
 func (*Hop) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{5}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Hop) GetLink() string {
@@ -984,7 +1172,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1184,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[6]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1197,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{6}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Transition) GetState() State {
@@ -1062,7 +1250,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1262,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[7]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1275,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{7}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Refusal) GetCode() string {
@@ -1158,7 +1346,7 @@ type Blocker struct {
 
 func (x *Blocker) Reset() {
 	*x = Blocker{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1358,7 @@ func (x *Blocker) String() string {
 func (*Blocker) ProtoMessage() {}
 
 func (x *Blocker) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[8]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1371,7 @@ func (x *Blocker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocker.ProtoReflect.Descriptor instead.
 func (*Blocker) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{8}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Blocker) GetLink() string {
@@ -1256,7 +1444,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1456,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[9]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1469,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{9}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Offer) GetKind() string {
@@ -1316,7 +1504,7 @@ type QuoteRequest struct {
 
 func (x *QuoteRequest) Reset() {
 	*x = QuoteRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1516,7 @@ func (x *QuoteRequest) String() string {
 func (*QuoteRequest) ProtoMessage() {}
 
 func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[10]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1529,7 @@ func (x *QuoteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteRequest.ProtoReflect.Descriptor instead.
 func (*QuoteRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{10}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *QuoteRequest) GetTerms() *Terms {
@@ -1367,16 +1555,18 @@ type QuoteResponse struct {
 	// why not.
 	Refusal *Refusal `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// As in Circuit.
-	Back          []*Hop `protobuf:"bytes,5,rep,name=back,proto3" json:"back,omitempty"`
-	FromVlan      int32  `protobuf:"varint,6,opt,name=from_vlan,json=fromVlan,proto3" json:"from_vlan,omitempty"`
-	ToVlan        int32  `protobuf:"varint,7,opt,name=to_vlan,json=toVlan,proto3" json:"to_vlan,omitempty"`
+	Back     []*Hop `protobuf:"bytes,5,rep,name=back,proto3" json:"back,omitempty"`
+	FromVlan int32  `protobuf:"varint,6,opt,name=from_vlan,json=fromVlan,proto3" json:"from_vlan,omitempty"`
+	ToVlan   int32  `protobuf:"varint,7,opt,name=to_vlan,json=toVlan,proto3" json:"to_vlan,omitempty"`
+	// Circuits that would be displaced, where it is committed at once: a hold displaces nobody.
+	WouldDisplace []*Displaced `protobuf:"bytes,8,rep,name=would_displace,json=wouldDisplace,proto3" json:"would_displace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QuoteResponse) Reset() {
 	*x = QuoteResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1578,7 @@ func (x *QuoteResponse) String() string {
 func (*QuoteResponse) ProtoMessage() {}
 
 func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[11]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1591,7 @@ func (x *QuoteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuoteResponse.ProtoReflect.Descriptor instead.
 func (*QuoteResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{11}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QuoteResponse) GetSlots() []*Slot {
@@ -1453,6 +1643,13 @@ func (x *QuoteResponse) GetToVlan() int32 {
 	return 0
 }
 
+func (x *QuoteResponse) GetWouldDisplace() []*Displaced {
+	if x != nil {
+		return x.WouldDisplace
+	}
+	return nil
+}
+
 type RequestRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Made by the client, once per circuit: the same request under the same id is answered with the same circuit,
@@ -1469,7 +1666,7 @@ type RequestRequest struct {
 
 func (x *RequestRequest) Reset() {
 	*x = RequestRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1678,7 @@ func (x *RequestRequest) String() string {
 func (*RequestRequest) ProtoMessage() {}
 
 func (x *RequestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[12]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1691,7 @@ func (x *RequestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestRequest.ProtoReflect.Descriptor instead.
 func (*RequestRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{12}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RequestRequest) GetRequestId() string {
@@ -1534,7 +1731,7 @@ type RequestResponse struct {
 
 func (x *RequestResponse) Reset() {
 	*x = RequestResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1743,7 @@ func (x *RequestResponse) String() string {
 func (*RequestResponse) ProtoMessage() {}
 
 func (x *RequestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[13]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1756,7 @@ func (x *RequestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestResponse.ProtoReflect.Descriptor instead.
 func (*RequestResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{13}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RequestResponse) GetCircuit() *Circuit {
@@ -1585,7 +1782,7 @@ type RequestAllRequest struct {
 
 func (x *RequestAllRequest) Reset() {
 	*x = RequestAllRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1794,7 @@ func (x *RequestAllRequest) String() string {
 func (*RequestAllRequest) ProtoMessage() {}
 
 func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[14]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1807,7 @@ func (x *RequestAllRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllRequest.ProtoReflect.Descriptor instead.
 func (*RequestAllRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{14}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RequestAllRequest) GetRequestId() string {
@@ -1651,7 +1848,7 @@ type RequestAllResponse struct {
 
 func (x *RequestAllResponse) Reset() {
 	*x = RequestAllResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1860,7 @@ func (x *RequestAllResponse) String() string {
 func (*RequestAllResponse) ProtoMessage() {}
 
 func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[15]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1873,7 @@ func (x *RequestAllResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestAllResponse.ProtoReflect.Descriptor instead.
 func (*RequestAllResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{15}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RequestAllResponse) GetCircuits() []*Circuit {
@@ -1708,7 +1905,7 @@ type ModifyRequest struct {
 
 func (x *ModifyRequest) Reset() {
 	*x = ModifyRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +1917,7 @@ func (x *ModifyRequest) String() string {
 func (*ModifyRequest) ProtoMessage() {}
 
 func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[16]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +1930,7 @@ func (x *ModifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyRequest.ProtoReflect.Descriptor instead.
 func (*ModifyRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{16}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ModifyRequest) GetId() string {
@@ -1804,7 +2001,7 @@ type ModifyResponse struct {
 
 func (x *ModifyResponse) Reset() {
 	*x = ModifyResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +2013,7 @@ func (x *ModifyResponse) String() string {
 func (*ModifyResponse) ProtoMessage() {}
 
 func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[17]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +2026,7 @@ func (x *ModifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyResponse.ProtoReflect.Descriptor instead.
 func (*ModifyResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{17}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ModifyResponse) GetCircuit() *Circuit {
@@ -1858,7 +2055,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +2067,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[18]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +2080,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{18}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CommitRequest) GetId() string {
@@ -1916,7 +2113,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2125,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[19]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2138,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{19}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CommitResponse) GetCircuit() *Circuit {
@@ -1962,7 +2159,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1974,7 +2171,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1987,7 +2184,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExtendRequest) GetId() string {
@@ -2020,7 +2217,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2229,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2242,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExtendResponse) GetCircuit() *Circuit {
@@ -2066,7 +2263,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2275,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2288,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -2124,7 +2321,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2333,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2346,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleaseResponse) GetCircuit() *Circuit {
@@ -2171,7 +2368,7 @@ type ActivateRequest struct {
 
 func (x *ActivateRequest) Reset() {
 	*x = ActivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2183,7 +2380,7 @@ func (x *ActivateRequest) String() string {
 func (*ActivateRequest) ProtoMessage() {}
 
 func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2196,7 +2393,7 @@ func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateRequest.ProtoReflect.Descriptor instead.
 func (*ActivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ActivateRequest) GetId() string {
@@ -2229,7 +2426,7 @@ type ActivateResponse struct {
 
 func (x *ActivateResponse) Reset() {
 	*x = ActivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2438,7 @@ func (x *ActivateResponse) String() string {
 func (*ActivateResponse) ProtoMessage() {}
 
 func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2451,7 @@ func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateResponse.ProtoReflect.Descriptor instead.
 func (*ActivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ActivateResponse) GetCircuit() *Circuit {
@@ -2275,7 +2472,7 @@ type DeactivateRequest struct {
 
 func (x *DeactivateRequest) Reset() {
 	*x = DeactivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2484,7 @@ func (x *DeactivateRequest) String() string {
 func (*DeactivateRequest) ProtoMessage() {}
 
 func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2497,7 @@ func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateRequest.ProtoReflect.Descriptor instead.
 func (*DeactivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeactivateRequest) GetId() string {
@@ -2333,7 +2530,7 @@ type DeactivateResponse struct {
 
 func (x *DeactivateResponse) Reset() {
 	*x = DeactivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2542,7 @@ func (x *DeactivateResponse) String() string {
 func (*DeactivateResponse) ProtoMessage() {}
 
 func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2555,7 @@ func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateResponse.ProtoReflect.Descriptor instead.
 func (*DeactivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeactivateResponse) GetCircuit() *Circuit {
@@ -2377,7 +2574,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2586,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2599,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetRequest) GetId() string {
@@ -2421,7 +2618,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2630,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2643,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -2479,7 +2676,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2688,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2701,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -2574,7 +2771,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2783,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2796,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -2629,7 +2826,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2838,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2654,7 +2851,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -2687,7 +2884,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +2896,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +2909,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -2740,7 +2937,7 @@ type LinkCalendar struct {
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2949,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2962,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -2815,7 +3012,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +3024,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +3037,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -2874,7 +3071,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3083,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3096,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -2918,7 +3115,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +3127,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3140,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -2965,7 +3162,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3174,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3187,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UsageRequest) GetId() string {
@@ -3031,7 +3228,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3043,7 +3240,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3056,7 +3253,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UsageResponse) GetId() string {
@@ -3111,7 +3308,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3123,7 +3320,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3136,7 +3333,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -3186,7 +3383,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3395,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3408,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StatementRequest) GetProject() string {
@@ -3251,7 +3448,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3263,7 +3460,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3276,7 +3473,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StatementResponse) GetProject() string {
@@ -3346,7 +3543,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3555,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3568,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StatementLine) GetCircuit() string {
@@ -3448,7 +3645,7 @@ var File_millrace_circuits_v1_circuits_proto protoreflect.FileDescriptor
 
 const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x8c\a\n" +
+	"#millrace/circuits/v1/circuits.proto\x12\x14millrace.circuits.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xcb\a\n" +
 	"\x05Terms\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\tR\x04from\x12\x0e\n" +
@@ -3476,15 +3673,17 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x06excess\x18P \x01(\x0e2\x1c.millrace.circuits.v1.ExcessR\x06excess\x12>\n" +
 	"\n" +
 	"on_failure\x18< \x01(\x0e2\x1f.millrace.circuits.v1.OnFailureR\tonFailure\x12\x1f\n" +
-	"\bpriority\x18= \x01(\x05H\x00R\bpriority\x88\x01\x01B\v\n" +
-	"\t_priority\"0\n" +
+	"\bpriority\x18= \x01(\x05H\x00R\bpriority\x88\x01\x01\x12*\n" +
+	"\x0esetup_priority\x18> \x01(\x05H\x01R\rsetupPriority\x88\x01\x01B\v\n" +
+	"\t_priorityB\x11\n" +
+	"\x0f_setup_priority\"0\n" +
 	"\x04Port\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05vlans\x18\x02 \x01(\tR\x05vlans\"F\n" +
 	"\n" +
 	"PrefixPair\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12 \n" +
-	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xb3\x06\n" +
+	"\vdestination\x18\x02 \x01(\tR\vdestination\"\xb2\a\n" +
 	"\aCircuit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
 	"\x05terms\x18\x02 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x121\n" +
@@ -3507,7 +3706,22 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05ready\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\x05ready\x12\x12\n" +
 	"\x04late\x18\x15 \x01(\bR\x04late\x12 \n" +
 	"\vdeactivated\x18\x17 \x01(\bR\vdeactivated\x12@\n" +
-	"\fnot_restored\x18< \x01(\v2\x1d.millrace.circuits.v1.RefusalR\vnotRestored\"\x97\x01\n" +
+	"\fnot_restored\x18< \x01(\v2\x1d.millrace.circuits.v1.RefusalR\vnotRestored\x12>\n" +
+	"\tpreempted\x18= \x01(\v2 .millrace.circuits.v1.PreemptionR\tpreempted\x12=\n" +
+	"\tdisplaced\x18> \x03(\v2\x1f.millrace.circuits.v1.DisplacedR\tdisplaced\"\xb6\x01\n" +
+	"\n" +
+	"Preemption\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12%\n" +
+	"\x0esetup_priority\x18\x02 \x01(\x05R\rsetupPriority\x12.\n" +
+	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x127\n" +
+	"\arefusal\x18\x04 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"\xfe\x01\n" +
+	"\tDisplaced\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x18\n" +
+	"\aproject\x18\x02 \x01(\tR\aproject\x12\x1a\n" +
+	"\bpriority\x18\x03 \x01(\x05R\bpriority\x12/\n" +
+	"\x14rate_bits_per_second\x18\x04 \x01(\x03R\x11rateBitsPerSecond\x12-\n" +
+	"\x04path\x18\x05 \x03(\v2\x19.millrace.circuits.v1.HopR\x04path\x12A\n" +
+	"\x0epreempted_from\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rpreemptedFrom\"\x97\x01\n" +
 	"\x04Slot\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
 	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12/\n" +
@@ -3545,7 +3759,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x05terms\x18\x03 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\"Q\n" +
 	"\fQuoteRequest\x121\n" +
 	"\x05terms\x18\x01 \x01(\v2\x1b.millrace.circuits.v1.TermsR\x05terms\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\xc1\x02\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\x89\x03\n" +
 	"\rQuoteResponse\x120\n" +
 	"\x05slots\x18\x01 \x03(\v2\x1a.millrace.circuits.v1.SlotR\x05slots\x12-\n" +
 	"\x04path\x18\x02 \x03(\v2\x19.millrace.circuits.v1.HopR\x04path\x121\n" +
@@ -3553,7 +3767,8 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\arefusal\x18\x04 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\x12-\n" +
 	"\x04back\x18\x05 \x03(\v2\x19.millrace.circuits.v1.HopR\x04back\x12\x1b\n" +
 	"\tfrom_vlan\x18\x06 \x01(\x05R\bfromVlan\x12\x17\n" +
-	"\ato_vlan\x18\a \x01(\x05R\x06toVlan\"\x8a\x01\n" +
+	"\ato_vlan\x18\a \x01(\x05R\x06toVlan\x12F\n" +
+	"\x0ewould_displace\x18\b \x03(\v2\x1f.millrace.circuits.v1.DisplacedR\rwouldDisplace\"\x8a\x01\n" +
 	"\x0eRequestRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x121\n" +
@@ -3762,7 +3977,7 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(OnFailure)(0),                // 0: millrace.circuits.v1.OnFailure
 	(Activation)(0),               // 1: millrace.circuits.v1.Activation
@@ -3773,51 +3988,53 @@ var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(*Port)(nil),                  // 6: millrace.circuits.v1.Port
 	(*PrefixPair)(nil),            // 7: millrace.circuits.v1.PrefixPair
 	(*Circuit)(nil),               // 8: millrace.circuits.v1.Circuit
-	(*Slot)(nil),                  // 9: millrace.circuits.v1.Slot
-	(*Hop)(nil),                   // 10: millrace.circuits.v1.Hop
-	(*Transition)(nil),            // 11: millrace.circuits.v1.Transition
-	(*Refusal)(nil),               // 12: millrace.circuits.v1.Refusal
-	(*Blocker)(nil),               // 13: millrace.circuits.v1.Blocker
-	(*Offer)(nil),                 // 14: millrace.circuits.v1.Offer
-	(*QuoteRequest)(nil),          // 15: millrace.circuits.v1.QuoteRequest
-	(*QuoteResponse)(nil),         // 16: millrace.circuits.v1.QuoteResponse
-	(*RequestRequest)(nil),        // 17: millrace.circuits.v1.RequestRequest
-	(*RequestResponse)(nil),       // 18: millrace.circuits.v1.RequestResponse
-	(*RequestAllRequest)(nil),     // 19: millrace.circuits.v1.RequestAllRequest
-	(*RequestAllResponse)(nil),    // 20: millrace.circuits.v1.RequestAllResponse
-	(*ModifyRequest)(nil),         // 21: millrace.circuits.v1.ModifyRequest
-	(*ModifyResponse)(nil),        // 22: millrace.circuits.v1.ModifyResponse
-	(*CommitRequest)(nil),         // 23: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 24: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 25: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 26: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 27: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 28: millrace.circuits.v1.ReleaseResponse
-	(*ActivateRequest)(nil),       // 29: millrace.circuits.v1.ActivateRequest
-	(*ActivateResponse)(nil),      // 30: millrace.circuits.v1.ActivateResponse
-	(*DeactivateRequest)(nil),     // 31: millrace.circuits.v1.DeactivateRequest
-	(*DeactivateResponse)(nil),    // 32: millrace.circuits.v1.DeactivateResponse
-	(*GetRequest)(nil),            // 33: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 34: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 35: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 36: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 37: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 38: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 39: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 40: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 41: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 42: millrace.circuits.v1.WatchResponse
-	(*UsageRequest)(nil),          // 43: millrace.circuits.v1.UsageRequest
-	(*UsageResponse)(nil),         // 44: millrace.circuits.v1.UsageResponse
-	(*UsagePoint)(nil),            // 45: millrace.circuits.v1.UsagePoint
-	(*StatementRequest)(nil),      // 46: millrace.circuits.v1.StatementRequest
-	(*StatementResponse)(nil),     // 47: millrace.circuits.v1.StatementResponse
-	(*StatementLine)(nil),         // 48: millrace.circuits.v1.StatementLine
-	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
+	(*Preemption)(nil),            // 9: millrace.circuits.v1.Preemption
+	(*Displaced)(nil),             // 10: millrace.circuits.v1.Displaced
+	(*Slot)(nil),                  // 11: millrace.circuits.v1.Slot
+	(*Hop)(nil),                   // 12: millrace.circuits.v1.Hop
+	(*Transition)(nil),            // 13: millrace.circuits.v1.Transition
+	(*Refusal)(nil),               // 14: millrace.circuits.v1.Refusal
+	(*Blocker)(nil),               // 15: millrace.circuits.v1.Blocker
+	(*Offer)(nil),                 // 16: millrace.circuits.v1.Offer
+	(*QuoteRequest)(nil),          // 17: millrace.circuits.v1.QuoteRequest
+	(*QuoteResponse)(nil),         // 18: millrace.circuits.v1.QuoteResponse
+	(*RequestRequest)(nil),        // 19: millrace.circuits.v1.RequestRequest
+	(*RequestResponse)(nil),       // 20: millrace.circuits.v1.RequestResponse
+	(*RequestAllRequest)(nil),     // 21: millrace.circuits.v1.RequestAllRequest
+	(*RequestAllResponse)(nil),    // 22: millrace.circuits.v1.RequestAllResponse
+	(*ModifyRequest)(nil),         // 23: millrace.circuits.v1.ModifyRequest
+	(*ModifyResponse)(nil),        // 24: millrace.circuits.v1.ModifyResponse
+	(*CommitRequest)(nil),         // 25: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 26: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 27: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 28: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 29: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 30: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),       // 31: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),      // 32: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),     // 33: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),    // 34: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),            // 35: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 36: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 37: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 38: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 39: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 40: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 41: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 42: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 43: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 44: millrace.circuits.v1.WatchResponse
+	(*UsageRequest)(nil),          // 45: millrace.circuits.v1.UsageRequest
+	(*UsageResponse)(nil),         // 46: millrace.circuits.v1.UsageResponse
+	(*UsagePoint)(nil),            // 47: millrace.circuits.v1.UsagePoint
+	(*StatementRequest)(nil),      // 48: millrace.circuits.v1.StatementRequest
+	(*StatementResponse)(nil),     // 49: millrace.circuits.v1.StatementResponse
+	(*StatementLine)(nil),         // 50: millrace.circuits.v1.StatementLine
+	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	49, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	49, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	51, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	51, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
 	2,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
 	7,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
 	6,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
@@ -3827,102 +4044,109 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	0,  // 8: millrace.circuits.v1.Terms.on_failure:type_name -> millrace.circuits.v1.OnFailure
 	5,  // 9: millrace.circuits.v1.Circuit.terms:type_name -> millrace.circuits.v1.Terms
 	3,  // 10: millrace.circuits.v1.Circuit.state:type_name -> millrace.circuits.v1.State
-	9,  // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
-	10, // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
-	10, // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	49, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	49, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
-	11, // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
-	10, // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	49, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
-	12, // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
-	49, // 20: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	49, // 21: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
-	3,  // 22: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	49, // 23: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	13, // 24: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
-	14, // 25: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	49, // 26: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	49, // 27: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
-	5,  // 28: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
-	5,  // 29: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
-	9,  // 30: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
-	10, // 31: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
-	10, // 32: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
-	12, // 33: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	10, // 34: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
-	5,  // 35: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
-	8,  // 36: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	5,  // 37: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
-	8,  // 38: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	49, // 39: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
-	8,  // 40: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	12, // 41: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	8,  // 42: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	49, // 43: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	8,  // 44: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 45: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 46: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 47: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 48: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	3,  // 49: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	49, // 50: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	49, // 51: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	8,  // 52: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	49, // 53: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	49, // 54: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	39, // 55: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	10, // 56: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	40, // 57: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	49, // 58: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	49, // 59: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	8,  // 60: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	49, // 61: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
-	49, // 62: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
-	45, // 63: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
-	45, // 64: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
-	49, // 65: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	49, // 66: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	49, // 67: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
-	49, // 68: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
-	49, // 69: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
-	48, // 70: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
-	48, // 71: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
-	15, // 72: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	17, // 73: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	23, // 74: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	25, // 75: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	21, // 76: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	19, // 77: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	27, // 78: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	29, // 79: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	31, // 80: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	33, // 81: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	35, // 82: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	37, // 83: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	43, // 84: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
-	46, // 85: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
-	41, // 86: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	16, // 87: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	18, // 88: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	24, // 89: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	26, // 90: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	22, // 91: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	20, // 92: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	28, // 93: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	30, // 94: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	32, // 95: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	34, // 96: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	36, // 97: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	38, // 98: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	44, // 99: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
-	47, // 100: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
-	42, // 101: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	87, // [87:102] is the sub-list for method output_type
-	72, // [72:87] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	11, // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
+	12, // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
+	12, // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
+	51, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	51, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	13, // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
+	12, // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
+	51, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	14, // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
+	9,  // 20: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
+	10, // 21: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
+	51, // 22: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
+	14, // 23: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
+	12, // 24: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
+	51, // 25: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
+	51, // 26: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	51, // 27: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	3,  // 28: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
+	51, // 29: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	15, // 30: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
+	16, // 31: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
+	51, // 32: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	51, // 33: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	5,  // 34: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
+	5,  // 35: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
+	11, // 36: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
+	12, // 37: millrace.circuits.v1.QuoteResponse.path:type_name -> millrace.circuits.v1.Hop
+	12, // 38: millrace.circuits.v1.QuoteResponse.backup:type_name -> millrace.circuits.v1.Hop
+	14, // 39: millrace.circuits.v1.QuoteResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	12, // 40: millrace.circuits.v1.QuoteResponse.back:type_name -> millrace.circuits.v1.Hop
+	10, // 41: millrace.circuits.v1.QuoteResponse.would_displace:type_name -> millrace.circuits.v1.Displaced
+	5,  // 42: millrace.circuits.v1.RequestRequest.terms:type_name -> millrace.circuits.v1.Terms
+	8,  // 43: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	5,  // 44: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
+	8,  // 45: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	51, // 46: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	8,  // 47: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	14, // 48: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
+	8,  // 49: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	51, // 50: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	8,  // 51: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 52: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 53: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 54: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 55: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	3,  // 56: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	51, // 57: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	51, // 58: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	8,  // 59: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	51, // 60: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	51, // 61: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	41, // 62: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	12, // 63: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	42, // 64: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	51, // 65: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	51, // 66: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	8,  // 67: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	51, // 68: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
+	51, // 69: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
+	47, // 70: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
+	47, // 71: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
+	51, // 72: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	51, // 73: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	51, // 74: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
+	51, // 75: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
+	51, // 76: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
+	50, // 77: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
+	50, // 78: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
+	17, // 79: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	19, // 80: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	25, // 81: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	27, // 82: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	23, // 83: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	21, // 84: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	29, // 85: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	31, // 86: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	33, // 87: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	35, // 88: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	37, // 89: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	39, // 90: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	45, // 91: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
+	48, // 92: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
+	43, // 93: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	18, // 94: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	20, // 95: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	26, // 96: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	28, // 97: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	24, // 98: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	22, // 99: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	30, // 100: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	32, // 101: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	34, // 102: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	36, // 103: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	38, // 104: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	40, // 105: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	46, // 106: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
+	49, // 107: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
+	44, // 108: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	94, // [94:109] is the sub-list for method output_type
+	79, // [79:94] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -3937,7 +4161,7 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

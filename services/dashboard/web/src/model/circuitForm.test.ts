@@ -40,6 +40,15 @@ describe("numbers", () => {
 });
 
 describe("terms", () => {
+  test("have priorities where the form has them, and a setup priority is not before the other", () => {
+    expect(termsOf(form({}), readTime).terms).not.toHaveProperty("priority");
+    const both = termsOf(form({ priority: "2", setup: "3" }), readTime);
+    expect(both).toMatchObject({ terms: { priority: 2, setupPriority: 3 }, problems: {} });
+    expect(termsOf(form({ priority: "3", setup: "2" }), readTime).problems).toHaveProperty("setup");
+    const volume = form({ kind: "volume", volume: "1", end: "5000", setup: "2" });
+    expect(termsOf(volume, readTime).terms).not.toHaveProperty("setupPriority");
+  });
+
   test("are those of the form", () => {
     const { terms, problems } = termsOf(
       form({ start: "1000", end: "5000", delay: "2.5", protection: Protection.NODE_DISJOINT, description: " x " }),

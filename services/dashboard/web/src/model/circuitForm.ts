@@ -22,7 +22,12 @@ export interface CircuitForm {
   /** A line for each pair of prefixes. */
   pairs: string;
   description: string;
+  /** Holding and setup priority, 0 to 7; empty: what the service takes without one. */
+  priority: string;
+  setup: string;
 }
+
+export const priorities = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
 
 export type Field = keyof CircuitForm;
 export type Problems = Partial<Record<Field, string>>;
@@ -57,6 +62,8 @@ export const emptyForm: CircuitForm = {
   delay: "",
   pairs: "",
   description: "",
+  priority: "",
+  setup: "",
 };
 
 /** A decimal number times a power of ten, exactly; undefined where it is no such number or no whole one. */
@@ -119,6 +126,11 @@ export function termsOf(form: CircuitForm, readTime: ReadTime): { terms: TermsIn
   if (start && end && end.seconds <= start.seconds) problems.end = "The end must be after the start.";
   missing("end", form.kind === "volume" && form.end === "", "By when must it be there?");
   terms.pairs = pairsOf(form.pairs, problems);
+  if (form.priority !== "") terms.priority = Number(form.priority);
+  if (form.setup !== "" && form.kind === "rate") {
+    terms.setupPriority = Number(form.setup);
+    if (form.priority !== "" && form.setup < form.priority) problems.setup = "It must not be before the priority.";
+  }
   return { terms, problems };
 }
 

@@ -5,6 +5,7 @@ import {
   BlockerSchema,
   type Circuit,
   CircuitSchema,
+  DisplacedSchema,
   OfferSchema,
   RefusalSchema,
   State,
@@ -21,6 +22,7 @@ import {
   circuitMeaning,
   circuitSteps,
   circuitTitle,
+  displacedText,
   endedStates,
   foundCircuits,
   givenUpText,
@@ -181,4 +183,14 @@ describe("the steps", () => {
   ])("%s", (_name, history, want) => {
     expect(walked(...history)).toEqual(want);
   });
+});
+
+test("a circuit that makes room says what becomes of it", () => {
+  const d = { circuit: "c1", project: "climate", priority: 7, rateBitsPerSecond: 20_000_000n };
+  const nameOf = (id: string) => id.slice(-1);
+  expect(displacedText(create(DisplacedSchema, { ...d, preemptedFrom: at(5) }), nameOf, clock)).toBe(
+    "c1 of climate, priority 7, 20.0 Mbit/s: preempted from 5 on",
+  );
+  const moved = create(DisplacedSchema, { ...d, path: circuit(State.SCHEDULED).path });
+  expect(displacedText(moved, nameOf, clock)).toBe("c1 of climate, priority 7, 20.0 Mbit/s: moved to 1 → 3 → 2");
 });

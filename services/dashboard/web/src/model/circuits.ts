@@ -3,6 +3,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import {
   type Blocker,
   type Circuit,
+  type Displaced,
   Excess,
   type Hop,
   type Offer,
@@ -202,6 +203,14 @@ export function offerText(o: Offer, asked: Terms, clock: Clock): string {
 function laterBy(asked: Timestamp | undefined, start: Timestamp | undefined): string {
   if (!asked || !start || start.seconds <= asked.seconds) return "later";
   return `${formatSpan(Number(start.seconds - asked.seconds) * 1000)} later`;
+}
+
+/** A circuit that makes room for another one, and what becomes of it. */
+export function displacedText(d: Displaced, nameOf: NameOf, clock: Clock): string {
+  const what = `${shortId(d.circuit)} of ${d.project}, priority ${d.priority}, ${rateOf(d.rateBitsPerSecond)}`;
+  return d.preemptedFrom
+    ? `${what}: preempted from ${clock.at(d.preemptedFrom)} on`
+    : `${what}: moved to ${pathText(d.path, nameOf)}`;
 }
 
 /** Kinds of offers in words, for those whose search was given up. */

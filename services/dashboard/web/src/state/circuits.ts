@@ -6,6 +6,7 @@ import type { Api } from "../api/clients";
 import { errorText } from "../api/errors";
 import {
   type Circuit,
+  type Displaced,
   type Hop,
   type LinkCalendar,
   type Refusal,
@@ -51,6 +52,8 @@ export interface Answer {
   slots: Slot[];
   path: Hop[];
   backup: Hop[];
+  /** Circuits that make room where it is booked, not held. */
+  wouldDisplace: Displaced[];
   refusal?: Refusal | undefined;
   error?: string | undefined;
   /** It is unknown whether it was booked. */
@@ -169,8 +172,8 @@ async function loadStrips(api: Pick<Api, "circuits">, hours: number, signal: Abo
 
 async function quote(api: Pick<Api, "circuits">, terms: TermsInit, by: string, signal: AbortSignal): Promise<Answer> {
   try {
-    const { slots, path, backup, refusal } = await api.circuits.quote({ terms, by }, { signal });
-    return { terms: create(TermsSchema, terms), slots, path, backup, refusal };
+    const { slots, path, backup, refusal, wouldDisplace } = await api.circuits.quote({ terms, by }, { signal });
+    return { terms: create(TermsSchema, terms), slots, path, backup, refusal, wouldDisplace };
   } catch (reason) {
     const answer = answerOf(terms, reason);
     if (!answer.refusal) throw reason;
@@ -183,7 +186,16 @@ function answerOf(terms: TermsInit, reason: unknown): Answer {
   const [refusal] = ConnectError.from(reason).findDetails(RefusalSchema);
   const error = refusal ? undefined : errorText(reason);
   const unknown = !refusal && mayBeDone.has(ConnectError.from(reason).code);
-  return { terms: create(TermsSchema, terms), slots: [], path: [], backup: [], refusal, error, unknown };
+  return {
+    terms: create(TermsSchema, terms),
+    slots: [],
+    path: [],
+    backup: [],
+    wouldDisplace: [],
+    refusal,
+    error,
+    unknown,
+  };
 }
 
 /** Errors after which it is unknown whether a request was carried out. */

@@ -1,5 +1,14 @@
 import type { Offer } from "../gen/millrace/circuits/v1/circuits_pb";
-import { blockerText, givenUpText, offerText, pathText, rateOf, refusalTitle, windowText } from "../model/circuits";
+import {
+  blockerText,
+  displacedText,
+  givenUpText,
+  offerText,
+  pathText,
+  rateOf,
+  refusalTitle,
+  windowText,
+} from "../model/circuits";
 import type { Answer } from "../state/circuits";
 import { useNames } from "../state/hooks";
 import { Badge } from "./Panel";
@@ -37,6 +46,20 @@ function Fits({ answer }: { answer: Answer }) {
           <li className="dim">and {answer.slots.length - shownSlots} more windows</li>
         )}
       </ul>
+      {answer.wouldDisplace.length > 0 && (
+        <>
+          <p>
+            <Badge tone="bad">displaces</Badge> Other circuits would make room as soon as it is booked:
+          </p>
+          <ul aria-label="Circuits that would be displaced">
+            {answer.wouldDisplace.map((d) => (
+              <li key={d.circuit} data-testid="would-displace">
+                {displacedText(d, routerName, windowClock)}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
     </div>
   );
 }

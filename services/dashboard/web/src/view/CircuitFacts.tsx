@@ -1,5 +1,14 @@
 import { type Circuit, Excess, type Hop, Protection, type Slot } from "../gen/millrace/circuits/v1/circuits_pb";
-import { askedText, delayText, excessText, pathText, protectionText, rateOf, windowText } from "../model/circuits";
+import {
+  askedText,
+  delayText,
+  displacedText,
+  excessText,
+  pathText,
+  protectionText,
+  rateOf,
+  windowText,
+} from "../model/circuits";
 import { useNames } from "../state/hooks";
 import { CircuitUsage } from "./CircuitUsage";
 import { Fact } from "./Fact";
@@ -27,6 +36,7 @@ export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
         <Path path={c.path} />
       </Fact>
       <CircuitUsage circuit={c} />
+      <Displacing circuit={c} />
       {t.excess > Excess.QUEUE && <Fact name="Above the rate">{excessText[t.excess]}</Fact>}
       {t.protection !== Protection.UNSPECIFIED && (
         <Fact name="Backup">
@@ -56,6 +66,36 @@ export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
 function Path({ path }: { path: readonly Hop[] }) {
   const { routerName } = useNames();
   return <span title={path.map((h) => h.link).join("\n")}>{pathText(path, routerName)}</span>;
+}
+
+/** What it took from others, and who took what it had. */
+function Displacing({ circuit: c }: { circuit: Circuit }) {
+  const { routerName } = useNames();
+  const p = c.preempted;
+  return (
+    <>
+      {p && (
+        <Fact name="Preempted">
+          <span className="bad-text">
+            from <TimeOfDay at={p.from} /> on, by circuit {p.circuit} of setup priority {p.setupPriority}
+          </span>
+          <span className="dim"> · no other path: {p.refusal?.reason}</span>
+          {p.refusal?.offers.map((o) => (
+            <p key={o.kind}>
+              {o.terms && `${askedText(o.terms)} would fit ${windowText(o.terms.start, o.terms.end, windowClock)}`}
+            </p>
+          ))}
+        </Fact>
+      )}
+      {c.displaced.length > 0 && (
+        <Fact name="Displaced">
+          {c.displaced.map((d) => (
+            <p key={d.circuit}>{displacedText(d, routerName, windowClock)}</p>
+          ))}
+        </Fact>
+      )}
+    </>
+  );
 }
 
 const shownSlots = 6;

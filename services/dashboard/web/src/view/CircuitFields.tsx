@@ -1,6 +1,6 @@
 import { type ReactNode, useId } from "react";
 import { Protection } from "../gen/millrace/circuits/v1/circuits_pb";
-import { type CircuitForm, type Field, type Problems, rateUnits, volumeUnits } from "../model/circuitForm";
+import { type CircuitForm, type Field, type Problems, priorities, rateUnits, volumeUnits } from "../model/circuitForm";
 import { useGraph } from "../state/hooks";
 
 interface Props {
@@ -77,6 +77,14 @@ export function CircuitFields({ form, by, problems, onChange, onBy }: Props) {
           <Labelled name="Delay" hint="ms at most" problem={problems.delay}>
             {(id) => <input id={id} inputMode="decimal" {...text("delay")} />}
           </Labelled>
+          <Labelled name="Priority" hint="0 is first">
+            {(id) => <PrioritySelect id={id} {...text("priority")} />}
+          </Labelled>
+          {!volume && (
+            <Labelled name="Displaces later than" hint="setup priority" problem={problems.setup}>
+              {(id) => <PrioritySelect id={id} {...text("setup")} />}
+            </Labelled>
+          )}
           <Labelled name="Description" wide>
             {(id) => <input id={id} maxLength={500} {...text("description")} />}
           </Labelled>
@@ -132,6 +140,17 @@ function RouterSelect(input: Input & { id: string }) {
             {r.name}
           </option>
         ))}
+    </select>
+  );
+}
+
+function PrioritySelect(input: Input & { id: string }) {
+  return (
+    <select {...input}>
+      <option value="" />
+      {priorities.map((p) => (
+        <option key={p}>{p}</option>
+      ))}
     </select>
   );
 }

@@ -64,7 +64,13 @@ export function CircuitRequestPanel({ form, onForm, by, onBy, answer, onBooked }
           <Verdict missing={missing} answer={answer} onTake={take} />
         </div>
         <div className="actions">
-          <button type="submit" value="hold" className="button" disabled={!possible}>
+          <button
+            type="submit"
+            value="hold"
+            className="button"
+            disabled={!possible || (answer.data?.wouldDisplace.length ?? 0) > 0}
+            title="A hold displaces no other circuit"
+          >
             Hold
           </button>
           <button type="submit" value="book" className="button primary" disabled={!possible}>

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/circuits.proto.
  */
 export const file_millrace_circuits_v1_circuits: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEiswUKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCRItCglmcm9tX3BvcnQYDyABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EisKB3RvX3BvcnQYECABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EjQKCmFjdGl2YXRpb24YEiABKA4yIC5taWxscmFjZS5jaXJjdWl0cy52MS5BY3RpdmF0aW9uEiwKBmV4Y2VzcxhQIAEoDjIcLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkV4Y2VzcxIzCgpvbl9mYWlsdXJlGDwgASgOMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuT25GYWlsdXJlEhUKCHByaW9yaXR5GD0gASgFSACIAQFCCwoJX3ByaW9yaXR5IiMKBFBvcnQSDAoEbmFtZRgBIAEoCRINCgV2bGFucxgCIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSKOBQoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSJwoEYmFjaxgNIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YDiABKAUSDwoHdG9fdmxhbhgPIAEoBRIOCgZudW1iZXIYECABKAUSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgSEwoLZGVhY3RpdmF0ZWQYFyABKAgSMwoMbm90X3Jlc3RvcmVkGDwgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbCJ4CgRTbG90EikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFHJhdGVfYml0c19wZXJfc2Vjb25kGAMgASgDIi0KA0hvcBIMCgRsaW5rGAEgASgJEgwKBGZyb20YAiABKAkSCgoCdG8YAyABKAkifAoKVHJhbnNpdGlvbhIqCgVzdGF0ZRgBIAEoDjIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmJ5GAMgASgJEgwKBG5vdGUYBCABKAkiwAEKB1JlZnVzYWwSDAoEY29kZRgBIAEoCRINCgVmaWVsZBgCIAEoCRIOCgZyZWFzb24YAyABKAkSLwoIYmxvY2tlcnMYBCADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5CbG9ja2VyEhgKEGJsb2NrZXJzX29taXR0ZWQYBSABKAUSKwoGb2ZmZXJzGAYgAygLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuT2ZmZXISEAoIZ2l2ZW5fdXAYByADKAkiywEKB0Jsb2NrZXISDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIhChlzaG9ydGZhbGxfYml0c19wZXJfc2Vjb25kGAQgASgDEg4KBnJvdXRlchgFIAEoCRIMCgRwb3J0GAYgASgJEgwKBHZsYW4YByABKAUSDwoHY2lyY3VpdBgIIAEoCSJbCgVPZmZlchIMCgRraW5kGAEgASgJEhgKEGNoYW5nZV9wZXJfbWlsbGUYAiABKAMSKgoFdGVybXMYAyABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcyJGCgxRdW90ZVJlcXVlc3QSKgoFdGVybXMYASABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgCIAEoCSKLAgoNUXVvdGVSZXNwb25zZRIpCgVzbG90cxgBIAMoCzIaLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlNsb3QSJwoEcGF0aBgCIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIpCgZiYWNrdXAYAyADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASLgoHcmVmdXNhbBgEIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlZnVzYWwSJwoEYmFjaxgFIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YBiABKAUSDwoHdG9fdmxhbhgHIAEoBSJsCg5SZXF1ZXN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEioKBXRlcm1zGAIgASgLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMSCgoCYnkYAyABKAkSDgoGY29tbWl0GAQgASgIIkEKD1JlcXVlc3RSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCJvChFSZXF1ZXN0QWxsUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEioKBXRlcm1zGAIgAygLMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuVGVybXMSCgoCYnkYAyABKAkSDgoGY29tbWl0GAQgASgIIkUKElJlcXVlc3RBbGxSZXNwb25zZRIvCghjaXJjdWl0cxgBIAMoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQisgEKDU1vZGlmeVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgDEhwKFHJhdGVfYml0c19wZXJfc2Vjb25kGAUgASgDEicKA2VuZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKb3Blbl9lbmRlZBgHIAEoCBIPCgdkcnlfcnVuGAggASgIInAKDk1vZGlmeVJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0Ei4KB3JlZnVzYWwYAiABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsIjUKDUNvbW1pdFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJACg5Db21taXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCJSCg1FeHRlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEikKBXVudGlsGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJACg5FeHRlbmRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCI2Cg5SZWxlYXNlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkEKD1JlbGVhc2VSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCI3Cg9BY3RpdmF0ZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJCChBBY3RpdmF0ZVJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjkKEURlYWN0aXZhdGVSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiRAoSRGVhY3RpdmF0ZVJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IhgKCkdldFJlcXVlc3QSCgoCaWQYASABKAkiPQoLR2V0UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQi6gEKC0xpc3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSKwoGc3RhdGVzGAIgAygOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSDAoEbGluaxgDIAEoCRIpCgVzdGFydBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCRIUCgxuZXdlc3RfZmlyc3QYCCABKAgiWAoMTGlzdFJlc3BvbnNlEi8KCGNpcmN1aXRzGAEgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkicwoPQ2FsZW5kYXJSZXF1ZXN0EgwKBGxpbmsYASABKAkSKQoFc3RhcnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRQoQQ2FsZW5kYXJSZXNwb25zZRIxCgVsaW5rcxgBIAMoCzIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpbmtDYWxlbmRhciLCAQoMTGlua0NhbGVuZGFyEicKBGxpbmsYASABKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASIgoacmVzZXJ2YWJsZV9iaXRzX3Blcl9zZWNvbmQYAiABKAMSIgoabGVhc3RfZnJlZV9iaXRzX3Blcl9zZWNvbmQYAyABKAMSLwoGcGllY2VzGAQgAygLMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuRnJlZVBpZWNlEhAKCGNpcmN1aXRzGAUgAygJIn0KCUZyZWVQaWVjZRIpCgVzdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIcChRmcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAyIfCgxXYXRjaFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCSI/Cg1XYXRjaFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0ImwKDFVzYWdlUmVxdWVzdBIKCgJpZBgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAirQEKDVVzYWdlUmVzcG9uc2USCgoCaWQYASABKAkSFAoMc3RlcF9zZWNvbmRzGAIgASgDEjAKBnBvaW50cxgDIAMoCzIgLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUG9pbnQSLwoFdG90YWwYBCABKAsyIC5taWxscmFjZS5jaXJjdWl0cy52MS5Vc2FnZVBvaW50EhcKD2NhcnJpZWRfdW5rbm93bhgFIAEoCCKcAQoKVXNhZ2VQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFpbl9wcm9maWxlX29jdGV0cxgCIAEoAxIaChJpbl9wcm9maWxlX3BhY2tldHMYAyABKAMSFQoNZXhjZXNzX29jdGV0cxgEIAEoAxIWCg5leGNlc3NfcGFja2V0cxgFIAEoAyJ1ChBTdGF0ZW1lbnRSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvoBChFTdGF0ZW1lbnRSZXNwb25zZRIPCgdwcm9qZWN0GAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1CghjaXJjdWl0cxgEIAMoCzIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlbWVudExpbmUSMgoFdG90YWwYBSABKAsyIy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZW1lbnRMaW5lEhcKD2NhcnJpZWRfdW5rbm93bhgGIAEoCCL2AQoNU3RhdGVtZW50TGluZRIPCgdjaXJjdWl0GAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhkKEWJvb2tlZF9nYml0X2hvdXJzGAMgASgBEhYKDmNhcnJpZWRfb2N0ZXRzGAQgASgDEhUKDWV4Y2Vzc19vY3RldHMYBSABKAMSFgoOYWN0aXZlX3NlY29uZHMYBiABKAMSGwoTaW50ZXJydXB0ZWRfc2Vjb25kcxgHIAEoAxITCgtsYXRlX3N0YXJ0cxgIIAEoBRISCgppbmNvbXBsZXRlGAkgASgIEhcKD2NhcnJpZWRfdW5rbm93bhgKIAEoCCpUCglPbkZhaWx1cmUSGgoWT05fRkFJTFVSRV9VTlNQRUNJRklFRBAAEhYKEk9OX0ZBSUxVUkVfUkVTVE9SRRABEhMKD09OX0ZBSUxVUkVfSE9MRBACKj8KCkFjdGl2YXRpb24SGgoWQUNUSVZBVElPTl9VTlNQRUNJRklFRBAAEhUKEUFDVElWQVRJT05fTUFOVUFMEAEqZAoKUHJvdGVjdGlvbhIaChZQUk9URUNUSU9OX1VOU1BFQ0lGSUVEEAASHAoYUFJPVEVDVElPTl9MSU5LX0RJU0pPSU5UEAESHAoYUFJPVEVDVElPTl9OT0RFX0RJU0pPSU5UEAIqpgIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDgoKU1RBVEVfSEVMRBABEhMKD1NUQVRFX0NPTU1JVFRFRBACEhMKD1NUQVRFX1NDSEVEVUxFRBADEhYKElNUQVRFX1BST1ZJU0lPTklORxAEEhAKDFNUQVRFX0FDVElWRRAFEhUKEVNUQVRFX0lOVEVSUlVQVEVEEAYSEwoPU1RBVEVfUkVMRUFTSU5HEAcSEgoOU1RBVEVfUkVMRUFTRUQQCBIRCg1TVEFURV9FWFBJUkVEEAkSEwoPU1RBVEVfQ0FOQ0VMTEVEEAoSEAoMU1RBVEVfTEFQU0VEEAsSEAoMU1RBVEVfRkFJTEVEEAwSFgoSU1RBVEVfREVBQ1RJVkFUSU5HEA0qWwoGRXhjZXNzEhYKEkVYQ0VTU19VTlNQRUNJRklFRBAAEhAKDEVYQ0VTU19RVUVVRRABEg8KC0VYQ0VTU19EUk9QEAISFgoSRVhDRVNTX0JFU1RfRUZGT1JUEAMysQsKD0NpcmN1aXRzU2VydmljZRJYCgVRdW90ZRIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlF1b3RlUmVzcG9uc2UiBuq1GAIIAhJgCgdSZXF1ZXN0EiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdFJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0UmVzcG9uc2UiCOq1GAQIAxABEl0KBkNvbW1pdBIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Db21taXRSZXNwb25zZSII6rUYBAgDEAESXQoGRXh0ZW5kEiMubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkV4dGVuZFJlc3BvbnNlIgjqtRgECAMQARJdCgZNb2RpZnkSIy5taWxscmFjZS5jaXJjdWl0cy52MS5Nb2RpZnlSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuTW9kaWZ5UmVzcG9uc2UiCOq1GAQIAxABEmkKClJlcXVlc3RBbGwSJy5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0QWxsUmVxdWVzdBooLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RBbGxSZXNwb25zZSII6rUYBAgDEAESYAoHUmVsZWFzZRIkLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlbGVhc2VSZXF1ZXN0GiUubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlc3BvbnNlIgjqtRgECAMQARJjCghBY3RpdmF0ZRIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkFjdGl2YXRlUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkFjdGl2YXRlUmVzcG9uc2UiCOq1GAQIAxABEmkKCkRlYWN0aXZhdGUSJy5taWxscmFjZS5jaXJjdWl0cy52MS5EZWFjdGl2YXRlUmVxdWVzdBooLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkRlYWN0aXZhdGVSZXNwb25zZSII6rUYBAgDEAESUgoDR2V0EiAubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVxdWVzdBohLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlc3BvbnNlIgbqtRgCCAISVQoETGlzdBIhLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXF1ZXN0GiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlzdFJlc3BvbnNlIgbqtRgCCAISYQoIQ2FsZW5kYXISJS5taWxscmFjZS5jaXJjdWl0cy52MS5DYWxlbmRhclJlcXVlc3QaJi5taWxscmFjZS5jaXJjdWl0cy52MS5DYWxlbmRhclJlc3BvbnNlIgbqtRgCCAISWAoFVXNhZ2USIi5taWxscmFjZS5jaXJjdWl0cy52MS5Vc2FnZVJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5Vc2FnZVJlc3BvbnNlIgbqtRgCCAISZAoJU3RhdGVtZW50EiYubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGVtZW50UmVxdWVzdBonLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlbWVudFJlc3BvbnNlIgbqtRgCCAISWgoFV2F0Y2gSIi5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlcXVlc3QaIy5taWxscmFjZS5jaXJjdWl0cy52MS5XYXRjaFJlc3BvbnNlIgbqtRgCCAIwAULjAQoYY29tLm1pbGxyYWNlLmNpcmN1aXRzLnYxQg1DaXJjdWl0c1Byb3RvUAFaRmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2NpcmN1aXRzL3YxO2NpcmN1aXRzdjGiAgNNQ1iqAhRNaWxscmFjZS5DaXJjdWl0cy5WMcoCFE1pbGxyYWNlXENpcmN1aXRzXFYx4gIgTWlsbHJhY2VcQ2lyY3VpdHNcVjFcR1BCTWV0YWRhdGHqAhZNaWxscmFjZTo6Q2lyY3VpdHM6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEi4wUKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCRItCglmcm9tX3BvcnQYDyABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EisKB3RvX3BvcnQYECABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EjQKCmFjdGl2YXRpb24YEiABKA4yIC5taWxscmFjZS5jaXJjdWl0cy52MS5BY3RpdmF0aW9uEiwKBmV4Y2VzcxhQIAEoDjIcLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkV4Y2VzcxIzCgpvbl9mYWlsdXJlGDwgASgOMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuT25GYWlsdXJlEhUKCHByaW9yaXR5GD0gASgFSACIAQESGwoOc2V0dXBfcHJpb3JpdHkYPiABKAVIAYgBAUILCglfcHJpb3JpdHlCEQoPX3NldHVwX3ByaW9yaXR5IiMKBFBvcnQSDAoEbmFtZRgBIAEoCRINCgV2bGFucxgCIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSL3BQoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSJwoEYmFjaxgNIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YDiABKAUSDwoHdG9fdmxhbhgPIAEoBRIOCgZudW1iZXIYECABKAUSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgSEwoLZGVhY3RpdmF0ZWQYFyABKAgSMwoMbm90X3Jlc3RvcmVkGDwgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbBIzCglwcmVlbXB0ZWQYPSABKAsyIC5taWxscmFjZS5jaXJjdWl0cy52MS5QcmVlbXB0aW9uEjIKCWRpc3BsYWNlZBg+IAMoCzIfLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkRpc3BsYWNlZCKPAQoKUHJlZW1wdGlvbhIPCgdjaXJjdWl0GAEgASgJEhYKDnNldHVwX3ByaW9yaXR5GAIgASgFEigKBGZyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KB3JlZnVzYWwYBCABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsIroBCglEaXNwbGFjZWQSDwoHY2lyY3VpdBgBIAEoCRIPCgdwcm9qZWN0GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEhwKFHJhdGVfYml0c19wZXJfc2Vjb25kGAQgASgDEicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASMgoOcHJlZW1wdGVkX2Zyb20YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIngKBFNsb3QSKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUcmF0ZV9iaXRzX3Blcl9zZWNvbmQYAyABKAMiLQoDSG9wEgwKBGxpbmsYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCSJ8CgpUcmFuc2l0aW9uEioKBXN0YXRlGAEgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyABKAkSDAoEbm90ZRgEIAEoCSLAAQoHUmVmdXNhbBIMCgRjb2RlGAEgASgJEg0KBWZpZWxkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIvCghibG9ja2VycxgEIAMoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkJsb2NrZXISGAoQYmxvY2tlcnNfb21pdHRlZBgFIAEoBRIrCgZvZmZlcnMYBiADKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5PZmZlchIQCghnaXZlbl91cBgHIAMoCSLLAQoHQmxvY2tlchIMCgRsaW5rGAEgASgJEikKBXN0YXJ0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiEKGXNob3J0ZmFsbF9iaXRzX3Blcl9zZWNvbmQYBCABKAMSDgoGcm91dGVyGAUgASgJEgwKBHBvcnQYBiABKAkSDAoEdmxhbhgHIAEoBRIPCgdjaXJjdWl0GAggASgJIlsKBU9mZmVyEgwKBGtpbmQYASABKAkSGAoQY2hhbmdlX3Blcl9taWxsZRgCIAEoAxIqCgV0ZXJtcxgDIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zIkYKDFF1b3RlUmVxdWVzdBIqCgV0ZXJtcxgBIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAIgASgJIsQCCg1RdW90ZVJlc3BvbnNlEikKBXNsb3RzGAEgAygLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuU2xvdBInCgRwYXRoGAIgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEikKBmJhY2t1cBgDIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIuCgdyZWZ1c2FsGAQgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbBInCgRiYWNrGAUgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEhEKCWZyb21fdmxhbhgGIAEoBRIPCgd0b192bGFuGAcgASgFEjcKDndvdWxkX2Rpc3BsYWNlGAggAygLMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuRGlzcGxhY2VkImwKDlJlcXVlc3RSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSKgoFdGVybXMYAiABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgDIAEoCRIOCgZjb21taXQYBCABKAgiQQoPUmVxdWVzdFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0Im8KEVJlcXVlc3RBbGxSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSKgoFdGVybXMYAiADKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgDIAEoCRIOCgZjb21taXQYBCABKAgiRQoSUmVxdWVzdEFsbFJlc3BvbnNlEi8KCGNpcmN1aXRzGAEgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCKyAQoNTW9kaWZ5UmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSHAoUcmF0ZV9iaXRzX3Blcl9zZWNvbmQYBSABKAMSJwoDZW5kGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpvcGVuX2VuZGVkGAcgASgIEg8KB2RyeV9ydW4YCCABKAgicAoOTW9kaWZ5UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQSLgoHcmVmdXNhbBgCIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlZnVzYWwiNQoNQ29tbWl0UmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkAKDkNvbW1pdFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IlIKDUV4dGVuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSKQoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkAKDkV4dGVuZFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjYKDlJlbGVhc2VSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQQoPUmVsZWFzZVJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjcKD0FjdGl2YXRlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkIKEEFjdGl2YXRlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiOQoRRGVhY3RpdmF0ZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJEChJEZWFjdGl2YXRlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI9CgtHZXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCLqAQoLTGlzdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIrCgZzdGF0ZXMYAiADKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIMCgRsaW5rGAMgASgJEikKBXN0YXJ0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhQKDG5ld2VzdF9maXJzdBgIIAEoCCJYCgxMaXN0UmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJzCg9DYWxlbmRhclJlcXVlc3QSDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJFChBDYWxlbmRhclJlc3BvbnNlEjEKBWxpbmtzGAEgAygLMiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlua0NhbGVuZGFyIsIBCgxMaW5rQ2FsZW5kYXISJwoEbGluaxgBIAEoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIiChpyZXNlcnZhYmxlX2JpdHNfcGVyX3NlY29uZBgCIAEoAxIiChpsZWFzdF9mcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAxIvCgZwaWVjZXMYBCADKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5GcmVlUGllY2USEAoIY2lyY3VpdHMYBSADKAkifQoJRnJlZVBpZWNlEikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDIh8KDFdhdGNoUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJIj8KDVdhdGNoUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibAoMVXNhZ2VSZXF1ZXN0EgoKAmlkGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKtAQoNVXNhZ2VSZXNwb25zZRIKCgJpZBgBIAEoCRIUCgxzdGVwX3NlY29uZHMYAiABKAMSMAoGcG9pbnRzGAMgAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVXNhZ2VQb2ludBIvCgV0b3RhbBgEIAEoCzIgLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUG9pbnQSFwoPY2FycmllZF91bmtub3duGAUgASgIIpwBCgpVc2FnZVBvaW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEWluX3Byb2ZpbGVfb2N0ZXRzGAIgASgDEhoKEmluX3Byb2ZpbGVfcGFja2V0cxgDIAEoAxIVCg1leGNlc3Nfb2N0ZXRzGAQgASgDEhYKDmV4Y2Vzc19wYWNrZXRzGAUgASgDInUKEFN0YXRlbWVudFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi+gEKEVN0YXRlbWVudFJlc3BvbnNlEg8KB3Byb2plY3QYASABKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKCGNpcmN1aXRzGAQgAygLMiMubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGVtZW50TGluZRIyCgV0b3RhbBgFIAEoCzIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlbWVudExpbmUSFwoPY2FycmllZF91bmtub3duGAYgASgIIvYBCg1TdGF0ZW1lbnRMaW5lEg8KB2NpcmN1aXQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSGQoRYm9va2VkX2diaXRfaG91cnMYAyABKAESFgoOY2FycmllZF9vY3RldHMYBCABKAMSFQoNZXhjZXNzX29jdGV0cxgFIAEoAxIWCg5hY3RpdmVfc2Vjb25kcxgGIAEoAxIbChNpbnRlcnJ1cHRlZF9zZWNvbmRzGAcgASgDEhMKC2xhdGVfc3RhcnRzGAggASgFEhIKCmluY29tcGxldGUYCSABKAgSFwoPY2FycmllZF91bmtub3duGAogASgIKlQKCU9uRmFpbHVyZRIaChZPTl9GQUlMVVJFX1VOU1BFQ0lGSUVEEAASFgoST05fRkFJTFVSRV9SRVNUT1JFEAESEwoPT05fRkFJTFVSRV9IT0xEEAIqPwoKQWN0aXZhdGlvbhIaChZBQ1RJVkFUSU9OX1VOU1BFQ0lGSUVEEAASFQoRQUNUSVZBVElPTl9NQU5VQUwQASpkCgpQcm90ZWN0aW9uEhoKFlBST1RFQ1RJT05fVU5TUEVDSUZJRUQQABIcChhQUk9URUNUSU9OX0xJTktfRElTSk9JTlQQARIcChhQUk9URUNUSU9OX05PREVfRElTSk9JTlQQAiqmAgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIOCgpTVEFURV9IRUxEEAESEwoPU1RBVEVfQ09NTUlUVEVEEAISEwoPU1RBVEVfU0NIRURVTEVEEAMSFgoSU1RBVEVfUFJPVklTSU9OSU5HEAQSEAoMU1RBVEVfQUNUSVZFEAUSFQoRU1RBVEVfSU5URVJSVVBURUQQBhITCg9TVEFURV9SRUxFQVNJTkcQBxISCg5TVEFURV9SRUxFQVNFRBAIEhEKDVNUQVRFX0VYUElSRUQQCRITCg9TVEFURV9DQU5DRUxMRUQQChIQCgxTVEFURV9MQVBTRUQQCxIQCgxTVEFURV9GQUlMRUQQDBIWChJTVEFURV9ERUFDVElWQVRJTkcQDSpbCgZFeGNlc3MSFgoSRVhDRVNTX1VOU1BFQ0lGSUVEEAASEAoMRVhDRVNTX1FVRVVFEAESDwoLRVhDRVNTX0RST1AQAhIWChJFWENFU1NfQkVTVF9FRkZPUlQQAzKxCwoPQ2lyY3VpdHNTZXJ2aWNlElgKBVF1b3RlEiIubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXF1ZXN0GiMubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXNwb25zZSIG6rUYAggCEmAKB1JlcXVlc3QSJC5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0UmVxdWVzdBolLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXNwb25zZSII6rUYBAgDEAESXQoGQ29tbWl0EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuQ29tbWl0UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlc3BvbnNlIgjqtRgECAMQARJdCgZFeHRlbmQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVzcG9uc2UiCOq1GAQIAxABEl0KBk1vZGlmeRIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Nb2RpZnlSZXNwb25zZSII6rUYBAgDEAESaQoKUmVxdWVzdEFsbBInLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RBbGxSZXF1ZXN0GigubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdEFsbFJlc3BvbnNlIgjqtRgECAMQARJgCgdSZWxlYXNlEiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVzcG9uc2UiCOq1GAQIAxABEmMKCEFjdGl2YXRlEiUubWlsbHJhY2UuY2lyY3VpdHMudjEuQWN0aXZhdGVSZXF1ZXN0GiYubWlsbHJhY2UuY2lyY3VpdHMudjEuQWN0aXZhdGVSZXNwb25zZSII6rUYBAgDEAESaQoKRGVhY3RpdmF0ZRInLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkRlYWN0aXZhdGVSZXF1ZXN0GigubWlsbHJhY2UuY2lyY3VpdHMudjEuRGVhY3RpdmF0ZVJlc3BvbnNlIgjqtRgECAMQARJSCgNHZXQSIC5taWxscmFjZS5jaXJjdWl0cy52MS5HZXRSZXF1ZXN0GiEubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVzcG9uc2UiBuq1GAIIAhJVCgRMaXN0EiEubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlzdFJlcXVlc3QaIi5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVzcG9uc2UiBuq1GAIIAhJhCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2UiBuq1GAIIAhJYCgVVc2FnZRIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUmVzcG9uc2UiBuq1GAIIAhJkCglTdGF0ZW1lbnQSJi5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZW1lbnRSZXF1ZXN0GicubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGVtZW50UmVzcG9uc2UiBuq1GAIIAhJaCgVXYXRjaBIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLldhdGNoUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLldhdGNoUmVzcG9uc2UiBuq1GAIIAjABQuMBChhjb20ubWlsbHJhY2UuY2lyY3VpdHMudjFCDUNpcmN1aXRzUHJvdG9QAVpGZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvY2lyY3VpdHMvdjE7Y2lyY3VpdHN2MaICA01DWKoCFE1pbGxyYWNlLkNpcmN1aXRzLlYxygIUTWlsbHJhY2VcQ2lyY3VpdHNcVjHiAiBNaWxscmFjZVxDaXJjdWl0c1xWMVxHUEJNZXRhZGF0YeoCFk1pbGxyYWNlOjpDaXJjdWl0czo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * Terms are what is requested: a circuit in one direction, or between two ports, in both.
@@ -148,11 +148,20 @@ export type Terms = Message<"millrace.circuits.v1.Terms"> & {
   onFailure: OnFailure;
 
   /**
-   * 0 to 7: which circuits get another path first, where several lost theirs. 0 is first, and 7 where there is none.
+   * The holding priority (RFC 3209), 0 to 7, 0 is first: circuits of a later one may lose their capacity to those of an
+   * earlier setup priority, and where several lost their path, the first gets another one first. None: setup_priority, or 7.
    *
    * @generated from field: optional int32 priority = 61;
    */
   priority?: number | undefined;
+
+  /**
+   * The setup priority, 0 to 7, not before priority: where there is no room, circuits with a later priority than this one
+   * are displaced. 7, which is also none, displaces nobody. Not for volumes.
+   *
+   * @generated from field: optional int32 setup_priority = 62;
+   */
+  setupPriority?: number | undefined;
 };
 
 /**
@@ -344,6 +353,20 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
    * @generated from field: millrace.circuits.v1.Refusal not_restored = 60;
    */
   notRestored?: Refusal | undefined;
+
+  /**
+   * It lost its capacity to another circuit.
+   *
+   * @generated from field: millrace.circuits.v1.Preemption preempted = 61;
+   */
+  preempted?: Preemption | undefined;
+
+  /**
+   * The circuits that it displaced, when it was booked or got another path last.
+   *
+   * @generated from field: repeated millrace.circuits.v1.Displaced displaced = 62;
+   */
+  displaced: Displaced[];
 };
 
 /**
@@ -352,6 +375,94 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
  */
 export const CircuitSchema: GenMessage<Circuit> = /*@__PURE__*/
   messageDesc(file_millrace_circuits_v1_circuits, 3);
+
+/**
+ * Preemption is why a circuit lost its capacity.
+ *
+ * @generated from message millrace.circuits.v1.Preemption
+ */
+export type Preemption = Message<"millrace.circuits.v1.Preemption"> & {
+  /**
+   * The circuit that has it now, and the setup priority of that.
+   *
+   * @generated from field: string circuit = 1;
+   */
+  circuit: string;
+
+  /**
+   * @generated from field: int32 setup_priority = 2;
+   */
+  setupPriority: number;
+
+  /**
+   * From when on. Before that it is carried as it was booked.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 3;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Why it has no other path, and what would fit instead.
+   *
+   * @generated from field: millrace.circuits.v1.Refusal refusal = 4;
+   */
+  refusal?: Refusal | undefined;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.Preemption.
+ * Use `create(PreemptionSchema)` to create a new message.
+ */
+export const PreemptionSchema: GenMessage<Preemption> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 4);
+
+/**
+ * Displaced is a circuit that another one takes capacity from.
+ *
+ * @generated from message millrace.circuits.v1.Displaced
+ */
+export type Displaced = Message<"millrace.circuits.v1.Displaced"> & {
+  /**
+   * @generated from field: string circuit = 1;
+   */
+  circuit: string;
+
+  /**
+   * @generated from field: string project = 2;
+   */
+  project: string;
+
+  /**
+   * @generated from field: int32 priority = 3;
+   */
+  priority: number;
+
+  /**
+   * @generated from field: int64 rate_bits_per_second = 4;
+   */
+  rateBitsPerSecond: bigint;
+
+  /**
+   * The other path that it gets; or, where there is none,
+   *
+   * @generated from field: repeated millrace.circuits.v1.Hop path = 5;
+   */
+  path: Hop[];
+
+  /**
+   * from when on it has no capacity.
+   *
+   * @generated from field: google.protobuf.Timestamp preempted_from = 6;
+   */
+  preemptedFrom?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.Displaced.
+ * Use `create(DisplacedSchema)` to create a new message.
+ */
+export const DisplacedSchema: GenMessage<Displaced> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 5);
 
 /**
  * Slot is a window in which a circuit has a rate on every link of its path.
@@ -382,7 +493,7 @@ export type Slot = Message<"millrace.circuits.v1.Slot"> & {
  * Use `create(SlotSchema)` to create a new message.
  */
 export const SlotSchema: GenMessage<Slot> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 4);
+  messageDesc(file_millrace_circuits_v1_circuits, 6);
 
 /**
  * Hop is one link of a path.
@@ -413,7 +524,7 @@ export type Hop = Message<"millrace.circuits.v1.Hop"> & {
  * Use `create(HopSchema)` to create a new message.
  */
 export const HopSchema: GenMessage<Hop> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 5);
+  messageDesc(file_millrace_circuits_v1_circuits, 7);
 
 /**
  * @generated from message millrace.circuits.v1.Transition
@@ -445,7 +556,7 @@ export type Transition = Message<"millrace.circuits.v1.Transition"> & {
  * Use `create(TransitionSchema)` to create a new message.
  */
 export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 6);
+  messageDesc(file_millrace_circuits_v1_circuits, 8);
 
 /**
  * Refusal is why not, and what instead.
@@ -506,7 +617,7 @@ export type Refusal = Message<"millrace.circuits.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 7);
+  messageDesc(file_millrace_circuits_v1_circuits, 9);
 
 /**
  * Blocker is a link or a port that lacks room, or a VLAN that is taken.
@@ -564,7 +675,7 @@ export type Blocker = Message<"millrace.circuits.v1.Blocker"> & {
  * Use `create(BlockerSchema)` to create a new message.
  */
 export const BlockerSchema: GenMessage<Blocker> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 8);
+  messageDesc(file_millrace_circuits_v1_circuits, 10);
 
 /**
  * Offer are terms that fit.
@@ -597,7 +708,7 @@ export type Offer = Message<"millrace.circuits.v1.Offer"> & {
  * Use `create(OfferSchema)` to create a new message.
  */
 export const OfferSchema: GenMessage<Offer> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 9);
+  messageDesc(file_millrace_circuits_v1_circuits, 11);
 
 /**
  * @generated from message millrace.circuits.v1.QuoteRequest
@@ -621,7 +732,7 @@ export type QuoteRequest = Message<"millrace.circuits.v1.QuoteRequest"> & {
  * Use `create(QuoteRequestSchema)` to create a new message.
  */
 export const QuoteRequestSchema: GenMessage<QuoteRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 10);
+  messageDesc(file_millrace_circuits_v1_circuits, 12);
 
 /**
  * @generated from message millrace.circuits.v1.QuoteResponse
@@ -667,6 +778,13 @@ export type QuoteResponse = Message<"millrace.circuits.v1.QuoteResponse"> & {
    * @generated from field: int32 to_vlan = 7;
    */
   toVlan: number;
+
+  /**
+   * Circuits that would be displaced, where it is committed at once: a hold displaces nobody.
+   *
+   * @generated from field: repeated millrace.circuits.v1.Displaced would_displace = 8;
+   */
+  wouldDisplace: Displaced[];
 };
 
 /**
@@ -674,7 +792,7 @@ export type QuoteResponse = Message<"millrace.circuits.v1.QuoteResponse"> & {
  * Use `create(QuoteResponseSchema)` to create a new message.
  */
 export const QuoteResponseSchema: GenMessage<QuoteResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 11);
+  messageDesc(file_millrace_circuits_v1_circuits, 13);
 
 /**
  * @generated from message millrace.circuits.v1.RequestRequest
@@ -713,7 +831,7 @@ export type RequestRequest = Message<"millrace.circuits.v1.RequestRequest"> & {
  * Use `create(RequestRequestSchema)` to create a new message.
  */
 export const RequestRequestSchema: GenMessage<RequestRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 12);
+  messageDesc(file_millrace_circuits_v1_circuits, 14);
 
 /**
  * @generated from message millrace.circuits.v1.RequestResponse
@@ -730,7 +848,7 @@ export type RequestResponse = Message<"millrace.circuits.v1.RequestResponse"> & 
  * Use `create(RequestResponseSchema)` to create a new message.
  */
 export const RequestResponseSchema: GenMessage<RequestResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 13);
+  messageDesc(file_millrace_circuits_v1_circuits, 15);
 
 /**
  * @generated from message millrace.circuits.v1.RequestAllRequest
@@ -770,7 +888,7 @@ export type RequestAllRequest = Message<"millrace.circuits.v1.RequestAllRequest"
  * Use `create(RequestAllRequestSchema)` to create a new message.
  */
 export const RequestAllRequestSchema: GenMessage<RequestAllRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 14);
+  messageDesc(file_millrace_circuits_v1_circuits, 16);
 
 /**
  * @generated from message millrace.circuits.v1.RequestAllResponse
@@ -789,7 +907,7 @@ export type RequestAllResponse = Message<"millrace.circuits.v1.RequestAllRespons
  * Use `create(RequestAllResponseSchema)` to create a new message.
  */
 export const RequestAllResponseSchema: GenMessage<RequestAllResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 15);
+  messageDesc(file_millrace_circuits_v1_circuits, 17);
 
 /**
  * @generated from message millrace.circuits.v1.ModifyRequest
@@ -853,7 +971,7 @@ export type ModifyRequest = Message<"millrace.circuits.v1.ModifyRequest"> & {
  * Use `create(ModifyRequestSchema)` to create a new message.
  */
 export const ModifyRequestSchema: GenMessage<ModifyRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 16);
+  messageDesc(file_millrace_circuits_v1_circuits, 18);
 
 /**
  * @generated from message millrace.circuits.v1.ModifyResponse
@@ -879,7 +997,7 @@ export type ModifyResponse = Message<"millrace.circuits.v1.ModifyResponse"> & {
  * Use `create(ModifyResponseSchema)` to create a new message.
  */
 export const ModifyResponseSchema: GenMessage<ModifyResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 17);
+  messageDesc(file_millrace_circuits_v1_circuits, 19);
 
 /**
  * @generated from message millrace.circuits.v1.CommitRequest
@@ -908,7 +1026,7 @@ export type CommitRequest = Message<"millrace.circuits.v1.CommitRequest"> & {
  * Use `create(CommitRequestSchema)` to create a new message.
  */
 export const CommitRequestSchema: GenMessage<CommitRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 18);
+  messageDesc(file_millrace_circuits_v1_circuits, 20);
 
 /**
  * @generated from message millrace.circuits.v1.CommitResponse
@@ -925,7 +1043,7 @@ export type CommitResponse = Message<"millrace.circuits.v1.CommitResponse"> & {
  * Use `create(CommitResponseSchema)` to create a new message.
  */
 export const CommitResponseSchema: GenMessage<CommitResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 19);
+  messageDesc(file_millrace_circuits_v1_circuits, 21);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendRequest
@@ -952,7 +1070,7 @@ export type ExtendRequest = Message<"millrace.circuits.v1.ExtendRequest"> & {
  * Use `create(ExtendRequestSchema)` to create a new message.
  */
 export const ExtendRequestSchema: GenMessage<ExtendRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 20);
+  messageDesc(file_millrace_circuits_v1_circuits, 22);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendResponse
@@ -969,7 +1087,7 @@ export type ExtendResponse = Message<"millrace.circuits.v1.ExtendResponse"> & {
  * Use `create(ExtendResponseSchema)` to create a new message.
  */
 export const ExtendResponseSchema: GenMessage<ExtendResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 21);
+  messageDesc(file_millrace_circuits_v1_circuits, 23);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseRequest
@@ -996,7 +1114,7 @@ export type ReleaseRequest = Message<"millrace.circuits.v1.ReleaseRequest"> & {
  * Use `create(ReleaseRequestSchema)` to create a new message.
  */
 export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 22);
+  messageDesc(file_millrace_circuits_v1_circuits, 24);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseResponse
@@ -1013,7 +1131,7 @@ export type ReleaseResponse = Message<"millrace.circuits.v1.ReleaseResponse"> & 
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 23);
+  messageDesc(file_millrace_circuits_v1_circuits, 25);
 
 /**
  * @generated from message millrace.circuits.v1.ActivateRequest
@@ -1042,7 +1160,7 @@ export type ActivateRequest = Message<"millrace.circuits.v1.ActivateRequest"> & 
  * Use `create(ActivateRequestSchema)` to create a new message.
  */
 export const ActivateRequestSchema: GenMessage<ActivateRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 24);
+  messageDesc(file_millrace_circuits_v1_circuits, 26);
 
 /**
  * @generated from message millrace.circuits.v1.ActivateResponse
@@ -1059,7 +1177,7 @@ export type ActivateResponse = Message<"millrace.circuits.v1.ActivateResponse"> 
  * Use `create(ActivateResponseSchema)` to create a new message.
  */
 export const ActivateResponseSchema: GenMessage<ActivateResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 25);
+  messageDesc(file_millrace_circuits_v1_circuits, 27);
 
 /**
  * @generated from message millrace.circuits.v1.DeactivateRequest
@@ -1086,7 +1204,7 @@ export type DeactivateRequest = Message<"millrace.circuits.v1.DeactivateRequest"
  * Use `create(DeactivateRequestSchema)` to create a new message.
  */
 export const DeactivateRequestSchema: GenMessage<DeactivateRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 26);
+  messageDesc(file_millrace_circuits_v1_circuits, 28);
 
 /**
  * @generated from message millrace.circuits.v1.DeactivateResponse
@@ -1103,7 +1221,7 @@ export type DeactivateResponse = Message<"millrace.circuits.v1.DeactivateRespons
  * Use `create(DeactivateResponseSchema)` to create a new message.
  */
 export const DeactivateResponseSchema: GenMessage<DeactivateResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 27);
+  messageDesc(file_millrace_circuits_v1_circuits, 29);
 
 /**
  * @generated from message millrace.circuits.v1.GetRequest
@@ -1120,7 +1238,7 @@ export type GetRequest = Message<"millrace.circuits.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 28);
+  messageDesc(file_millrace_circuits_v1_circuits, 30);
 
 /**
  * @generated from message millrace.circuits.v1.GetResponse
@@ -1137,7 +1255,7 @@ export type GetResponse = Message<"millrace.circuits.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 29);
+  messageDesc(file_millrace_circuits_v1_circuits, 31);
 
 /**
  * @generated from message millrace.circuits.v1.ListRequest
@@ -1203,7 +1321,7 @@ export type ListRequest = Message<"millrace.circuits.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 30);
+  messageDesc(file_millrace_circuits_v1_circuits, 32);
 
 /**
  * @generated from message millrace.circuits.v1.ListResponse
@@ -1227,7 +1345,7 @@ export type ListResponse = Message<"millrace.circuits.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 31);
+  messageDesc(file_millrace_circuits_v1_circuits, 33);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarRequest
@@ -1258,7 +1376,7 @@ export type CalendarRequest = Message<"millrace.circuits.v1.CalendarRequest"> & 
  * Use `create(CalendarRequestSchema)` to create a new message.
  */
 export const CalendarRequestSchema: GenMessage<CalendarRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 32);
+  messageDesc(file_millrace_circuits_v1_circuits, 34);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarResponse
@@ -1275,7 +1393,7 @@ export type CalendarResponse = Message<"millrace.circuits.v1.CalendarResponse"> 
  * Use `create(CalendarResponseSchema)` to create a new message.
  */
 export const CalendarResponseSchema: GenMessage<CalendarResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 33);
+  messageDesc(file_millrace_circuits_v1_circuits, 35);
 
 /**
  * LinkCalendar is one link over a window.
@@ -1322,7 +1440,7 @@ export type LinkCalendar = Message<"millrace.circuits.v1.LinkCalendar"> & {
  * Use `create(LinkCalendarSchema)` to create a new message.
  */
 export const LinkCalendarSchema: GenMessage<LinkCalendar> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 34);
+  messageDesc(file_millrace_circuits_v1_circuits, 36);
 
 /**
  * FreePiece is a window over which the free rate stays the same.
@@ -1351,7 +1469,7 @@ export type FreePiece = Message<"millrace.circuits.v1.FreePiece"> & {
  * Use `create(FreePieceSchema)` to create a new message.
  */
 export const FreePieceSchema: GenMessage<FreePiece> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 35);
+  messageDesc(file_millrace_circuits_v1_circuits, 37);
 
 /**
  * @generated from message millrace.circuits.v1.WatchRequest
@@ -1370,7 +1488,7 @@ export type WatchRequest = Message<"millrace.circuits.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 36);
+  messageDesc(file_millrace_circuits_v1_circuits, 38);
 
 /**
  * @generated from message millrace.circuits.v1.WatchResponse
@@ -1387,7 +1505,7 @@ export type WatchResponse = Message<"millrace.circuits.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 37);
+  messageDesc(file_millrace_circuits_v1_circuits, 39);
 
 /**
  * @generated from message millrace.circuits.v1.UsageRequest
@@ -1416,7 +1534,7 @@ export type UsageRequest = Message<"millrace.circuits.v1.UsageRequest"> & {
  * Use `create(UsageRequestSchema)` to create a new message.
  */
 export const UsageRequestSchema: GenMessage<UsageRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 38);
+  messageDesc(file_millrace_circuits_v1_circuits, 40);
 
 /**
  * @generated from message millrace.circuits.v1.UsageResponse
@@ -1461,7 +1579,7 @@ export type UsageResponse = Message<"millrace.circuits.v1.UsageResponse"> & {
  * Use `create(UsageResponseSchema)` to create a new message.
  */
 export const UsageResponseSchema: GenMessage<UsageResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 39);
+  messageDesc(file_millrace_circuits_v1_circuits, 41);
 
 /**
  * UsagePoint is what entered the circuit in a step, in octets of IP packets.
@@ -1506,7 +1624,7 @@ export type UsagePoint = Message<"millrace.circuits.v1.UsagePoint"> & {
  * Use `create(UsagePointSchema)` to create a new message.
  */
 export const UsagePointSchema: GenMessage<UsagePoint> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 40);
+  messageDesc(file_millrace_circuits_v1_circuits, 42);
 
 /**
  * @generated from message millrace.circuits.v1.StatementRequest
@@ -1535,7 +1653,7 @@ export type StatementRequest = Message<"millrace.circuits.v1.StatementRequest"> 
  * Use `create(StatementRequestSchema)` to create a new message.
  */
 export const StatementRequestSchema: GenMessage<StatementRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 41);
+  messageDesc(file_millrace_circuits_v1_circuits, 43);
 
 /**
  * @generated from message millrace.circuits.v1.StatementResponse
@@ -1581,7 +1699,7 @@ export type StatementResponse = Message<"millrace.circuits.v1.StatementResponse"
  * Use `create(StatementResponseSchema)` to create a new message.
  */
 export const StatementResponseSchema: GenMessage<StatementResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 42);
+  messageDesc(file_millrace_circuits_v1_circuits, 44);
 
 /**
  * StatementLine is one circuit, or all of them, within the window.
@@ -1657,7 +1775,7 @@ export type StatementLine = Message<"millrace.circuits.v1.StatementLine"> & {
  * Use `create(StatementLineSchema)` to create a new message.
  */
 export const StatementLineSchema: GenMessage<StatementLine> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 43);
+  messageDesc(file_millrace_circuits_v1_circuits, 45);
 
 /**
  * OnFailure says what becomes of a circuit when a link of its path is gone.
