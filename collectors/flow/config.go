@@ -69,6 +69,8 @@ func (c Configuration) Validate() error {
 		return errors.New("max age and max ahead must be positive")
 	case c.ImportMaxAge <= 0:
 		return errors.New("import max age must be positive")
+	case c.Exporters.MaxDatagramsPerSecond < 0:
+		return errors.New("max datagrams per second must be 0, for no limit, or more")
 	case c.Exporters.MaxSamplingRate < 1:
 		return errors.New("max sampling rate must be at least 1")
 	}

@@ -27,6 +27,7 @@ const (
 	ReasonTime        decode.Reason = "time_out_of_range"     // a record too far from the time of arrival
 	ReasonNegative    decode.Reason = "end_before_start"      // a record that ends before it starts
 	ReasonTooMany     decode.Reason = "too_many_sessions"     // from exporters beyond the limit
+	ReasonRateLimited decode.Reason = "rate_limited"          // a datagram above the exporter's rate
 	ReasonUnlisted    decode.Reason = "unlisted"              // from an address that is no exporter of the inventory
 )
 
@@ -68,6 +69,9 @@ type Configuration struct {
 	// TemplateMemory bounds the templates and announced sampling rates of all exporters, bytes. Beyond it the exporter
 	// with most of them loses a session.
 	TemplateMemory int `yaml:"template_memory"`
+	// MaxDatagramsPerSecond is how many datagrams of one exporter address are taken, so that one cannot keep the others
+	// waiting; as many may come at once after a pause. Default 0: no limit.
+	MaxDatagramsPerSecond int `yaml:"max_datagrams_per_second"`
 	// AcceptUnlisted takes datagrams of any source, not only of the inventory's exporters.
 	AcceptUnlisted bool `yaml:"accept_unlisted"`
 }

@@ -22,6 +22,7 @@ type Table struct {
 	qualities map[qualityKey]*quality
 	domains   map[netip.Addr]int // rows of qualities per exporter
 	stranger  netip.Addr         // the last that was not listed
+	limiter   limiter
 	revision  uint64
 	message   decode.Message
 }
@@ -29,7 +30,7 @@ type Table struct {
 // NewTable returns an empty table that takes datagrams of the exporters that are listed; nil is of all.
 func NewTable(cfg Configuration, listed func(netip.Addr) bool) *Table {
 	return &Table{
-		cfg: cfg, listed: listed, sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
+		cfg: cfg, listed: listed, limiter: newLimiter(cfg), sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
 		qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{},
 	}
 }
@@ -57,6 +58,11 @@ func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []fl
 		q.drop(ReasonUnlisted, 1)
 		q.LastSeen = at
 		t.stranger = from.Addr()
+		return out
+	}
+	if !t.limiter.admits(from.Addr(), at) {
+		// The next datagram's sequence number tells how many records that were.
+		t.quality(qualityKey{exporter: from.Addr()}).drop(ReasonRateLimited, 1)
 		return out
 	}
 	h, err := decode.ParseHeader(payload)
