@@ -57,6 +57,7 @@ func (s Space[W]) Run(first W) (worlds int, violation string) {
 	v.add(first, -1, "at first")
 	for at := int32(0); len(v.queue) > 0; at++ {
 		w := v.queue[0]
+		clear(v.queue[:1]) // or it stays in memory with the others
 		v.queue = v.queue[1:]
 		if s.Ended(w) {
 			v.ends = append(v.ends, at)

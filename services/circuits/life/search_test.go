@@ -86,18 +86,22 @@ func TestExhaustive(t *testing.T) {
 	t.Logf("worlds visited: %d", total)
 }
 
-// What the search is for: each guard that is taken away must be missed.
+// What the search is for: each guard that is taken away must be missed. What is not followed is missed by one replica
+// as by two, and in world 974 instead of 478,642.
 func TestTheSearchMissesEveryGuard(t *testing.T) {
-	for name, l := range map[string]limits{
-		"records that only follow the one they were decided on": {blind: true},
-		"asking twice makes one change set":                     {twice: true},
-		"change sets are followed after they were verified":     {deaf: true},
-		"the record is written before it is acted on":           {hasty: true},
+	for name, c := range map[string]struct {
+		without limits
+		alone   bool
+	}{
+		"records that only follow the one they were decided on": {without: limits{blind: true}},
+		"asking twice makes one change set":                     {without: limits{twice: true}},
+		"change sets are followed after they were verified":     {without: limits{deaf: true}, alone: true},
+		"the record is written before it is acted on":           {without: limits{hasty: true}},
 	} {
-		_, found := space(l, map[row]bool{}).Run(begin(shape{stays: true}, 1))
+		worlds, found := space(c.without, map[row]bool{}).Run(begin(shape{stays: true, alone: c.alone}, 1))
 		if found == "" {
 			t.Errorf("without the guard %q nothing breaks", name)
 		}
-		t.Logf("without the guard %q:\n%s", name, found)
+		t.Logf("without the guard %q, in world %d:\n%s", name, worlds, found)
 	}
 }
