@@ -21,37 +21,6 @@ import (
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 )
 
-// TestKafka runs the contract, and what only Kafka promises, on one real broker.
-func TestKafka(t *testing.T) {
-	broker := kafka.Start(t)
-	installations := 0
-	config := func() bus.KafkaConfiguration {
-		installations++
-		cfg := bus.DefaultKafkaConfiguration()
-		cfg.Brokers = []string{broker.Addr}
-		cfg.Prefix = fmt.Sprintf("site%d.", installations)
-		return cfg
-	}
-	t.Run("contract", func(t *testing.T) {
-		contract(t, func(t *testing.T) bus.Bus { return open(t, config()) })
-	})
-	t.Run("a group goes on where it stopped", func(t *testing.T) { goesOn(t, config()) })
-	t.Run("a crash delivers again what was not committed", func(t *testing.T) { crash(t, config()) })
-	t.Run("a new group starts at the oldest message", func(t *testing.T) { startsAtOldest(t, config()) })
-	t.Run("a poisoned partition holds up only itself, with bounded memory", func(t *testing.T) { poisoned(t, config()) })
-	t.Run("a consumer that takes nothing holds a bounded number of bytes", func(t *testing.T) { boundedBytes(t, config()) })
-	t.Run("messages that the brokers deleted before they were taken are told of", func(t *testing.T) { deletedBefore(t, config()) })
-	t.Run("a topic that is deleted is made again, and publishers and groups go on", func(t *testing.T) { deletedTopic(t, config()) })
-	t.Run("a message of a deleted topic that nobody takes is given up", func(t *testing.T) { poisonedAndDeleted(t, config()) })
-	t.Run("topics are made with the configured shape", func(t *testing.T) { topicShape(t, config()) })
-	t.Run("a publisher whose clock is ahead is heard", func(t *testing.T) { aheadOfTime(t, config()) })
-	t.Run("a topology topic that would forget is refused", func(t *testing.T) { wrongPolicy(t, config()) })
-	t.Run("processes that start together make a topic together", func(t *testing.T) { madeTogether(t, config) })
-	t.Run("a topic that takes only small messages is named", func(t *testing.T) { smallTopic(t, config()) })
-	t.Run("the connection is mutual TLS where it is configured", func(t *testing.T) { overTLS(t, config(), broker) })
-	t.Run("a broker that goes away is an error, not a hang", func(t *testing.T) { brokerGone(t, config(), broker) })
-}
-
 func open(t *testing.T, cfg bus.KafkaConfiguration) *bus.Kafka {
 	t.Helper()
 	b, err := bus.NewKafka(cfg)
@@ -371,31 +340,5 @@ func brokerGone(t *testing.T, cfg bus.KafkaConfiguration, broker *kafka.Broker) 
 		}
 	case <-time.After(patience):
 		t.Error("Close hangs without a broker")
-	}
-}
-
-func TestKafkaConfigurationIsChecked(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		cfg  bus.KafkaConfiguration
-		want string
-	}{
-		{"a prefix that cannot be in a topic's name", bus.KafkaConfiguration{Brokers: []string{"127.0.0.1:9092"}, Prefix: "site/1"}, "letters, digits"},
-		{"no brokers", bus.KafkaConfiguration{}, "no Kafka brokers"},
-		{"another host without TLS", bus.KafkaConfiguration{Brokers: []string{"kafka-1.example.net:9092"}}, "configure TLS"},
-		{"one of several without TLS", bus.KafkaConfiguration{Brokers: []string{"127.0.0.1:9092", "192.0.2.7:9092"}}, "192.0.2.7:9092"},
-		{"another host with TLS", bus.KafkaConfiguration{Brokers: []string{"kafka-1.example.net:9093"}, TLS: &tls.Config{}}, ""},
-		{"another host and plaintext allowed", bus.KafkaConfiguration{Brokers: []string{"kafka-1.example.net:9092"}, Plaintext: true}, ""},
-		{"this host", bus.KafkaConfiguration{Brokers: []string{"127.0.0.1:9092", "[::1]:9092", "localhost:9092"}}, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			b, err := bus.NewKafka(c.cfg)
-			if err == nil {
-				b.Close()
-			}
-			if got := fmt.Sprint(err); (c.want == "") != (err == nil) || !strings.Contains(got, c.want) && err != nil {
-				t.Errorf("got %v, want %q", err, c.want)
-			}
-		})
 	}
 }

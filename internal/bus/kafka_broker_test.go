@@ -1,0 +1,68 @@
+package bus_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/testkit/kafka"
+)
+
+// TestMain: what is tested on a broker is mostly waiting for it.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// TestKafka runs the contract, and what only Kafka promises, on one real broker. Each has topics of its own there, so
+// that they run beside each other, but for the last, which ends the broker.
+func TestKafka(t *testing.T) {
+	broker := kafka.Start(t)
+	var installations atomic.Int32
+	config := func() bus.KafkaConfiguration {
+		cfg := bus.DefaultKafkaConfiguration()
+		cfg.Brokers = []string{broker.Addr}
+		cfg.Prefix = fmt.Sprintf("site%d.", installations.Add(1))
+		return cfg
+	}
+	t.Run("broker", func(t *testing.T) {
+		for name, run := range map[string]func(*testing.T, bus.KafkaConfiguration){
+			"a group goes on where it stopped":                                       goesOn,
+			"a crash delivers again what was not committed":                          crash,
+			"a new group starts at the oldest message":                               startsAtOldest,
+			"a poisoned partition holds up only itself, with bounded memory":         poisoned,
+			"a consumer that takes nothing holds a bounded number of bytes":          boundedBytes,
+			"messages that the brokers deleted before they were taken are told of":   deletedBefore,
+			"a topic that is deleted is made again, and publishers and groups go on": deletedTopic,
+			"a message of a deleted topic that nobody takes is given up":             poisonedAndDeleted,
+			"topics are made with the configured shape":                              topicShape,
+			"a publisher whose clock is ahead is heard":                              aheadOfTime,
+			"a topology topic that would forget is refused":                          wrongPolicy,
+			"a topic that takes only small messages is named":                        smallTopic,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				run(t, config())
+			})
+		}
+		t.Run("contract", func(t *testing.T) {
+			t.Parallel()
+			contract(t, func(t *testing.T) bus.Bus { return open(t, config()) })
+		})
+		t.Run("processes that start together make a topic together", func(t *testing.T) {
+			t.Parallel()
+			madeTogether(t, config)
+		})
+		t.Run("the connection is mutual TLS where it is configured", func(t *testing.T) {
+			t.Parallel()
+			overTLS(t, config(), broker)
+		})
+	})
+	t.Run("a broker that goes away is an error, not a hang", func(t *testing.T) { brokerGone(t, config(), broker) })
+}
