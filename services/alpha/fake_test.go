@@ -200,7 +200,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // etcd is shared by the package's tests: each gets it empty.
 func etcd(t *testing.T) *state.Store {
 	t.Helper()
-	e := state.NewEmbedded(t.TempDir())
+	e := state.NewEmbedded(t.TempDir(), state.UnsafeNoFsync)
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
