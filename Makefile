@@ -137,7 +137,8 @@ test-raceless: build $(STAMPS)/kafka $(STAMPS)/clients
 	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
 
 .PHONY: test
-test: build $(STAMPS)/kafka $(STAMPS)/clients current ## Run every test
+test: build ## Run every test
+	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/clients
 	@$(MAKE) --no-print-directory --jobs=4 vet test-web test-race test-raceless
 	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(LAB))
 

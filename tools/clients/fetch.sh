@@ -7,7 +7,8 @@ cd "$(dirname "$0")"
 out=${MILLRACE_CLIENTS:-$PWD/../../.cache/clients}
 mkdir -p "$out/bin"
 
-CGO_ENABLED=0 go build -trimpath -o "$out/bin/" tool
+# With the flags of the Makefile, so that what both need is compiled once.
+CGO_ENABLED=0 go build -o "$out/bin/" tool
 
 [ -x "$out/python/bin/python" ] || python3 -m venv "$out/python"
 "$out/python/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements.txt
