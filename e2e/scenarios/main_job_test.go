@@ -16,6 +16,7 @@ const root = "../.."
 // The main job, as `make demo` runs it: real routers, real TCP, a real browser.
 // Its report is left in out/test, for the reason of a failure.
 func TestMainJob(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes three minutes; leave -short away")
 	}

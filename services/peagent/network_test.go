@@ -28,6 +28,10 @@ func newNetwork(t testing.TB, vpns int) *network {
 	return &network{vpnnet.TwoPEs(t, vpns, bottleneck, 150_000)}
 }
 
+// besideAnother lets a test run beside others that call it: those that wait for most of their time, or whose links are
+// slow. Each has a network of its own.
+func besideAnother(t *testing.T) { t.Parallel() }
+
 // config is a PE's.
 func (n *network) config(pe int) Configuration {
 	c := DefaultConfiguration()

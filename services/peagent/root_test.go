@@ -120,6 +120,7 @@ func (n *network) overflows(host string) int {
 // TestRestartLosesNothing: a stream below the limit goes on while one agent takes over from another. A shaper keeps it
 // below the limit when its program was late and sends what it owes at once.
 func TestRestartLosesNothing(t *testing.T) {
+	besideAnother(t)
 	n := newNetwork(t, 1)
 	n.In("left", "tc", "qdisc", "add", "dev", "c1", "root", "tbf", "rate", "3mbit", "burst", "2kb", "limit", "4mb")
 	pe1 := n.start(1, nil)
@@ -188,6 +189,7 @@ func ratesNearTheLines(t *testing.T, a *Agent) {
 // TestFailOpen: an agent that dies leaves its rates for FailOpen, and then nothing is held back or dropped. Its last
 // rate may be that of any moment, so it has to be near the line's at every one.
 func TestFailOpen(t *testing.T) {
+	besideAnother(t)
 	const failOpen = 10 * time.Second // a test that is two seconds late still reads the rates that an agent left
 	n := newNetwork(t, 1)
 	pe1 := n.start(1, func(c *Configuration) { c.FailOpen = failOpen })
@@ -224,11 +226,13 @@ func TestFailOpen(t *testing.T) {
 func TestAPeerWithoutAgentIsLeftAlone(t *testing.T) {
 	n := newNetwork(t, 1)
 	pe1 := n.start(1, nil)
-	n.iperf(1, "-t", "12", "-P", "2")
-	time.Sleep(5 * time.Second)
-	if x := n.throughput(3 * time.Second); x[0] < 85 {
-		t.Errorf("%.1f of 100 Mbit/s without an answering peer", x[0])
-	}
+	n.iperf(1, "-t", "120", "-P", "2")
+	// A link that stands still for 300 ms lacks a tenth of one reading; what an agent holds back is lacking in all.
+	await.Every(t, 0, "85 of 100 Mbit/s without an answering peer", func() bool {
+		x := n.throughput(3 * time.Second)
+		t.Logf("%.1f Mbit/s", x[0])
+		return x[0] >= 85
+	})
 	if f := pe1.Flows()[0]; f.Phase != law.NoFeedback || f.Rate != 0 {
 		t.Errorf("%+v", f)
 	}
