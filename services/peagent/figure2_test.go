@@ -91,9 +91,9 @@ func (n *network) fairness(seconds int) (f float64, full []float64) {
 }
 
 // TestFigure2 is paper 001's first experiment on real TCP and a real kernel, mode htb: "F > 0.9", "utilization of the
-// bottleneck link is almost 100 [%]". The cables that delay are a program: while it is late the link is empty. So twenty
-// seconds are waited for in whose median the link is full, and F is that of these. What agents hold back is lacking in
-// all.
+// bottleneck link is almost 100 [%]". The cables that delay are a program: while it is late the link is empty. So the
+// test waits for twenty seconds in whose median the link is full, and F is that of these. What agents hold back is
+// lacking in all.
 func TestFigure2(t *testing.T) {
 	const seconds = 20
 	n := newFigure2(t)
