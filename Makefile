@@ -148,6 +148,12 @@ test: build ## Run every test
 mutants: $(STAMPS)/go ## Mutation testing of the pure packages; fails where one kills less than 90 %
 	@PATH="$(GO_DIR):$$PATH" nice -n 10 go run ./tools/mutants
 
+HOURS ?= 1
+# Not part of CI, which runs the targets' seeds and what they once found.
+.PHONY: fuzz
+fuzz: $(STAMPS)/go ## Fuzz every decoder of flows (collectors/flow) for HOURS in all, on one core
+	@PATH="$(GO_DIR):$$PATH" tools/fuzz/run.sh collectors/flow $(HOURS)
+
 .PHONY: faults
 faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set, a nightly run, an import, a change of weights; writes docs/reference/faults.md
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
