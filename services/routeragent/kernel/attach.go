@@ -98,7 +98,7 @@ func (c *classifier) ensureClsact(name string, l netlink.Link) error {
 
 func (c *classifier) detach(name string) error {
 	l, err := c.kernel.link(name)
-	if errors.As(err, &netlinkNotFound) {
+	if noLink(err) {
 		delete(c.kernel.owned.Clsact, name)
 		c.kernel.saveRemoval()
 		return nil

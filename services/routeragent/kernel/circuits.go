@@ -73,7 +73,7 @@ func tunnelEnd(a netip.Addr) uint32 { return binary.BigEndian.Uint32(a.AsSlice()
 // overlay is the device; nil where there is none.
 func (k *Kernel) overlay() (*netlink.Vxlan, error) {
 	l, err := k.conn.LinkByName(Overlay)
-	if errors.As(err, &netlinkNotFound) {
+	if noLink(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -235,4 +236,18 @@ func TestCountersAreTrue(t *testing.T) {
 	if c.Octets != c.Packets*size {
 		t.Errorf("%d octets for %d packets of %d", c.Octets, c.Packets, size)
 	}
+}
+
+// Two kernels of one process, such as two routers of a lab, share nothing that either writes.
+func TestTwoKernelsAtOnce(t *testing.T) {
+	var both sync.WaitGroup
+	for range 2 {
+		k := open(t, labtest.NewRouter(t), t.TempDir())
+		both.Go(func() {
+			if err := converge(k, Spec{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
 }

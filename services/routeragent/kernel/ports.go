@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,7 +156,7 @@ func (k *Kernel) prunePorts(keep map[string]Port) error {
 
 func (k *Kernel) restore(name string) error {
 	h, err := k.held(name)
-	if errors.As(err, &netlinkNotFound) {
+	if noLink(err) {
 		return k.forget(name) // the interface is gone, and its qdiscs with it
 	}
 	if err != nil {

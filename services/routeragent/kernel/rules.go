@@ -1,13 +1,18 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/vishvananda/netlink"
 )
 
-var netlinkNotFound netlink.LinkNotFoundError
+// noLink reports whether an error is that an interface is not there.
+func noLink(err error) bool {
+	_, is := errors.AsType[netlink.LinkNotFoundError](err)
+	return is
+}
 
 // pathRule leads packets marked with a path into the path's table. A table
 // without a route falls through to the main table: a broken LSP loses nothing.
