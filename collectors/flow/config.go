@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+	"unsafe"
 
 	"github.com/millrace/millrace/collectors/flow/exporter"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 // Configuration of the collector.
@@ -39,6 +41,15 @@ func DefaultConfiguration() Configuration {
 		Exporters:     exporter.DefaultConfiguration(),
 	}
 }
+
+// Memory is how much a collector holds at most, in octets: records that wait for the bus, in slices that grow to twice
+// what they need, a read of each socket, and templates.
+func (c Configuration) Memory() int64 {
+	return 2*(maxHeld+readRecords)*int64(unsafe.Sizeof(flowrecord.Record{})) + int64(c.Exporters.TemplateMemory)
+}
+
+// readRecords is more than one read of a socket brings.
+const readRecords = 10_000
 
 // minTemplateMemory holds the largest set of templates that one session may have, 512 of 256 fields, with room beside
 // it.

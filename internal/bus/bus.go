@@ -31,6 +31,9 @@ const (
 	TopicVPN      = "millrace.vpn.v1"
 )
 
+// Topics are all.
+var Topics = []string{TopicFlows, TopicTelemetry, TopicTopology, TopicEvents, TopicVPN}
+
 // Compacted lists the topics whose last message per key is kept for late subscribers.
 var Compacted = map[string]bool{TopicTopology: true}
 

@@ -47,6 +47,12 @@ type KafkaConfiguration struct {
 	Lost func(topic, group string, messages int64)
 }
 
+// Memory is how much a process holds at most of all topics, in octets, with as many partitions as new topics get: what
+// waits, what one more fetch brings, and the fetch as the broker sent it.
+func (c KafkaConfiguration) Memory() int64 {
+	return int64(len(Topics)) * int64(c.Partitions) * (partitionBytes + 2*fetchBytes)
+}
+
 // DefaultKafkaConfiguration is all but the brokers.
 func DefaultKafkaConfiguration() KafkaConfiguration {
 	return KafkaConfiguration{Partitions: 6, Replication: -1, Retention: 72 * time.Hour}

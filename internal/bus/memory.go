@@ -17,8 +17,10 @@ import (
 // bytes the memory that a topic holds: messages are kept once, however many groups wait for them.
 type room struct{ messages, bytes int }
 
-// memoryRoom holds two messages of the largest size for each of eight keys.
-var memoryRoom = room{messages: 4096, bytes: 64 << 20}
+// MemoryBytes is how much a topic of the in-process bus holds: two messages of the largest size for each of eight keys.
+const MemoryBytes = 64 << 20
+
+var memoryRoom = room{messages: 4096, bytes: MemoryBytes}
 
 // Memory is the in-process bus of `millrace up`. Groups live as long as their
 // last subscription; what was published before a group subscribed is not

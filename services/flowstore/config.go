@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/store"
 )
 
@@ -38,6 +39,13 @@ func DefaultConfiguration(dir string) Configuration {
 		Workers:            16,
 	}
 }
+
+// Memory is how much the process holds at most of what is on its way to the database, in octets: each worker has a
+// message, decoded, and again as the columns of its insert. The database's own memory is Store.MaxServerMemory.
+func (c Configuration) Memory() int64 { return int64(c.Workers) * decoded * bus.MaxMessage }
+
+// decoded is how many times as large as on the bus a message is in both forms together.
+const decoded = 8
 
 // Validate rejects invalid values; its error names a valid one.
 func (c Configuration) Validate() error {
