@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -49,14 +50,19 @@ func pathsShowCommand() *cobra.Command {
 func pathsComputeCommand() *cobra.Command {
 	req := &pathsv1.ComputeRequest{}
 	var bandwidth string
+	var most uint32
 	cmd := &cobra.Command{
 		Use:   "compute FROM TO",
 		Short: "Compute an explicit path between two routers (names, router ids or loopbacks)",
 		Example: "  millrace paths compute wr er\n" +
-			"  millrace paths compute wr er --bandwidth 50Mbit/s --avoid-shortest",
+			"  millrace paths compute wr er --bandwidth 50Mbit/s --avoid-shortest\n" +
+			"  millrace paths compute wr er --bandwidth 255Mbit/s --paths 3",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.From, req.To = args[0], args[1]
+			if most > 1 {
+				return computeSet(cmd, req, bandwidth, most)
+			}
 			if bandwidth != "" {
 				rate, err := units.ParseRate(bandwidth)
 				if err != nil {
@@ -79,11 +85,41 @@ func pathsComputeCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&bandwidth, "bandwidth", "", "use only links at least this wide, such as 1Gbit/s")
+	f.Uint32Var(&most, "paths", 1, "at most so many paths, with weights, that have the bandwidth together (1 to 16)")
 	f.BoolVar(&req.AvoidShortest, "avoid-shortest", false, "keep off the links of the IGP's shortest path where possible")
 	f.StringSliceVar(&req.ExcludeNodes, "exclude-node", nil, "routers not to pass (repeatable)")
 	f.StringSliceVar(&req.ExcludeLinks, "exclude-link", nil, "link ids not to use (repeatable)")
 	jsonFlag(cmd)
 	return cmd
+}
+
+// computeSet asks for several paths.
+func computeSet(cmd *cobra.Command, one *pathsv1.ComputeRequest, bandwidth string, most uint32) error {
+	rate, err := units.ParseRate(bandwidth)
+	if err != nil {
+		return coded{fmt.Errorf("--paths is for a --bandwidth that one path may lack: %w", err), exitUsage}
+	}
+	r, err := pathsClient(cmd).ComputeSet(cmd.Context(), connect.NewRequest(&pathsv1.ComputeSetRequest{
+		From: one.GetFrom(), To: one.GetTo(), Bandwidth: uint64(rate), MaxPaths: most,
+		AvoidShortest: one.GetAvoidShortest(), ExcludeNodes: one.GetExcludeNodes(), ExcludeLinks: one.GetExcludeLinks(),
+	}))
+	if connect.CodeOf(err) == connect.CodeFailedPrecondition {
+		return coded{err, exitUnmet}
+	}
+	if err != nil {
+		return fmt.Errorf("compute paths: %w", err)
+	}
+	if wantJSON(cmd) {
+		return printJSON(cmd, r.Msg)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "WEIGHT\tBANDWIDTH\tPATH\tSEGMENTS")
+	for _, p := range r.Msg.GetPaths() {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", p.GetWeight(), units.Rate(p.GetBandwidth()), strings.Join(p.GetPath().GetNodes(), " – "),
+			strings.Join(segmentTexts(p.GetPath().GetSegments(), p.GetPath().GetAdjacencies()), ", "))
+	}
+	fmt.Fprintf(w, "\nwhy\t%s\n", r.Msg.GetReason())
+	return w.Flush()
 }
 
 func pathsClient(cmd *cobra.Command) pathsv1connect.PathsServiceClient {
@@ -121,9 +157,20 @@ func printPath(out io.Writer, p *pathsv1.Path) error {
 	fmt.Fprintf(w, "links\t%s\n", strings.Join(p.GetLinks(), " "))
 	fmt.Fprintf(w, "IGP cost\t%d\n", p.GetIgpCost())
 	fmt.Fprintf(w, "bottleneck\t%s\n", rate(p.GetBottleneck()))
-	fmt.Fprintf(w, "segments\t%s\n", strings.Join(p.GetSegments(), " "))
+	fmt.Fprintf(w, "segments\t%s\n", strings.Join(segmentTexts(p.GetSegments(), p.GetAdjacencies()), ", "))
 	fmt.Fprintf(w, "why\t%s\n", p.GetReason())
 	return w.Flush()
+}
+
+// segmentTexts tells links from routers.
+func segmentTexts(segments, adjacencies []string) (out []string) {
+	for _, s := range segments {
+		if slices.Contains(adjacencies, s) {
+			s = "link to " + s
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 func rate(bps uint64) string {

@@ -63,7 +63,7 @@ func printPlan(out io.Writer, p *policyv1.RouterPlan) {
 		fmt.Fprintf(out, "  port      %s at %s, buffer %s\n", port.GetInterface(), units.Rate(port.GetSpeed()), time.Duration(p.GetBufferTime()))
 	}
 	for _, l := range p.GetLsps() {
-		fmt.Fprintf(out, "  LSP       %s by %s\n", l.GetName(), strings.Join(l.GetHops(), ", "))
+		fmt.Fprintf(out, "  LSP       %s by %s\n", l.GetName(), strings.Join(segmentTexts(l.GetHops(), l.GetAdjacencies()), ", "))
 	}
 	for _, o := range p.GetPolicers() {
 		fmt.Fprintf(out, "  policer   %s\n", policerText(o))

@@ -63,6 +63,7 @@ type linkDoc struct {
 		IGPMetric      number     `json:"igp-metric"`
 		TEMetric       number     `json:"te-metric"`
 		MaxBandwidth   number     `json:"maximum-bandwidth"`
+		AdjacencySID   number     `json:"adjacency-sid"`
 	} `json:"state"`
 }
 
@@ -142,7 +143,7 @@ func (l linkDoc) link(from netip.Addr) topo.Link {
 		ID:   from.String() + "|" + l.State.LocalAddress.String(),
 		From: from, To: l.State.RemoteRouterID,
 		LocalAddress: l.State.LocalAddress, RemoteAddress: l.State.RemoteAddress,
-		Metric: l.State.IGPMetric.uint32(), TEMetric: l.State.TEMetric.uint32(), Bandwidth: uint64(l.State.MaxBandwidth),
+		Metric: l.State.IGPMetric.uint32(), TEMetric: l.State.TEMetric.uint32(), Bandwidth: uint64(l.State.MaxBandwidth), AdjacencySID: l.State.AdjacencySID.uint32(),
 	}
 }
 

@@ -97,7 +97,10 @@ func Wire(path, body string) ([]byte, error) {
 	}
 	out := make(map[string]any, len(top))
 	for name, value := range top {
-		out[kind.Module+":"+name] = value
+		if !strings.Contains(name, ":") { // an augment's has its own
+			name = kind.Module + ":" + name
+		}
+		out[name] = value
 	}
 	return json.Marshal(out)
 }

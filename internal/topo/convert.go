@@ -80,7 +80,7 @@ func nodeToProto(n *Node) *topologyv1.Node {
 func linkFromProto(m *topologyv1.Link) (Link, error) {
 	l := Link{
 		ID: m.GetId(), Interface: m.GetLocalInterface(),
-		Metric: m.GetIgpMetric(), TEMetric: m.GetTeMetric(), Bandwidth: m.GetMaxBandwidth(),
+		Metric: m.GetIgpMetric(), TEMetric: m.GetTeMetric(), Bandwidth: m.GetMaxBandwidth(), AdjacencySID: m.GetAdjacencySid(),
 	}
 	var err error
 	if l.From, err = netip.ParseAddr(m.GetLocalRouterId()); err != nil {
@@ -100,7 +100,7 @@ func linkToProto(l *Link) *topologyv1.Link {
 	return &topologyv1.Link{
 		Id: l.ID, LocalRouterId: text(l.From), RemoteRouterId: text(l.To),
 		LocalAddress: text(l.LocalAddress), RemoteAddress: text(l.RemoteAddress), LocalInterface: l.Interface,
-		IgpMetric: l.Metric, TeMetric: l.TEMetric, MaxBandwidth: l.Bandwidth,
+		IgpMetric: l.Metric, TeMetric: l.TEMetric, MaxBandwidth: l.Bandwidth, AdjacencySid: l.AdjacencySID,
 	}
 }
 

@@ -61,6 +61,8 @@ type Link struct {
 	TEMetric uint32
 	// Bandwidth in bit/s; 0 where unknown.
 	Bandwidth uint64
+	// AdjacencySID is the label that leads over this link; 0: none.
+	AdjacencySID uint32
 }
 
 // Snapshot is one area's database at one time.

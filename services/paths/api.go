@@ -40,6 +40,24 @@ func (a *api) Compute(_ context.Context, req *connect.Request[pathsv1.ComputeReq
 	return connect.NewResponse(&pathsv1.ComputeResponse{Path: pathToProto(p)}), nil
 }
 
+// ComputeSet finds several paths that have a bandwidth together.
+func (a *api) ComputeSet(_ context.Context, req *connect.Request[pathsv1.ComputeSetRequest]) (*connect.Response[pathsv1.ComputeSetResponse], error) {
+	v := a.c.view.Load()
+	r, err := setRequestFromProto(v.graph, req.Msg)
+	if err != nil {
+		return nil, a.count("compute_set", err)
+	}
+	list, bandwidth, reason, err := v.set(r)
+	if err := a.count("compute_set", err); err != nil {
+		return nil, err
+	}
+	out := &pathsv1.ComputeSetResponse{Bandwidth: bandwidth, Reason: reason}
+	for _, p := range list {
+		out.Paths = append(out.Paths, &pathsv1.WeightedPath{Path: pathToProto(p.Path), Weight: uint32(p.Weight), Bandwidth: p.Bandwidth})
+	}
+	return connect.NewResponse(out), nil
+}
+
 func (a *api) Ecmp(_ context.Context, req *connect.Request[pathsv1.EcmpRequest]) (*connect.Response[pathsv1.EcmpResponse], error) {
 	v := a.c.view.Load()
 	from, to, err := ends(v.graph, req.Msg.GetFrom(), req.Msg.GetTo())

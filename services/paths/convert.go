@@ -17,21 +17,49 @@ func requestFromProto(g *topo.Graph, m *pathsv1.ComputeRequest) (compute.Request
 	if r.From, r.To, err = ends(g, m.GetFrom(), m.GetTo()); err != nil {
 		return r, err
 	}
-	for _, s := range m.GetExcludeNodes() {
+	r.ExcludeNodes, r.ExcludeLinks, err = exclusions(g, m.GetExcludeNodes(), m.GetExcludeLinks())
+	return r, err
+}
+
+// maxPaths is the most paths of a set; it is also the most LSPs that the router agent shares flows among.
+const maxPaths = 16
+
+func setRequestFromProto(g *topo.Graph, m *pathsv1.ComputeSetRequest) (compute.SetRequest, error) {
+	r := compute.SetRequest{
+		Bandwidth: m.GetBandwidth(), MaxPaths: int(m.GetMaxPaths()), AvoidShortest: m.GetAvoidShortest(), MaxSegments: int(m.GetMaxSegments()),
+	}
+	switch {
+	case r.Bandwidth == 0 || r.Bandwidth > math.MaxInt64:
+		return r, fmt.Errorf("a set of paths is for a bandwidth, and %d bit/s is none; give bandwidth", r.Bandwidth)
+	case r.MaxPaths < 1 || r.MaxPaths > maxPaths:
+		return r, fmt.Errorf("at most %d paths were requested; give max_paths from 1 to %d", r.MaxPaths, maxPaths)
+	case r.MaxSegments > compute.MaxSegments:
+		return r, fmt.Errorf("%d segments are more than the %d that a router takes", r.MaxSegments, compute.MaxSegments)
+	}
+	var err error
+	if r.From, r.To, err = ends(g, m.GetFrom(), m.GetTo()); err != nil {
+		return r, err
+	}
+	r.ExcludeNodes, r.ExcludeLinks, err = exclusions(g, m.GetExcludeNodes(), m.GetExcludeLinks())
+	return r, err
+}
+
+func exclusions(g *topo.Graph, routers, ids []string) (nodes []*topo.Node, links []*topo.Link, err error) {
+	for _, s := range routers {
 		n, err := find(g, s)
 		if err != nil {
-			return r, err
+			return nil, nil, err
 		}
-		r.ExcludeNodes = append(r.ExcludeNodes, n)
+		nodes = append(nodes, n)
 	}
-	for _, s := range m.GetExcludeLinks() {
+	for _, s := range ids {
 		l := g.Link(s)
 		if l == nil {
-			return r, connect.NewError(connect.CodeNotFound, fmt.Errorf("no link %q; `millrace paths show` lists their ids", s))
+			return nil, nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("no link %q; `millrace paths show` lists their ids", s))
 		}
-		r.ExcludeLinks = append(r.ExcludeLinks, l)
+		links = append(links, l)
 	}
-	return r, nil
+	return nodes, links, nil
 }
 
 func ends(g *topo.Graph, from, to string) (*topo.Node, *topo.Node, error) {
@@ -63,6 +91,9 @@ func pathToProto(p *compute.Path) *pathsv1.Path {
 	}
 	for _, s := range p.Segments {
 		m.Segments = append(m.Segments, s.String())
+	}
+	for _, s := range p.Adjacencies {
+		m.Adjacencies = append(m.Adjacencies, s.String())
 	}
 	return m
 }

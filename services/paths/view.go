@@ -1,6 +1,7 @@
 package paths
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -63,6 +64,15 @@ func (v *view) path(r compute.Request) (*compute.Path, error) {
 		return x.CSPF(r)
 	}
 	return compute.CSPF(v.graph, r)
+}
+
+// set answers with the index alone.
+func (v *view) set(r compute.SetRequest) ([]compute.SetPath, uint64, string, error) {
+	x := v.index()
+	if x == nil {
+		return nil, 0, "", fmt.Errorf("%w: the topology does not fit into the path engine", compute.ErrNoPath)
+	}
+	return x.Set(r)
 }
 
 // equal lists the equal-cost paths.

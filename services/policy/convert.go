@@ -89,14 +89,22 @@ func pairFromProto(m *alphav1.Pair) (p compile.Pair, err error) {
 
 func pathFromProto(m *pathsv1.Path) (compile.Path, error) {
 	p := compile.Path{Nodes: m.GetNodes(), Links: m.GetLinks(), Bottleneck: units.Rate(m.GetBottleneck()), Reason: m.GetReason()}
-	for _, s := range m.GetSegments() {
+	var err error
+	if p.Segments, err = addresses(m.GetSegments()); err == nil {
+		p.Adjacencies, err = addresses(m.GetAdjacencies())
+	}
+	return p, err
+}
+
+func addresses(texts []string) (out []netip.Addr, err error) {
+	for _, s := range texts {
 		a, err := netip.ParseAddr(s)
 		if err != nil {
-			return p, fmt.Errorf("segment: %w", err)
+			return nil, fmt.Errorf("segment: %w", err)
 		}
-		p.Segments = append(p.Segments, a)
+		out = append(out, a)
 	}
-	return p, nil
+	return out, nil
 }
 
 func problemsToProto(in []document.Problem) (out []*policyv1.Problem) {

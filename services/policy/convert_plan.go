@@ -72,7 +72,17 @@ func planToProto(p compile.RouterPlan) *policyv1.RouterPlan {
 		for _, hop := range l.Hops {
 			m.Hops = append(m.Hops, hop.String())
 		}
+		for _, hop := range l.Adjacencies {
+			m.Adjacencies = append(m.Adjacencies, hop.String())
+		}
 		out.Lsps = append(out.Lsps, m)
+	}
+	for _, s := range p.Sets {
+		m := &policyv1.LspSet{Name: s.Name}
+		for _, l := range s.Members {
+			m.Lsps = append(m.Lsps, &policyv1.LspShare{Lsp: l.LSP, Weight: uint32(l.Weight)})
+		}
+		out.LspSets = append(out.LspSets, m)
 	}
 	filtersToProto(p.Filters, out)
 	for _, o := range p.Policers {

@@ -33,7 +33,7 @@ func (c *Component) gather(ctx context.Context, p *document.Policy) (compile.Inp
 	if err := c.ecmp(ctx, &in); err != nil {
 		return in, err
 	}
-	if err := c.paths(ctx, &in); err != nil {
+	if err := c.paths(ctx, graph, &in); err != nil {
 		return in, err
 	}
 	return in, c.circuits(ctx, &in)
@@ -201,9 +201,15 @@ func (c *Component) nearest(ctx context.Context, from string, to []*topo.Node) (
 }
 
 // paths asks once per demand; a demand the network cannot meet leaves its pairs out.
-func (c *Component) paths(ctx context.Context, in *compile.Input) error {
-	in.Paths, in.NoPath = map[compile.Demand]compile.Path{}, map[compile.Demand]string{}
+func (c *Component) paths(ctx context.Context, graph *topo.Graph, in *compile.Input) error {
+	in.Paths, in.NoPath, in.Sets = map[compile.Demand]compile.Path{}, map[compile.Demand]string{}, map[compile.Demand][]compile.Weighted{}
 	for _, d := range compile.Demands(in.Policy, in.Pairs) {
+		if d.Via != "" || d.LSP.Set() {
+			if err := c.severalPaths(ctx, graph, in, d); err != nil {
+				return err
+			}
+			continue
+		}
 		r, err := c.deps.Paths.Compute(ctx, connect.NewRequest(&pathsv1.ComputeRequest{
 			From: d.From, To: d.To,
 			MinBandwidth: uint64(d.LSP.MinBandwidth), AvoidShortest: d.LSP.AvoidShortest,

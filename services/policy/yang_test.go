@@ -41,7 +41,7 @@ func yanglint(t *testing.T, dir string, files ...string) (string, error) {
 	} {
 		args = append(args, dir+"/release/models/"+m+".yang")
 	}
-	args = append(args, dir+"/third_party/ietf/iana-if-type.yang", "../../yang/te-qos-ext.yang")
+	args = append(args, dir+"/third_party/ietf/iana-if-type.yang", "../../yang/te-qos-ext.yang", "../../yang/te-lsp-ext.yang")
 	return yangtest.Run(t, append(args, files...)...)
 }
 

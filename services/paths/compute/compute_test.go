@@ -129,12 +129,12 @@ func TestNoPathIsExplained(t *testing.T) {
 		},
 		"parallel links of equal cost cannot be told apart by node SIDs": {
 			net:  []string{"wr er 10 100", "wr er 10 100"},
-			want: "path wr–er exists, but no list of node SIDs can pin it: no path: the IGP does not send traffic from wr to er over link wr>er#0 alone (it shares with 1 equal-cost paths); raise the metric of the others or lower this one's",
+			want: "path wr–er exists, but no list of SIDs can pin it: no path: the IGP does not send traffic from wr to er over link wr>er#0 alone (it shares with 1 equal-cost paths); raise the metric of the others or lower this one's",
 		},
 		"a link dearer than the way round cannot be pinned": {
 			net:  []string{"wr er 50 100", "wr cr 10 100", "cr er 10 100"},
 			ask:  func(g *topo.Graph, r *Request) { r.ExcludeNodes = []*topo.Node{router(t, g, "cr")} },
-			want: "path wr–er exists, but no list of node SIDs can pin it: no path: the IGP does not send traffic from wr to er over link wr>er#0 alone (cost 50, while wr–cr–er costs 20); raise the metric of the others or lower this one's",
+			want: "path wr–er exists, but no list of SIDs can pin it: no path: the IGP does not send traffic from wr to er over link wr>er#0 alone (cost 50, while wr–cr–er costs 20); raise the metric of the others or lower this one's",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,6 +260,9 @@ func TestCSPFAgreesWithEnumeration(t *testing.T) {
 	found := 0
 	for i := range 1500 {
 		g := randomNetwork(r)
+		if i%2 == 0 {
+			someAdjacencies(r, g)
+		}
 		nodes := g.Nodes()
 		req := Request{
 			From: nodes[r.IntN(len(nodes))], To: nodes[r.IntN(len(nodes))],
@@ -302,7 +305,7 @@ func TestCSPFAgreesWithEnumeration(t *testing.T) {
 	}
 }
 
-// Routers without a prefix SID may lie inside a segment but not at its end.
+// Routers without a prefix SID may lie inside a segment but not at its end; a link with an adjacency SID needs no more.
 func TestSegmentsAgreeWithEnumeration(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 800 {
@@ -312,6 +315,7 @@ func TestSegmentsAgreeWithEnumeration(t *testing.T) {
 				n.SIDLabel = 0
 			}
 		}
+		someAdjacencies(r, g)
 		nodes := g.Nodes()
 		from, to := nodes[r.IntN(len(nodes))], nodes[r.IntN(len(nodes))]
 		if from == to {
@@ -319,9 +323,13 @@ func TestSegmentsAgreeWithEnumeration(t *testing.T) {
 		}
 		for _, path := range simplePaths(g, from.ID, to.ID) {
 			want := fewestSegments(g, path)
-			got, err := Segments(g, path)
-			if (err == nil) != (want > 0) || (err == nil && len(got) != want) {
-				t.Fatalf("case %d: %s: %d segments (%v), want %d", i, describe(newPath(g, from, path)), len(got), err, want)
+			p := newPath(g, from, path)
+			err := p.pin(g)
+			if (err == nil) != (want > 0) || (err == nil && len(p.Segments) != want) {
+				t.Fatalf("case %d: %s: %d segments (%v), want %d", i, describe(p), len(p.Segments), err, want)
+			}
+			if err == nil && !followed(g, from, p) {
+				t.Fatalf("case %d: %s: packets with %v do not follow it", i, describe(p), p.Segments)
 			}
 		}
 	}

@@ -26,8 +26,8 @@ type Request struct {
 	ExcludeLinks  []*topo.Link
 }
 
-// CSPF finds the best path under the request's constraints that a list of node
-// SIDs can express: first the least links shared with the shortest paths (where
+// CSPF finds the best path under the request's constraints that a list of SIDs
+// can express: first the least links shared with the shortest paths (where
 // AvoidShortest), then the least IGP cost, then the fewest hops.
 func CSPF(g *topo.Graph, r Request) (*Path, error) {
 	if r.From.ID == r.To.ID {
@@ -39,8 +39,7 @@ func CSPF(g *topo.Graph, r Request) (*Path, error) {
 		return nil, s.explain()
 	}
 	p := newPath(g, r.From, links)
-	var err error
-	if p.Segments, err = Segments(g, links); err != nil {
+	if err := p.pin(g); err != nil {
 		return nil, fmt.Errorf("path %s: %w", describe(p), err)
 	}
 	p.Reason = s.reason(p)
@@ -80,10 +79,13 @@ func (s *search) allowed(l *topo.Link) bool {
 
 func (s *search) wide(l *topo.Link) bool { return l.Bandwidth >= s.r.MinBandwidth }
 
-// expressible: a node SID can pin the link. A path can be written as node SIDs
-// exactly if each of its links can: a segment that covers the link is a unique
-// shortest path, and so is every part of it.
+// expressible: a SID can pin the link. A path can be written as SIDs exactly if each
+// of its links can: a segment that covers the link is a unique shortest path, and so
+// is every part of it.
 func (s *search) expressible(l *topo.Link) bool {
+	if hasAdjacencySID(l) {
+		return true
+	}
 	t := s.near[l.From]
 	if t == nil {
 		var furthest uint64

@@ -85,8 +85,7 @@ func (s *search) widest() []*topo.Link {
 
 func (s *search) blameSegments(links []*topo.Link) error {
 	p := newPath(s.g, s.r.From, links)
-	_, err := Segments(s.g, links)
-	return fmt.Errorf("path %s exists, but no list of node SIDs can pin it: %w", describe(p), err)
+	return fmt.Errorf("path %s exists, but no list of SIDs can pin it: %w", describe(p), p.pin(s.g))
 }
 
 // reason says what was asked and what came of it.

@@ -18,7 +18,7 @@ type Index struct {
 	g      *graph.Graph
 	number map[netip.Addr]int32
 	links  []*topo.Link
-	// pinned tells, by link, whether a node SID can pin it.
+	// pinned tells, by link, whether a SID can pin it.
 	pinned []bool
 	sids   segments.SIDs
 }
@@ -34,11 +34,13 @@ func NewIndex(t *topo.Graph) (*Index, error) {
 		x.number[n.ID] = int32(i)
 		x.sids.Node = append(x.sids.Node, hasSID(n))
 	}
+	x.pinned = new(segments.Finder).Pinned(g)
+	x.sids.Adjacency = make([]bool, g.Links())
 	for l := range int32(g.Links()) {
 		x.links[l] = t.Link(g.Link(l).ID)
+		x.sids.Adjacency[l] = hasAdjacencySID(x.links[l])
+		x.pinned[l] = x.pinned[l] || x.sids.Adjacency[l]
 	}
-	x.sids.Adjacency = make([]bool, g.Links()) // the routers' agent programs node SIDs alone
-	x.pinned = new(segments.Finder).Pinned(g)
 	return x, nil
 }
 
@@ -66,11 +68,20 @@ func (x *Index) CSPF(r Request) (*Path, error) {
 		links = append(links, x.links[l])
 	}
 	p := newPath(x.topo, r.From, links)
-	for _, one := range list {
-		p.Segments = append(p.Segments, x.topo.Nodes()[one.Node].Loopback)
-	}
+	x.write(p, list)
 	p.Reason = s.reason(p)
 	return p, nil
+}
+
+// write puts segments into a path.
+func (x *Index) write(p *Path, list []segments.Segment) {
+	for _, one := range list {
+		if one.Link >= 0 {
+			p.addSegment(x.topo, x.links[one.Link], netip.Addr{})
+		} else {
+			p.addSegment(x.topo, nil, x.topo.Nodes()[one.Node].ID)
+		}
+	}
 }
 
 func (x *Index) search(r Request) *search {

@@ -26,6 +26,9 @@ func TestAnIndexAnswersAsTheFunctionsDo(t *testing.T) {
 				nodes[i].SIDLabel = 0 // the graph is this test's own
 			}
 		}
+		if seed%3 == 0 {
+			someAdjacencies(rnd, g)
+		}
 		x, err := NewIndex(g)
 		if err != nil {
 			t.Fatal(err)

@@ -78,6 +78,15 @@ func randomNetwork(r *rand.Rand) *topo.Graph {
 	return topo.NewGraph(b.s)
 }
 
+// someAdjacencies gives about half of the links an adjacency SID.
+func someAdjacencies(r *rand.Rand, g *topo.Graph) {
+	for i, l := range g.Links() { // the graph is the test's own
+		if r.IntN(2) == 0 {
+			l.AdjacencySID, l.RemoteAddress = 15000+uint32(i), netip.AddrFrom4([4]byte{10, 254, byte(i >> 8), byte(i)})
+		}
+	}
+}
+
 func router(t testing.TB, g *topo.Graph, name string) *topo.Node {
 	t.Helper()
 	n, err := g.Resolve(name)

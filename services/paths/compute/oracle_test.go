@@ -2,6 +2,7 @@ package compute
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/millrace/millrace/internal/topo"
 )
@@ -47,6 +48,28 @@ func shortestOf(g *topo.Graph, from, to netip.Addr) (best [][]*topo.Link) {
 	return best
 }
 
+// followed forwards over every branch: from each router on a packet's way by all shortest paths to the next segment, or
+// over the link whose far end it names.
+func followed(g *topo.Graph, from *topo.Node, p *Path) bool {
+	at, done := from.ID, 0
+	for _, s := range p.Segments {
+		part := p.Links[done:]
+		if slices.Contains(p.Adjacencies, s) {
+			if len(part) == 0 || part[0].From != at || part[0].RemoteAddress != s {
+				return false
+			}
+			at, done = part[0].To, done+1
+			continue
+		}
+		ways := shortestOf(g, at, s)
+		if len(ways) != 1 || len(ways[0]) > len(part) || !sameLinks(ways[0], part[:len(ways[0])]) {
+			return false
+		}
+		at, done = s, done+len(ways[0])
+	}
+	return done == len(p.Links)
+}
+
 // fewestSegments tries every choice of segment ends; -1 if none pins the path.
 func fewestSegments(g *topo.Graph, path []*topo.Link) int {
 	best := -1
@@ -70,6 +93,10 @@ func pins(g *topo.Graph, path []*topo.Link, ends []int) bool {
 	at := 0
 	for _, end := range ends {
 		part := path[at:end]
+		if len(part) == 1 && hasAdjacencySID(part[0]) {
+			at = end
+			continue
+		}
 		only := shortestOf(g, part[0].From, part[len(part)-1].To)
 		if len(only) != 1 || !sameLinks(only[0], part) || g.Node(part[len(part)-1].To).SIDLabel == 0 {
 			return false

@@ -15,10 +15,22 @@ type Path struct {
 	Cost uint64
 	// Bottleneck is the narrowest link's bandwidth in bit/s; 0 where a link's is unknown.
 	Bottleneck uint64
-	// Segments are loopbacks; forwarding by shortest path from each to the next follows Links and nothing else.
+	// Segments pin the path: packets that go by shortest path to each loopback, and over each of Adjacencies, follow
+	// Links and nothing else.
 	Segments []netip.Addr
+	// Adjacencies are those of Segments that are adjacency SIDs: the address of the link's far end.
+	Adjacencies []netip.Addr
 	// Reason says, for people, why it is this path.
 	Reason string
+}
+
+// addSegment goes over a link, or to a router.
+func (p *Path) addSegment(g *topo.Graph, over *topo.Link, to netip.Addr) {
+	if over != nil {
+		p.Segments, p.Adjacencies = append(p.Segments, over.RemoteAddress), append(p.Adjacencies, over.RemoteAddress)
+		return
+	}
+	p.Segments = append(p.Segments, g.Node(to).Loopback)
 }
 
 // newPath has one link at least.

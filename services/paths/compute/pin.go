@@ -29,7 +29,5 @@ func Pin(g *topo.Graph, ids []string) (*Path, error) {
 	}
 	p := newPath(g, g.Node(links[0].From), links)
 	p.Reason = "as it was requested"
-	var err error
-	p.Segments, err = Segments(g, links)
-	return p, err
+	return p, p.pin(g)
 }

@@ -7,32 +7,39 @@ import (
 	"github.com/millrace/millrace/internal/topo"
 )
 
-// Segments returns the shortest list of node SIDs (as loopbacks) that pins
-// links: between consecutive segments the IGP's shortest path must be unique
-// and be exactly the links in between (RFC 8402 section 3.1: a node SID means
-// shortest-path forwarding, ECMP included).
+// pin gives the path the shortest list of segments: node SIDs (as loopbacks), to
+// which the IGP's shortest path must be unique and be exactly the links in between
+// (RFC 8402 section 3.1: a node SID means shortest-path forwarding, ECMP included),
+// and adjacency SIDs for links that no node SID pins (section 3.4).
 //
 // Greedy is optimal, because every part of a unique shortest path is itself a
 // unique shortest path: reaching further never rules out a later segment.
 //
-// The loopbacks become labels on the router: services/routeragent/frr,
-// resolve.go, turns them into SIDs of its link-state database, and policies.go
-// writes them into FRR as a segment list.
-//
-// Adjacency SIDs would pin any path; a list of them is where this function's
-// error goes away once a router offers them.
-func Segments(g *topo.Graph, links []*topo.Link) ([]netip.Addr, error) {
-	var out []netip.Addr
-	for at := 0; at < len(links); {
-		n, err := furthest(g, links[at:])
-		if err != nil {
-			return nil, err
+// They become labels on the router: services/routeragent/frr, resolve.go, turns
+// them into SIDs of its link-state database, and policies.go writes them into FRR
+// as a segment list.
+func (p *Path) pin(g *topo.Graph) error {
+	p.Segments, p.Adjacencies = nil, nil
+	for at := 0; at < len(p.Links); {
+		n, err := furthest(g, p.Links[at:])
+		switch {
+		case err == nil:
+			at += n
+			p.addSegment(g, nil, p.Links[at-1].To)
+		case hasAdjacencySID(p.Links[at]):
+			p.addSegment(g, p.Links[at], netip.Addr{})
+			at++
+		default:
+			p.Segments, p.Adjacencies = nil, nil
+			return err
 		}
-		at += n
-		out = append(out, g.Node(links[at-1].To).Loopback)
 	}
-	return out, nil
+	return nil
 }
+
+// hasAdjacencySID reports whether a segment can go over the link. The first router finds its label by the far end's
+// address.
+func hasAdjacencySID(l *topo.Link) bool { return l.AdjacencySID != 0 && l.RemoteAddress.IsValid() }
 
 // furthest tells how many of links one segment can cover.
 func furthest(g *topo.Graph, links []*topo.Link) (int, error) {

@@ -166,7 +166,7 @@ func (p *mapping) planCircuitLSP(circuit Circuit) string {
 		why += ", " + circuit.Rate.String()
 	}
 	why += untilText(circuit.Until)
-	dr.lsps[name] = LSP{Name: name, Destination: path.Segments[len(path.Segments)-1], Hops: path.Segments, Reason: why}
+	dr.lsps[name] = LSP{Name: name, Destination: p.destination(path), Hops: path.Segments, Adjacencies: path.Adjacencies, Reason: why}
 	dr.reason(fmt.Sprintf("ingress of LSP %s (%s): %s", name, strings.Join(path.Nodes, "–"), why))
 	return name
 }

@@ -34,8 +34,11 @@ func Demands(p document.Policy, pairs []Pair) []Demand {
 	seen := map[Demand]bool{}
 	var out []Demand
 	for _, pair := range pairs {
-		if lsp := p.Redirect[pair.Redirect].LSP; lsp != nil && pair.Unmapped == "" && pair.Ingress != pair.Egress {
-			if d := demandOf(pair, lsp); !seen[d] {
+		if pair.Unmapped != "" || pair.Ingress == pair.Egress {
+			continue
+		}
+		for _, d := range demandsOf(pair, p.Redirect[pair.Redirect]) {
+			if !seen[d] {
 				seen[d] = true
 				out = append(out, d)
 			}
@@ -43,14 +46,28 @@ func Demands(p document.Policy, pairs []Pair) []Demand {
 	}
 	slices.SortFunc(out, func(a, b Demand) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
-			cmp.Compare(a.LSP.MinBandwidth, b.LSP.MinBandwidth), cmp.Compare(fmt.Sprint(a.LSP.AvoidShortest), fmt.Sprint(b.LSP.AvoidShortest)))
+			cmp.Compare(a.LSP.MinBandwidth, b.LSP.MinBandwidth), cmp.Compare(fmt.Sprint(a.LSP.AvoidShortest), fmt.Sprint(b.LSP.AvoidShortest)),
+			cmp.Compare(a.LSP.Paths, b.LSP.Paths), cmp.Compare(a.Via, b.Via))
 	})
 	return out
 }
 
-func demandOf(p Pair, lsp *document.LSP) Demand {
-	return Demand{From: p.Ingress, To: p.Egress, LSP: *lsp}
+// demandsOf are what a pair asks for under a rule: one computed path or set of paths, or each path by hand between its
+// routers.
+func demandsOf(p Pair, d document.Redirect) (out []Demand) {
+	if d.LSP != nil {
+		return []Demand{{From: p.Ingress, To: p.Egress, LSP: *d.LSP}}
+	}
+	for _, e := range d.LSPs {
+		if e.Via[0] == p.Ingress && e.Via[len(e.Via)-1] == p.Egress {
+			out = append(out, Demand{From: p.Ingress, To: p.Egress, Via: strings.Join(e.Via, " ")})
+		}
+	}
+	return out
 }
+
+// onLSPs: the pairs of a rule leave the path that they are on.
+func onLSPs(d document.Redirect) bool { return d.LSP != nil || d.LSPs != nil }
 
 // RouterPairs lists the routers between which mapped pairs stay on the IGP's paths, each once, sorted.
 func RouterPairs(p document.Policy, pairs []Pair) []RouterPair {
@@ -58,7 +75,7 @@ func RouterPairs(p document.Policy, pairs []Pair) []RouterPair {
 	var out []RouterPair
 	for _, pair := range pairs {
 		r := RouterPair{pair.Ingress, pair.Egress}
-		if p.Redirect[pair.Redirect].LSP == nil && pair.Unmapped == "" && pair.Ingress != pair.Egress && !seen[r] {
+		if !onLSPs(p.Redirect[pair.Redirect]) && pair.Unmapped == "" && pair.Ingress != pair.Egress && !seen[r] {
 			seen[r] = true
 			out = append(out, r)
 		}

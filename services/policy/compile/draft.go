@@ -14,6 +14,7 @@ import (
 type draft struct {
 	ports   map[string]Port
 	lsps    map[string]LSP
+	sets    map[string]Set
 	filters map[string]*filterDraft
 	// policers are in the order of the policy.
 	policers []Policer
@@ -55,7 +56,7 @@ func keyOf(m Match) matchKey {
 func (c *compiler) draft(router string) *draft {
 	if c.drafts[router] == nil {
 		c.drafts[router] = &draft{
-			ports: map[string]Port{}, lsps: map[string]LSP{},
+			ports: map[string]Port{}, lsps: map[string]LSP{}, sets: map[string]Set{},
 			filters: map[string]*filterDraft{}, reasons: map[string]bool{},
 		}
 	}
@@ -152,6 +153,9 @@ func (c *compiler) plan(router string) RouterPlan {
 	plan.Attachments = d.attachments
 	for _, name := range slices.Sorted(maps.Keys(d.lsps)) {
 		plan.LSPs = append(plan.LSPs, d.lsps[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.sets)) {
+		plan.Sets = append(plan.Sets, d.sets[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.filters)) {
 		f := d.filters[name]

@@ -11,6 +11,7 @@ package compile
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/internal/units"
@@ -29,6 +30,8 @@ type Input struct {
 	// Paths answers the demands of Demands; a missing one leaves its pairs out with the reason in NoPath.
 	Paths  map[Demand]Path
 	NoPath map[Demand]string
+	// Sets answers demands for several paths, in place of Paths.
+	Sets map[Demand][]Weighted
 	// ECMP answers RouterPairs: the IGP's equal-cost shortest paths. Routers
 	// that are missing leave their pairs out with the reason in Unreachable.
 	ECMP        map[RouterPair][]Path
@@ -117,6 +120,19 @@ const (
 type Demand struct {
 	From, To string
 	LSP      document.LSP
+	// Via are the routers of a path by hand in order, ends included, joined by spaces; empty: the path is computed.
+	Via string
+}
+
+// Routers are those of a path by hand.
+func (d Demand) Routers() []string { return strings.Fields(d.Via) }
+
+// Weighted is a path of a set.
+type Weighted struct {
+	Path   Path
+	Weight int
+	// Bandwidth is what it carries when the set carries all it can; 0 where nobody counted.
+	Bandwidth units.Rate
 }
 
 // RouterPair is where packets that stay on the IGP's paths enter and leave.
@@ -126,8 +142,9 @@ type RouterPair struct{ From, To string }
 type Path struct {
 	// Nodes are router names, ends included; Links are link ids.
 	Nodes, Links []string
-	// Segments are loopbacks, destination last.
-	Segments   []netip.Addr
-	Bottleneck units.Rate
-	Reason     string
+	// Segments are loopbacks, and addresses of links' far ends where Adjacencies has them.
+	Segments    []netip.Addr
+	Adjacencies []netip.Addr
+	Bottleneck  units.Rate
+	Reason      string
 }

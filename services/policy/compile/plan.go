@@ -2,6 +2,7 @@ package compile
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
@@ -35,8 +36,10 @@ type RouterPlan struct {
 	Queues     []document.Queue
 	Ports      []Port
 	LSPs       []LSP
-	Filters    []Filter
-	Policers   []Policer
+	// Sets are LSPs that share flows, sorted by name.
+	Sets     []Set `json:",omitempty"`
+	Filters  []Filter
+	Policers []Policer
 	// Profiles are those of the circuits that enter here.
 	Profiles []Profile `json:",omitempty"`
 	// Attachments are the ends of circuits between ports, sorted by name.
@@ -72,10 +75,29 @@ type Profile struct {
 type LSP struct {
 	Name        string
 	Destination netip.Addr
-	// Hops are loopbacks, destination last.
-	Hops   []netip.Addr
-	Reason string
+	// Hops are loopbacks, destination last, and links that no node SID pins, by the address of their far end.
+	Hops []netip.Addr
+	// Adjacencies are those of Hops that are links.
+	Adjacencies []netip.Addr `json:",omitempty"`
+	Reason      string
 }
+
+// Set is several LSPs between the same routers. A flow stays on one of them.
+type Set struct {
+	Name string
+	// Members are sorted by LSP.
+	Members []Member
+}
+
+// Member is an LSP of a set.
+type Member struct {
+	LSP string
+	// Weight is its share of the flows, relative to the other members', 1 to 255.
+	Weight int
+}
+
+// Link tells whether a hop is a link; the others are routers.
+func (l LSP) Link(hop netip.Addr) bool { return slices.Contains(l.Adjacencies, hop) }
 
 // Filter is a list of rules and the interfaces on whose ingress they stand.
 type Filter struct {
@@ -104,7 +126,7 @@ type Rule struct {
 	Match                Match
 	// Queue is where the packets wait.
 	Queue string
-	// LSP is empty where the rule only classifies.
+	// LSP is one, or a set; empty where the rule only classifies.
 	LSP string
 	// Mark is the DSCP written into the packets; nil: as it is.
 	Mark *document.DSCP

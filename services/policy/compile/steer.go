@@ -3,7 +3,6 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -25,16 +24,16 @@ func (c *compiler) steer(p Pair) string {
 		return p.Unmapped
 	case !p.Src.IsValid() || !p.Dst.IsValid():
 		return "its prefixes are not valid"
-	case c.redirect(p).LSP != nil:
-		return c.steerOnLSP(p)
+	case onLSPs(c.redirect(p)):
+		return c.steerOnLSPs(p)
 	case p.Ingress == p.Egress:
 		return c.steerWithin(p)
 	}
 	return c.classifyOnECMP(p)
 }
 
-// steerOnLSP is for pairs that get a path of their own.
-func (c *compiler) steerOnLSP(p Pair) string {
+// steerOnLSPs is for pairs that get a path of their own, or several.
+func (c *compiler) steerOnLSPs(p Pair) string {
 	switch {
 	case !p.Src.Addr().Is4() || !p.Dst.Addr().Is4():
 		return "it is IPv6, and LSPs carry IPv4 in this version"
@@ -43,21 +42,23 @@ func (c *compiler) steerOnLSP(p Pair) string {
 	case !c.routers[p.Ingress].Managed: // nor is one that the topology does not know
 		return fmt.Sprintf("its ingress router %s is not managed", p.Ingress)
 	}
-	demand := demandOf(p, c.redirect(p).LSP)
-	path, ok := c.in.Paths[demand]
-	if !ok {
-		return cmp.Or(c.in.NoPath[demand], fmt.Sprintf("no path from %s to %s", demand.From, demand.To))
-	}
-	if len(path.Segments) == 0 {
-		return "the path has no segments"
-	}
-	hops, why := c.hops(path)
+	paths, why := c.weighted(p)
 	if why != "" {
 		return why
 	}
-	c.checkShare(p, demand, path)
-	c.planIngress(c.flowOf(p), c.planLSP(demand, path))
-	c.planBehind(c.flowOf(p), hops, "the LSP from "+p.Ingress)
+	var along [][]Link
+	for _, w := range paths {
+		hops, why := c.hops(w.Path)
+		if why != "" {
+			return why
+		}
+		along = append(along, hops)
+	}
+	c.checkShare(p, paths)
+	c.planIngress(c.flowOf(p), c.planLSPs(p, paths))
+	for _, hops := range along {
+		c.planBehind(c.flowOf(p), hops, "the LSP from "+p.Ingress)
+	}
 	return ""
 }
 
@@ -108,33 +109,11 @@ func (c *compiler) hops(path Path) ([]Link, string) {
 	return hops, ""
 }
 
-// checkShare is the guard rail that needs the network: the queue must
-// guarantee what the policy says an alpha flow is worth.
-func (c *compiler) checkShare(p Pair, d Demand, path Path) {
-	q, _ := c.in.Policy.QueueByName(c.redirect(p).Queue)
-	share := guarantee(path.Bottleneck, q)
-	if path.Bottleneck > 0 && share < d.LSP.MinBandwidth && c.err == nil {
-		c.err = fmt.Errorf("policy %s: queue %s guarantees %s of the %s bottleneck between %s and %s, less than min_bandwidth %s; raise its weight or lower min_bandwidth",
-			c.in.Policy.Name, q.Name, share, path.Bottleneck, d.From, d.To, d.LSP.MinBandwidth)
-	}
-}
-
 // onPath gives a port on a pair's path the queues, where the policy schedules no other ports.
 func (c *compiler) onPath(router string, i Interface) {
 	if c.in.Policy.Ports == document.PortsPath {
 		c.draft(router).port(i)
 	}
-}
-
-// planLSP starts an LSP at its ingress and returns its name.
-func (c *compiler) planLSP(d Demand, path Path) string {
-	dr := c.draft(d.From)
-	name := LSPName(d, path)
-	dr.lsps[name] = LSP{
-		Name: name, Destination: path.Segments[len(path.Segments)-1], Hops: path.Segments, Reason: path.Reason,
-	}
-	dr.reason(fmt.Sprintf("ingress of LSP %s (%s): %s", name, strings.Join(path.Nodes, "–"), path.Reason))
-	return name
 }
 
 // planIngress puts the flow's rule where customers are attached. Every link may be the way out, after a failure too.

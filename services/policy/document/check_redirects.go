@@ -29,6 +29,7 @@ func (r *reader) checkRedirects(p *Policy) {
 		for j, b := range d.Between {
 			r.checkBetween(d, b, pairs, fmt.Sprintf("%s.between[%d]", at, j))
 		}
+		r.checkLSPs(d, at)
 		r.checkRedirectQueue(p, d, at+".queue")
 	}
 }
@@ -38,6 +39,9 @@ func (r *reader) checkCircuits(p *Policy, index int, at string) {
 	circuits := p.Redirect[index]
 	if circuits.LSP != nil {
 		r.problem(at+".lsp", "circuits have the paths that were booked for them", "remove lsp: from this rule")
+	}
+	if circuits.LSPs != nil {
+		r.problem(at+".lsps", "circuits have the paths that were booked for them", "remove lsps: from this rule")
 	}
 	const why = "puts other packets into queue %s, which circuits are guaranteed"
 	const fix = "write a queue of its own"
@@ -62,7 +66,7 @@ func (r *reader) checkBetween(d Redirect, b Between, seen map[Between]bool, at s
 	switch {
 	case b.Source.Family() != b.Destination.Family():
 		r.problem(at, "no packet goes from IPv4 to IPv6", "write two prefixes of one family")
-	case !b.Source.Addr().Is4() && d.LSP != nil:
+	case !b.Source.Addr().Is4() && (d.LSP != nil || d.LSPs != nil):
 		r.problem(at, "the pair is IPv6, and LSPs carry IPv4 in this version", "put it under a rule without lsp:")
 	case seen[b]:
 		r.problem(at, fmt.Sprintf("the pair %s to %s is there twice", b.Source, b.Destination), "remove one of the two")

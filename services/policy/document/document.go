@@ -147,7 +147,9 @@ type Redirect struct {
 	// Queue is where the pairs' packets wait, on every router of their way.
 	Queue string `policy:"queue,required" want:"the name of one of the queues"`
 	// LSP constrains the path; without it the packets stay on the path they are on.
-	LSP *LSP `policy:"lsp" want:"avoid_shortest: and min_bandwidth: below it"`
+	LSP *LSP `policy:"lsp" want:"avoid_shortest:, min_bandwidth: and paths: below it"`
+	// LSPs are explicit paths that share the pairs' flows, instead of one that is computed.
+	LSPs []ExplicitLSP `policy:"lsps" want:"a list of paths, each with via: and weight:"`
 }
 
 // Between is one pair of prefixes.
@@ -160,9 +162,28 @@ type Between struct {
 type LSP struct {
 	// AvoidShortest keeps off the links of the shortest path where there is another (paper 002, section I).
 	AvoidShortest bool `policy:"avoid_shortest" want:"true or false"`
-	// MinBandwidth is what every link of the path must have.
+	// MinBandwidth is what every link of the path must have; with Paths, what all paths together have.
 	MinBandwidth units.Rate `policy:"min_bandwidth" want:"a rate such as 50Mbit/s"`
+	// Paths is the most LSPs that share the flows by weight, a flow on one (papers 000 and 003). Default 1.
+	Paths uint8 `policy:"paths" want:"a whole number from 1 to 16"`
 }
+
+// MaxPaths is the most LSPs of a rule.
+const MaxPaths = 16
+
+// Set: several LSPs share the flows.
+func (l *LSP) Set() bool { return l.Paths > 1 }
+
+// ExplicitLSP is a path by hand.
+type ExplicitLSP struct {
+	// Via are the routers of the path in order, ends included.
+	Via []string `policy:"via,required" want:"a list of routers such as [wr, cr, er]"`
+	// Weight is its share of the flows, relative to the other paths'. Default 1.
+	Weight uint8 `policy:"weight" want:"a whole number from 1 to 255"`
+}
+
+// Share is the weight, with the default.
+func (e ExplicitLSP) Share() int { return max(int(e.Weight), 1) }
 
 // Source names where pairs come from.
 type Source string

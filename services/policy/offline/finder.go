@@ -32,9 +32,10 @@ func NewFinder(n *Network) (Finder, error) {
 		}
 		s.Nodes = append(s.Nodes, node)
 	}
-	for _, l := range n.Links {
+	for i, l := range n.Links {
 		s.Links = append(s.Links, topo.Link{
 			ID: l.ID, From: ids[l.From], To: ids[l.To], Interface: l.Egress, Metric: l.Metric, Bandwidth: uint64(l.Bandwidth),
+			RemoteAddress: n.address(l.To, l.Ingress), AdjacencySID: 15000 + uint32(i),
 		})
 	}
 	return &finder{graph: topo.NewGraph(s)}, nil
@@ -51,6 +52,9 @@ func (f *finder) PrefixOwners(p netip.Prefix) []string {
 
 // Path implements Finder.
 func (f *finder) Path(d compile.Demand) (compile.Path, error) {
+	if d.Via != "" {
+		return f.along(d)
+	}
 	from, to, err := f.resolve(d.From, d.To)
 	if err != nil {
 		return compile.Path{}, err
@@ -62,6 +66,40 @@ func (f *finder) Path(d compile.Demand) (compile.Path, error) {
 		return compile.Path{}, err
 	}
 	return compiled(p), nil
+}
+
+// along is a path by hand.
+func (f *finder) along(d compile.Demand) (compile.Path, error) {
+	links, err := compute.Along(f.graph, d.Routers())
+	if err != nil {
+		return compile.Path{}, err
+	}
+	p, err := compute.Pin(f.graph, links)
+	if err != nil {
+		return compile.Path{}, err
+	}
+	p.Reason = "the path that the policy names"
+	return compiled(p), nil
+}
+
+// Set implements Finder.
+func (f *finder) Set(d compile.Demand) ([]compile.Weighted, error) {
+	from, to, err := f.resolve(d.From, d.To)
+	if err != nil {
+		return nil, err
+	}
+	x, err := compute.NewIndex(f.graph)
+	if err != nil {
+		return nil, err
+	}
+	paths, _, _, err := x.Set(compute.SetRequest{
+		From: from, To: to, Bandwidth: uint64(d.LSP.MinBandwidth), MaxPaths: int(d.LSP.Paths), AvoidShortest: d.LSP.AvoidShortest,
+	})
+	var out []compile.Weighted
+	for _, p := range paths {
+		out = append(out, compile.Weighted{Path: compiled(p.Path), Weight: p.Weight, Bandwidth: units.Rate(p.Bandwidth)})
+	}
+	return out, err
 }
 
 // ECMP implements Finder.
@@ -82,12 +120,12 @@ func (f *finder) ECMP(e compile.RouterPair) ([]compile.Path, error) {
 }
 
 // Segments implements Finder.
-func (f *finder) Segments(links []string) ([]netip.Addr, error) {
+func (f *finder) Segments(links []string) (compile.Path, error) {
 	p, err := compute.Pin(f.graph, links)
 	if err != nil {
-		return nil, err
+		return compile.Path{}, err
 	}
-	return p.Segments, nil
+	return compiled(p), nil
 }
 
 func (f *finder) resolve(a, b string) (from, to *topo.Node, err error) {
@@ -99,7 +137,7 @@ func (f *finder) resolve(a, b string) (from, to *topo.Node, err error) {
 }
 
 func compiled(p *compute.Path) compile.Path {
-	out := compile.Path{Segments: p.Segments, Bottleneck: units.Rate(p.Bottleneck), Reason: p.Reason}
+	out := compile.Path{Segments: p.Segments, Adjacencies: p.Adjacencies, Bottleneck: units.Rate(p.Bottleneck), Reason: p.Reason}
 	for _, n := range p.Nodes {
 		out.Nodes = append(out.Nodes, n.Label())
 	}

@@ -17,15 +17,17 @@ type Finder interface {
 	Path(compile.Demand) (compile.Path, error)
 	// ECMP lists the IGP's equal-cost shortest paths.
 	ECMP(compile.RouterPair) ([]compile.Path, error)
-	// Segments are the segments that pin a path of links.
-	Segments(links []string) ([]netip.Addr, error)
+	// Set are several paths with a bandwidth together.
+	Set(compile.Demand) ([]compile.Weighted, error)
+	// Segments is the path of links, with the segments that pin it.
+	Segments(links []string) (compile.Path, error)
 }
 
 // Input is what the compiler needs. The finder is asked for what the file does not say; nil asks nobody.
 func (n *Network) Input(p document.Policy, find Finder) compile.Input {
 	in := compile.Input{
 		Policy: p, Routers: n.routers(), Links: n.links(),
-		Paths: map[compile.Demand]compile.Path{}, NoPath: map[compile.Demand]string{},
+		Paths: map[compile.Demand]compile.Path{}, NoPath: map[compile.Demand]string{}, Sets: map[compile.Demand][]compile.Weighted{},
 		ECMP: map[compile.RouterPair][]compile.Path{}, Unreachable: map[compile.RouterPair]string{},
 	}
 	for _, pair := range n.pairs(p) {
@@ -105,7 +107,11 @@ func nearest(from string, to []string, find Finder) string {
 func (n *Network) answer(in *compile.Input, find Finder) {
 	for _, d := range compile.Demands(in.Policy, in.Pairs) {
 		for _, p := range n.Paths {
-			if p.From == d.From && p.To == d.To {
+			switch {
+			case p.From != d.From || p.To != d.To || d.Via != "" && !slices.Equal(p.Nodes, d.Routers()):
+			case d.LSP.Set():
+				in.Sets[d] = append(in.Sets[d], compile.Weighted{Path: p.compiled(), Weight: max(p.Weight, 1), Bandwidth: p.Bottleneck})
+			default:
 				in.Paths[d] = p.compiled()
 			}
 		}
@@ -114,15 +120,19 @@ func (n *Network) answer(in *compile.Input, find Finder) {
 				in.NoPath[d] = none.Why
 			}
 		}
-		if _, known := in.Paths[d]; known || find == nil {
+		if _, known := in.Paths[d]; known || len(in.Sets[d]) > 0 || find == nil {
 			continue
 		}
-		path, err := find.Path(d)
+		var err error
+		if d.LSP.Set() {
+			in.Sets[d], err = find.Set(d)
+		} else {
+			in.Paths[d], err = find.Path(d)
+		}
 		if err != nil {
+			delete(in.Paths, d)
 			in.NoPath[d] = cmp.Or(in.NoPath[d], err.Error())
-			continue
 		}
-		in.Paths[d] = path
 	}
 	for _, e := range compile.RouterPairs(in.Policy, in.Pairs) {
 		for _, p := range n.ECMP {
@@ -143,7 +153,7 @@ func (n *Network) answer(in *compile.Input, find Finder) {
 }
 
 func (p Path) compiled() compile.Path {
-	return compile.Path{Nodes: p.Nodes, Links: p.Links, Segments: p.Segments, Bottleneck: p.Bottleneck, Reason: p.Reason}
+	return compile.Path{Nodes: p.Nodes, Links: p.Links, Segments: p.Segments, Adjacencies: p.Adjacencies, Bottleneck: p.Bottleneck, Reason: p.Reason}
 }
 
 func (n *Network) circuit(c Circuit, find Finder) compile.Circuit {
@@ -163,10 +173,11 @@ func (n *Network) circuit(c Circuit, find Finder) compile.Circuit {
 		out.Path.Nodes = append(out.Path.Nodes, n.Links[at].To)
 	}
 	if len(c.Segments) == 0 && find != nil {
-		var err error
-		if out.Path.Segments, err = find.Segments(c.Links); err != nil {
+		pinned, err := find.Segments(c.Links)
+		if err != nil {
 			out.Unmapped = err.Error()
 		}
+		out.Path.Segments, out.Path.Adjacencies = pinned.Segments, pinned.Adjacencies
 	}
 	return out
 }

@@ -104,13 +104,17 @@ type Traffic struct {
 
 // Path is a path from From to To.
 type Path struct {
-	From       string       `yaml:"from"`
-	To         string       `yaml:"to"`
-	Nodes      []string     `yaml:"nodes"`
-	Links      []string     `yaml:"links"`
-	Segments   []netip.Addr `yaml:"segments"`
-	Bottleneck units.Rate   `yaml:"bottleneck"`
-	Reason     string       `yaml:"reason"`
+	From     string       `yaml:"from"`
+	To       string       `yaml:"to"`
+	Nodes    []string     `yaml:"nodes"`
+	Links    []string     `yaml:"links"`
+	Segments []netip.Addr `yaml:"segments"`
+	// Adjacencies are those of Segments that are far ends of links.
+	Adjacencies []netip.Addr `yaml:"adjacencies"`
+	Bottleneck  units.Rate   `yaml:"bottleneck"`
+	Reason      string       `yaml:"reason"`
+	// Weight among the paths of a set; 1 where it is left out.
+	Weight int `yaml:"weight"`
 }
 
 // None says why there is no path.
@@ -174,6 +178,18 @@ func (n *Network) complete() {
 }
 
 func linkID(l Link) string { return l.From + "|" + l.Egress + "|" + l.To }
+
+// address of an interface of a router; invalid where the file has none.
+func (n *Network) address(router, name string) netip.Addr {
+	for _, r := range n.Routers {
+		for _, i := range r.Interfaces {
+			if r.Name == router && i.Name == name && len(i.Addresses) > 0 {
+				return i.Addresses[0].Addr()
+			}
+		}
+	}
+	return netip.Addr{}
+}
 
 // IsManaged is whether Millrace plans the router.
 func (r Router) IsManaged() bool { return r.Managed == nil || *r.Managed }

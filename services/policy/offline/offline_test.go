@@ -60,7 +60,11 @@ func (f fixed) Path(compile.Demand) (compile.Path, error) {
 	return compile.Path{}, errors.New("no path")
 }
 
-func (f fixed) Segments([]string) ([]netip.Addr, error) { return nil, errors.New("no segments") }
+func (f fixed) Set(compile.Demand) ([]compile.Weighted, error) { return nil, errors.New("no set") }
+
+func (f fixed) Segments([]string) (compile.Path, error) {
+	return compile.Path{}, errors.New("no segments")
+}
 
 func (f fixed) ECMP(e compile.RouterPair) ([]compile.Path, error) {
 	if e.To == "far" {

@@ -37,7 +37,7 @@ func simulable(s *scenario.Scenario, plan compile.RouterPlan) error {
 	}
 	for _, l := range plan.LSPs {
 		for _, hop := range l.Hops {
-			if !slices.ContainsFunc(s.Routers, func(r scenario.Router) bool { return r.Loopback() == hop }) {
+			if !l.Link(hop) && !slices.ContainsFunc(s.Routers, func(r scenario.Router) bool { return r.Loopback() == hop }) {
 				add("LSP %s goes by %s, which is no router of the scenario", l.Name, hop)
 			}
 		}

@@ -46,7 +46,7 @@ func (b *builder) route(f flow) engine.Route {
 		if managed {
 			verdicts = decide(plan, in.Interface, f)
 			if lsp := verdicts[f.dscp&63].lsp; lsp != nil {
-				steps = b.along(at, lsp.Hops, f.number)
+				steps = b.along(at, lsp, f.number)
 			}
 		}
 		out := exit
@@ -88,9 +88,7 @@ func decide(plan compile.RouterPlan, in string, f flow) []decision {
 				if rule.Mark != nil {
 					d.mark = int8(*rule.Mark)
 				}
-				if j := slices.IndexFunc(plan.LSPs, func(l compile.LSP) bool { return l.Name == rule.LSP }); j >= 0 {
-					d.lsp = &plan.LSPs[j]
-				}
+				d.lsp = lspOf(plan, rule.LSP, f)
 			}
 		}
 		for _, p := range plan.Policers {
@@ -101,6 +99,32 @@ func decide(plan compile.RouterPlan, in string, f flow) []decision {
 		out[dscp] = d
 	}
 	return out
+}
+
+// lspOf is an LSP by its name, or the one that a flow takes of a set.
+func lspOf(plan compile.RouterPlan, name string, f flow) *compile.LSP {
+	if i := slices.IndexFunc(plan.Sets, func(s compile.Set) bool { return s.Name == name }); i >= 0 {
+		name = memberOf(plan.Sets[i], f.number)
+	}
+	if j := slices.IndexFunc(plan.LSPs, func(l compile.LSP) bool { return l.Name == name }); j >= 0 {
+		return &plan.LSPs[j]
+	}
+	return nil
+}
+
+// memberOf is the LSP that a flow hashes to, by weight.
+func memberOf(s compile.Set, number int) string {
+	total := 0
+	for _, m := range s.Members {
+		total += m.Weight
+	}
+	at := int(uint32(number)*2654435761>>8) % total
+	for _, m := range s.Members {
+		if at -= m.Weight; at < 0 {
+			return m.LSP
+		}
+	}
+	return ""
 }
 
 func matches(m compile.Match, f flow, dscp int) bool {
@@ -136,10 +160,14 @@ func (b *builder) hop(plan compile.RouterPlan, managed bool, verdicts []decision
 	return h
 }
 
-// along follows an LSP: the shortest path to each of its hops in turn.
-func (b *builder) along(from string, hops []netip.Addr, number int) []step {
+// along follows an LSP: the shortest path to each of its hops in turn, or the link that a hop is.
+func (b *builder) along(from string, lsp *compile.LSP, number int) []step {
 	var path []step
-	for _, loopback := range hops {
+	for _, loopback := range lsp.Hops {
+		if s, ok := b.linkTo(loopback); ok && lsp.Link(loopback) {
+			path, from = append(path, s), s.in.Node
+			continue
+		}
 		for _, r := range b.s.Routers {
 			if r.Loopback() == loopback {
 				path = append(path, b.shortest(from, r.Name, number)...)
@@ -148,6 +176,18 @@ func (b *builder) along(from string, hops []netip.Addr, number int) []step {
 		}
 	}
 	return path
+}
+
+// linkTo is the link whose far end has an address.
+func (b *builder) linkTo(far netip.Addr) (step, bool) {
+	for _, l := range b.s.Links {
+		for _, s := range []step{{l.A, l.B}, {l.B, l.A}} {
+			if b.s.BetweenRouters(l) && b.s.InterfaceAddress(s.in).Addr() == far {
+				return s, true
+			}
+		}
+	}
+	return step{}, false
 }
 
 // shortest walks to the destination; among equal-cost next hops a flow keeps the one its number hashes to.

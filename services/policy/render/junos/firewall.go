@@ -247,7 +247,9 @@ const ribGroup = "te-redirect"
 func (r *renderer) instance(lsp string, to netip.Prefix) {
 	s := "routing-instances " + lsp
 	r.set("%s instance-type forwarding", s)
-	r.set("%s routing-options static route %s lsp-next-hop %s", s, to, lsp)
+	for _, one := range r.members(lsp) {
+		r.set("%s routing-options static route %s lsp-next-hop %s", s, to, one)
+	}
 	r.set("%s routing-options static route 0.0.0.0/0 next-table inet.0", s)
 	r.set("routing-options interface-routes rib-group inet %s", ribGroup)
 	r.set("routing-options rib-groups %s import-rib inet.0", ribGroup)
@@ -265,7 +267,50 @@ func (r *renderer) lsps() {
 		r.set("%s no-cspf", s)
 		r.set("%s primary %s", s, l.Name)
 		for _, hop := range l.Hops {
-			r.set("protocols mpls path %s %s loose", l.Name, hop)
+			kind := "loose"
+			if l.Link(hop) {
+				kind = "strict"
+			}
+			r.set("protocols mpls path %s %s %s", l.Name, hop, kind)
+		}
+		if l.Link(l.Hops[len(l.Hops)-1]) {
+			r.set("protocols mpls path %s %s loose", l.Name, l.Destination)
 		}
 	}
+	r.sets()
+}
+
+// members are the LSPs of a set; a name that is no set's is that of an LSP.
+func (r *renderer) members(name string) (out []string) {
+	for _, s := range r.plan.Sets {
+		if s.Name == name {
+			for _, m := range s.Members {
+				out = append(out, m.LSP)
+			}
+			return out
+		}
+	}
+	return []string{name}
+}
+
+// sets share flows among LSPs in proportion to their bandwidth, which is the weight in kbit/s: next to nothing for RSVP
+// to reserve. The export policy puts all next hops of a route into the forwarding table.
+func (r *renderer) sets() {
+	if len(r.plan.Sets) == 0 {
+		return
+	}
+	weights := map[string]int{}
+	for _, s := range r.plan.Sets {
+		for _, m := range s.Members {
+			if w, twice := weights[m.LSP]; twice && w != m.Weight {
+				r.refuse("redirect.lsps.weight", "LSP %s has weight %d in one rule and %d in another, and here an LSP has one bandwidth; give both rules the same paths and weights", m.LSP, w, m.Weight)
+				return
+			}
+			weights[m.LSP] = m.Weight
+			r.set("protocols mpls label-switched-path %s bandwidth %dk", m.LSP, m.Weight)
+		}
+	}
+	r.set("protocols rsvp load-balance bandwidth")
+	r.set("policy-options policy-statement te-per-flow then load-balance per-flow")
+	r.set("routing-options forwarding-table export te-per-flow")
 }

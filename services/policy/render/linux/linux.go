@@ -23,6 +23,9 @@ func Text(p compile.RouterPlan) (string, error) {
 	for i, l := range p.LSPs {
 		w.paths[l.Name] = i + 1
 	}
+	for i, s := range p.Sets {
+		w.paths[s.Name] = len(p.LSPs) + i + 1
+	}
 	for _, port := range p.Ports {
 		w.port(port)
 	}
@@ -37,6 +40,9 @@ func Text(p compile.RouterPlan) (string, error) {
 	}
 	for _, l := range p.LSPs {
 		w.lsp(l)
+	}
+	for _, s := range p.Sets {
+		w.set(s)
 	}
 	for _, a := range p.Attachments {
 		w.attachment(a)
@@ -171,11 +177,25 @@ func (w *writer) lsp(l compile.LSP) {
 	n := w.paths[l.Name]
 	var hops []string
 	for _, hop := range l.Hops {
-		hops = append(hops, hop.String())
+		text := hop.String()
+		if l.Link(hop) {
+			text = "the link to " + text
+		}
+		hops = append(hops, text)
 	}
 	w.line("")
-	w.line("# %s: FRR SR policy colour %d to %s by the node SIDs of %s", l.Name, n, l.Destination, strings.Join(hops, ", "))
+	w.line("# %s: FRR SR policy colour %d to %s by the SIDs of %s", l.Name, n, l.Destination, strings.Join(hops, ", "))
 	w.line("ip rule add pref %d fwmark %#08x/0x0fff0000 lookup %d", 20000+n, n<<16, 20000+n)
+}
+
+// set is in the eBPF program's buckets; each LSP of it has its own rule above.
+func (w *writer) set(s compile.Set) {
+	var each []string
+	for _, m := range s.Members {
+		each = append(each, fmt.Sprintf("%s (mark %#08x) weight %d", m.LSP, w.paths[m.LSP]<<16, m.Weight))
+	}
+	w.line("")
+	w.line("# %s: flows by addresses, protocol and ports to %s", s.Name, strings.Join(each, ", "))
 }
 
 // attachment is an end of a circuit between ports, which the agent's programs are for.

@@ -255,10 +255,13 @@ type Path struct {
 	IgpCost uint32   `protobuf:"varint,3,opt,name=igp_cost,json=igpCost,proto3" json:"igp_cost,omitempty"`
 	// Smallest bandwidth of its links; bit/s.
 	Bottleneck uint64 `protobuf:"varint,4,opt,name=bottleneck,proto3" json:"bottleneck,omitempty"`
-	// Loopbacks to put in a segment list so that the IGP can only follow this path.
+	// What to put in a segment list so that packets can only follow this path: loopbacks for node SIDs, and for adjacency
+	// SIDs the address of the link's far end.
 	Segments []string `protobuf:"bytes,5,rep,name=segments,proto3" json:"segments,omitempty"`
 	// Why this path: what was asked, what was excluded, what else there was.
-	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Those of segments that are adjacency SIDs.
+	Adjacencies   []string `protobuf:"bytes,7,rep,name=adjacencies,proto3" json:"adjacencies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -335,6 +338,241 @@ func (x *Path) GetReason() string {
 	return ""
 }
 
+func (x *Path) GetAdjacencies() []string {
+	if x != nil {
+		return x.Adjacencies
+	}
+	return nil
+}
+
+type ComputeSetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	From  string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To    string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	// Of all paths together; bit/s.
+	Bandwidth uint64 `protobuf:"varint,3,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
+	// At most so many paths, 1 to 16.
+	MaxPaths uint32 `protobuf:"varint,4,opt,name=max_paths,json=maxPaths,proto3" json:"max_paths,omitempty"`
+	// Avoid the links of the shortest path where that costs no bandwidth.
+	AvoidShortest bool `protobuf:"varint,5,opt,name=avoid_shortest,json=avoidShortest,proto3" json:"avoid_shortest,omitempty"`
+	// At most so many segments per path (maximum SID depth, RFC 8491); 0: 15.
+	MaxSegments   uint32   `protobuf:"varint,6,opt,name=max_segments,json=maxSegments,proto3" json:"max_segments,omitempty"`
+	ExcludeNodes  []string `protobuf:"bytes,7,rep,name=exclude_nodes,json=excludeNodes,proto3" json:"exclude_nodes,omitempty"`
+	ExcludeLinks  []string `protobuf:"bytes,8,rep,name=exclude_links,json=excludeLinks,proto3" json:"exclude_links,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComputeSetRequest) Reset() {
+	*x = ComputeSetRequest{}
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComputeSetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComputeSetRequest) ProtoMessage() {}
+
+func (x *ComputeSetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComputeSetRequest.ProtoReflect.Descriptor instead.
+func (*ComputeSetRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ComputeSetRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ComputeSetRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *ComputeSetRequest) GetBandwidth() uint64 {
+	if x != nil {
+		return x.Bandwidth
+	}
+	return 0
+}
+
+func (x *ComputeSetRequest) GetMaxPaths() uint32 {
+	if x != nil {
+		return x.MaxPaths
+	}
+	return 0
+}
+
+func (x *ComputeSetRequest) GetAvoidShortest() bool {
+	if x != nil {
+		return x.AvoidShortest
+	}
+	return false
+}
+
+func (x *ComputeSetRequest) GetMaxSegments() uint32 {
+	if x != nil {
+		return x.MaxSegments
+	}
+	return 0
+}
+
+func (x *ComputeSetRequest) GetExcludeNodes() []string {
+	if x != nil {
+		return x.ExcludeNodes
+	}
+	return nil
+}
+
+func (x *ComputeSetRequest) GetExcludeLinks() []string {
+	if x != nil {
+		return x.ExcludeLinks
+	}
+	return nil
+}
+
+type ComputeSetResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Paths []*WeightedPath        `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
+	// What the paths can carry together; bit/s.
+	Bandwidth uint64 `protobuf:"varint,2,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
+	// Why these paths and no others.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComputeSetResponse) Reset() {
+	*x = ComputeSetResponse{}
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComputeSetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComputeSetResponse) ProtoMessage() {}
+
+func (x *ComputeSetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComputeSetResponse.ProtoReflect.Descriptor instead.
+func (*ComputeSetResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ComputeSetResponse) GetPaths() []*WeightedPath {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *ComputeSetResponse) GetBandwidth() uint64 {
+	if x != nil {
+		return x.Bandwidth
+	}
+	return 0
+}
+
+func (x *ComputeSetResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type WeightedPath struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  *Path                  `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Share of the flows, relative to the other paths', 1 to 255.
+	Weight uint32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	// What this path carries when the set carries all it can; bit/s.
+	Bandwidth     uint64 `protobuf:"varint,3,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WeightedPath) Reset() {
+	*x = WeightedPath{}
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WeightedPath) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WeightedPath) ProtoMessage() {}
+
+func (x *WeightedPath) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WeightedPath.ProtoReflect.Descriptor instead.
+func (*WeightedPath) Descriptor() ([]byte, []int) {
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *WeightedPath) GetPath() *Path {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *WeightedPath) GetWeight() uint32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *WeightedPath) GetBandwidth() uint64 {
+	if x != nil {
+		return x.Bandwidth
+	}
+	return 0
+}
+
 type EcmpRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -345,7 +583,7 @@ type EcmpRequest struct {
 
 func (x *EcmpRequest) Reset() {
 	*x = EcmpRequest{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[5]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +595,7 @@ func (x *EcmpRequest) String() string {
 func (*EcmpRequest) ProtoMessage() {}
 
 func (x *EcmpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[5]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +608,7 @@ func (x *EcmpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EcmpRequest.ProtoReflect.Descriptor instead.
 func (*EcmpRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{5}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EcmpRequest) GetFrom() string {
@@ -396,7 +634,7 @@ type EcmpResponse struct {
 
 func (x *EcmpResponse) Reset() {
 	*x = EcmpResponse{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[6]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +646,7 @@ func (x *EcmpResponse) String() string {
 func (*EcmpResponse) ProtoMessage() {}
 
 func (x *EcmpResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[6]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +659,7 @@ func (x *EcmpResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EcmpResponse.ProtoReflect.Descriptor instead.
 func (*EcmpResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{6}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EcmpResponse) GetPaths() []*Path {
@@ -441,7 +679,7 @@ type SegmentsRequest struct {
 
 func (x *SegmentsRequest) Reset() {
 	*x = SegmentsRequest{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +691,7 @@ func (x *SegmentsRequest) String() string {
 func (*SegmentsRequest) ProtoMessage() {}
 
 func (x *SegmentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[7]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +704,7 @@ func (x *SegmentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentsRequest.ProtoReflect.Descriptor instead.
 func (*SegmentsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{7}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SegmentsRequest) GetLinks() []string {
@@ -485,7 +723,7 @@ type SegmentsResponse struct {
 
 func (x *SegmentsResponse) Reset() {
 	*x = SegmentsResponse{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +735,7 @@ func (x *SegmentsResponse) String() string {
 func (*SegmentsResponse) ProtoMessage() {}
 
 func (x *SegmentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[8]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +748,7 @@ func (x *SegmentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentsResponse.ProtoReflect.Descriptor instead.
 func (*SegmentsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{8}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SegmentsResponse) GetPath() *Path {
@@ -529,7 +767,7 @@ type PrefixOwnersRequest struct {
 
 func (x *PrefixOwnersRequest) Reset() {
 	*x = PrefixOwnersRequest{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[9]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +779,7 @@ func (x *PrefixOwnersRequest) String() string {
 func (*PrefixOwnersRequest) ProtoMessage() {}
 
 func (x *PrefixOwnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[9]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +792,7 @@ func (x *PrefixOwnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixOwnersRequest.ProtoReflect.Descriptor instead.
 func (*PrefixOwnersRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{9}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PrefixOwnersRequest) GetPrefix() string {
@@ -573,7 +811,7 @@ type PrefixOwnersResponse struct {
 
 func (x *PrefixOwnersResponse) Reset() {
 	*x = PrefixOwnersResponse{}
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[10]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +823,7 @@ func (x *PrefixOwnersResponse) String() string {
 func (*PrefixOwnersResponse) ProtoMessage() {}
 
 func (x *PrefixOwnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_paths_v1_paths_proto_msgTypes[10]
+	mi := &file_millrace_paths_v1_paths_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +836,7 @@ func (x *PrefixOwnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrefixOwnersResponse.ProtoReflect.Descriptor instead.
 func (*PrefixOwnersResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{10}
+	return file_millrace_paths_v1_paths_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PrefixOwnersResponse) GetRouters() []string {
@@ -625,7 +863,7 @@ const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"\rexclude_nodes\x18\x05 \x03(\tR\fexcludeNodes\x12#\n" +
 	"\rexclude_links\x18\x06 \x03(\tR\fexcludeLinks\">\n" +
 	"\x0fComputeResponse\x12+\n" +
-	"\x04path\x18\x01 \x01(\v2\x17.millrace.paths.v1.PathR\x04path\"\xa1\x01\n" +
+	"\x04path\x18\x01 \x01(\v2\x17.millrace.paths.v1.PathR\x04path\"\xc3\x01\n" +
 	"\x04Path\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x14\n" +
 	"\x05links\x18\x02 \x03(\tR\x05links\x12\x19\n" +
@@ -634,7 +872,25 @@ const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"bottleneck\x18\x04 \x01(\x04R\n" +
 	"bottleneck\x12\x1a\n" +
 	"\bsegments\x18\x05 \x03(\tR\bsegments\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\tR\x06reason\"1\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12 \n" +
+	"\vadjacencies\x18\a \x03(\tR\vadjacencies\"\x86\x02\n" +
+	"\x11ComputeSetRequest\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\x12\x1c\n" +
+	"\tbandwidth\x18\x03 \x01(\x04R\tbandwidth\x12\x1b\n" +
+	"\tmax_paths\x18\x04 \x01(\rR\bmaxPaths\x12%\n" +
+	"\x0eavoid_shortest\x18\x05 \x01(\bR\ravoidShortest\x12!\n" +
+	"\fmax_segments\x18\x06 \x01(\rR\vmaxSegments\x12#\n" +
+	"\rexclude_nodes\x18\a \x03(\tR\fexcludeNodes\x12#\n" +
+	"\rexclude_links\x18\b \x03(\tR\fexcludeLinks\"\x81\x01\n" +
+	"\x12ComputeSetResponse\x125\n" +
+	"\x05paths\x18\x01 \x03(\v2\x1f.millrace.paths.v1.WeightedPathR\x05paths\x12\x1c\n" +
+	"\tbandwidth\x18\x02 \x01(\x04R\tbandwidth\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"q\n" +
+	"\fWeightedPath\x12+\n" +
+	"\x04path\x18\x01 \x01(\v2\x17.millrace.paths.v1.PathR\x04path\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weight\x12\x1c\n" +
+	"\tbandwidth\x18\x03 \x01(\x04R\tbandwidth\"1\n" +
 	"\vEcmpRequest\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\"=\n" +
@@ -647,10 +903,12 @@ const file_millrace_paths_v1_paths_proto_rawDesc = "" +
 	"\x13PrefixOwnersRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"0\n" +
 	"\x14PrefixOwnersResponse\x12\x18\n" +
-	"\arouters\x18\x01 \x03(\tR\arouters2\xdc\x03\n" +
+	"\arouters\x18\x01 \x03(\tR\arouters2\xbf\x04\n" +
 	"\fPathsService\x12[\n" +
 	"\bTopology\x12\".millrace.paths.v1.TopologyRequest\x1a#.millrace.paths.v1.TopologyResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
-	"\aCompute\x12!.millrace.paths.v1.ComputeRequest\x1a\".millrace.paths.v1.ComputeResponse\"\x06\xea\xb5\x18\x02\b\x02\x12O\n" +
+	"\aCompute\x12!.millrace.paths.v1.ComputeRequest\x1a\".millrace.paths.v1.ComputeResponse\"\x06\xea\xb5\x18\x02\b\x02\x12a\n" +
+	"\n" +
+	"ComputeSet\x12$.millrace.paths.v1.ComputeSetRequest\x1a%.millrace.paths.v1.ComputeSetResponse\"\x06\xea\xb5\x18\x02\b\x02\x12O\n" +
 	"\x04Ecmp\x12\x1e.millrace.paths.v1.EcmpRequest\x1a\x1f.millrace.paths.v1.EcmpResponse\"\x06\xea\xb5\x18\x02\b\x02\x12[\n" +
 	"\bSegments\x12\".millrace.paths.v1.SegmentsRequest\x1a#.millrace.paths.v1.SegmentsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12g\n" +
 	"\fPrefixOwners\x12&.millrace.paths.v1.PrefixOwnersRequest\x1a'.millrace.paths.v1.PrefixOwnersResponse\"\x06\xea\xb5\x18\x02\b\x02B\xcb\x01\n" +
@@ -669,43 +927,50 @@ func file_millrace_paths_v1_paths_proto_rawDescGZIP() []byte {
 	return file_millrace_paths_v1_paths_proto_rawDescData
 }
 
-var file_millrace_paths_v1_paths_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_millrace_paths_v1_paths_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_millrace_paths_v1_paths_proto_goTypes = []any{
 	(*TopologyRequest)(nil),      // 0: millrace.paths.v1.TopologyRequest
 	(*TopologyResponse)(nil),     // 1: millrace.paths.v1.TopologyResponse
 	(*ComputeRequest)(nil),       // 2: millrace.paths.v1.ComputeRequest
 	(*ComputeResponse)(nil),      // 3: millrace.paths.v1.ComputeResponse
 	(*Path)(nil),                 // 4: millrace.paths.v1.Path
-	(*EcmpRequest)(nil),          // 5: millrace.paths.v1.EcmpRequest
-	(*EcmpResponse)(nil),         // 6: millrace.paths.v1.EcmpResponse
-	(*SegmentsRequest)(nil),      // 7: millrace.paths.v1.SegmentsRequest
-	(*SegmentsResponse)(nil),     // 8: millrace.paths.v1.SegmentsResponse
-	(*PrefixOwnersRequest)(nil),  // 9: millrace.paths.v1.PrefixOwnersRequest
-	(*PrefixOwnersResponse)(nil), // 10: millrace.paths.v1.PrefixOwnersResponse
-	(*v1.TopologySnapshot)(nil),  // 11: millrace.topology.v1.TopologySnapshot
-	(*durationpb.Duration)(nil),  // 12: google.protobuf.Duration
+	(*ComputeSetRequest)(nil),    // 5: millrace.paths.v1.ComputeSetRequest
+	(*ComputeSetResponse)(nil),   // 6: millrace.paths.v1.ComputeSetResponse
+	(*WeightedPath)(nil),         // 7: millrace.paths.v1.WeightedPath
+	(*EcmpRequest)(nil),          // 8: millrace.paths.v1.EcmpRequest
+	(*EcmpResponse)(nil),         // 9: millrace.paths.v1.EcmpResponse
+	(*SegmentsRequest)(nil),      // 10: millrace.paths.v1.SegmentsRequest
+	(*SegmentsResponse)(nil),     // 11: millrace.paths.v1.SegmentsResponse
+	(*PrefixOwnersRequest)(nil),  // 12: millrace.paths.v1.PrefixOwnersRequest
+	(*PrefixOwnersResponse)(nil), // 13: millrace.paths.v1.PrefixOwnersResponse
+	(*v1.TopologySnapshot)(nil),  // 14: millrace.topology.v1.TopologySnapshot
+	(*durationpb.Duration)(nil),  // 15: google.protobuf.Duration
 }
 var file_millrace_paths_v1_paths_proto_depIdxs = []int32{
-	11, // 0: millrace.paths.v1.TopologyResponse.snapshot:type_name -> millrace.topology.v1.TopologySnapshot
-	12, // 1: millrace.paths.v1.TopologyResponse.age:type_name -> google.protobuf.Duration
+	14, // 0: millrace.paths.v1.TopologyResponse.snapshot:type_name -> millrace.topology.v1.TopologySnapshot
+	15, // 1: millrace.paths.v1.TopologyResponse.age:type_name -> google.protobuf.Duration
 	4,  // 2: millrace.paths.v1.ComputeResponse.path:type_name -> millrace.paths.v1.Path
-	4,  // 3: millrace.paths.v1.EcmpResponse.paths:type_name -> millrace.paths.v1.Path
-	4,  // 4: millrace.paths.v1.SegmentsResponse.path:type_name -> millrace.paths.v1.Path
-	0,  // 5: millrace.paths.v1.PathsService.Topology:input_type -> millrace.paths.v1.TopologyRequest
-	2,  // 6: millrace.paths.v1.PathsService.Compute:input_type -> millrace.paths.v1.ComputeRequest
-	5,  // 7: millrace.paths.v1.PathsService.Ecmp:input_type -> millrace.paths.v1.EcmpRequest
-	7,  // 8: millrace.paths.v1.PathsService.Segments:input_type -> millrace.paths.v1.SegmentsRequest
-	9,  // 9: millrace.paths.v1.PathsService.PrefixOwners:input_type -> millrace.paths.v1.PrefixOwnersRequest
-	1,  // 10: millrace.paths.v1.PathsService.Topology:output_type -> millrace.paths.v1.TopologyResponse
-	3,  // 11: millrace.paths.v1.PathsService.Compute:output_type -> millrace.paths.v1.ComputeResponse
-	6,  // 12: millrace.paths.v1.PathsService.Ecmp:output_type -> millrace.paths.v1.EcmpResponse
-	8,  // 13: millrace.paths.v1.PathsService.Segments:output_type -> millrace.paths.v1.SegmentsResponse
-	10, // 14: millrace.paths.v1.PathsService.PrefixOwners:output_type -> millrace.paths.v1.PrefixOwnersResponse
-	10, // [10:15] is the sub-list for method output_type
-	5,  // [5:10] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	7,  // 3: millrace.paths.v1.ComputeSetResponse.paths:type_name -> millrace.paths.v1.WeightedPath
+	4,  // 4: millrace.paths.v1.WeightedPath.path:type_name -> millrace.paths.v1.Path
+	4,  // 5: millrace.paths.v1.EcmpResponse.paths:type_name -> millrace.paths.v1.Path
+	4,  // 6: millrace.paths.v1.SegmentsResponse.path:type_name -> millrace.paths.v1.Path
+	0,  // 7: millrace.paths.v1.PathsService.Topology:input_type -> millrace.paths.v1.TopologyRequest
+	2,  // 8: millrace.paths.v1.PathsService.Compute:input_type -> millrace.paths.v1.ComputeRequest
+	5,  // 9: millrace.paths.v1.PathsService.ComputeSet:input_type -> millrace.paths.v1.ComputeSetRequest
+	8,  // 10: millrace.paths.v1.PathsService.Ecmp:input_type -> millrace.paths.v1.EcmpRequest
+	10, // 11: millrace.paths.v1.PathsService.Segments:input_type -> millrace.paths.v1.SegmentsRequest
+	12, // 12: millrace.paths.v1.PathsService.PrefixOwners:input_type -> millrace.paths.v1.PrefixOwnersRequest
+	1,  // 13: millrace.paths.v1.PathsService.Topology:output_type -> millrace.paths.v1.TopologyResponse
+	3,  // 14: millrace.paths.v1.PathsService.Compute:output_type -> millrace.paths.v1.ComputeResponse
+	6,  // 15: millrace.paths.v1.PathsService.ComputeSet:output_type -> millrace.paths.v1.ComputeSetResponse
+	9,  // 16: millrace.paths.v1.PathsService.Ecmp:output_type -> millrace.paths.v1.EcmpResponse
+	11, // 17: millrace.paths.v1.PathsService.Segments:output_type -> millrace.paths.v1.SegmentsResponse
+	13, // 18: millrace.paths.v1.PathsService.PrefixOwners:output_type -> millrace.paths.v1.PrefixOwnersResponse
+	13, // [13:19] is the sub-list for method output_type
+	7,  // [7:13] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_millrace_paths_v1_paths_proto_init() }
@@ -719,7 +984,7 @@ func file_millrace_paths_v1_paths_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_paths_v1_paths_proto_rawDesc), len(file_millrace_paths_v1_paths_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

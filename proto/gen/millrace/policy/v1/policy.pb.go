@@ -610,7 +610,9 @@ type RouterPlan struct {
 	// The rates of the circuits that enter here.
 	Profiles []*Profile `protobuf:"bytes,80,rep,name=profiles,proto3" json:"profiles,omitempty"`
 	// Ends of circuits between ports.
-	Attachments   []*Attachment `protobuf:"bytes,15,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	Attachments []*Attachment `protobuf:"bytes,15,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	// Sets of LSPs that share flows.
+	LspSets       []*LspSet `protobuf:"bytes,16,rep,name=lsp_sets,json=lspSets,proto3" json:"lsp_sets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -753,6 +755,13 @@ func (x *RouterPlan) GetProfiles() []*Profile {
 func (x *RouterPlan) GetAttachments() []*Attachment {
 	if x != nil {
 		return x.Attachments
+	}
+	return nil
+}
+
+func (x *RouterPlan) GetLspSets() []*LspSet {
+	if x != nil {
+		return x.LspSets
 	}
 	return nil
 }
@@ -1474,9 +1483,11 @@ type Lsp struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Destination string                 `protobuf:"bytes,2,opt,name=destination,proto3" json:"destination,omitempty"`
-	// Router loopbacks in order, destination last.
-	Hops          []string `protobuf:"bytes,3,rep,name=hops,proto3" json:"hops,omitempty"`
-	Reason        string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Router loopbacks in order, destination last; for links that no node SID pins, the address of the link's far end.
+	Hops   []string `protobuf:"bytes,3,rep,name=hops,proto3" json:"hops,omitempty"`
+	Reason string   `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Those of hops that are links.
+	Adjacencies   []string `protobuf:"bytes,5,rep,name=adjacencies,proto3" json:"adjacencies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1539,6 +1550,120 @@ func (x *Lsp) GetReason() string {
 	return ""
 }
 
+func (x *Lsp) GetAdjacencies() []string {
+	if x != nil {
+		return x.Adjacencies
+	}
+	return nil
+}
+
+// LspSet are LSPs that share flows by weight; a flow stays on one.
+type LspSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Lsps          []*LspShare            `protobuf:"bytes,2,rep,name=lsps,proto3" json:"lsps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LspSet) Reset() {
+	*x = LspSet{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LspSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LspSet) ProtoMessage() {}
+
+func (x *LspSet) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LspSet.ProtoReflect.Descriptor instead.
+func (*LspSet) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *LspSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LspSet) GetLsps() []*LspShare {
+	if x != nil {
+		return x.Lsps
+	}
+	return nil
+}
+
+// LspShare is an LSP of a set.
+type LspShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lsp   string                 `protobuf:"bytes,1,opt,name=lsp,proto3" json:"lsp,omitempty"`
+	// 1 to 255.
+	Weight        uint32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LspShare) Reset() {
+	*x = LspShare{}
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LspShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LspShare) ProtoMessage() {}
+
+func (x *LspShare) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LspShare.ProtoReflect.Descriptor instead.
+func (*LspShare) Descriptor() ([]byte, []int) {
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *LspShare) GetLsp() string {
+	if x != nil {
+		return x.Lsp
+	}
+	return ""
+}
+
+func (x *LspShare) GetWeight() uint32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 // RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
 type RedirectRule struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1548,7 +1673,7 @@ type RedirectRule struct {
 	Src   string `protobuf:"bytes,3,opt,name=src,proto3" json:"src,omitempty"`
 	Dst   string `protobuf:"bytes,4,opt,name=dst,proto3" json:"dst,omitempty"`
 	Queue string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Empty where the rule only classifies.
+	// LSP, or set of LSPs; empty where the rule only classifies.
 	Lsp string `protobuf:"bytes,6,opt,name=lsp,proto3" json:"lsp,omitempty"`
 	// Name of the filter the rule is in.
 	Filter string `protobuf:"bytes,7,opt,name=filter,proto3" json:"filter,omitempty"`
@@ -1572,7 +1697,7 @@ type RedirectRule struct {
 
 func (x *RedirectRule) Reset() {
 	*x = RedirectRule{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1709,7 @@ func (x *RedirectRule) String() string {
 func (*RedirectRule) ProtoMessage() {}
 
 func (x *RedirectRule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[20]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1722,7 @@ func (x *RedirectRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedirectRule.ProtoReflect.Descriptor instead.
 func (*RedirectRule) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RedirectRule) GetSequence() uint32 {
@@ -1720,7 +1845,7 @@ type ConfigEntry struct {
 
 func (x *ConfigEntry) Reset() {
 	*x = ConfigEntry{}
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1857,7 @@ func (x *ConfigEntry) String() string {
 func (*ConfigEntry) ProtoMessage() {}
 
 func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_policy_v1_policy_proto_msgTypes[21]
+	mi := &file_millrace_policy_v1_policy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1870,7 @@ func (x *ConfigEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigEntry.ProtoReflect.Descriptor instead.
 func (*ConfigEntry) Descriptor() ([]byte, []int) {
-	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_millrace_policy_v1_policy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ConfigEntry) GetPath() string {
@@ -1803,7 +1928,7 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"9\n" +
 	"\vSkippedPair\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\tR\x04pair\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf3\x05\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xaa\x06\n" +
 	"\n" +
 	"RouterPlan\x12\x16\n" +
 	"\x06router\x18\x01 \x01(\tR\x06router\x121\n" +
@@ -1825,7 +1950,8 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\bpolicers\x18\r \x03(\v2\x1b.millrace.policy.v1.PolicerR\bpolicers\x12\x1a\n" +
 	"\brendered\x18\x0e \x01(\tR\brendered\x127\n" +
 	"\bprofiles\x18P \x03(\v2\x1b.millrace.policy.v1.ProfileR\bprofiles\x12@\n" +
-	"\vattachments\x18\x0f \x03(\v2\x1e.millrace.policy.v1.AttachmentR\vattachments\"\x81\x01\n" +
+	"\vattachments\x18\x0f \x03(\v2\x1e.millrace.policy.v1.AttachmentR\vattachments\x125\n" +
+	"\blsp_sets\x18\x10 \x03(\v2\x1a.millrace.policy.v1.LspSetR\alspSets\"\x81\x01\n" +
 	"\aProfile\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\x04R\x04rate\x12\x14\n" +
@@ -1887,12 +2013,19 @@ const file_millrace_policy_v1_policy_proto_rawDesc = "" +
 	"\x03ecn\x18\x05 \x01(\bR\x03ecn\"D\n" +
 	"\x0ePortScheduling\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x14\n" +
-	"\x05speed\x18\x02 \x01(\x04R\x05speed\"g\n" +
+	"\x05speed\x18\x02 \x01(\x04R\x05speed\"\x89\x01\n" +
 	"\x03Lsp\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdestination\x18\x02 \x01(\tR\vdestination\x12\x12\n" +
 	"\x04hops\x18\x03 \x03(\tR\x04hops\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x92\x03\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12 \n" +
+	"\vadjacencies\x18\x05 \x03(\tR\vadjacencies\"N\n" +
+	"\x06LspSet\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
+	"\x04lsps\x18\x02 \x03(\v2\x1c.millrace.policy.v1.LspShareR\x04lsps\"4\n" +
+	"\bLspShare\x12\x10\n" +
+	"\x03lsp\x18\x01 \x01(\tR\x03lsp\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weight\"\x92\x03\n" +
 	"\fRedirectRule\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\rR\bsequence\x12\x12\n" +
 	"\x04pair\x18\x02 \x01(\tR\x04pair\x12\x10\n" +
@@ -1938,7 +2071,7 @@ func file_millrace_policy_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_policy_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_millrace_policy_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(Encoding)(0),            // 0: millrace.policy.v1.Encoding
 	(*CheckRequest)(nil),     // 1: millrace.policy.v1.CheckRequest
@@ -1961,8 +2094,10 @@ var file_millrace_policy_v1_policy_proto_goTypes = []any{
 	(*DropProfile)(nil),      // 18: millrace.policy.v1.DropProfile
 	(*PortScheduling)(nil),   // 19: millrace.policy.v1.PortScheduling
 	(*Lsp)(nil),              // 20: millrace.policy.v1.Lsp
-	(*RedirectRule)(nil),     // 21: millrace.policy.v1.RedirectRule
-	(*ConfigEntry)(nil),      // 22: millrace.policy.v1.ConfigEntry
+	(*LspSet)(nil),           // 21: millrace.policy.v1.LspSet
+	(*LspShare)(nil),         // 22: millrace.policy.v1.LspShare
+	(*RedirectRule)(nil),     // 23: millrace.policy.v1.RedirectRule
+	(*ConfigEntry)(nil),      // 24: millrace.policy.v1.ConfigEntry
 }
 var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	3,  // 0: millrace.policy.v1.CheckResponse.problems:type_name -> millrace.policy.v1.Problem
@@ -1972,29 +2107,31 @@ var file_millrace_policy_v1_policy_proto_depIdxs = []int32{
 	17, // 4: millrace.policy.v1.RouterPlan.queues:type_name -> millrace.policy.v1.Queue
 	19, // 5: millrace.policy.v1.RouterPlan.ports:type_name -> millrace.policy.v1.PortScheduling
 	20, // 6: millrace.policy.v1.RouterPlan.lsps:type_name -> millrace.policy.v1.Lsp
-	21, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
-	22, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
+	23, // 7: millrace.policy.v1.RouterPlan.rules:type_name -> millrace.policy.v1.RedirectRule
+	24, // 8: millrace.policy.v1.RouterPlan.entries:type_name -> millrace.policy.v1.ConfigEntry
 	13, // 9: millrace.policy.v1.RouterPlan.scheduling:type_name -> millrace.policy.v1.Scheduling
 	14, // 10: millrace.policy.v1.RouterPlan.filters:type_name -> millrace.policy.v1.Filter
 	15, // 11: millrace.policy.v1.RouterPlan.policers:type_name -> millrace.policy.v1.Policer
 	11, // 12: millrace.policy.v1.RouterPlan.profiles:type_name -> millrace.policy.v1.Profile
 	12, // 13: millrace.policy.v1.RouterPlan.attachments:type_name -> millrace.policy.v1.Attachment
-	16, // 14: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
-	16, // 15: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
-	16, // 16: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
-	18, // 17: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
-	0,  // 18: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
-	1,  // 19: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
-	4,  // 20: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
-	6,  // 21: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
-	2,  // 22: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
-	5,  // 23: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
-	7,  // 24: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
-	22, // [22:25] is the sub-list for method output_type
-	19, // [19:22] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	21, // 14: millrace.policy.v1.RouterPlan.lsp_sets:type_name -> millrace.policy.v1.LspSet
+	16, // 15: millrace.policy.v1.Profile.exceed:type_name -> millrace.policy.v1.Action
+	16, // 16: millrace.policy.v1.Policer.exceed:type_name -> millrace.policy.v1.Action
+	16, // 17: millrace.policy.v1.Policer.violate:type_name -> millrace.policy.v1.Action
+	18, // 18: millrace.policy.v1.Queue.drop_profiles:type_name -> millrace.policy.v1.DropProfile
+	22, // 19: millrace.policy.v1.LspSet.lsps:type_name -> millrace.policy.v1.LspShare
+	0,  // 20: millrace.policy.v1.ConfigEntry.encoding:type_name -> millrace.policy.v1.Encoding
+	1,  // 21: millrace.policy.v1.PolicyService.Check:input_type -> millrace.policy.v1.CheckRequest
+	4,  // 22: millrace.policy.v1.PolicyService.Plan:input_type -> millrace.policy.v1.PlanRequest
+	6,  // 23: millrace.policy.v1.PolicyService.Circuits:input_type -> millrace.policy.v1.CircuitsRequest
+	2,  // 24: millrace.policy.v1.PolicyService.Check:output_type -> millrace.policy.v1.CheckResponse
+	5,  // 25: millrace.policy.v1.PolicyService.Plan:output_type -> millrace.policy.v1.PlanResponse
+	7,  // 26: millrace.policy.v1.PolicyService.Circuits:output_type -> millrace.policy.v1.CircuitsResponse
+	24, // [24:27] is the sub-list for method output_type
+	21, // [21:24] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_millrace_policy_v1_policy_proto_init() }
@@ -2003,14 +2140,14 @@ func file_millrace_policy_v1_policy_proto_init() {
 		return
 	}
 	file_millrace_policy_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
-	file_millrace_policy_v1_policy_proto_msgTypes[20].OneofWrappers = []any{}
+	file_millrace_policy_v1_policy_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_policy_v1_policy_proto_rawDesc), len(file_millrace_policy_v1_policy_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -286,7 +286,9 @@ type Link struct {
 	IgpMetric      uint32 `protobuf:"varint,7,opt,name=igp_metric,json=igpMetric,proto3" json:"igp_metric,omitempty"`
 	TeMetric       uint32 `protobuf:"varint,8,opt,name=te_metric,json=teMetric,proto3" json:"te_metric,omitempty"`
 	// Bit/s (RFC 3630 section 2.5.6 carries bytes/s).
-	MaxBandwidth  uint64 `protobuf:"varint,9,opt,name=max_bandwidth,json=maxBandwidth,proto3" json:"max_bandwidth,omitempty"`
+	MaxBandwidth uint64 `protobuf:"varint,9,opt,name=max_bandwidth,json=maxBandwidth,proto3" json:"max_bandwidth,omitempty"`
+	// Label of the adjacency SID; 0 where the router has none. It may be another one when the link has been down.
+	AdjacencySid  uint32 `protobuf:"varint,10,opt,name=adjacency_sid,json=adjacencySid,proto3" json:"adjacency_sid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -380,6 +382,13 @@ func (x *Link) GetTeMetric() uint32 {
 func (x *Link) GetMaxBandwidth() uint64 {
 	if x != nil {
 		return x.MaxBandwidth
+	}
+	return 0
+}
+
+func (x *Link) GetAdjacencySid() uint32 {
+	if x != nil {
+		return x.AdjacencySid
 	}
 	return 0
 }
@@ -489,7 +498,7 @@ const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	"\aifindex\x18\x02 \x01(\rR\aifindex\x12\x1c\n" +
 	"\taddresses\x18\x03 \x03(\tR\taddresses\x12\x14\n" +
 	"\x05speed\x18\x04 \x01(\x04R\x05speed\x12\x0e\n" +
-	"\x02up\x18\x05 \x01(\bR\x02up\"\xbe\x02\n" +
+	"\x02up\x18\x05 \x01(\bR\x02up\"\xe3\x02\n" +
 	"\x04Link\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12&\n" +
 	"\x0flocal_router_id\x18\x02 \x01(\tR\rlocalRouterId\x12(\n" +
@@ -500,7 +509,9 @@ const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	"\n" +
 	"igp_metric\x18\a \x01(\rR\tigpMetric\x12\x1b\n" +
 	"\tte_metric\x18\b \x01(\rR\bteMetric\x12#\n" +
-	"\rmax_bandwidth\x18\t \x01(\x04R\fmaxBandwidth\"\x10\n" +
+	"\rmax_bandwidth\x18\t \x01(\x04R\fmaxBandwidth\x12#\n" +
+	"\radjacency_sid\x18\n" +
+	" \x01(\rR\fadjacencySid\"\x10\n" +
 	"\x0eRefreshRequest\"U\n" +
 	"\x0fRefreshResponse\x12B\n" +
 	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot2z\n" +

@@ -39,6 +39,8 @@ const (
 	PathsServiceTopologyProcedure = "/millrace.paths.v1.PathsService/Topology"
 	// PathsServiceComputeProcedure is the fully-qualified name of the PathsService's Compute RPC.
 	PathsServiceComputeProcedure = "/millrace.paths.v1.PathsService/Compute"
+	// PathsServiceComputeSetProcedure is the fully-qualified name of the PathsService's ComputeSet RPC.
+	PathsServiceComputeSetProcedure = "/millrace.paths.v1.PathsService/ComputeSet"
 	// PathsServiceEcmpProcedure is the fully-qualified name of the PathsService's Ecmp RPC.
 	PathsServiceEcmpProcedure = "/millrace.paths.v1.PathsService/Ecmp"
 	// PathsServiceSegmentsProcedure is the fully-qualified name of the PathsService's Segments RPC.
@@ -53,6 +55,8 @@ type PathsServiceClient interface {
 	Topology(context.Context, *connect.Request[v1.TopologyRequest]) (*connect.Response[v1.TopologyResponse], error)
 	// Compute finds an explicit path under constraints (CSPF).
 	Compute(context.Context, *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error)
+	// ComputeSet finds several explicit paths that together have a bandwidth which one may lack, with weights.
+	ComputeSet(context.Context, *connect.Request[v1.ComputeSetRequest]) (*connect.Response[v1.ComputeSetResponse], error)
 	// Ecmp returns the equal-cost shortest paths the IGP uses.
 	Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error)
 	// Segments finds the segments that pin a path. FailedPrecondition: none do, or a link is not in the topology.
@@ -84,6 +88,12 @@ func NewPathsServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(pathsServiceMethods.ByName("Compute")),
 			connect.WithClientOptions(opts...),
 		),
+		computeSet: connect.NewClient[v1.ComputeSetRequest, v1.ComputeSetResponse](
+			httpClient,
+			baseURL+PathsServiceComputeSetProcedure,
+			connect.WithSchema(pathsServiceMethods.ByName("ComputeSet")),
+			connect.WithClientOptions(opts...),
+		),
 		ecmp: connect.NewClient[v1.EcmpRequest, v1.EcmpResponse](
 			httpClient,
 			baseURL+PathsServiceEcmpProcedure,
@@ -109,6 +119,7 @@ func NewPathsServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 type pathsServiceClient struct {
 	topology     *connect.Client[v1.TopologyRequest, v1.TopologyResponse]
 	compute      *connect.Client[v1.ComputeRequest, v1.ComputeResponse]
+	computeSet   *connect.Client[v1.ComputeSetRequest, v1.ComputeSetResponse]
 	ecmp         *connect.Client[v1.EcmpRequest, v1.EcmpResponse]
 	segments     *connect.Client[v1.SegmentsRequest, v1.SegmentsResponse]
 	prefixOwners *connect.Client[v1.PrefixOwnersRequest, v1.PrefixOwnersResponse]
@@ -122,6 +133,11 @@ func (c *pathsServiceClient) Topology(ctx context.Context, req *connect.Request[
 // Compute calls millrace.paths.v1.PathsService.Compute.
 func (c *pathsServiceClient) Compute(ctx context.Context, req *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error) {
 	return c.compute.CallUnary(ctx, req)
+}
+
+// ComputeSet calls millrace.paths.v1.PathsService.ComputeSet.
+func (c *pathsServiceClient) ComputeSet(ctx context.Context, req *connect.Request[v1.ComputeSetRequest]) (*connect.Response[v1.ComputeSetResponse], error) {
+	return c.computeSet.CallUnary(ctx, req)
 }
 
 // Ecmp calls millrace.paths.v1.PathsService.Ecmp.
@@ -144,6 +160,8 @@ type PathsServiceHandler interface {
 	Topology(context.Context, *connect.Request[v1.TopologyRequest]) (*connect.Response[v1.TopologyResponse], error)
 	// Compute finds an explicit path under constraints (CSPF).
 	Compute(context.Context, *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error)
+	// ComputeSet finds several explicit paths that together have a bandwidth which one may lack, with weights.
+	ComputeSet(context.Context, *connect.Request[v1.ComputeSetRequest]) (*connect.Response[v1.ComputeSetResponse], error)
 	// Ecmp returns the equal-cost shortest paths the IGP uses.
 	Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error)
 	// Segments finds the segments that pin a path. FailedPrecondition: none do, or a link is not in the topology.
@@ -171,6 +189,12 @@ func NewPathsServiceHandler(svc PathsServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(pathsServiceMethods.ByName("Compute")),
 		connect.WithHandlerOptions(opts...),
 	)
+	pathsServiceComputeSetHandler := connect.NewUnaryHandler(
+		PathsServiceComputeSetProcedure,
+		svc.ComputeSet,
+		connect.WithSchema(pathsServiceMethods.ByName("ComputeSet")),
+		connect.WithHandlerOptions(opts...),
+	)
 	pathsServiceEcmpHandler := connect.NewUnaryHandler(
 		PathsServiceEcmpProcedure,
 		svc.Ecmp,
@@ -195,6 +219,8 @@ func NewPathsServiceHandler(svc PathsServiceHandler, opts ...connect.HandlerOpti
 			pathsServiceTopologyHandler.ServeHTTP(w, r)
 		case PathsServiceComputeProcedure:
 			pathsServiceComputeHandler.ServeHTTP(w, r)
+		case PathsServiceComputeSetProcedure:
+			pathsServiceComputeSetHandler.ServeHTTP(w, r)
 		case PathsServiceEcmpProcedure:
 			pathsServiceEcmpHandler.ServeHTTP(w, r)
 		case PathsServiceSegmentsProcedure:
@@ -216,6 +242,10 @@ func (UnimplementedPathsServiceHandler) Topology(context.Context, *connect.Reque
 
 func (UnimplementedPathsServiceHandler) Compute(context.Context, *connect.Request[v1.ComputeRequest]) (*connect.Response[v1.ComputeResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.paths.v1.PathsService.Compute is not implemented"))
+}
+
+func (UnimplementedPathsServiceHandler) ComputeSet(context.Context, *connect.Request[v1.ComputeSetRequest]) (*connect.Response[v1.ComputeSetResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.paths.v1.PathsService.ComputeSet is not implemented"))
 }
 
 func (UnimplementedPathsServiceHandler) Ecmp(context.Context, *connect.Request[v1.EcmpRequest]) (*connect.Response[v1.EcmpResponse], error) {

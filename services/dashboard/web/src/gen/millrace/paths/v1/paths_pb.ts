@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/paths/v1/paths.proto.
  */
 export const file_millrace_paths_v1_paths: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9wYXRocy92MS9wYXRocy5wcm90bxIRbWlsbHJhY2UucGF0aHMudjEiEQoPVG9wb2xvZ3lSZXF1ZXN0InQKEFRvcG9sb2d5UmVzcG9uc2USOAoIc25hcHNob3QYASABKAsyJi5taWxscmFjZS50b3BvbG9neS52MS5Ub3BvbG9neVNuYXBzaG90EiYKA2FnZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKHAQoOQ29tcHV0ZVJlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRIVCg1taW5fYmFuZHdpZHRoGAMgASgEEhYKDmF2b2lkX3Nob3J0ZXN0GAQgASgIEhUKDWV4Y2x1ZGVfbm9kZXMYBSADKAkSFQoNZXhjbHVkZV9saW5rcxgGIAMoCSI4Cg9Db21wdXRlUmVzcG9uc2USJQoEcGF0aBgBIAEoCzIXLm1pbGxyYWNlLnBhdGhzLnYxLlBhdGgibAoEUGF0aBINCgVub2RlcxgBIAMoCRINCgVsaW5rcxgCIAMoCRIQCghpZ3BfY29zdBgDIAEoDRISCgpib3R0bGVuZWNrGAQgASgEEhAKCHNlZ21lbnRzGAUgAygJEg4KBnJlYXNvbhgGIAEoCSInCgtFY21wUmVxdWVzdBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgASgJIjYKDEVjbXBSZXNwb25zZRImCgVwYXRocxgBIAMoCzIXLm1pbGxyYWNlLnBhdGhzLnYxLlBhdGgiIAoPU2VnbWVudHNSZXF1ZXN0Eg0KBWxpbmtzGAEgAygJIjkKEFNlZ21lbnRzUmVzcG9uc2USJQoEcGF0aBgBIAEoCzIXLm1pbGxyYWNlLnBhdGhzLnYxLlBhdGgiJQoTUHJlZml4T3duZXJzUmVxdWVzdBIOCgZwcmVmaXgYASABKAkiJwoUUHJlZml4T3duZXJzUmVzcG9uc2USDwoHcm91dGVycxgBIAMoCTLcAwoMUGF0aHNTZXJ2aWNlElsKCFRvcG9sb2d5EiIubWlsbHJhY2UucGF0aHMudjEuVG9wb2xvZ3lSZXF1ZXN0GiMubWlsbHJhY2UucGF0aHMudjEuVG9wb2xvZ3lSZXNwb25zZSIG6rUYAggCElgKB0NvbXB1dGUSIS5taWxscmFjZS5wYXRocy52MS5Db21wdXRlUmVxdWVzdBoiLm1pbGxyYWNlLnBhdGhzLnYxLkNvbXB1dGVSZXNwb25zZSIG6rUYAggCEk8KBEVjbXASHi5taWxscmFjZS5wYXRocy52MS5FY21wUmVxdWVzdBofLm1pbGxyYWNlLnBhdGhzLnYxLkVjbXBSZXNwb25zZSIG6rUYAggCElsKCFNlZ21lbnRzEiIubWlsbHJhY2UucGF0aHMudjEuU2VnbWVudHNSZXF1ZXN0GiMubWlsbHJhY2UucGF0aHMudjEuU2VnbWVudHNSZXNwb25zZSIG6rUYAggCEmcKDFByZWZpeE93bmVycxImLm1pbGxyYWNlLnBhdGhzLnYxLlByZWZpeE93bmVyc1JlcXVlc3QaJy5taWxscmFjZS5wYXRocy52MS5QcmVmaXhPd25lcnNSZXNwb25zZSIG6rUYAggCQssBChVjb20ubWlsbHJhY2UucGF0aHMudjFCClBhdGhzUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcGF0aHMvdjE7cGF0aHN2MaICA01QWKoCEU1pbGxyYWNlLlBhdGhzLlYxygIRTWlsbHJhY2VcUGF0aHNcVjHiAh1NaWxscmFjZVxQYXRoc1xWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpQYXRoczo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_millrace_rights_v1_rights, file_millrace_topology_v1_topology]);
+  fileDesc("Ch1taWxscmFjZS9wYXRocy92MS9wYXRocy5wcm90bxIRbWlsbHJhY2UucGF0aHMudjEiEQoPVG9wb2xvZ3lSZXF1ZXN0InQKEFRvcG9sb2d5UmVzcG9uc2USOAoIc25hcHNob3QYASABKAsyJi5taWxscmFjZS50b3BvbG9neS52MS5Ub3BvbG9neVNuYXBzaG90EiYKA2FnZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKHAQoOQ29tcHV0ZVJlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRIVCg1taW5fYmFuZHdpZHRoGAMgASgEEhYKDmF2b2lkX3Nob3J0ZXN0GAQgASgIEhUKDWV4Y2x1ZGVfbm9kZXMYBSADKAkSFQoNZXhjbHVkZV9saW5rcxgGIAMoCSI4Cg9Db21wdXRlUmVzcG9uc2USJQoEcGF0aBgBIAEoCzIXLm1pbGxyYWNlLnBhdGhzLnYxLlBhdGgigQEKBFBhdGgSDQoFbm9kZXMYASADKAkSDQoFbGlua3MYAiADKAkSEAoIaWdwX2Nvc3QYAyABKA0SEgoKYm90dGxlbmVjaxgEIAEoBBIQCghzZWdtZW50cxgFIAMoCRIOCgZyZWFzb24YBiABKAkSEwoLYWRqYWNlbmNpZXMYByADKAkirwEKEUNvbXB1dGVTZXRSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSEQoJYmFuZHdpZHRoGAMgASgEEhEKCW1heF9wYXRocxgEIAEoDRIWCg5hdm9pZF9zaG9ydGVzdBgFIAEoCBIUCgxtYXhfc2VnbWVudHMYBiABKA0SFQoNZXhjbHVkZV9ub2RlcxgHIAMoCRIVCg1leGNsdWRlX2xpbmtzGAggAygJImcKEkNvbXB1dGVTZXRSZXNwb25zZRIuCgVwYXRocxgBIAMoCzIfLm1pbGxyYWNlLnBhdGhzLnYxLldlaWdodGVkUGF0aBIRCgliYW5kd2lkdGgYAiABKAQSDgoGcmVhc29uGAMgASgJIlgKDFdlaWdodGVkUGF0aBIlCgRwYXRoGAEgASgLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aBIOCgZ3ZWlnaHQYAiABKA0SEQoJYmFuZHdpZHRoGAMgASgEIicKC0VjbXBSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkiNgoMRWNtcFJlc3BvbnNlEiYKBXBhdGhzGAEgAygLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCIgCg9TZWdtZW50c1JlcXVlc3QSDQoFbGlua3MYASADKAkiOQoQU2VnbWVudHNSZXNwb25zZRIlCgRwYXRoGAEgASgLMhcubWlsbHJhY2UucGF0aHMudjEuUGF0aCIlChNQcmVmaXhPd25lcnNSZXF1ZXN0Eg4KBnByZWZpeBgBIAEoCSInChRQcmVmaXhPd25lcnNSZXNwb25zZRIPCgdyb3V0ZXJzGAEgAygJMr8ECgxQYXRoc1NlcnZpY2USWwoIVG9wb2xvZ3kSIi5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlcXVlc3QaIy5taWxscmFjZS5wYXRocy52MS5Ub3BvbG9neVJlc3BvbnNlIgbqtRgCCAISWAoHQ29tcHV0ZRIhLm1pbGxyYWNlLnBhdGhzLnYxLkNvbXB1dGVSZXF1ZXN0GiIubWlsbHJhY2UucGF0aHMudjEuQ29tcHV0ZVJlc3BvbnNlIgbqtRgCCAISYQoKQ29tcHV0ZVNldBIkLm1pbGxyYWNlLnBhdGhzLnYxLkNvbXB1dGVTZXRSZXF1ZXN0GiUubWlsbHJhY2UucGF0aHMudjEuQ29tcHV0ZVNldFJlc3BvbnNlIgbqtRgCCAISTwoERWNtcBIeLm1pbGxyYWNlLnBhdGhzLnYxLkVjbXBSZXF1ZXN0Gh8ubWlsbHJhY2UucGF0aHMudjEuRWNtcFJlc3BvbnNlIgbqtRgCCAISWwoIU2VnbWVudHMSIi5taWxscmFjZS5wYXRocy52MS5TZWdtZW50c1JlcXVlc3QaIy5taWxscmFjZS5wYXRocy52MS5TZWdtZW50c1Jlc3BvbnNlIgbqtRgCCAISZwoMUHJlZml4T3duZXJzEiYubWlsbHJhY2UucGF0aHMudjEuUHJlZml4T3duZXJzUmVxdWVzdBonLm1pbGxyYWNlLnBhdGhzLnYxLlByZWZpeE93bmVyc1Jlc3BvbnNlIgbqtRgCCAJCywEKFWNvbS5taWxscmFjZS5wYXRocy52MUIKUGF0aHNQcm90b1ABWkBnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wYXRocy92MTtwYXRoc3YxogIDTVBYqgIRTWlsbHJhY2UuUGF0aHMuVjHKAhFNaWxscmFjZVxQYXRoc1xWMeICHU1pbGxyYWNlXFBhdGhzXFYxXEdQQk1ldGFkYXRh6gITTWlsbHJhY2U6OlBhdGhzOjpWMWIGcHJvdG8z", [file_google_protobuf_duration, file_millrace_rights_v1_rights, file_millrace_topology_v1_topology]);
 
 /**
  * @generated from message millrace.paths.v1.TopologyRequest
@@ -152,7 +152,8 @@ export type Path = Message<"millrace.paths.v1.Path"> & {
   bottleneck: bigint;
 
   /**
-   * Loopbacks to put in a segment list so that the IGP can only follow this path.
+   * What to put in a segment list so that packets can only follow this path: loopbacks for node SIDs, and for adjacency
+   * SIDs the address of the link's far end.
    *
    * @generated from field: repeated string segments = 5;
    */
@@ -164,6 +165,13 @@ export type Path = Message<"millrace.paths.v1.Path"> & {
    * @generated from field: string reason = 6;
    */
   reason: string;
+
+  /**
+   * Those of segments that are adjacency SIDs.
+   *
+   * @generated from field: repeated string adjacencies = 7;
+   */
+  adjacencies: string[];
 };
 
 /**
@@ -172,6 +180,128 @@ export type Path = Message<"millrace.paths.v1.Path"> & {
  */
 export const PathSchema: GenMessage<Path> = /*@__PURE__*/
   messageDesc(file_millrace_paths_v1_paths, 4);
+
+/**
+ * @generated from message millrace.paths.v1.ComputeSetRequest
+ */
+export type ComputeSetRequest = Message<"millrace.paths.v1.ComputeSetRequest"> & {
+  /**
+   * @generated from field: string from = 1;
+   */
+  from: string;
+
+  /**
+   * @generated from field: string to = 2;
+   */
+  to: string;
+
+  /**
+   * Of all paths together; bit/s.
+   *
+   * @generated from field: uint64 bandwidth = 3;
+   */
+  bandwidth: bigint;
+
+  /**
+   * At most so many paths, 1 to 16.
+   *
+   * @generated from field: uint32 max_paths = 4;
+   */
+  maxPaths: number;
+
+  /**
+   * Avoid the links of the shortest path where that costs no bandwidth.
+   *
+   * @generated from field: bool avoid_shortest = 5;
+   */
+  avoidShortest: boolean;
+
+  /**
+   * At most so many segments per path (maximum SID depth, RFC 8491); 0: 15.
+   *
+   * @generated from field: uint32 max_segments = 6;
+   */
+  maxSegments: number;
+
+  /**
+   * @generated from field: repeated string exclude_nodes = 7;
+   */
+  excludeNodes: string[];
+
+  /**
+   * @generated from field: repeated string exclude_links = 8;
+   */
+  excludeLinks: string[];
+};
+
+/**
+ * Describes the message millrace.paths.v1.ComputeSetRequest.
+ * Use `create(ComputeSetRequestSchema)` to create a new message.
+ */
+export const ComputeSetRequestSchema: GenMessage<ComputeSetRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_paths_v1_paths, 5);
+
+/**
+ * @generated from message millrace.paths.v1.ComputeSetResponse
+ */
+export type ComputeSetResponse = Message<"millrace.paths.v1.ComputeSetResponse"> & {
+  /**
+   * @generated from field: repeated millrace.paths.v1.WeightedPath paths = 1;
+   */
+  paths: WeightedPath[];
+
+  /**
+   * What the paths can carry together; bit/s.
+   *
+   * @generated from field: uint64 bandwidth = 2;
+   */
+  bandwidth: bigint;
+
+  /**
+   * Why these paths and no others.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message millrace.paths.v1.ComputeSetResponse.
+ * Use `create(ComputeSetResponseSchema)` to create a new message.
+ */
+export const ComputeSetResponseSchema: GenMessage<ComputeSetResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_paths_v1_paths, 6);
+
+/**
+ * @generated from message millrace.paths.v1.WeightedPath
+ */
+export type WeightedPath = Message<"millrace.paths.v1.WeightedPath"> & {
+  /**
+   * @generated from field: millrace.paths.v1.Path path = 1;
+   */
+  path?: Path | undefined;
+
+  /**
+   * Share of the flows, relative to the other paths', 1 to 255.
+   *
+   * @generated from field: uint32 weight = 2;
+   */
+  weight: number;
+
+  /**
+   * What this path carries when the set carries all it can; bit/s.
+   *
+   * @generated from field: uint64 bandwidth = 3;
+   */
+  bandwidth: bigint;
+};
+
+/**
+ * Describes the message millrace.paths.v1.WeightedPath.
+ * Use `create(WeightedPathSchema)` to create a new message.
+ */
+export const WeightedPathSchema: GenMessage<WeightedPath> = /*@__PURE__*/
+  messageDesc(file_millrace_paths_v1_paths, 7);
 
 /**
  * @generated from message millrace.paths.v1.EcmpRequest
@@ -193,7 +323,7 @@ export type EcmpRequest = Message<"millrace.paths.v1.EcmpRequest"> & {
  * Use `create(EcmpRequestSchema)` to create a new message.
  */
 export const EcmpRequestSchema: GenMessage<EcmpRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 5);
+  messageDesc(file_millrace_paths_v1_paths, 8);
 
 /**
  * @generated from message millrace.paths.v1.EcmpResponse
@@ -210,7 +340,7 @@ export type EcmpResponse = Message<"millrace.paths.v1.EcmpResponse"> & {
  * Use `create(EcmpResponseSchema)` to create a new message.
  */
 export const EcmpResponseSchema: GenMessage<EcmpResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 6);
+  messageDesc(file_millrace_paths_v1_paths, 9);
 
 /**
  * @generated from message millrace.paths.v1.SegmentsRequest
@@ -229,7 +359,7 @@ export type SegmentsRequest = Message<"millrace.paths.v1.SegmentsRequest"> & {
  * Use `create(SegmentsRequestSchema)` to create a new message.
  */
 export const SegmentsRequestSchema: GenMessage<SegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 7);
+  messageDesc(file_millrace_paths_v1_paths, 10);
 
 /**
  * @generated from message millrace.paths.v1.SegmentsResponse
@@ -246,7 +376,7 @@ export type SegmentsResponse = Message<"millrace.paths.v1.SegmentsResponse"> & {
  * Use `create(SegmentsResponseSchema)` to create a new message.
  */
 export const SegmentsResponseSchema: GenMessage<SegmentsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 8);
+  messageDesc(file_millrace_paths_v1_paths, 11);
 
 /**
  * @generated from message millrace.paths.v1.PrefixOwnersRequest
@@ -263,7 +393,7 @@ export type PrefixOwnersRequest = Message<"millrace.paths.v1.PrefixOwnersRequest
  * Use `create(PrefixOwnersRequestSchema)` to create a new message.
  */
 export const PrefixOwnersRequestSchema: GenMessage<PrefixOwnersRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 9);
+  messageDesc(file_millrace_paths_v1_paths, 12);
 
 /**
  * @generated from message millrace.paths.v1.PrefixOwnersResponse
@@ -280,7 +410,7 @@ export type PrefixOwnersResponse = Message<"millrace.paths.v1.PrefixOwnersRespon
  * Use `create(PrefixOwnersResponseSchema)` to create a new message.
  */
 export const PrefixOwnersResponseSchema: GenMessage<PrefixOwnersResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_paths_v1_paths, 10);
+  messageDesc(file_millrace_paths_v1_paths, 13);
 
 /**
  * PathsService is served by services/paths.
@@ -305,6 +435,16 @@ export const PathsService: GenService<{
     methodKind: "unary";
     input: typeof ComputeRequestSchema;
     output: typeof ComputeResponseSchema;
+  },
+  /**
+   * ComputeSet finds several explicit paths that together have a bandwidth which one may lack, with weights.
+   *
+   * @generated from rpc millrace.paths.v1.PathsService.ComputeSet
+   */
+  computeSet: {
+    methodKind: "unary";
+    input: typeof ComputeSetRequestSchema;
+    output: typeof ComputeSetResponseSchema;
   },
   /**
    * Ecmp returns the equal-cost shortest paths the IGP uses.

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/policy/v1/policy.proto.
  */
 export const file_millrace_policy_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAki2QQKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50ImMKB1Byb2ZpbGUSDwoHY2lyY3VpdBgBIAEoCRIMCgRyYXRlGAIgASgEEg0KBWJ1cnN0GAMgASgEEioKBmV4Y2VlZBgEIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24ikgEKCkF0dGFjaG1lbnQSDwoHY2lyY3VpdBgBIAEoCRIMCgRuYW1lGAIgASgJEgwKBHBvcnQYAyABKAkSDAoEdmxhbhgEIAEoDRIOCgZudW1iZXIYBSABKA0SDQoFbG9jYWwYBiABKAkSDgoGcmVtb3RlGAcgASgJEg0KBXF1ZXVlGAggASgJEgsKA2xzcBgJIAEoCSIvCgpTY2hlZHVsaW5nEg4KBmV4Y2VzcxgBIAEoCRIRCglwYXJ0aXRpb24YAiABKAkiKgoGRmlsdGVyEgwKBG5hbWUYASABKAkSEgoKaW50ZXJmYWNlcxgCIAMoCSLXAQoHUG9saWNlchIMCgRuYW1lGAEgASgJEg0KBXF1ZXVlGAIgASgJEgwKBHJhdGUYAyABKAQSDQoFYnVyc3QYBCABKAQSEQoJcGVha19yYXRlGAUgASgEEhIKCnBlYWtfYnVyc3QYBiABKAQSKgoGZXhjZWVkGAcgASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhIrCgd2aW9sYXRlGAggASgLMhoubWlsbHJhY2UucG9saWN5LnYxLkFjdGlvbhISCgppbnRlcmZhY2VzGAkgAygJIlgKBkFjdGlvbhIMCgRkcm9wGAEgASgIEhEKBG1hcmsYAiABKA1IAIgBARIVCg1sb3NzX3ByaW9yaXR5GAMgASgJEg0KBXF1ZXVlGAQgASgJQgcKBV9tYXJrIq4BCgVRdWV1ZRIMCgRuYW1lGAEgASgJEgoKAmlkGAIgASgNEg4KBndlaWdodBgDIAEoDRIOCgZidWZmZXIYBCABKA0SEAoIcHJpb3JpdHkYBSABKA0SDwoHZGVmYXVsdBgGIAEoCBIQCghtYXhfcmF0ZRgHIAEoDRI2Cg1kcm9wX3Byb2ZpbGVzGAggAygLMh8ubWlsbHJhY2UucG9saWN5LnYxLkRyb3BQcm9maWxlImAKC0Ryb3BQcm9maWxlEhUKDWxvc3NfcHJpb3JpdHkYASABKAkSCwoDbWluGAIgASgNEgsKA21heBgDIAEoDRITCgtwcm9iYWJpbGl0eRgEIAEoDRILCgNlY24YBSABKAgiMgoOUG9ydFNjaGVkdWxpbmcSEQoJaW50ZXJmYWNlGAEgASgJEg0KBXNwZWVkGAIgASgEIkYKA0xzcBIMCgRuYW1lGAEgASgJEhMKC2Rlc3RpbmF0aW9uGAIgASgJEgwKBGhvcHMYAyADKAkSDgoGcmVhc29uGAQgASgJIpQCCgxSZWRpcmVjdFJ1bGUSEAoIc2VxdWVuY2UYASABKA0SDAoEcGFpchgCIAEoCRILCgNzcmMYAyABKAkSCwoDZHN0GAQgASgJEg0KBXF1ZXVlGAUgASgJEgsKA2xzcBgGIAEoCRIOCgZmaWx0ZXIYByABKAkSDQoFY2xhc3MYCCABKAkSDQoFZHNjcHMYCSADKA0SEAoIcHJvdG9jb2wYCiABKA0SFAoMc291cmNlX3BvcnRzGAsgASgJEhkKEWRlc3RpbmF0aW9uX3BvcnRzGAwgASgJEhEKBG1hcmsYDSABKA1IAIgBARIPCgdjaXJjdWl0GA4gASgJEhAKCHByb2ZpbGVkGFAgASgIQgcKBV9tYXJrIlkKC0NvbmZpZ0VudHJ5EgwKBHBhdGgYASABKAkSLgoIZW5jb2RpbmcYAiABKA4yHC5taWxscmFjZS5wb2xpY3kudjEuRW5jb2RpbmcSDAoEYm9keRgDIAEoCSpVCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhYKEkVOQ09ESU5HX0pTT05fSUVURhABEhcKE0VOQ09ESU5HX0pVTk9TX1RFWFQQAjKXAgoNUG9saWN5U2VydmljZRJUCgVDaGVjaxIgLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1JlcXVlc3QaIS5taWxscmFjZS5wb2xpY3kudjEuQ2hlY2tSZXNwb25zZSIG6rUYAggCElEKBFBsYW4SHy5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlcXVlc3QaIC5taWxscmFjZS5wb2xpY3kudjEuUGxhblJlc3BvbnNlIgbqtRgCCAISXQoIQ2lyY3VpdHMSIy5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXF1ZXN0GiQubWlsbHJhY2UucG9saWN5LnYxLkNpcmN1aXRzUmVzcG9uc2UiBuq1GAIIAkLTAQoWY29tLm1pbGxyYWNlLnBvbGljeS52MUILUG9saWN5UHJvdG9QAVpCZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvcG9saWN5L3YxO3BvbGljeXYxogIDTVBYqgISTWlsbHJhY2UuUG9saWN5LlYxygISTWlsbHJhY2VcUG9saWN5XFYx4gIeTWlsbHJhY2VcUG9saWN5XFYxXEdQQk1ldGFkYXRh6gIUTWlsbHJhY2U6OlBvbGljeTo6VjFiBnByb3RvMw", [file_millrace_rights_v1_rights]);
+  fileDesc("Ch9taWxscmFjZS9wb2xpY3kvdjEvcG9saWN5LnByb3RvEhJtaWxscmFjZS5wb2xpY3kudjEiLwoMQ2hlY2tSZXF1ZXN0EhEKCWZpbGVfbmFtZRgBIAEoCRIMCgR0ZXh0GAIgASgJIj4KDUNoZWNrUmVzcG9uc2USLQoIcHJvYmxlbXMYASADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvYmxlbSJTCgdQcm9ibGVtEgwKBGZpbGUYASABKAkSDAoEbGluZRgCIAEoDRIOCgZjb2x1bW4YAyABKA0SDwoHbWVzc2FnZRgEIAEoCRILCgNmaXgYBSABKAkiPQoLUGxhblJlcXVlc3QSDgoGcG9saWN5GAEgASgJEg4KBnJvdXRlchgCIAEoCRIOCgZyZW5kZXIYAyABKAkizwEKDFBsYW5SZXNwb25zZRItCgVwbGFucxgBIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5Sb3V0ZXJQbGFuEjAKB3NraXBwZWQYAiADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuU2tpcHBlZFBhaXISDgoGYWJzZW50GAMgAygJEhAKCGNpcmN1aXRzGAQgAygJEjwKEHJlZnVzZWRfY2lyY3VpdHMYBSADKAsyIi5taWxscmFjZS5wb2xpY3kudjEuUmVmdXNlZENpcmN1aXQiEQoPQ2lyY3VpdHNSZXF1ZXN0IiQKEENpcmN1aXRzUmVzcG9uc2USEAoIY2lyY3VpdHMYASADKAkiMQoOUmVmdXNlZENpcmN1aXQSDwoHY2lyY3VpdBgBIAEoCRIOCgZyZWFzb24YAiABKAkiKwoLU2tpcHBlZFBhaXISDAoEcGFpchgBIAEoCRIOCgZyZWFzb24YAiABKAkihwUKClJvdXRlclBsYW4SDgoGcm91dGVyGAEgASgJEikKBnF1ZXVlcxgCIAMoCzIZLm1pbGxyYWNlLnBvbGljeS52MS5RdWV1ZRIxCgVwb3J0cxgDIAMoCzIiLm1pbGxyYWNlLnBvbGljeS52MS5Qb3J0U2NoZWR1bGluZxIlCgRsc3BzGAQgAygLMhcubWlsbHJhY2UucG9saWN5LnYxLkxzcBIvCgVydWxlcxgFIAMoCzIgLm1pbGxyYWNlLnBvbGljeS52MS5SZWRpcmVjdFJ1bGUSFwoPcnVsZV9pbnRlcmZhY2VzGAYgAygJEjAKB2VudHJpZXMYByADKAsyHy5taWxscmFjZS5wb2xpY3kudjEuQ29uZmlnRW50cnkSDwoHcmVhc29ucxgIIAMoCRIOCgZwb2xpY3kYCSABKAkSMgoKc2NoZWR1bGluZxgKIAEoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5TY2hlZHVsaW5nEhMKC2J1ZmZlcl90aW1lGAsgASgEEisKB2ZpbHRlcnMYDCADKAsyGi5taWxscmFjZS5wb2xpY3kudjEuRmlsdGVyEi0KCHBvbGljZXJzGA0gAygLMhsubWlsbHJhY2UucG9saWN5LnYxLlBvbGljZXISEAoIcmVuZGVyZWQYDiABKAkSLQoIcHJvZmlsZXMYUCADKAsyGy5taWxscmFjZS5wb2xpY3kudjEuUHJvZmlsZRIzCgthdHRhY2htZW50cxgPIAMoCzIeLm1pbGxyYWNlLnBvbGljeS52MS5BdHRhY2htZW50EiwKCGxzcF9zZXRzGBAgAygLMhoubWlsbHJhY2UucG9saWN5LnYxLkxzcFNldCJjCgdQcm9maWxlEg8KB2NpcmN1aXQYASABKAkSDAoEcmF0ZRgCIAEoBBINCgVidXJzdBgDIAEoBBIqCgZleGNlZWQYBCABKAsyGi5taWxscmFjZS5wb2xpY3kudjEuQWN0aW9uIpIBCgpBdHRhY2htZW50Eg8KB2NpcmN1aXQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRwb3J0GAMgASgJEgwKBHZsYW4YBCABKA0SDgoGbnVtYmVyGAUgASgNEg0KBWxvY2FsGAYgASgJEg4KBnJlbW90ZRgHIAEoCRINCgVxdWV1ZRgIIAEoCRILCgNsc3AYCSABKAkiLwoKU2NoZWR1bGluZxIOCgZleGNlc3MYASABKAkSEQoJcGFydGl0aW9uGAIgASgJIioKBkZpbHRlchIMCgRuYW1lGAEgASgJEhIKCmludGVyZmFjZXMYAiADKAki1wEKB1BvbGljZXISDAoEbmFtZRgBIAEoCRINCgVxdWV1ZRgCIAEoCRIMCgRyYXRlGAMgASgEEg0KBWJ1cnN0GAQgASgEEhEKCXBlYWtfcmF0ZRgFIAEoBBISCgpwZWFrX2J1cnN0GAYgASgEEioKBmV4Y2VlZBgHIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SKwoHdmlvbGF0ZRgIIAEoCzIaLm1pbGxyYWNlLnBvbGljeS52MS5BY3Rpb24SEgoKaW50ZXJmYWNlcxgJIAMoCSJYCgZBY3Rpb24SDAoEZHJvcBgBIAEoCBIRCgRtYXJrGAIgASgNSACIAQESFQoNbG9zc19wcmlvcml0eRgDIAEoCRINCgVxdWV1ZRgEIAEoCUIHCgVfbWFyayKuAQoFUXVldWUSDAoEbmFtZRgBIAEoCRIKCgJpZBgCIAEoDRIOCgZ3ZWlnaHQYAyABKA0SDgoGYnVmZmVyGAQgASgNEhAKCHByaW9yaXR5GAUgASgNEg8KB2RlZmF1bHQYBiABKAgSEAoIbWF4X3JhdGUYByABKA0SNgoNZHJvcF9wcm9maWxlcxgIIAMoCzIfLm1pbGxyYWNlLnBvbGljeS52MS5Ecm9wUHJvZmlsZSJgCgtEcm9wUHJvZmlsZRIVCg1sb3NzX3ByaW9yaXR5GAEgASgJEgsKA21pbhgCIAEoDRILCgNtYXgYAyABKA0SEwoLcHJvYmFiaWxpdHkYBCABKA0SCwoDZWNuGAUgASgIIjIKDlBvcnRTY2hlZHVsaW5nEhEKCWludGVyZmFjZRgBIAEoCRINCgVzcGVlZBgCIAEoBCJbCgNMc3ASDAoEbmFtZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCRIMCgRob3BzGAMgAygJEg4KBnJlYXNvbhgEIAEoCRITCgthZGphY2VuY2llcxgFIAMoCSJCCgZMc3BTZXQSDAoEbmFtZRgBIAEoCRIqCgRsc3BzGAIgAygLMhwubWlsbHJhY2UucG9saWN5LnYxLkxzcFNoYXJlIicKCExzcFNoYXJlEgsKA2xzcBgBIAEoCRIOCgZ3ZWlnaHQYAiABKA0ilAIKDFJlZGlyZWN0UnVsZRIQCghzZXF1ZW5jZRgBIAEoDRIMCgRwYWlyGAIgASgJEgsKA3NyYxgDIAEoCRILCgNkc3QYBCABKAkSDQoFcXVldWUYBSABKAkSCwoDbHNwGAYgASgJEg4KBmZpbHRlchgHIAEoCRINCgVjbGFzcxgIIAEoCRINCgVkc2NwcxgJIAMoDRIQCghwcm90b2NvbBgKIAEoDRIUCgxzb3VyY2VfcG9ydHMYCyABKAkSGQoRZGVzdGluYXRpb25fcG9ydHMYDCABKAkSEQoEbWFyaxgNIAEoDUgAiAEBEg8KB2NpcmN1aXQYDiABKAkSEAoIcHJvZmlsZWQYUCABKAhCBwoFX21hcmsiWQoLQ29uZmlnRW50cnkSDAoEcGF0aBgBIAEoCRIuCghlbmNvZGluZxgCIAEoDjIcLm1pbGxyYWNlLnBvbGljeS52MS5FbmNvZGluZxIMCgRib2R5GAMgASgJKlUKCEVuY29kaW5nEhgKFEVOQ09ESU5HX1VOU1BFQ0lGSUVEEAASFgoSRU5DT0RJTkdfSlNPTl9JRVRGEAESFwoTRU5DT0RJTkdfSlVOT1NfVEVYVBACMpcCCg1Qb2xpY3lTZXJ2aWNlElQKBUNoZWNrEiAubWlsbHJhY2UucG9saWN5LnYxLkNoZWNrUmVxdWVzdBohLm1pbGxyYWNlLnBvbGljeS52MS5DaGVja1Jlc3BvbnNlIgbqtRgCCAISUQoEUGxhbhIfLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVxdWVzdBogLm1pbGxyYWNlLnBvbGljeS52MS5QbGFuUmVzcG9uc2UiBuq1GAIIAhJdCghDaXJjdWl0cxIjLm1pbGxyYWNlLnBvbGljeS52MS5DaXJjdWl0c1JlcXVlc3QaJC5taWxscmFjZS5wb2xpY3kudjEuQ2lyY3VpdHNSZXNwb25zZSIG6rUYAggCQtMBChZjb20ubWlsbHJhY2UucG9saWN5LnYxQgtQb2xpY3lQcm90b1ABWkJnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9wb2xpY3kvdjE7cG9saWN5djGiAgNNUFiqAhJNaWxscmFjZS5Qb2xpY3kuVjHKAhJNaWxscmFjZVxQb2xpY3lcVjHiAh5NaWxscmFjZVxQb2xpY3lcVjFcR1BCTWV0YWRhdGHqAhRNaWxscmFjZTo6UG9saWN5OjpWMWIGcHJvdG8z", [file_millrace_rights_v1_rights]);
 
 /**
  * @generated from message millrace.policy.v1.CheckRequest
@@ -361,6 +361,13 @@ export type RouterPlan = Message<"millrace.policy.v1.RouterPlan"> & {
    * @generated from field: repeated millrace.policy.v1.Attachment attachments = 15;
    */
   attachments: Attachment[];
+
+  /**
+   * Sets of LSPs that share flows.
+   *
+   * @generated from field: repeated millrace.policy.v1.LspSet lsp_sets = 16;
+   */
+  lspSets: LspSet[];
 };
 
 /**
@@ -776,7 +783,7 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
   destination: string;
 
   /**
-   * Router loopbacks in order, destination last.
+   * Router loopbacks in order, destination last; for links that no node SID pins, the address of the link's far end.
    *
    * @generated from field: repeated string hops = 3;
    */
@@ -786,6 +793,13 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
    * @generated from field: string reason = 4;
    */
   reason: string;
+
+  /**
+   * Those of hops that are links.
+   *
+   * @generated from field: repeated string adjacencies = 5;
+   */
+  adjacencies: string[];
 };
 
 /**
@@ -794,6 +808,56 @@ export type Lsp = Message<"millrace.policy.v1.Lsp"> & {
  */
 export const LspSchema: GenMessage<Lsp> = /*@__PURE__*/
   messageDesc(file_millrace_policy_v1_policy, 19);
+
+/**
+ * LspSet are LSPs that share flows by weight; a flow stays on one.
+ *
+ * @generated from message millrace.policy.v1.LspSet
+ */
+export type LspSet = Message<"millrace.policy.v1.LspSet"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: repeated millrace.policy.v1.LspShare lsps = 2;
+   */
+  lsps: LspShare[];
+};
+
+/**
+ * Describes the message millrace.policy.v1.LspSet.
+ * Use `create(LspSetSchema)` to create a new message.
+ */
+export const LspSetSchema: GenMessage<LspSet> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 20);
+
+/**
+ * LspShare is an LSP of a set.
+ *
+ * @generated from message millrace.policy.v1.LspShare
+ */
+export type LspShare = Message<"millrace.policy.v1.LspShare"> & {
+  /**
+   * @generated from field: string lsp = 1;
+   */
+  lsp: string;
+
+  /**
+   * 1 to 255.
+   *
+   * @generated from field: uint32 weight = 2;
+   */
+  weight: number;
+};
+
+/**
+ * Describes the message millrace.policy.v1.LspShare.
+ * Use `create(LspShareSchema)` to create a new message.
+ */
+export const LspShareSchema: GenMessage<LspShare> = /*@__PURE__*/
+  messageDesc(file_millrace_policy_v1_policy, 21);
 
 /**
  * RedirectRule is a rule of a redirect, of a circuit or of a class. Match fields that are empty fit all packets.
@@ -829,7 +893,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
   queue: string;
 
   /**
-   * Empty where the rule only classifies.
+   * LSP, or set of LSPs; empty where the rule only classifies.
    *
    * @generated from field: string lsp = 6;
    */
@@ -900,7 +964,7 @@ export type RedirectRule = Message<"millrace.policy.v1.RedirectRule"> & {
  * Use `create(RedirectRuleSchema)` to create a new message.
  */
 export const RedirectRuleSchema: GenMessage<RedirectRule> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 20);
+  messageDesc(file_millrace_policy_v1_policy, 22);
 
 /**
  * ConfigEntry is a managed config entry, the smallest piece of configuration that is compared, replaced or deleted as
@@ -933,7 +997,7 @@ export type ConfigEntry = Message<"millrace.policy.v1.ConfigEntry"> & {
  * Use `create(ConfigEntrySchema)` to create a new message.
  */
 export const ConfigEntrySchema: GenMessage<ConfigEntry> = /*@__PURE__*/
-  messageDesc(file_millrace_policy_v1_policy, 21);
+  messageDesc(file_millrace_policy_v1_policy, 23);
 
 /**
  * Encoding is the syntax of a config entry's body.
