@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace/millrace/scenario"
 	"github.com/millrace/millrace/services/policy/compile"
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 // network is the scenario's topology as the compiler wants it: what
@@ -78,6 +79,26 @@ func pairs(s *scenario.Scenario, use *scenario.PolicyUse, rule int) []compile.Pa
 	return out
 }
 
+// between maps the pairs that a policy lists to the routers whose hosts have the prefixes.
+func between(s *scenario.Scenario, policy document.Policy) []compile.Pair {
+	at := func(p netip.Prefix) string {
+		for _, h := range s.Hosts {
+			if h.Address.Masked() == p {
+				gate, _, _ := s.Attachment(h.Name)
+				return gate.Node
+			}
+		}
+		return ""
+	}
+	out := compile.Between(policy)
+	for i := range out {
+		if out[i].Ingress, out[i].Egress = at(out[i].Src), at(out[i].Dst); out[i].Ingress == "" || out[i].Egress == "" {
+			out[i].Unmapped = "no two hosts of the scenario have its prefixes as their subnets"
+		}
+	}
+	return out
+}
+
 // nobody is the n-th /24 from 10.<first>.0.0 on, where no host of a lab is.
 func nobody(first, n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(first + n>>8), byte(n), 0}), 24)
@@ -88,12 +109,18 @@ func nobody(first, n int) netip.Prefix {
 func paths(s *scenario.Scenario, demands []compile.Demand) (map[compile.Demand]compile.Path, map[compile.Demand]string) {
 	found, none := map[compile.Demand]compile.Path{}, map[compile.Demand]string{}
 	for _, d := range demands {
-		path := cheapest(s, d.From, d.To, nil)
+		path, reason := cheapest(s, d.From, d.To, nil), "the shortest path"
+		switch {
+		case d.LSP.Set():
+			none[d] = "a scenario has paths by hand; write lsps: instead of paths:"
+			continue
+		case d.Via != "":
+			path, reason = along(s, d.Routers()), "the path that the policy names"
+		}
 		if path == nil {
 			none[d] = fmt.Sprintf("the scenario has no path from %s to %s", d.From, d.To)
 			continue
 		}
-		reason := "the shortest path"
 		if d.LSP.AvoidShortest {
 			var avoid []string
 			for _, h := range path {
@@ -122,12 +149,40 @@ func ecmp(s *scenario.Scenario, between []compile.RouterPair) (map[compile.Route
 	return found, none
 }
 
+// along is the path of a list of routers; nil if two of them have no link.
+func along(s *scenario.Scenario, routers []string) (path []hop) {
+	for i, name := range routers[1:] {
+		list := hops(s)
+		at := slices.IndexFunc(list, func(h hop) bool { return h.from.Node == routers[i] && h.to.Node == name })
+		if at < 0 {
+			return nil
+		}
+		path = append(path, list[at])
+	}
+	return path
+}
+
+// pinned: the IGP has no other way to the far end of a link that is as cheap.
+func pinned(s *scenario.Scenario, h hop) bool {
+	cost := 0
+	for _, o := range cheapest(s, h.from.Node, h.to.Node, []string{h.id()}) {
+		cost += o.link.Cost
+	}
+	return cost == 0 || cost > h.link.Cost
+}
+
+// pathOf pins every hop by itself: by a node SID, or where the IGP would go another way by the link.
 func pathOf(s *scenario.Scenario, path []hop, reason string) compile.Path {
 	p := compile.Path{Nodes: []string{path[0].from.Node}, Reason: reason}
 	for _, h := range path {
 		r, _ := s.Router(h.to.Node)
 		p.Nodes, p.Links = append(p.Nodes, h.to.Node), append(p.Links, h.id())
-		p.Segments = append(p.Segments, r.Loopback())
+		if pinned(s, h) {
+			p.Segments = append(p.Segments, r.Loopback())
+		} else {
+			far := s.InterfaceAddress(h.to).Addr()
+			p.Segments, p.Adjacencies = append(p.Segments, far), append(p.Adjacencies, far)
+		}
 		if p.Bottleneck == 0 || h.link.Rate < p.Bottleneck {
 			p.Bottleneck = h.link.Rate
 		}

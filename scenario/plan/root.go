@@ -30,6 +30,7 @@ func Routers(s *scenario.Scenario, use *scenario.PolicyUse) ([]compile.RouterPla
 	if rule := compile.AlphaRedirect(policy); rule >= 0 {
 		in.Pairs = pairs(s, use, rule)
 	}
+	in.Pairs = append(in.Pairs, between(s, policy)...)
 	in.Paths, in.NoPath = paths(s, compile.Demands(policy, in.Pairs))
 	in.ECMP, in.Unreachable = ecmp(s, compile.RouterPairs(policy, in.Pairs))
 	compiled, err := compile.Compile(in)
