@@ -108,8 +108,8 @@ func width(p cspf.Path, free []int64) int64 {
 	return least
 }
 
-// weighted gives the members weights in proportion to their rates: exactly where whole numbers up to MaxWeight can, else
-// to the nearest.
+// weighted gives the members weights in proportion to their rates: exactly where whole numbers up to MaxWeight can,
+// else to the nearest.
 func (s Set) weighted() Set {
 	var divisor, largest int64
 	for _, m := range s.Members {

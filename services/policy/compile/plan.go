@@ -96,7 +96,7 @@ type Member struct {
 	Weight int
 }
 
-// Link tells whether a hop is a link; the others are routers.
+// Link reports whether a hop is a link; the others are routers.
 func (l LSP) Link(hop netip.Addr) bool { return slices.Contains(l.Adjacencies, hop) }
 
 // Filter is a list of rules and the interfaces on whose ingress they stand.
