@@ -19,8 +19,8 @@ import (
 // place.
 const predictionPatience = 3 * time.Minute
 
-// awaitPrediction follows a change set until it has the prediction that was requested, or the note in its place. Who
-// has waited long enough gets the change set as it is.
+// awaitPrediction follows a change set until it has the prediction that was requested, or the note in its
+// place. After the time-out the change set is shown without it.
 func awaitPrediction(ctx context.Context, progress io.Writer, client pushv1connect.ChangeServiceClient, c *pushv1.ChangeSet, patience time.Duration) (*pushv1.ChangeSet, error) {
 	if !push.AwaitsPrediction(c) {
 		return c, nil

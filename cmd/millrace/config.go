@@ -61,8 +61,8 @@ type kafkaConfig struct {
 // commonField holds config's own keys in the document.
 const commonField = "Common"
 
-// defaultConfig is what runs without a file. The file's type is made of the
-// table of services, so that a service has its section by having its row.
+// defaultConfig is the configuration without a file. The type of the file is made of the table of services,
+// so that a row there is enough for a service to have its section.
 func defaultConfig(dataDir string) *config {
 	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Etcd: etcdConfig{Quota: 2 << 30}}
 	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}

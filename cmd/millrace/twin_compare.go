@@ -72,7 +72,7 @@ Differences beyond the stated bounds are reported and do not fail the command.`,
 	return cmd
 }
 
-// measuredOf is what the lab measured of a scenario: what is kept, or a file of its own.
+// measuredOf reads the lab's measurements of a scenario: the kept ones, or those of a file that is named.
 func measuredOf(s *scenario.Scenario, file string) (m scenario.Measured, err error) {
 	if file == "" {
 		if m, err = scenario.MeasuredIn(s.Name); err != nil {

@@ -16,7 +16,7 @@ type Configuration struct {
 	DialTimeout time.Duration `yaml:"dial_timeout"`
 }
 
-// DefaultConfiguration is what runs without a file.
+// DefaultConfiguration is the configuration without a file.
 func DefaultConfiguration() Configuration {
 	return Configuration{
 		Interval: 10 * time.Second, MinBackoff: 500 * time.Millisecond, MaxBackoff: 30 * time.Second, DialTimeout: 10 * time.Second,

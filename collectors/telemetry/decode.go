@@ -12,8 +12,8 @@ import (
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 )
 
-// paths are what is sampled, in the order in which routers can do without:
-// a router that refuses one gets the list without it and all after it.
+// paths are the sampled paths, the most important first: for a router that refuses one, it and all paths
+// after it are left out.
 var paths = []string{
 	// openconfig-interfaces
 	"/interfaces/interface[name=*]/state/counters",
@@ -58,7 +58,7 @@ func timeOf(n *gnmi.Notification, now time.Time) (at time.Time, wrong bool) {
 	return at, false
 }
 
-// decoded is what a notification holds: nil where that is no counter.
+// decoded is the content of a notification: nil where that is no counter.
 type decoded struct {
 	batch *telemetryv1.CounterBatch
 	// unreadable counts counters whose path or value could not be parsed.

@@ -29,7 +29,7 @@ type watcher struct {
 	state state
 }
 
-// state is what Devices shows.
+// state is the connection state that Devices returns.
 type state struct {
 	connected bool
 	// err is why the stream is down; nil before the first attempt and while it is up.

@@ -18,7 +18,7 @@ type Configuration struct {
 	MaxBackoff time.Duration `yaml:"max_backoff"`
 }
 
-// DefaultConfiguration is what runs without a file.
+// DefaultConfiguration is the configuration without a file.
 func DefaultConfiguration() Configuration {
 	return Configuration{Interval: 10 * time.Second, Republish: 20 * time.Second, Timeout: 10 * time.Second, MaxBackoff: time.Minute}
 }

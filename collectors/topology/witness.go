@@ -9,8 +9,9 @@ import (
 // witnesses is the most databases of one area that are read at a time.
 const witnesses = 5
 
-// database is what one router shows of an area. Every router of an area has the same one, except one that is cut off:
-// it keeps the LSAs of all others for up to an hour (MaxAge, RFC 2328 appendix B), and sees nothing of what they do.
+// database is one router's database of an area. Every router of an area has the same one, except one that
+// is cut off: it keeps the LSAs of all others for up to an hour (MaxAge, RFC 2328 appendix B), and receives
+// none of their changes.
 type database struct {
 	topo.Snapshot
 	// reached is how many routers its own router reaches in it, itself included.

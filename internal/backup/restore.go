@@ -14,14 +14,14 @@ import (
 	"github.com/millrace/millrace/internal/store"
 )
 
-// identity names an etcd towards routers, which compare the revisions of one with each other (services/push). Those of
-// the restored one begin again, so it makes a new name.
+// identity is the key of the name by which routers identify an etcd. Routers compare revisions under one
+// name (services/push). Those of the restored etcd begin again, so it gets a new name.
 const identity = "identity"
 
 // overhead is what etcd needs for a key beside key and value, about.
 const overhead = 512
 
-// ErrNotEmpty means that a restore would replace what is there.
+// ErrNotEmpty means that a restore would replace existing keys or rows.
 var ErrNotEmpty = errors.New("the stores are not empty; --force deletes what they have first")
 
 // Read reads a backup's manifest and compares every file with it.

@@ -63,8 +63,8 @@ var (
 	}
 )
 
-// Kinds lists every kind, what is referred to before what refers to it: sent
-// in this order, deleted in the reverse, each leafref holds at every step.
+// Kinds lists every kind, each after the kinds that it refers to: created in this order and deleted in the
+// reverse, every leafref is valid at every step.
 var Kinds = []*Kind{
 	PrefixSet, IPv6PrefixSet,
 	Queue, ForwardingGroup, Classifier, SchedulerPolicy, BufferProfile, QueueManagementProfile, QosInterface,

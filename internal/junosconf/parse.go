@@ -134,7 +134,7 @@ func unquote(s string) (word string, n int, err error) {
 
 type parser struct {
 	tokens []token
-	// lenient parsers pass over what is not known.
+	// lenient parsers skip unknown statements.
 	lenient bool
 }
 

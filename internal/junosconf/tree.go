@@ -46,8 +46,8 @@ func New() *Tree { return &Tree{top: &node{schema: root()}} }
 // Empty reports whether nothing is configured.
 func (t *Tree) Empty() bool { return len(t.top.children) == 0 }
 
-// Set does what `set WORDS` does: makes what is not there, replaces leaves, adds
-// to leaf-lists. Nothing is changed when it returns an error.
+// Set does what `set WORDS` does: it creates missing containers, replaces leaves, and adds to leaf-lists.
+// Nothing is changed when it returns an error.
 func (t *Tree) Set(words ...string) error {
 	if err := set(t.top.scratch(), words); err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(words, " "), err)

@@ -65,7 +65,7 @@ func (l *Loops) Every(interval time.Duration, do func(context.Context)) {
 	})
 }
 
-// Pause lasts so long, or until ctx ends.
+// Pause waits for d, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Fault is what goes wrong with one request to etcd.
+// Fault is the failure of one request to etcd.
 type Fault int
 
 // The faults.

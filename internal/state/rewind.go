@@ -36,7 +36,7 @@ type witness struct {
 
 func newRewind() *rewind { return &rewind{next: make(chan struct{})} }
 
-// mark is what was known when a request was sent.
+// mark is the state of a rewind when a request was sent.
 type mark struct {
 	revision int64
 	times    uint64

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Guard is what a transaction made by Commit depends on.
+// Guard is a condition of a transaction made by Commit.
 type Guard struct {
 	Key string
 	// Revision that the key must be at; 0: it must not exist.

@@ -39,7 +39,7 @@ type Change struct {
 	Deleted bool
 }
 
-// Batch is what of one or more whole transactions lies below a prefix, in their order.
+// Batch is the changes below a prefix of one or more whole transactions, in their order.
 type Batch struct {
 	Changes []Change
 	// Revision is that of the last of them.

@@ -79,7 +79,7 @@ func (s *session) close() {
 	}
 }
 
-// handle is what the C functions call a connection: the first word of what chdb_connect gave.
+// handle is the connection of the C functions: the first word of chdb_connect's result.
 func (s *session) handle() unsafe.Pointer { return *(*unsafe.Pointer)(s.conn) }
 
 // exec runs a statement and drops what it returns.

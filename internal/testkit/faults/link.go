@@ -25,7 +25,7 @@ type Link struct {
 	held int
 }
 
-// Condition is what a link does; its zero value is a link that works.
+// Condition is the state of a link; its zero value is a link that works.
 type Condition struct {
 	// Refuse resets connections, and those that are opened.
 	Refuse bool
