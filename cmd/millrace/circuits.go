@@ -23,7 +23,7 @@ func circuitsCommand() *cobra.Command {
 			"A circuit is booked: nobody else gets its capacity. Where circuits.provision.policy is set, routers carry it from its start to its end.",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsActivateCommand(), circuitsDeactivateCommand(), circuitsReleaseCommand(), circuitsListCommand(),
+	cmd.AddCommand(circuitsQuoteCommand(), circuitsRequestCommand(), circuitsCommitCommand(), circuitsModifyCommand(), circuitsReoptimiseCommand(), circuitsActivateCommand(), circuitsDeactivateCommand(), circuitsReleaseCommand(), circuitsListCommand(),
 		circuitsShowCommand(), circuitsUsageCommand(), circuitsStatementCommand(), circuitsCalendarCommand())
 	return cmd
 }

@@ -183,6 +183,9 @@ var (
 		"`millrace circuits show ID` says from when on, and what fits instead: request that.")
 )
 
+// CircuitReoptimised has a better path.
+var CircuitReoptimised = define("services/circuits", info, "circuit-reoptimised", "A better path is booked for a circuit; the text has its cost.", nothing)
+
 // What is done about a circuit whose path is lost.
 var (
 	CircuitRerouted    = define("services/circuits", info, "circuit-rerouted", "A link of a circuit's path is gone, and another path is booked for it.", nothing)

@@ -107,7 +107,9 @@ func sameBooking(was, is *circuitsv1.Record) bool {
 	a, b := grantOf(was), grantOf(is)
 	back, _ := backOf(was)
 	back2, _ := backOf(is)
-	return slices.Equal(a.Slots, b.Slots) && sameLinks(a, b) && sameLinks(back, back2)
+	had, _ := hadOf(was)
+	had2, _ := hadOf(is)
+	return slices.Equal(a.Slots, b.Slots) && sameLinks(a, b) && sameLinks(back, back2) && sameLinks(had, had2)
 }
 
 func sameLinks(a, b admit.Grant) bool {
@@ -219,7 +221,7 @@ func withAbsent(g *graph.Graph, all func(yield func(*circuitsv1.Record) bool)) (
 		if !ledger.Books(r) {
 			continue
 		}
-		for _, h := range hops(r.GetCircuit()) {
+		for _, h := range slices.Concat(hops(r.GetCircuit()), hadHops(r)) {
 			if !known[h.GetLink()] {
 				known[h.GetLink()] = true
 				links = append(links, graph.Link{ID: h.GetLink(), From: node(h.GetFrom()), To: node(h.GetTo()), IGP: 1, Delay: graph.DelayUnknown})
@@ -235,6 +237,11 @@ func withAbsent(g *graph.Graph, all func(yield func(*circuitsv1.Record) bool)) (
 // hops are those of the path, of the backup and of the return path.
 func hops(c *circuitsv1.Circuit) []*circuitsv1.Hop {
 	return slices.Concat(c.GetPath(), c.GetBackup(), c.GetBack())
+}
+
+// hadHops are those of an earlier path that routers may still have.
+func hadHops(r *circuitsv1.Record) []*circuitsv1.Hop {
+	return slices.Concat(r.GetLife().GetHadPath(), r.GetLife().GetHadBackup(), r.GetLife().GetHadBack())
 }
 
 // there reports whether the topology has every link of a circuit's path, between the routers that it was booked

@@ -31,6 +31,8 @@ type Configuration struct {
 	Provision Provision `yaml:"provision"`
 	// Restore is about circuits whose path is lost.
 	Restore Restore `yaml:"restore"`
+	// Reoptimise is about better paths for circuits.
+	Reoptimise Reoptimise `yaml:"reoptimise"`
 	// Projects may book, by their names. Default none: no client may.
 	Projects map[string]Project `yaml:"projects"`
 }
@@ -50,6 +52,14 @@ type Restore struct {
 	// After is how long a link is absent before its circuits are moved: one that is up again by then moves none.
 	// Default 3s.
 	After time.Duration `yaml:"after"`
+}
+
+// Reoptimise says when a better path is worth a move.
+type Reoptimise struct {
+	// LeastGain is by how many per cent the sum of the IGP metrics of a circuit's links has to become less. Default 10.
+	LeastGain int64 `yaml:"least_gain"`
+	// Moves is how many circuits one call moves at most. Default 10.
+	Moves int `yaml:"moves"`
 }
 
 // Project is who may book what. Limits of 0 are none.
@@ -96,7 +106,7 @@ const defaultHolds = 10
 // DefaultConfiguration lets no client book.
 func DefaultConfiguration() Configuration {
 	return Configuration{Share: 500, Hold: 5 * time.Minute, RequestIDs: 24 * time.Hour, Keep: 90 * 24 * time.Hour, Topology: 5 * time.Second, TopologyAge: time.Minute,
-		Provision: Provision{Lead: 5 * time.Second}, Restore: Restore{After: 3 * time.Second}}
+		Provision: Provision{Lead: 5 * time.Second}, Restore: Restore{After: 3 * time.Second}, Reoptimise: Reoptimise{LeastGain: 10, Moves: 10}}
 }
 
 // Validate returns an error that names a valid value.
@@ -116,6 +126,8 @@ func (c Configuration) Validate() error {
 		return fmt.Errorf("circuits provision.lead %s: whole seconds, 0s to 1h", c.Provision.Lead)
 	case c.Restore.After < 0 || c.Restore.After > time.Hour || c.Restore.After%time.Second != 0:
 		return fmt.Errorf("circuits restore.after %s: whole seconds, 0s to 1h", c.Restore.After)
+	case c.Reoptimise.LeastGain < 0 || c.Reoptimise.LeastGain > 100 || c.Reoptimise.Moves < 1 || c.Reoptimise.Moves > 1000:
+		return fmt.Errorf("circuits reoptimise.least_gain %d, reoptimise.moves %d: 0 to 100 per cent, 1 to 1000 circuits", c.Reoptimise.LeastGain, c.Reoptimise.Moves)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		if err := c.Projects[name].validate(); err != nil {

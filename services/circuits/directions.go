@@ -26,6 +26,9 @@ func (b *book) enter(in *admit.Book, r *circuitsv1.Record) error {
 	if back, has := backOf(r); err == nil && has {
 		err = in.Restore(back)
 	}
+	if had, has := hadOf(r); err == nil && has {
+		err = in.Restore(had)
+	}
 	return err
 }
 
@@ -34,6 +37,9 @@ func (b *book) free(r *circuitsv1.Record) error {
 	err := b.admit.Remove(r.GetCircuit().GetId())
 	if back, has := backOf(r); has {
 		err = errors.Join(err, b.admit.Remove(back.ID))
+	}
+	if had, has := hadOf(r); has {
+		err = errors.Join(err, b.admit.Remove(had.ID))
 	}
 	return err
 }

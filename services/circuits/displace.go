@@ -123,7 +123,7 @@ func (b *book) holders(r admit.Request) (out []admit.Holder) {
 			continue
 		}
 		out = append(out, admit.Holder{
-			ID: id, Names: []string{id, backID(id)}, Priority: priorityOf(c.GetTerms()), Created: c.GetCreated().AsTime().UnixNano(),
+			ID: id, Names: []string{id, backID(id), hadID(id)}, Priority: priorityOf(c.GetTerms()), Created: c.GetCreated().AsTime().UnixNano(),
 		})
 	}
 	return out

@@ -109,7 +109,7 @@ func (b *book) path(r *circuitsv1.Record) life.Event {
 	switch {
 	case b.known() != nil:
 		return life.Event{}
-	case b.there(r.GetCircuit()):
+	case b.there(r.GetCircuit()) && !slices.ContainsFunc(slices.Concat(r.GetLife().GetHadPath(), r.GetLife().GetHadBack()), b.isGone):
 		return life.Event{Kind: life.PathSeen}
 	}
 	return life.Event{Kind: life.PathLost, Text: "a link of its path is gone from the topology"}

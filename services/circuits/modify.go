@@ -173,11 +173,11 @@ func (b *book) regrant(was *circuitsv1.Record, terms *circuitsv1.Terms, w calend
 		if len(g.Slots) > admit.MaxSlots {
 			return nil, nil, wrong("rate_bits_per_second", "it was changed %d times; request a new circuit", admit.MaxSlots)
 		}
-		way, both := backOf(was)
+		way, _ := backOf(was)
 		way.Slots = g.Slots
 		blockers, omitted = b.admit.Lacking(c.GetId(), g.Slots)
-		if both {
-			more, and := b.admit.Lacking(way.ID, way.Slots)
+		for _, id := range []string{way.ID, hadID(c.GetId())} { // of those that there are
+			more, and := b.admit.Lacking(id, way.Slots)
 			blockers, omitted = append(blockers, more...), omitted+and
 		}
 		if len(blockers) == 0 {

@@ -29,6 +29,14 @@ func (c Configuration) may(by, project string) error {
 	return nil
 }
 
+// mayAll reports whether somebody acts for all projects.
+func (c Configuration) mayAll(by string) error {
+	if !slices.Contains(c.Operators, by) {
+		return refuse(codePolicy, "by", "%s is no operator (circuits.operators); name one circuit of your project", by)
+	}
+	return nil
+}
+
 // mayBook reports whether somebody may book a circuit on these terms at all, whatever is free.
 func (b *book) mayBook(by string, t *circuitsv1.Terms, r admit.Request, now time.Time) error {
 	if err := b.cfg.may(by, t.GetProject()); err != nil {

@@ -17,6 +17,12 @@ func settled(is *circuitsv1.Record, actions []life.Action, now time.Time) *circu
 	does := func(do life.Do) bool {
 		return slices.ContainsFunc(actions, func(a life.Action) bool { return a.Do == do })
 	}
+	if len(is.GetLife().GetHadPath()) > 0 && (does(life.Settle) || does(life.Revert)) {
+		if does(life.Revert) {
+			is.Circuit.Path, is.Circuit.Backup, is.Circuit.Back = is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack
+		}
+		is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack = nil, nil, nil
+	}
 	had := is.GetLife().GetHadBitsPerSecond()
 	if had == 0 || !does(life.Settle) && !does(life.Revert) {
 		return is
@@ -38,14 +44,14 @@ func settled(is *circuitsv1.Record, actions []life.Action, now time.Time) *circu
 	return is
 }
 
-// noteOf says for the history what came of an update, empty for nothing.
-func noteOf(actions []life.Action) string {
+// noteOf says for the history what came of an update of the rate or the path, empty for nothing.
+func noteOf(what string, actions []life.Action) string {
 	for _, a := range actions {
 		switch a.Do {
 		case life.Settle:
-			return "routers have the rate"
+			return "routers have the " + what
 		case life.Revert:
-			return "routers keep the rate of before: " + a.Text
+			return "routers keep the " + what + " of before: " + a.Text
 		}
 	}
 	return ""
@@ -53,7 +59,11 @@ func noteOf(actions []life.Action) string {
 
 // told is a record after life.Next, with what its actions say of an update.
 func told(was *circuitsv1.Record, next life.Circuit, actions []life.Action, now time.Time) *circuitsv1.Record {
-	if note := noteOf(actions); note != "" && was.GetLife().GetHadBitsPerSecond() != 0 {
+	what := "rate"
+	if len(was.GetLife().GetHadPath()) > 0 {
+		what = "path"
+	}
+	if note := noteOf(what, actions); note != "" && (what == "path" || was.GetLife().GetHadBitsPerSecond() != 0) {
 		next.Moves = append(next.Moves, life.Move{From: next.State, To: next.State, By: life.Self, Note: note})
 	}
 	return settled(ledger.With(was, next, now), actions, now)

@@ -23,6 +23,7 @@ var pureFolders = []string{
 	"services/circuits/life",
 	"services/circuits/ports",
 	"services/circuits/provision",
+	"services/circuits/reoptimise",
 	"services/circuits/restore",
 	"services/nsi/soap",
 	"services/nsi/states",

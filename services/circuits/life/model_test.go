@@ -156,13 +156,16 @@ func (w *world) current(r *replica) bool { return same(r.knows, w.record) && r.b
 
 func (w *world) read(r *replica) { r.knows, r.booked = w.record, w.booked }
 
+// onOtherPath is the text of an update that is on the other path.
+const onOtherPath = "on the other path"
+
 // rebook is what the caller writes into the record together with the answer.
 func (w *world) rebook(e Event, actions []Action) {
 	switch e.Kind {
 	case Rerouted, Displaced:
 		w.booked = w.booked.next(true)
 	case Updated:
-		w.before, w.booked = w.booked, w.booked.next(false)
+		w.before, w.booked = w.booked, w.booked.next(e.Text == onOtherPath)
 	}
 	for _, a := range actions {
 		switch a.Do {
@@ -203,7 +206,7 @@ func (w *world) facts(l limits) (out []Event) {
 		out = append(out, Event{Kind: kind, Attempt: w.record.Attempt})
 	}
 	kind := PathLost
-	if w.paths[w.booked.path()] {
+	if w.paths[w.booked.path()] && (w.before == 0 || w.paths[w.before.path()]) {
 		kind = PathSeen
 	}
 	return append(out, Event{Kind: kind}, Event{Kind: Clock, Now: w.now}, Event{Kind: Begin, Now: w.now})
@@ -356,6 +359,9 @@ func (w *world) replicaSteps(p int, l limits, add func(bool, string, func(*world
 		}
 		if r.knows.State == Active && !r.knows.Open && w.updates {
 			tell(true, "is asked for an update", Event{Kind: Updated})
+			if w.paths[1-r.booked.path()] {
+				tell(true, "is asked for a better path", Event{Kind: Updated, Text: onOtherPath})
+			}
 			if w.paths[1-r.booked.path()] {
 				tell(true, "books the other path, since another circuit has this one", Event{Kind: Displaced})
 			}

@@ -5,7 +5,7 @@ import "github.com/millrace/millrace/services/circuits/admit"
 // required are the fields without which a request is refused, by message.
 var required = map[string][]string{
 	"QuoteRequest": {"terms", "by"}, "RequestRequest": {"terms", "by"}, "CommitRequest": {"by"}, "ExtendRequest": {"by", "until"}, "ReleaseRequest": {"by"},
-	"ModifyRequest": {"by"}, "RequestAllRequest": {"terms", "by"},
+	"ModifyRequest": {"by"}, "RequestAllRequest": {"terms", "by"}, "ReoptimiseRequest": {"by"},
 	"Terms": {"project", "from", "to"}, "PrefixPair": {"source", "destination"}, "Port": {"name"},
 }
 
@@ -37,6 +37,7 @@ var bounds = map[string]object{
 	"ReleaseRequest.note":          text(0, 500),
 	"ModifyRequest.by":             text(1, 100),
 	"ModifyRequest.note":           text(0, 500),
+	"ReoptimiseRequest.by":         text(1, 100),
 	"RequestAllRequest.by":         text(1, 100),
 	"RequestAllRequest.request_id": {"pattern": word},
 	"RequestAllRequest.terms":      {"minItems": 1, "maxItems": 20},

@@ -40,6 +40,7 @@ var routes = []route{
 	unary("GET", "/v1/circuits", "List", "List circuits, page by page", http.StatusOK, Service.List),
 	unary("GET", "/v1/circuits/{id}", "Get", "One circuit", http.StatusOK, Service.Get),
 	unary("PATCH", "/v1/circuits/{id}", "Modify", "Another rate or another end", http.StatusOK, Service.Modify),
+	unary("POST", "/v1/reoptimisations", "Reoptimise", "Better paths for circuits, found and booked", http.StatusOK, Service.Reoptimise),
 	unary("POST", "/v1/batches", "RequestAll", "Hold capacity for several circuits: all of them or none", http.StatusCreated, Service.RequestAll),
 	unary("POST", "/v1/circuits/{id}/commit", "Commit", "Book what is held", http.StatusOK, Service.Commit),
 	unary("POST", "/v1/circuits/{id}/extend", "Extend", "Hold for longer", http.StatusOK, Service.Extend),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Optional, cast
 
-from .types import Circuit, LinkCalendar, Offer, Quote, Refusal, Terms, Time
+from .types import Circuit, LinkCalendar, Offer, Quote, Refusal, Reoptimised, Terms, Time
 
 #: States in which a circuit has no capacity any more.
 ENDED = frozenset({"STATE_RELEASED", "STATE_EXPIRED", "STATE_CANCELLED", "STATE_LAPSED", "STATE_FAILED"})
@@ -101,6 +101,10 @@ class Circuits:
         headers = {"If-Match": f'"{circuit["version"]}"'}
         return cast(Circuit, self._call("PATCH", self._path(circuit["id"]), body, headers)["circuit"])
 
+    def reoptimise(self, circuit: str = "", *, dry_run: bool = False) -> Reoptimised:
+        """Move a circuit, or all of them, to better paths, or say which would be moved."""
+        return cast(Reoptimised, self._call("POST", "/v1/reoptimisations", {"by": self._by, "id": circuit, "dry_run": dry_run}))
+
     def calendar(self, link: str = "", start: Optional[Time] = None, end: Optional[Time] = None) -> list[LinkCalendar]:
         """What is free on links."""
         query = {k: v for k, v in {"link": link, "start": start, "end": end}.items() if v}
@@ -174,7 +178,7 @@ def _sent(value: Any) -> Any:
     return value
 
 
-_INTEGERS = ("_bits_per_second", "_bytes", "_microseconds", "_per_mille")
+_INTEGERS = ("_bits_per_second", "_bytes", "_microseconds", "_per_mille", "igp_before", "_gain")
 
 
 def _numbers(value: Any) -> Any:

@@ -139,6 +139,23 @@ class Quote(TypedDict, total=False):
     would_displace: list[Displaced]
 
 
+class PathMove(TypedDict, total=False):
+    circuit: str
+    path: list[Hop]
+    better_path: list[Hop]
+    igp_before: int
+    igp_gain: int
+    hops_gain: int
+    delay_gain_microseconds: int
+    freed_bits_per_second: int
+    done: bool
+
+
+class Reoptimised(TypedDict, total=False):
+    moves: list[PathMove]
+    left: int
+
+
 class FreePiece(TypedDict, total=False):
     start: str
     end: str

@@ -2043,6 +2043,236 @@ func (x *ModifyResponse) GetRefusal() *Refusal {
 	return nil
 }
 
+type ReoptimiseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One circuit. Empty: all of them, which operators of circuits may ask for.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Who asks.
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// Change nothing; say what would be moved.
+	DryRun        bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReoptimiseRequest) Reset() {
+	*x = ReoptimiseRequest{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReoptimiseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReoptimiseRequest) ProtoMessage() {}
+
+func (x *ReoptimiseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReoptimiseRequest.ProtoReflect.Descriptor instead.
+func (*ReoptimiseRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReoptimiseRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReoptimiseRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ReoptimiseRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+type ReoptimiseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that free the most for others first.
+	Moves []*PathMove `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"`
+	// How many more are worth a move, beyond those that one call moves.
+	Left          int32 `protobuf:"varint,2,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReoptimiseResponse) Reset() {
+	*x = ReoptimiseResponse{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReoptimiseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReoptimiseResponse) ProtoMessage() {}
+
+func (x *ReoptimiseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReoptimiseResponse.ProtoReflect.Descriptor instead.
+func (*ReoptimiseResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ReoptimiseResponse) GetMoves() []*PathMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+func (x *ReoptimiseResponse) GetLeft() int32 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+// PathMove is a better path for a circuit. Gains are those of path, backup and return path together.
+type PathMove struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Circuit    string                 `protobuf:"bytes,1,opt,name=circuit,proto3" json:"circuit,omitempty"`
+	Path       []*Hop                 `protobuf:"bytes,2,rep,name=path,proto3" json:"path,omitempty"`
+	BetterPath []*Hop                 `protobuf:"bytes,3,rep,name=better_path,json=betterPath,proto3" json:"better_path,omitempty"`
+	// What the sum of the IGP metrics was, and by how much it is less.
+	IgpBefore int64 `protobuf:"varint,4,opt,name=igp_before,json=igpBefore,proto3" json:"igp_before,omitempty"`
+	IgpGain   int64 `protobuf:"varint,5,opt,name=igp_gain,json=igpGain,proto3" json:"igp_gain,omitempty"`
+	HopsGain  int64 `protobuf:"varint,6,opt,name=hops_gain,json=hopsGain,proto3" json:"hops_gain,omitempty"`
+	// 0 where some delay is not known.
+	DelayGainMicroseconds int64 `protobuf:"varint,7,opt,name=delay_gain_microseconds,json=delayGainMicroseconds,proto3" json:"delay_gain_microseconds,omitempty"`
+	// On all links together.
+	FreedBitsPerSecond int64 `protobuf:"varint,8,opt,name=freed_bits_per_second,json=freedBitsPerSecond,proto3" json:"freed_bits_per_second,omitempty"`
+	// It is booked. Without a dry run false means that it was moved or changed by somebody else meanwhile.
+	Done          bool `protobuf:"varint,9,opt,name=done,proto3" json:"done,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathMove) Reset() {
+	*x = PathMove{}
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathMove) ProtoMessage() {}
+
+func (x *PathMove) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathMove.ProtoReflect.Descriptor instead.
+func (*PathMove) Descriptor() ([]byte, []int) {
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PathMove) GetCircuit() string {
+	if x != nil {
+		return x.Circuit
+	}
+	return ""
+}
+
+func (x *PathMove) GetPath() []*Hop {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *PathMove) GetBetterPath() []*Hop {
+	if x != nil {
+		return x.BetterPath
+	}
+	return nil
+}
+
+func (x *PathMove) GetIgpBefore() int64 {
+	if x != nil {
+		return x.IgpBefore
+	}
+	return 0
+}
+
+func (x *PathMove) GetIgpGain() int64 {
+	if x != nil {
+		return x.IgpGain
+	}
+	return 0
+}
+
+func (x *PathMove) GetHopsGain() int64 {
+	if x != nil {
+		return x.HopsGain
+	}
+	return 0
+}
+
+func (x *PathMove) GetDelayGainMicroseconds() int64 {
+	if x != nil {
+		return x.DelayGainMicroseconds
+	}
+	return 0
+}
+
+func (x *PathMove) GetFreedBitsPerSecond() int64 {
+	if x != nil {
+		return x.FreedBitsPerSecond
+	}
+	return 0
+}
+
+func (x *PathMove) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
 type CommitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2055,7 +2285,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2297,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[20]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2310,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{20}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CommitRequest) GetId() string {
@@ -2113,7 +2343,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2355,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[21]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2368,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{21}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CommitResponse) GetCircuit() *Circuit {
@@ -2159,7 +2389,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2171,7 +2401,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[22]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2184,7 +2414,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{22}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExtendRequest) GetId() string {
@@ -2217,7 +2447,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2459,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[23]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2472,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{23}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExtendResponse) GetCircuit() *Circuit {
@@ -2263,7 +2493,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2505,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[24]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2518,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{24}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReleaseRequest) GetId() string {
@@ -2321,7 +2551,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2563,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[25]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2576,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{25}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReleaseResponse) GetCircuit() *Circuit {
@@ -2368,7 +2598,7 @@ type ActivateRequest struct {
 
 func (x *ActivateRequest) Reset() {
 	*x = ActivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2610,7 @@ func (x *ActivateRequest) String() string {
 func (*ActivateRequest) ProtoMessage() {}
 
 func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[26]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2623,7 @@ func (x *ActivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateRequest.ProtoReflect.Descriptor instead.
 func (*ActivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{26}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ActivateRequest) GetId() string {
@@ -2426,7 +2656,7 @@ type ActivateResponse struct {
 
 func (x *ActivateResponse) Reset() {
 	*x = ActivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2668,7 @@ func (x *ActivateResponse) String() string {
 func (*ActivateResponse) ProtoMessage() {}
 
 func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[27]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2681,7 @@ func (x *ActivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActivateResponse.ProtoReflect.Descriptor instead.
 func (*ActivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{27}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ActivateResponse) GetCircuit() *Circuit {
@@ -2472,7 +2702,7 @@ type DeactivateRequest struct {
 
 func (x *DeactivateRequest) Reset() {
 	*x = DeactivateRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2714,7 @@ func (x *DeactivateRequest) String() string {
 func (*DeactivateRequest) ProtoMessage() {}
 
 func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[28]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2727,7 @@ func (x *DeactivateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateRequest.ProtoReflect.Descriptor instead.
 func (*DeactivateRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{28}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DeactivateRequest) GetId() string {
@@ -2530,7 +2760,7 @@ type DeactivateResponse struct {
 
 func (x *DeactivateResponse) Reset() {
 	*x = DeactivateResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2772,7 @@ func (x *DeactivateResponse) String() string {
 func (*DeactivateResponse) ProtoMessage() {}
 
 func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[29]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2785,7 @@ func (x *DeactivateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeactivateResponse.ProtoReflect.Descriptor instead.
 func (*DeactivateResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{29}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeactivateResponse) GetCircuit() *Circuit {
@@ -2574,7 +2804,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2816,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[30]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2829,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{30}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetRequest) GetId() string {
@@ -2618,7 +2848,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2860,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[31]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2873,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{31}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetResponse) GetCircuit() *Circuit {
@@ -2676,7 +2906,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2918,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[32]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2931,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{32}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListRequest) GetProject() string {
@@ -2771,7 +3001,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2783,7 +3013,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[33]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2796,7 +3026,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{33}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListResponse) GetCircuits() []*Circuit {
@@ -2826,7 +3056,7 @@ type CalendarRequest struct {
 
 func (x *CalendarRequest) Reset() {
 	*x = CalendarRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +3068,7 @@ func (x *CalendarRequest) String() string {
 func (*CalendarRequest) ProtoMessage() {}
 
 func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[34]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +3081,7 @@ func (x *CalendarRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarRequest.ProtoReflect.Descriptor instead.
 func (*CalendarRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{34}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CalendarRequest) GetLink() string {
@@ -2884,7 +3114,7 @@ type CalendarResponse struct {
 
 func (x *CalendarResponse) Reset() {
 	*x = CalendarResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2896,7 +3126,7 @@ func (x *CalendarResponse) String() string {
 func (*CalendarResponse) ProtoMessage() {}
 
 func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[35]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2909,7 +3139,7 @@ func (x *CalendarResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalendarResponse.ProtoReflect.Descriptor instead.
 func (*CalendarResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{35}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CalendarResponse) GetLinks() []*LinkCalendar {
@@ -2937,7 +3167,7 @@ type LinkCalendar struct {
 
 func (x *LinkCalendar) Reset() {
 	*x = LinkCalendar{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2949,7 +3179,7 @@ func (x *LinkCalendar) String() string {
 func (*LinkCalendar) ProtoMessage() {}
 
 func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[36]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2962,7 +3192,7 @@ func (x *LinkCalendar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkCalendar.ProtoReflect.Descriptor instead.
 func (*LinkCalendar) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{36}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LinkCalendar) GetLink() *Hop {
@@ -3012,7 +3242,7 @@ type FreePiece struct {
 
 func (x *FreePiece) Reset() {
 	*x = FreePiece{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3254,7 @@ func (x *FreePiece) String() string {
 func (*FreePiece) ProtoMessage() {}
 
 func (x *FreePiece) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[37]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3267,7 @@ func (x *FreePiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FreePiece.ProtoReflect.Descriptor instead.
 func (*FreePiece) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{37}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FreePiece) GetStart() *timestamppb.Timestamp {
@@ -3071,7 +3301,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3313,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[38]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3326,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{38}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchRequest) GetProject() string {
@@ -3115,7 +3345,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3357,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[39]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3370,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{39}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WatchResponse) GetCircuit() *Circuit {
@@ -3162,7 +3392,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3404,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[40]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3417,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{40}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UsageRequest) GetId() string {
@@ -3228,7 +3458,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3470,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[41]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3483,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{41}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UsageResponse) GetId() string {
@@ -3308,7 +3538,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3550,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[42]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3563,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{42}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -3383,7 +3613,7 @@ type StatementRequest struct {
 
 func (x *StatementRequest) Reset() {
 	*x = StatementRequest{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3625,7 @@ func (x *StatementRequest) String() string {
 func (*StatementRequest) ProtoMessage() {}
 
 func (x *StatementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[43]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3638,7 @@ func (x *StatementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementRequest.ProtoReflect.Descriptor instead.
 func (*StatementRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{43}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StatementRequest) GetProject() string {
@@ -3448,7 +3678,7 @@ type StatementResponse struct {
 
 func (x *StatementResponse) Reset() {
 	*x = StatementResponse{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +3690,7 @@ func (x *StatementResponse) String() string {
 func (*StatementResponse) ProtoMessage() {}
 
 func (x *StatementResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[44]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +3703,7 @@ func (x *StatementResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementResponse.ProtoReflect.Descriptor instead.
 func (*StatementResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{44}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StatementResponse) GetProject() string {
@@ -3543,7 +3773,7 @@ type StatementLine struct {
 
 func (x *StatementLine) Reset() {
 	*x = StatementLine{}
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3555,7 +3785,7 @@ func (x *StatementLine) String() string {
 func (*StatementLine) ProtoMessage() {}
 
 func (x *StatementLine) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[45]
+	mi := &file_millrace_circuits_v1_circuits_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3568,7 +3798,7 @@ func (x *StatementLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
 func (*StatementLine) Descriptor() ([]byte, []int) {
-	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{45}
+	return file_millrace_circuits_v1_circuits_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StatementLine) GetCircuit() string {
@@ -3797,7 +4027,26 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\adry_run\x18\b \x01(\bR\x06dryRun\"\x82\x01\n" +
 	"\x0eModifyResponse\x127\n" +
 	"\acircuit\x18\x01 \x01(\v2\x1d.millrace.circuits.v1.CircuitR\acircuit\x127\n" +
-	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"C\n" +
+	"\arefusal\x18\x02 \x01(\v2\x1d.millrace.circuits.v1.RefusalR\arefusal\"L\n" +
+	"\x11ReoptimiseRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x17\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"^\n" +
+	"\x12ReoptimiseResponse\x124\n" +
+	"\x05moves\x18\x01 \x03(\v2\x1e.millrace.circuits.v1.PathMoveR\x05moves\x12\x12\n" +
+	"\x04left\x18\x02 \x01(\x05R\x04left\"\xe5\x02\n" +
+	"\bPathMove\x12\x18\n" +
+	"\acircuit\x18\x01 \x01(\tR\acircuit\x12-\n" +
+	"\x04path\x18\x02 \x03(\v2\x19.millrace.circuits.v1.HopR\x04path\x12:\n" +
+	"\vbetter_path\x18\x03 \x03(\v2\x19.millrace.circuits.v1.HopR\n" +
+	"betterPath\x12\x1d\n" +
+	"\n" +
+	"igp_before\x18\x04 \x01(\x03R\tigpBefore\x12\x19\n" +
+	"\bigp_gain\x18\x05 \x01(\x03R\aigpGain\x12\x1b\n" +
+	"\thops_gain\x18\x06 \x01(\x03R\bhopsGain\x126\n" +
+	"\x17delay_gain_microseconds\x18\a \x01(\x03R\x15delayGainMicroseconds\x121\n" +
+	"\x15freed_bits_per_second\x18\b \x01(\x03R\x12freedBitsPerSecond\x12\x12\n" +
+	"\x04done\x18\t \x01(\bR\x04done\"C\n" +
 	"\rCommitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
@@ -3943,13 +4192,15 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\x12EXCESS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fEXCESS_QUEUE\x10\x01\x12\x0f\n" +
 	"\vEXCESS_DROP\x10\x02\x12\x16\n" +
-	"\x12EXCESS_BEST_EFFORT\x10\x032\xb1\v\n" +
+	"\x12EXCESS_BEST_EFFORT\x10\x032\x9c\f\n" +
 	"\x0fCircuitsService\x12X\n" +
 	"\x05Quote\x12\".millrace.circuits.v1.QuoteRequest\x1a#.millrace.circuits.v1.QuoteResponse\"\x06\xea\xb5\x18\x02\b\x02\x12`\n" +
 	"\aRequest\x12$.millrace.circuits.v1.RequestRequest\x1a%.millrace.circuits.v1.RequestResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
 	"\x06Commit\x12#.millrace.circuits.v1.CommitRequest\x1a$.millrace.circuits.v1.CommitResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
 	"\x06Extend\x12#.millrace.circuits.v1.ExtendRequest\x1a$.millrace.circuits.v1.ExtendResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12]\n" +
 	"\x06Modify\x12#.millrace.circuits.v1.ModifyRequest\x1a$.millrace.circuits.v1.ModifyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12i\n" +
+	"\n" +
+	"Reoptimise\x12'.millrace.circuits.v1.ReoptimiseRequest\x1a(.millrace.circuits.v1.ReoptimiseResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12i\n" +
 	"\n" +
 	"RequestAll\x12'.millrace.circuits.v1.RequestAllRequest\x1a(.millrace.circuits.v1.RequestAllResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12`\n" +
 	"\aRelease\x12$.millrace.circuits.v1.ReleaseRequest\x1a%.millrace.circuits.v1.ReleaseResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12c\n" +
@@ -3977,7 +4228,7 @@ func file_millrace_circuits_v1_circuits_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_circuits_v1_circuits_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_millrace_circuits_v1_circuits_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(OnFailure)(0),                // 0: millrace.circuits.v1.OnFailure
 	(Activation)(0),               // 1: millrace.circuits.v1.Activation
@@ -4004,37 +4255,40 @@ var file_millrace_circuits_v1_circuits_proto_goTypes = []any{
 	(*RequestAllResponse)(nil),    // 22: millrace.circuits.v1.RequestAllResponse
 	(*ModifyRequest)(nil),         // 23: millrace.circuits.v1.ModifyRequest
 	(*ModifyResponse)(nil),        // 24: millrace.circuits.v1.ModifyResponse
-	(*CommitRequest)(nil),         // 25: millrace.circuits.v1.CommitRequest
-	(*CommitResponse)(nil),        // 26: millrace.circuits.v1.CommitResponse
-	(*ExtendRequest)(nil),         // 27: millrace.circuits.v1.ExtendRequest
-	(*ExtendResponse)(nil),        // 28: millrace.circuits.v1.ExtendResponse
-	(*ReleaseRequest)(nil),        // 29: millrace.circuits.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 30: millrace.circuits.v1.ReleaseResponse
-	(*ActivateRequest)(nil),       // 31: millrace.circuits.v1.ActivateRequest
-	(*ActivateResponse)(nil),      // 32: millrace.circuits.v1.ActivateResponse
-	(*DeactivateRequest)(nil),     // 33: millrace.circuits.v1.DeactivateRequest
-	(*DeactivateResponse)(nil),    // 34: millrace.circuits.v1.DeactivateResponse
-	(*GetRequest)(nil),            // 35: millrace.circuits.v1.GetRequest
-	(*GetResponse)(nil),           // 36: millrace.circuits.v1.GetResponse
-	(*ListRequest)(nil),           // 37: millrace.circuits.v1.ListRequest
-	(*ListResponse)(nil),          // 38: millrace.circuits.v1.ListResponse
-	(*CalendarRequest)(nil),       // 39: millrace.circuits.v1.CalendarRequest
-	(*CalendarResponse)(nil),      // 40: millrace.circuits.v1.CalendarResponse
-	(*LinkCalendar)(nil),          // 41: millrace.circuits.v1.LinkCalendar
-	(*FreePiece)(nil),             // 42: millrace.circuits.v1.FreePiece
-	(*WatchRequest)(nil),          // 43: millrace.circuits.v1.WatchRequest
-	(*WatchResponse)(nil),         // 44: millrace.circuits.v1.WatchResponse
-	(*UsageRequest)(nil),          // 45: millrace.circuits.v1.UsageRequest
-	(*UsageResponse)(nil),         // 46: millrace.circuits.v1.UsageResponse
-	(*UsagePoint)(nil),            // 47: millrace.circuits.v1.UsagePoint
-	(*StatementRequest)(nil),      // 48: millrace.circuits.v1.StatementRequest
-	(*StatementResponse)(nil),     // 49: millrace.circuits.v1.StatementResponse
-	(*StatementLine)(nil),         // 50: millrace.circuits.v1.StatementLine
-	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
+	(*ReoptimiseRequest)(nil),     // 25: millrace.circuits.v1.ReoptimiseRequest
+	(*ReoptimiseResponse)(nil),    // 26: millrace.circuits.v1.ReoptimiseResponse
+	(*PathMove)(nil),              // 27: millrace.circuits.v1.PathMove
+	(*CommitRequest)(nil),         // 28: millrace.circuits.v1.CommitRequest
+	(*CommitResponse)(nil),        // 29: millrace.circuits.v1.CommitResponse
+	(*ExtendRequest)(nil),         // 30: millrace.circuits.v1.ExtendRequest
+	(*ExtendResponse)(nil),        // 31: millrace.circuits.v1.ExtendResponse
+	(*ReleaseRequest)(nil),        // 32: millrace.circuits.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 33: millrace.circuits.v1.ReleaseResponse
+	(*ActivateRequest)(nil),       // 34: millrace.circuits.v1.ActivateRequest
+	(*ActivateResponse)(nil),      // 35: millrace.circuits.v1.ActivateResponse
+	(*DeactivateRequest)(nil),     // 36: millrace.circuits.v1.DeactivateRequest
+	(*DeactivateResponse)(nil),    // 37: millrace.circuits.v1.DeactivateResponse
+	(*GetRequest)(nil),            // 38: millrace.circuits.v1.GetRequest
+	(*GetResponse)(nil),           // 39: millrace.circuits.v1.GetResponse
+	(*ListRequest)(nil),           // 40: millrace.circuits.v1.ListRequest
+	(*ListResponse)(nil),          // 41: millrace.circuits.v1.ListResponse
+	(*CalendarRequest)(nil),       // 42: millrace.circuits.v1.CalendarRequest
+	(*CalendarResponse)(nil),      // 43: millrace.circuits.v1.CalendarResponse
+	(*LinkCalendar)(nil),          // 44: millrace.circuits.v1.LinkCalendar
+	(*FreePiece)(nil),             // 45: millrace.circuits.v1.FreePiece
+	(*WatchRequest)(nil),          // 46: millrace.circuits.v1.WatchRequest
+	(*WatchResponse)(nil),         // 47: millrace.circuits.v1.WatchResponse
+	(*UsageRequest)(nil),          // 48: millrace.circuits.v1.UsageRequest
+	(*UsageResponse)(nil),         // 49: millrace.circuits.v1.UsageResponse
+	(*UsagePoint)(nil),            // 50: millrace.circuits.v1.UsagePoint
+	(*StatementRequest)(nil),      // 51: millrace.circuits.v1.StatementRequest
+	(*StatementResponse)(nil),     // 52: millrace.circuits.v1.StatementResponse
+	(*StatementLine)(nil),         // 53: millrace.circuits.v1.StatementLine
+	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
 }
 var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
-	51, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
-	51, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
+	54, // 0: millrace.circuits.v1.Terms.start:type_name -> google.protobuf.Timestamp
+	54, // 1: millrace.circuits.v1.Terms.end:type_name -> google.protobuf.Timestamp
 	2,  // 2: millrace.circuits.v1.Terms.protection:type_name -> millrace.circuits.v1.Protection
 	7,  // 3: millrace.circuits.v1.Terms.pairs:type_name -> millrace.circuits.v1.PrefixPair
 	6,  // 4: millrace.circuits.v1.Terms.from_port:type_name -> millrace.circuits.v1.Port
@@ -4047,26 +4301,26 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	11, // 11: millrace.circuits.v1.Circuit.slots:type_name -> millrace.circuits.v1.Slot
 	12, // 12: millrace.circuits.v1.Circuit.path:type_name -> millrace.circuits.v1.Hop
 	12, // 13: millrace.circuits.v1.Circuit.backup:type_name -> millrace.circuits.v1.Hop
-	51, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
-	51, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
+	54, // 14: millrace.circuits.v1.Circuit.created:type_name -> google.protobuf.Timestamp
+	54, // 15: millrace.circuits.v1.Circuit.expires:type_name -> google.protobuf.Timestamp
 	13, // 16: millrace.circuits.v1.Circuit.history:type_name -> millrace.circuits.v1.Transition
 	12, // 17: millrace.circuits.v1.Circuit.back:type_name -> millrace.circuits.v1.Hop
-	51, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
+	54, // 18: millrace.circuits.v1.Circuit.ready:type_name -> google.protobuf.Timestamp
 	14, // 19: millrace.circuits.v1.Circuit.not_restored:type_name -> millrace.circuits.v1.Refusal
 	9,  // 20: millrace.circuits.v1.Circuit.preempted:type_name -> millrace.circuits.v1.Preemption
 	10, // 21: millrace.circuits.v1.Circuit.displaced:type_name -> millrace.circuits.v1.Displaced
-	51, // 22: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
+	54, // 22: millrace.circuits.v1.Preemption.from:type_name -> google.protobuf.Timestamp
 	14, // 23: millrace.circuits.v1.Preemption.refusal:type_name -> millrace.circuits.v1.Refusal
 	12, // 24: millrace.circuits.v1.Displaced.path:type_name -> millrace.circuits.v1.Hop
-	51, // 25: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
-	51, // 26: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
-	51, // 27: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
+	54, // 25: millrace.circuits.v1.Displaced.preempted_from:type_name -> google.protobuf.Timestamp
+	54, // 26: millrace.circuits.v1.Slot.start:type_name -> google.protobuf.Timestamp
+	54, // 27: millrace.circuits.v1.Slot.end:type_name -> google.protobuf.Timestamp
 	3,  // 28: millrace.circuits.v1.Transition.state:type_name -> millrace.circuits.v1.State
-	51, // 29: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	54, // 29: millrace.circuits.v1.Transition.time:type_name -> google.protobuf.Timestamp
 	15, // 30: millrace.circuits.v1.Refusal.blockers:type_name -> millrace.circuits.v1.Blocker
 	16, // 31: millrace.circuits.v1.Refusal.offers:type_name -> millrace.circuits.v1.Offer
-	51, // 32: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
-	51, // 33: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
+	54, // 32: millrace.circuits.v1.Blocker.start:type_name -> google.protobuf.Timestamp
+	54, // 33: millrace.circuits.v1.Blocker.end:type_name -> google.protobuf.Timestamp
 	5,  // 34: millrace.circuits.v1.Offer.terms:type_name -> millrace.circuits.v1.Terms
 	5,  // 35: millrace.circuits.v1.QuoteRequest.terms:type_name -> millrace.circuits.v1.Terms
 	11, // 36: millrace.circuits.v1.QuoteResponse.slots:type_name -> millrace.circuits.v1.Slot
@@ -4079,74 +4333,79 @@ var file_millrace_circuits_v1_circuits_proto_depIdxs = []int32{
 	8,  // 43: millrace.circuits.v1.RequestResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	5,  // 44: millrace.circuits.v1.RequestAllRequest.terms:type_name -> millrace.circuits.v1.Terms
 	8,  // 45: millrace.circuits.v1.RequestAllResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	51, // 46: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
+	54, // 46: millrace.circuits.v1.ModifyRequest.end:type_name -> google.protobuf.Timestamp
 	8,  // 47: millrace.circuits.v1.ModifyResponse.circuit:type_name -> millrace.circuits.v1.Circuit
 	14, // 48: millrace.circuits.v1.ModifyResponse.refusal:type_name -> millrace.circuits.v1.Refusal
-	8,  // 49: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	51, // 50: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
-	8,  // 51: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 52: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 53: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 54: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	8,  // 55: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	3,  // 56: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
-	51, // 57: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
-	51, // 58: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
-	8,  // 59: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
-	51, // 60: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
-	51, // 61: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
-	41, // 62: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
-	12, // 63: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
-	42, // 64: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
-	51, // 65: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
-	51, // 66: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
-	8,  // 67: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
-	51, // 68: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
-	51, // 69: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
-	47, // 70: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
-	47, // 71: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
-	51, // 72: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	51, // 73: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	51, // 74: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
-	51, // 75: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
-	51, // 76: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
-	50, // 77: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
-	50, // 78: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
-	17, // 79: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
-	19, // 80: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
-	25, // 81: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
-	27, // 82: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
-	23, // 83: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
-	21, // 84: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
-	29, // 85: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
-	31, // 86: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
-	33, // 87: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
-	35, // 88: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
-	37, // 89: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
-	39, // 90: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
-	45, // 91: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
-	48, // 92: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
-	43, // 93: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
-	18, // 94: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
-	20, // 95: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
-	26, // 96: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
-	28, // 97: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
-	24, // 98: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
-	22, // 99: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
-	30, // 100: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
-	32, // 101: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
-	34, // 102: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
-	36, // 103: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
-	38, // 104: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
-	40, // 105: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
-	46, // 106: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
-	49, // 107: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
-	44, // 108: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
-	94, // [94:109] is the sub-list for method output_type
-	79, // [79:94] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	27, // 49: millrace.circuits.v1.ReoptimiseResponse.moves:type_name -> millrace.circuits.v1.PathMove
+	12, // 50: millrace.circuits.v1.PathMove.path:type_name -> millrace.circuits.v1.Hop
+	12, // 51: millrace.circuits.v1.PathMove.better_path:type_name -> millrace.circuits.v1.Hop
+	8,  // 52: millrace.circuits.v1.CommitResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	54, // 53: millrace.circuits.v1.ExtendRequest.until:type_name -> google.protobuf.Timestamp
+	8,  // 54: millrace.circuits.v1.ExtendResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 55: millrace.circuits.v1.ReleaseResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 56: millrace.circuits.v1.ActivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 57: millrace.circuits.v1.DeactivateResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	8,  // 58: millrace.circuits.v1.GetResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	3,  // 59: millrace.circuits.v1.ListRequest.states:type_name -> millrace.circuits.v1.State
+	54, // 60: millrace.circuits.v1.ListRequest.start:type_name -> google.protobuf.Timestamp
+	54, // 61: millrace.circuits.v1.ListRequest.end:type_name -> google.protobuf.Timestamp
+	8,  // 62: millrace.circuits.v1.ListResponse.circuits:type_name -> millrace.circuits.v1.Circuit
+	54, // 63: millrace.circuits.v1.CalendarRequest.start:type_name -> google.protobuf.Timestamp
+	54, // 64: millrace.circuits.v1.CalendarRequest.end:type_name -> google.protobuf.Timestamp
+	44, // 65: millrace.circuits.v1.CalendarResponse.links:type_name -> millrace.circuits.v1.LinkCalendar
+	12, // 66: millrace.circuits.v1.LinkCalendar.link:type_name -> millrace.circuits.v1.Hop
+	45, // 67: millrace.circuits.v1.LinkCalendar.pieces:type_name -> millrace.circuits.v1.FreePiece
+	54, // 68: millrace.circuits.v1.FreePiece.start:type_name -> google.protobuf.Timestamp
+	54, // 69: millrace.circuits.v1.FreePiece.end:type_name -> google.protobuf.Timestamp
+	8,  // 70: millrace.circuits.v1.WatchResponse.circuit:type_name -> millrace.circuits.v1.Circuit
+	54, // 71: millrace.circuits.v1.UsageRequest.from:type_name -> google.protobuf.Timestamp
+	54, // 72: millrace.circuits.v1.UsageRequest.to:type_name -> google.protobuf.Timestamp
+	50, // 73: millrace.circuits.v1.UsageResponse.points:type_name -> millrace.circuits.v1.UsagePoint
+	50, // 74: millrace.circuits.v1.UsageResponse.total:type_name -> millrace.circuits.v1.UsagePoint
+	54, // 75: millrace.circuits.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	54, // 76: millrace.circuits.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	54, // 77: millrace.circuits.v1.StatementRequest.to:type_name -> google.protobuf.Timestamp
+	54, // 78: millrace.circuits.v1.StatementResponse.from:type_name -> google.protobuf.Timestamp
+	54, // 79: millrace.circuits.v1.StatementResponse.to:type_name -> google.protobuf.Timestamp
+	53, // 80: millrace.circuits.v1.StatementResponse.circuits:type_name -> millrace.circuits.v1.StatementLine
+	53, // 81: millrace.circuits.v1.StatementResponse.total:type_name -> millrace.circuits.v1.StatementLine
+	17, // 82: millrace.circuits.v1.CircuitsService.Quote:input_type -> millrace.circuits.v1.QuoteRequest
+	19, // 83: millrace.circuits.v1.CircuitsService.Request:input_type -> millrace.circuits.v1.RequestRequest
+	28, // 84: millrace.circuits.v1.CircuitsService.Commit:input_type -> millrace.circuits.v1.CommitRequest
+	30, // 85: millrace.circuits.v1.CircuitsService.Extend:input_type -> millrace.circuits.v1.ExtendRequest
+	23, // 86: millrace.circuits.v1.CircuitsService.Modify:input_type -> millrace.circuits.v1.ModifyRequest
+	25, // 87: millrace.circuits.v1.CircuitsService.Reoptimise:input_type -> millrace.circuits.v1.ReoptimiseRequest
+	21, // 88: millrace.circuits.v1.CircuitsService.RequestAll:input_type -> millrace.circuits.v1.RequestAllRequest
+	32, // 89: millrace.circuits.v1.CircuitsService.Release:input_type -> millrace.circuits.v1.ReleaseRequest
+	34, // 90: millrace.circuits.v1.CircuitsService.Activate:input_type -> millrace.circuits.v1.ActivateRequest
+	36, // 91: millrace.circuits.v1.CircuitsService.Deactivate:input_type -> millrace.circuits.v1.DeactivateRequest
+	38, // 92: millrace.circuits.v1.CircuitsService.Get:input_type -> millrace.circuits.v1.GetRequest
+	40, // 93: millrace.circuits.v1.CircuitsService.List:input_type -> millrace.circuits.v1.ListRequest
+	42, // 94: millrace.circuits.v1.CircuitsService.Calendar:input_type -> millrace.circuits.v1.CalendarRequest
+	48, // 95: millrace.circuits.v1.CircuitsService.Usage:input_type -> millrace.circuits.v1.UsageRequest
+	51, // 96: millrace.circuits.v1.CircuitsService.Statement:input_type -> millrace.circuits.v1.StatementRequest
+	46, // 97: millrace.circuits.v1.CircuitsService.Watch:input_type -> millrace.circuits.v1.WatchRequest
+	18, // 98: millrace.circuits.v1.CircuitsService.Quote:output_type -> millrace.circuits.v1.QuoteResponse
+	20, // 99: millrace.circuits.v1.CircuitsService.Request:output_type -> millrace.circuits.v1.RequestResponse
+	29, // 100: millrace.circuits.v1.CircuitsService.Commit:output_type -> millrace.circuits.v1.CommitResponse
+	31, // 101: millrace.circuits.v1.CircuitsService.Extend:output_type -> millrace.circuits.v1.ExtendResponse
+	24, // 102: millrace.circuits.v1.CircuitsService.Modify:output_type -> millrace.circuits.v1.ModifyResponse
+	26, // 103: millrace.circuits.v1.CircuitsService.Reoptimise:output_type -> millrace.circuits.v1.ReoptimiseResponse
+	22, // 104: millrace.circuits.v1.CircuitsService.RequestAll:output_type -> millrace.circuits.v1.RequestAllResponse
+	33, // 105: millrace.circuits.v1.CircuitsService.Release:output_type -> millrace.circuits.v1.ReleaseResponse
+	35, // 106: millrace.circuits.v1.CircuitsService.Activate:output_type -> millrace.circuits.v1.ActivateResponse
+	37, // 107: millrace.circuits.v1.CircuitsService.Deactivate:output_type -> millrace.circuits.v1.DeactivateResponse
+	39, // 108: millrace.circuits.v1.CircuitsService.Get:output_type -> millrace.circuits.v1.GetResponse
+	41, // 109: millrace.circuits.v1.CircuitsService.List:output_type -> millrace.circuits.v1.ListResponse
+	43, // 110: millrace.circuits.v1.CircuitsService.Calendar:output_type -> millrace.circuits.v1.CalendarResponse
+	49, // 111: millrace.circuits.v1.CircuitsService.Usage:output_type -> millrace.circuits.v1.UsageResponse
+	52, // 112: millrace.circuits.v1.CircuitsService.Statement:output_type -> millrace.circuits.v1.StatementResponse
+	47, // 113: millrace.circuits.v1.CircuitsService.Watch:output_type -> millrace.circuits.v1.WatchResponse
+	98, // [98:114] is the sub-list for method output_type
+	82, // [82:98] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_millrace_circuits_v1_circuits_proto_init() }
@@ -4161,7 +4420,7 @@ func file_millrace_circuits_v1_circuits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_circuits_v1_circuits_proto_rawDesc), len(file_millrace_circuits_v1_circuits_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   46,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

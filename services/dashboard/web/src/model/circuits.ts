@@ -76,6 +76,10 @@ export const pathMissing = (c: Circuit): boolean => c.state === State.COMMITTED 
 export const canCommit = (c: Circuit): boolean => c.state === State.HELD;
 export const canRelease = (c: Circuit): boolean => bookedStates.includes(c.state) && c.state !== State.RELEASING;
 
+/** Whether it may be moved to a better path. */
+export const canReoptimise = (c: Circuit): boolean =>
+  [State.COMMITTED, State.SCHEDULED, State.ACTIVE].includes(c.state) && c.terms?.volumeBytes === 0n;
+
 /** The end of an id, which distinguishes ids of the same minute. */
 export const shortId = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 

@@ -65,3 +65,14 @@ test("another request, and one that was refused, has an id of its own", async ()
   await store.request(terms, "m.chen", false);
   expect(new Set(asked).size).toBe(asked.length);
 });
+
+test("a circuit that has no better path says so", async () => {
+  for (const [moves, want] of [
+    [[{ done: true }], undefined],
+    [[], "No better path is worth a move."],
+  ] as const) {
+    const circuits = { reoptimise: async () => ({ moves }) };
+    const store = createCircuits({ circuits } as unknown as Pick<Api, "circuits">);
+    expect(await store.reoptimise("c1", { by: "a.rossi", note: "" })).toBe(want);
+  }
+});

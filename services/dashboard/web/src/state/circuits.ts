@@ -78,6 +78,8 @@ export interface CircuitStore {
   request: (terms: TermsInit, by: string, commit: boolean) => Promise<{ id: string } | Answer>;
   commit: (id: string, decision: Decision) => Promise<string | undefined>;
   release: (id: string, decision: Decision) => Promise<string | undefined>;
+  /** Moves it to a better path; returns why not. */
+  reoptimise: (id: string, decision: Decision) => Promise<string | undefined>;
   /** What an event about circuits makes old. */
   changed: () => readonly Polled[];
 }
@@ -134,6 +136,13 @@ export function createCircuits(api: Pick<Api, "circuits">): CircuitStore {
     },
     commit: (id, { by, note }) => act(() => api.circuits.commit({ id, by, note })),
     release: (id, { by, note }) => act(() => api.circuits.release({ id, by, note })),
+    reoptimise: async (id, { by }) => {
+      let moved = false;
+      const error = await act(async () => {
+        moved = (await api.circuits.reoptimise({ id, by })).moves.some((m) => m.done);
+      });
+      return error ?? (moved ? undefined : "No better path is worth a move.");
+    },
   };
 }
 

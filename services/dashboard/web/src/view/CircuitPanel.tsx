@@ -5,6 +5,7 @@ import {
   askedText,
   canCommit,
   canRelease,
+  canReoptimise,
   circuitLabel,
   circuitMeaning,
   circuitStateName,
@@ -26,7 +27,7 @@ interface Props {
   onClose: () => void;
 }
 
-type Asked = "commit" | "release";
+type Asked = "commit" | "release" | "reoptimise";
 
 /** One circuit: its state, request, booking and history. */
 export function CircuitPanel({ id, source, onClose }: Props) {
@@ -43,6 +44,11 @@ export function CircuitPanel({ id, source, onClose }: Props) {
           {circuit && canCommit(circuit) && (
             <button type="button" className="button primary" onClick={() => setAsking("commit")}>
               Commit
+            </button>
+          )}
+          {circuit && canReoptimise(circuit) && (
+            <button type="button" className="button" onClick={() => setAsking("reoptimise")}>
+              Reoptimise
             </button>
           )}
           {circuit && canRelease(circuit) && (
@@ -107,6 +113,11 @@ const questions: Record<Asked, { title: string; effect: string }> = {
   commit: {
     title: "Commit",
     effect: "What is held is booked. It stays booked until its end, or until it is released.",
+  },
+  reoptimise: {
+    title: "Reoptimise",
+    effect:
+      "If a better path has room now, the circuit is moved there. One that is active stays so: both paths are booked until routers have the better one.",
   },
   release: {
     title: "Release",

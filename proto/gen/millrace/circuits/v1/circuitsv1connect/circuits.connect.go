@@ -45,6 +45,9 @@ const (
 	CircuitsServiceExtendProcedure = "/millrace.circuits.v1.CircuitsService/Extend"
 	// CircuitsServiceModifyProcedure is the fully-qualified name of the CircuitsService's Modify RPC.
 	CircuitsServiceModifyProcedure = "/millrace.circuits.v1.CircuitsService/Modify"
+	// CircuitsServiceReoptimiseProcedure is the fully-qualified name of the CircuitsService's
+	// Reoptimise RPC.
+	CircuitsServiceReoptimiseProcedure = "/millrace.circuits.v1.CircuitsService/Reoptimise"
 	// CircuitsServiceRequestAllProcedure is the fully-qualified name of the CircuitsService's
 	// RequestAll RPC.
 	CircuitsServiceRequestAllProcedure = "/millrace.circuits.v1.CircuitsService/RequestAll"
@@ -85,6 +88,8 @@ type CircuitsServiceClient interface {
 	// Modify changes the rate or the end of a circuit, before or during its life. Of two that modify the same version, one
 	// is refused.
 	Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error)
+	// Reoptimise finds better paths for circuits, and moves them there.
+	Reoptimise(context.Context, *connect.Request[v1.ReoptimiseRequest]) (*connect.Response[v1.ReoptimiseResponse], error)
 	// RequestAll is Request for several circuits: all of them or none.
 	RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error)
 	// Release gives a circuit up, whatever its state.
@@ -145,6 +150,12 @@ func NewCircuitsServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			httpClient,
 			baseURL+CircuitsServiceModifyProcedure,
 			connect.WithSchema(circuitsServiceMethods.ByName("Modify")),
+			connect.WithClientOptions(opts...),
+		),
+		reoptimise: connect.NewClient[v1.ReoptimiseRequest, v1.ReoptimiseResponse](
+			httpClient,
+			baseURL+CircuitsServiceReoptimiseProcedure,
+			connect.WithSchema(circuitsServiceMethods.ByName("Reoptimise")),
 			connect.WithClientOptions(opts...),
 		),
 		requestAll: connect.NewClient[v1.RequestAllRequest, v1.RequestAllResponse](
@@ -217,6 +228,7 @@ type circuitsServiceClient struct {
 	commit     *connect.Client[v1.CommitRequest, v1.CommitResponse]
 	extend     *connect.Client[v1.ExtendRequest, v1.ExtendResponse]
 	modify     *connect.Client[v1.ModifyRequest, v1.ModifyResponse]
+	reoptimise *connect.Client[v1.ReoptimiseRequest, v1.ReoptimiseResponse]
 	requestAll *connect.Client[v1.RequestAllRequest, v1.RequestAllResponse]
 	release    *connect.Client[v1.ReleaseRequest, v1.ReleaseResponse]
 	activate   *connect.Client[v1.ActivateRequest, v1.ActivateResponse]
@@ -252,6 +264,11 @@ func (c *circuitsServiceClient) Extend(ctx context.Context, req *connect.Request
 // Modify calls millrace.circuits.v1.CircuitsService.Modify.
 func (c *circuitsServiceClient) Modify(ctx context.Context, req *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error) {
 	return c.modify.CallUnary(ctx, req)
+}
+
+// Reoptimise calls millrace.circuits.v1.CircuitsService.Reoptimise.
+func (c *circuitsServiceClient) Reoptimise(ctx context.Context, req *connect.Request[v1.ReoptimiseRequest]) (*connect.Response[v1.ReoptimiseResponse], error) {
+	return c.reoptimise.CallUnary(ctx, req)
 }
 
 // RequestAll calls millrace.circuits.v1.CircuitsService.RequestAll.
@@ -317,6 +334,8 @@ type CircuitsServiceHandler interface {
 	// Modify changes the rate or the end of a circuit, before or during its life. Of two that modify the same version, one
 	// is refused.
 	Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error)
+	// Reoptimise finds better paths for circuits, and moves them there.
+	Reoptimise(context.Context, *connect.Request[v1.ReoptimiseRequest]) (*connect.Response[v1.ReoptimiseResponse], error)
 	// RequestAll is Request for several circuits: all of them or none.
 	RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error)
 	// Release gives a circuit up, whatever its state.
@@ -373,6 +392,12 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 		CircuitsServiceModifyProcedure,
 		svc.Modify,
 		connect.WithSchema(circuitsServiceMethods.ByName("Modify")),
+		connect.WithHandlerOptions(opts...),
+	)
+	circuitsServiceReoptimiseHandler := connect.NewUnaryHandler(
+		CircuitsServiceReoptimiseProcedure,
+		svc.Reoptimise,
+		connect.WithSchema(circuitsServiceMethods.ByName("Reoptimise")),
 		connect.WithHandlerOptions(opts...),
 	)
 	circuitsServiceRequestAllHandler := connect.NewUnaryHandler(
@@ -447,6 +472,8 @@ func NewCircuitsServiceHandler(svc CircuitsServiceHandler, opts ...connect.Handl
 			circuitsServiceExtendHandler.ServeHTTP(w, r)
 		case CircuitsServiceModifyProcedure:
 			circuitsServiceModifyHandler.ServeHTTP(w, r)
+		case CircuitsServiceReoptimiseProcedure:
+			circuitsServiceReoptimiseHandler.ServeHTTP(w, r)
 		case CircuitsServiceRequestAllProcedure:
 			circuitsServiceRequestAllHandler.ServeHTTP(w, r)
 		case CircuitsServiceReleaseProcedure:
@@ -494,6 +521,10 @@ func (UnimplementedCircuitsServiceHandler) Extend(context.Context, *connect.Requ
 
 func (UnimplementedCircuitsServiceHandler) Modify(context.Context, *connect.Request[v1.ModifyRequest]) (*connect.Response[v1.ModifyResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Modify is not implemented"))
+}
+
+func (UnimplementedCircuitsServiceHandler) Reoptimise(context.Context, *connect.Request[v1.ReoptimiseRequest]) (*connect.Response[v1.ReoptimiseResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.circuits.v1.CircuitsService.Reoptimise is not implemented"))
 }
 
 func (UnimplementedCircuitsServiceHandler) RequestAll(context.Context, *connect.Request[v1.RequestAllRequest]) (*connect.Response[v1.RequestAllResponse], error) {

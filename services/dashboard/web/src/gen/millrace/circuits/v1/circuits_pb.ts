@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/circuits/v1/circuits.proto.
  */
 export const file_millrace_circuits_v1_circuits: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEi4wUKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCRItCglmcm9tX3BvcnQYDyABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EisKB3RvX3BvcnQYECABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EjQKCmFjdGl2YXRpb24YEiABKA4yIC5taWxscmFjZS5jaXJjdWl0cy52MS5BY3RpdmF0aW9uEiwKBmV4Y2VzcxhQIAEoDjIcLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkV4Y2VzcxIzCgpvbl9mYWlsdXJlGDwgASgOMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuT25GYWlsdXJlEhUKCHByaW9yaXR5GD0gASgFSACIAQESGwoOc2V0dXBfcHJpb3JpdHkYPiABKAVIAYgBAUILCglfcHJpb3JpdHlCEQoPX3NldHVwX3ByaW9yaXR5IiMKBFBvcnQSDAoEbmFtZRgBIAEoCRINCgV2bGFucxgCIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSL3BQoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSJwoEYmFjaxgNIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YDiABKAUSDwoHdG9fdmxhbhgPIAEoBRIOCgZudW1iZXIYECABKAUSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgSEwoLZGVhY3RpdmF0ZWQYFyABKAgSMwoMbm90X3Jlc3RvcmVkGDwgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbBIzCglwcmVlbXB0ZWQYPSABKAsyIC5taWxscmFjZS5jaXJjdWl0cy52MS5QcmVlbXB0aW9uEjIKCWRpc3BsYWNlZBg+IAMoCzIfLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkRpc3BsYWNlZCKPAQoKUHJlZW1wdGlvbhIPCgdjaXJjdWl0GAEgASgJEhYKDnNldHVwX3ByaW9yaXR5GAIgASgFEigKBGZyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KB3JlZnVzYWwYBCABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsIroBCglEaXNwbGFjZWQSDwoHY2lyY3VpdBgBIAEoCRIPCgdwcm9qZWN0GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEhwKFHJhdGVfYml0c19wZXJfc2Vjb25kGAQgASgDEicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASMgoOcHJlZW1wdGVkX2Zyb20YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIngKBFNsb3QSKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUcmF0ZV9iaXRzX3Blcl9zZWNvbmQYAyABKAMiLQoDSG9wEgwKBGxpbmsYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCSJ8CgpUcmFuc2l0aW9uEioKBXN0YXRlGAEgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyABKAkSDAoEbm90ZRgEIAEoCSLAAQoHUmVmdXNhbBIMCgRjb2RlGAEgASgJEg0KBWZpZWxkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIvCghibG9ja2VycxgEIAMoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkJsb2NrZXISGAoQYmxvY2tlcnNfb21pdHRlZBgFIAEoBRIrCgZvZmZlcnMYBiADKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5PZmZlchIQCghnaXZlbl91cBgHIAMoCSLLAQoHQmxvY2tlchIMCgRsaW5rGAEgASgJEikKBXN0YXJ0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiEKGXNob3J0ZmFsbF9iaXRzX3Blcl9zZWNvbmQYBCABKAMSDgoGcm91dGVyGAUgASgJEgwKBHBvcnQYBiABKAkSDAoEdmxhbhgHIAEoBRIPCgdjaXJjdWl0GAggASgJIlsKBU9mZmVyEgwKBGtpbmQYASABKAkSGAoQY2hhbmdlX3Blcl9taWxsZRgCIAEoAxIqCgV0ZXJtcxgDIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zIkYKDFF1b3RlUmVxdWVzdBIqCgV0ZXJtcxgBIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAIgASgJIsQCCg1RdW90ZVJlc3BvbnNlEikKBXNsb3RzGAEgAygLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuU2xvdBInCgRwYXRoGAIgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEikKBmJhY2t1cBgDIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIuCgdyZWZ1c2FsGAQgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbBInCgRiYWNrGAUgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEhEKCWZyb21fdmxhbhgGIAEoBRIPCgd0b192bGFuGAcgASgFEjcKDndvdWxkX2Rpc3BsYWNlGAggAygLMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuRGlzcGxhY2VkImwKDlJlcXVlc3RSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSKgoFdGVybXMYAiABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgDIAEoCRIOCgZjb21taXQYBCABKAgiQQoPUmVxdWVzdFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0Im8KEVJlcXVlc3RBbGxSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSKgoFdGVybXMYAiADKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgDIAEoCRIOCgZjb21taXQYBCABKAgiRQoSUmVxdWVzdEFsbFJlc3BvbnNlEi8KCGNpcmN1aXRzGAEgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCKyAQoNTW9kaWZ5UmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSHAoUcmF0ZV9iaXRzX3Blcl9zZWNvbmQYBSABKAMSJwoDZW5kGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpvcGVuX2VuZGVkGAcgASgIEg8KB2RyeV9ydW4YCCABKAgicAoOTW9kaWZ5UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQSLgoHcmVmdXNhbBgCIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlZnVzYWwiNQoNQ29tbWl0UmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkAKDkNvbW1pdFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IlIKDUV4dGVuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSKQoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkAKDkV4dGVuZFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjYKDlJlbGVhc2VSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQQoPUmVsZWFzZVJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjcKD0FjdGl2YXRlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkIKEEFjdGl2YXRlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiOQoRRGVhY3RpdmF0ZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJEChJEZWFjdGl2YXRlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI9CgtHZXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCLqAQoLTGlzdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIrCgZzdGF0ZXMYAiADKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIMCgRsaW5rGAMgASgJEikKBXN0YXJ0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhQKDG5ld2VzdF9maXJzdBgIIAEoCCJYCgxMaXN0UmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJzCg9DYWxlbmRhclJlcXVlc3QSDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJFChBDYWxlbmRhclJlc3BvbnNlEjEKBWxpbmtzGAEgAygLMiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlua0NhbGVuZGFyIsIBCgxMaW5rQ2FsZW5kYXISJwoEbGluaxgBIAEoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIiChpyZXNlcnZhYmxlX2JpdHNfcGVyX3NlY29uZBgCIAEoAxIiChpsZWFzdF9mcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAxIvCgZwaWVjZXMYBCADKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5GcmVlUGllY2USEAoIY2lyY3VpdHMYBSADKAkifQoJRnJlZVBpZWNlEikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDIh8KDFdhdGNoUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJIj8KDVdhdGNoUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibAoMVXNhZ2VSZXF1ZXN0EgoKAmlkGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKtAQoNVXNhZ2VSZXNwb25zZRIKCgJpZBgBIAEoCRIUCgxzdGVwX3NlY29uZHMYAiABKAMSMAoGcG9pbnRzGAMgAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVXNhZ2VQb2ludBIvCgV0b3RhbBgEIAEoCzIgLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUG9pbnQSFwoPY2FycmllZF91bmtub3duGAUgASgIIpwBCgpVc2FnZVBvaW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEWluX3Byb2ZpbGVfb2N0ZXRzGAIgASgDEhoKEmluX3Byb2ZpbGVfcGFja2V0cxgDIAEoAxIVCg1leGNlc3Nfb2N0ZXRzGAQgASgDEhYKDmV4Y2Vzc19wYWNrZXRzGAUgASgDInUKEFN0YXRlbWVudFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi+gEKEVN0YXRlbWVudFJlc3BvbnNlEg8KB3Byb2plY3QYASABKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKCGNpcmN1aXRzGAQgAygLMiMubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGVtZW50TGluZRIyCgV0b3RhbBgFIAEoCzIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlbWVudExpbmUSFwoPY2FycmllZF91bmtub3duGAYgASgIIvYBCg1TdGF0ZW1lbnRMaW5lEg8KB2NpcmN1aXQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSGQoRYm9va2VkX2diaXRfaG91cnMYAyABKAESFgoOY2FycmllZF9vY3RldHMYBCABKAMSFQoNZXhjZXNzX29jdGV0cxgFIAEoAxIWCg5hY3RpdmVfc2Vjb25kcxgGIAEoAxIbChNpbnRlcnJ1cHRlZF9zZWNvbmRzGAcgASgDEhMKC2xhdGVfc3RhcnRzGAggASgFEhIKCmluY29tcGxldGUYCSABKAgSFwoPY2FycmllZF91bmtub3duGAogASgIKlQKCU9uRmFpbHVyZRIaChZPTl9GQUlMVVJFX1VOU1BFQ0lGSUVEEAASFgoST05fRkFJTFVSRV9SRVNUT1JFEAESEwoPT05fRkFJTFVSRV9IT0xEEAIqPwoKQWN0aXZhdGlvbhIaChZBQ1RJVkFUSU9OX1VOU1BFQ0lGSUVEEAASFQoRQUNUSVZBVElPTl9NQU5VQUwQASpkCgpQcm90ZWN0aW9uEhoKFlBST1RFQ1RJT05fVU5TUEVDSUZJRUQQABIcChhQUk9URUNUSU9OX0xJTktfRElTSk9JTlQQARIcChhQUk9URUNUSU9OX05PREVfRElTSk9JTlQQAiqmAgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIOCgpTVEFURV9IRUxEEAESEwoPU1RBVEVfQ09NTUlUVEVEEAISEwoPU1RBVEVfU0NIRURVTEVEEAMSFgoSU1RBVEVfUFJPVklTSU9OSU5HEAQSEAoMU1RBVEVfQUNUSVZFEAUSFQoRU1RBVEVfSU5URVJSVVBURUQQBhITCg9TVEFURV9SRUxFQVNJTkcQBxISCg5TVEFURV9SRUxFQVNFRBAIEhEKDVNUQVRFX0VYUElSRUQQCRITCg9TVEFURV9DQU5DRUxMRUQQChIQCgxTVEFURV9MQVBTRUQQCxIQCgxTVEFURV9GQUlMRUQQDBIWChJTVEFURV9ERUFDVElWQVRJTkcQDSpbCgZFeGNlc3MSFgoSRVhDRVNTX1VOU1BFQ0lGSUVEEAASEAoMRVhDRVNTX1FVRVVFEAESDwoLRVhDRVNTX0RST1AQAhIWChJFWENFU1NfQkVTVF9FRkZPUlQQAzKxCwoPQ2lyY3VpdHNTZXJ2aWNlElgKBVF1b3RlEiIubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXF1ZXN0GiMubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXNwb25zZSIG6rUYAggCEmAKB1JlcXVlc3QSJC5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0UmVxdWVzdBolLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXNwb25zZSII6rUYBAgDEAESXQoGQ29tbWl0EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuQ29tbWl0UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlc3BvbnNlIgjqtRgECAMQARJdCgZFeHRlbmQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVzcG9uc2UiCOq1GAQIAxABEl0KBk1vZGlmeRIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Nb2RpZnlSZXNwb25zZSII6rUYBAgDEAESaQoKUmVxdWVzdEFsbBInLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RBbGxSZXF1ZXN0GigubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdEFsbFJlc3BvbnNlIgjqtRgECAMQARJgCgdSZWxlYXNlEiQubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVsZWFzZVJlcXVlc3QaJS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVzcG9uc2UiCOq1GAQIAxABEmMKCEFjdGl2YXRlEiUubWlsbHJhY2UuY2lyY3VpdHMudjEuQWN0aXZhdGVSZXF1ZXN0GiYubWlsbHJhY2UuY2lyY3VpdHMudjEuQWN0aXZhdGVSZXNwb25zZSII6rUYBAgDEAESaQoKRGVhY3RpdmF0ZRInLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkRlYWN0aXZhdGVSZXF1ZXN0GigubWlsbHJhY2UuY2lyY3VpdHMudjEuRGVhY3RpdmF0ZVJlc3BvbnNlIgjqtRgECAMQARJSCgNHZXQSIC5taWxscmFjZS5jaXJjdWl0cy52MS5HZXRSZXF1ZXN0GiEubWlsbHJhY2UuY2lyY3VpdHMudjEuR2V0UmVzcG9uc2UiBuq1GAIIAhJVCgRMaXN0EiEubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlzdFJlcXVlc3QaIi5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVzcG9uc2UiBuq1GAIIAhJhCghDYWxlbmRhchIlLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVxdWVzdBomLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNhbGVuZGFyUmVzcG9uc2UiBuq1GAIIAhJYCgVVc2FnZRIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUmVzcG9uc2UiBuq1GAIIAhJkCglTdGF0ZW1lbnQSJi5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZW1lbnRSZXF1ZXN0GicubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGVtZW50UmVzcG9uc2UiBuq1GAIIAhJaCgVXYXRjaBIiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLldhdGNoUmVxdWVzdBojLm1pbGxyYWNlLmNpcmN1aXRzLnYxLldhdGNoUmVzcG9uc2UiBuq1GAIIAjABQuMBChhjb20ubWlsbHJhY2UuY2lyY3VpdHMudjFCDUNpcmN1aXRzUHJvdG9QAVpGZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvY2lyY3VpdHMvdjE7Y2lyY3VpdHN2MaICA01DWKoCFE1pbGxyYWNlLkNpcmN1aXRzLlYxygIUTWlsbHJhY2VcQ2lyY3VpdHNcVjHiAiBNaWxscmFjZVxDaXJjdWl0c1xWMVxHUEJNZXRhZGF0YeoCFk1pbGxyYWNlOjpDaXJjdWl0czo6VjFiBnByb3RvMw", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiNtaWxscmFjZS9jaXJjdWl0cy92MS9jaXJjdWl0cy5wcm90bxIUbWlsbHJhY2UuY2lyY3VpdHMudjEi4wUKBVRlcm1zEg8KB3Byb2plY3QYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCRIcChRyYXRlX2JpdHNfcGVyX3NlY29uZBgEIAEoAxIUCgx2b2x1bWVfYnl0ZXMYBSABKAMSKQoFc3RhcnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWbWF4X2RlbGF5X21pY3Jvc2Vjb25kcxgIIAEoAxI0Cgpwcm90ZWN0aW9uGAkgASgOMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJvdGVjdGlvbhIVCg13aXRob3V0X2xpbmtzGAogAygJEhcKD3dpdGhvdXRfcm91dGVycxgLIAMoCRISCgphcGFydF9mcm9tGAwgAygJEi8KBXBhaXJzGA0gAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuUHJlZml4UGFpchITCgtkZXNjcmlwdGlvbhgOIAEoCRItCglmcm9tX3BvcnQYDyABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EisKB3RvX3BvcnQYECABKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5Qb3J0EjQKCmFjdGl2YXRpb24YEiABKA4yIC5taWxscmFjZS5jaXJjdWl0cy52MS5BY3RpdmF0aW9uEiwKBmV4Y2VzcxhQIAEoDjIcLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkV4Y2VzcxIzCgpvbl9mYWlsdXJlGDwgASgOMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuT25GYWlsdXJlEhUKCHByaW9yaXR5GD0gASgFSACIAQESGwoOc2V0dXBfcHJpb3JpdHkYPiABKAVIAYgBAUILCglfcHJpb3JpdHlCEQoPX3NldHVwX3ByaW9yaXR5IiMKBFBvcnQSDAoEbmFtZRgBIAEoCRINCgV2bGFucxgCIAEoCSIxCgpQcmVmaXhQYWlyEg4KBnNvdXJjZRgBIAEoCRITCgtkZXN0aW5hdGlvbhgCIAEoCSL3BQoHQ2lyY3VpdBIKCgJpZBgBIAEoCRIqCgV0ZXJtcxgCIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEioKBXN0YXRlGAMgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKQoFc2xvdHMYBCADKAsyGi5taWxscmFjZS5jaXJjdWl0cy52MS5TbG90EicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASKQoGYmFja3VwGAYgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEg4KBmhvbGRlchgHIAEoCRIrCgdjcmVhdGVkGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCgdleHBpcmVzGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCgdoaXN0b3J5GAogAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVHJhbnNpdGlvbhISCgpyZXF1ZXN0X2lkGAsgASgJEg8KB3ZlcnNpb24YDCABKAMSJwoEYmFjaxgNIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIRCglmcm9tX3ZsYW4YDiABKAUSDwoHdG9fdmxhbhgPIAEoBRIOCgZudW1iZXIYECABKAUSKQoFcmVhZHkYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGxhdGUYFSABKAgSEwoLZGVhY3RpdmF0ZWQYFyABKAgSMwoMbm90X3Jlc3RvcmVkGDwgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbBIzCglwcmVlbXB0ZWQYPSABKAsyIC5taWxscmFjZS5jaXJjdWl0cy52MS5QcmVlbXB0aW9uEjIKCWRpc3BsYWNlZBg+IAMoCzIfLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkRpc3BsYWNlZCKPAQoKUHJlZW1wdGlvbhIPCgdjaXJjdWl0GAEgASgJEhYKDnNldHVwX3ByaW9yaXR5GAIgASgFEigKBGZyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KB3JlZnVzYWwYBCABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5SZWZ1c2FsIroBCglEaXNwbGFjZWQSDwoHY2lyY3VpdBgBIAEoCRIPCgdwcm9qZWN0GAIgASgJEhAKCHByaW9yaXR5GAMgASgFEhwKFHJhdGVfYml0c19wZXJfc2Vjb25kGAQgASgDEicKBHBhdGgYBSADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASMgoOcHJlZW1wdGVkX2Zyb20YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIngKBFNsb3QSKQoFc3RhcnQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKA2VuZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUcmF0ZV9iaXRzX3Blcl9zZWNvbmQYAyABKAMiLQoDSG9wEgwKBGxpbmsYASABKAkSDAoEZnJvbRgCIAEoCRIKCgJ0bxgDIAEoCSJ8CgpUcmFuc2l0aW9uEioKBXN0YXRlGAEgASgOMhsubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGUSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCYnkYAyABKAkSDAoEbm90ZRgEIAEoCSLAAQoHUmVmdXNhbBIMCgRjb2RlGAEgASgJEg0KBWZpZWxkGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIvCghibG9ja2VycxgEIAMoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkJsb2NrZXISGAoQYmxvY2tlcnNfb21pdHRlZBgFIAEoBRIrCgZvZmZlcnMYBiADKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5PZmZlchIQCghnaXZlbl91cBgHIAMoCSLLAQoHQmxvY2tlchIMCgRsaW5rGAEgASgJEikKBXN0YXJ0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiEKGXNob3J0ZmFsbF9iaXRzX3Blcl9zZWNvbmQYBCABKAMSDgoGcm91dGVyGAUgASgJEgwKBHBvcnQYBiABKAkSDAoEdmxhbhgHIAEoBRIPCgdjaXJjdWl0GAggASgJIlsKBU9mZmVyEgwKBGtpbmQYASABKAkSGAoQY2hhbmdlX3Blcl9taWxsZRgCIAEoAxIqCgV0ZXJtcxgDIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zIkYKDFF1b3RlUmVxdWVzdBIqCgV0ZXJtcxgBIAEoCzIbLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlRlcm1zEgoKAmJ5GAIgASgJIsQCCg1RdW90ZVJlc3BvbnNlEikKBXNsb3RzGAEgAygLMhoubWlsbHJhY2UuY2lyY3VpdHMudjEuU2xvdBInCgRwYXRoGAIgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEikKBmJhY2t1cBgDIAMoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIuCgdyZWZ1c2FsGAQgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVmdXNhbBInCgRiYWNrGAUgAygLMhkubWlsbHJhY2UuY2lyY3VpdHMudjEuSG9wEhEKCWZyb21fdmxhbhgGIAEoBRIPCgd0b192bGFuGAcgASgFEjcKDndvdWxkX2Rpc3BsYWNlGAggAygLMh8ubWlsbHJhY2UuY2lyY3VpdHMudjEuRGlzcGxhY2VkImwKDlJlcXVlc3RSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSKgoFdGVybXMYAiABKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgDIAEoCRIOCgZjb21taXQYBCABKAgiQQoPUmVxdWVzdFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0Im8KEVJlcXVlc3RBbGxSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSKgoFdGVybXMYAiADKAsyGy5taWxscmFjZS5jaXJjdWl0cy52MS5UZXJtcxIKCgJieRgDIAEoCRIOCgZjb21taXQYBCABKAgiRQoSUmVxdWVzdEFsbFJlc3BvbnNlEi8KCGNpcmN1aXRzGAEgAygLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCKyAQoNTW9kaWZ5UmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSHAoUcmF0ZV9iaXRzX3Blcl9zZWNvbmQYBSABKAMSJwoDZW5kGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpvcGVuX2VuZGVkGAcgASgIEg8KB2RyeV9ydW4YCCABKAgicAoOTW9kaWZ5UmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQSLgoHcmVmdXNhbBgCIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlZnVzYWwiPAoRUmVvcHRpbWlzZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDwoHZHJ5X3J1bhgDIAEoCCJRChJSZW9wdGltaXNlUmVzcG9uc2USLQoFbW92ZXMYASADKAsyHi5taWxscmFjZS5jaXJjdWl0cy52MS5QYXRoTW92ZRIMCgRsZWZ0GAIgASgFIvsBCghQYXRoTW92ZRIPCgdjaXJjdWl0GAEgASgJEicKBHBhdGgYAiADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASLgoLYmV0dGVyX3BhdGgYAyADKAsyGS5taWxscmFjZS5jaXJjdWl0cy52MS5Ib3ASEgoKaWdwX2JlZm9yZRgEIAEoAxIQCghpZ3BfZ2FpbhgFIAEoAxIRCglob3BzX2dhaW4YBiABKAMSHwoXZGVsYXlfZ2Fpbl9taWNyb3NlY29uZHMYByABKAMSHQoVZnJlZWRfYml0c19wZXJfc2Vjb25kGAggASgDEgwKBGRvbmUYCSABKAgiNQoNQ29tbWl0UmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkAKDkNvbW1pdFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IlIKDUV4dGVuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSKQoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkAKDkV4dGVuZFJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjYKDlJlbGVhc2VSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmJ5GAIgASgJEgwKBG5vdGUYAyABKAkiQQoPUmVsZWFzZVJlc3BvbnNlEi4KB2NpcmN1aXQYASABKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0IjcKD0FjdGl2YXRlUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJieRgCIAEoCRIMCgRub3RlGAMgASgJIkIKEEFjdGl2YXRlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiOQoRRGVhY3RpdmF0ZVJlcXVlc3QSCgoCaWQYASABKAkSCgoCYnkYAiABKAkSDAoEbm90ZRgDIAEoCSJEChJEZWFjdGl2YXRlUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQiGAoKR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSI9CgtHZXRSZXNwb25zZRIuCgdjaXJjdWl0GAEgASgLMh0ubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2lyY3VpdCLqAQoLTGlzdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIrCgZzdGF0ZXMYAiADKA4yGy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZRIMCgRsaW5rGAMgASgJEikKBXN0YXJ0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhQKDG5ld2VzdF9maXJzdBgIIAEoCCJYCgxMaXN0UmVzcG9uc2USLwoIY2lyY3VpdHMYASADKAsyHS5taWxscmFjZS5jaXJjdWl0cy52MS5DaXJjdWl0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJzCg9DYWxlbmRhclJlcXVlc3QSDAoEbGluaxgBIAEoCRIpCgVzdGFydBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJFChBDYWxlbmRhclJlc3BvbnNlEjEKBWxpbmtzGAEgAygLMiIubWlsbHJhY2UuY2lyY3VpdHMudjEuTGlua0NhbGVuZGFyIsIBCgxMaW5rQ2FsZW5kYXISJwoEbGluaxgBIAEoCzIZLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkhvcBIiChpyZXNlcnZhYmxlX2JpdHNfcGVyX3NlY29uZBgCIAEoAxIiChpsZWFzdF9mcmVlX2JpdHNfcGVyX3NlY29uZBgDIAEoAxIvCgZwaWVjZXMYBCADKAsyHy5taWxscmFjZS5jaXJjdWl0cy52MS5GcmVlUGllY2USEAoIY2lyY3VpdHMYBSADKAkifQoJRnJlZVBpZWNlEikKBXN0YXJ0GAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgNlbmQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGZyZWVfYml0c19wZXJfc2Vjb25kGAMgASgDIh8KDFdhdGNoUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJIj8KDVdhdGNoUmVzcG9uc2USLgoHY2lyY3VpdBgBIAEoCzIdLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNpcmN1aXQibAoMVXNhZ2VSZXF1ZXN0EgoKAmlkGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKtAQoNVXNhZ2VSZXNwb25zZRIKCgJpZBgBIAEoCRIUCgxzdGVwX3NlY29uZHMYAiABKAMSMAoGcG9pbnRzGAMgAygLMiAubWlsbHJhY2UuY2lyY3VpdHMudjEuVXNhZ2VQb2ludBIvCgV0b3RhbBgEIAEoCzIgLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlVzYWdlUG9pbnQSFwoPY2FycmllZF91bmtub3duGAUgASgIIpwBCgpVc2FnZVBvaW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEWluX3Byb2ZpbGVfb2N0ZXRzGAIgASgDEhoKEmluX3Byb2ZpbGVfcGFja2V0cxgDIAEoAxIVCg1leGNlc3Nfb2N0ZXRzGAQgASgDEhYKDmV4Y2Vzc19wYWNrZXRzGAUgASgDInUKEFN0YXRlbWVudFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi+gEKEVN0YXRlbWVudFJlc3BvbnNlEg8KB3Byb2plY3QYASABKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKCGNpcmN1aXRzGAQgAygLMiMubWlsbHJhY2UuY2lyY3VpdHMudjEuU3RhdGVtZW50TGluZRIyCgV0b3RhbBgFIAEoCzIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlbWVudExpbmUSFwoPY2FycmllZF91bmtub3duGAYgASgIIvYBCg1TdGF0ZW1lbnRMaW5lEg8KB2NpcmN1aXQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSGQoRYm9va2VkX2diaXRfaG91cnMYAyABKAESFgoOY2FycmllZF9vY3RldHMYBCABKAMSFQoNZXhjZXNzX29jdGV0cxgFIAEoAxIWCg5hY3RpdmVfc2Vjb25kcxgGIAEoAxIbChNpbnRlcnJ1cHRlZF9zZWNvbmRzGAcgASgDEhMKC2xhdGVfc3RhcnRzGAggASgFEhIKCmluY29tcGxldGUYCSABKAgSFwoPY2FycmllZF91bmtub3duGAogASgIKlQKCU9uRmFpbHVyZRIaChZPTl9GQUlMVVJFX1VOU1BFQ0lGSUVEEAASFgoST05fRkFJTFVSRV9SRVNUT1JFEAESEwoPT05fRkFJTFVSRV9IT0xEEAIqPwoKQWN0aXZhdGlvbhIaChZBQ1RJVkFUSU9OX1VOU1BFQ0lGSUVEEAASFQoRQUNUSVZBVElPTl9NQU5VQUwQASpkCgpQcm90ZWN0aW9uEhoKFlBST1RFQ1RJT05fVU5TUEVDSUZJRUQQABIcChhQUk9URUNUSU9OX0xJTktfRElTSk9JTlQQARIcChhQUk9URUNUSU9OX05PREVfRElTSk9JTlQQAiqmAgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIOCgpTVEFURV9IRUxEEAESEwoPU1RBVEVfQ09NTUlUVEVEEAISEwoPU1RBVEVfU0NIRURVTEVEEAMSFgoSU1RBVEVfUFJPVklTSU9OSU5HEAQSEAoMU1RBVEVfQUNUSVZFEAUSFQoRU1RBVEVfSU5URVJSVVBURUQQBhITCg9TVEFURV9SRUxFQVNJTkcQBxISCg5TVEFURV9SRUxFQVNFRBAIEhEKDVNUQVRFX0VYUElSRUQQCRITCg9TVEFURV9DQU5DRUxMRUQQChIQCgxTVEFURV9MQVBTRUQQCxIQCgxTVEFURV9GQUlMRUQQDBIWChJTVEFURV9ERUFDVElWQVRJTkcQDSpbCgZFeGNlc3MSFgoSRVhDRVNTX1VOU1BFQ0lGSUVEEAASEAoMRVhDRVNTX1FVRVVFEAESDwoLRVhDRVNTX0RST1AQAhIWChJFWENFU1NfQkVTVF9FRkZPUlQQAzKcDAoPQ2lyY3VpdHNTZXJ2aWNlElgKBVF1b3RlEiIubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXF1ZXN0GiMubWlsbHJhY2UuY2lyY3VpdHMudjEuUXVvdGVSZXNwb25zZSIG6rUYAggCEmAKB1JlcXVlc3QSJC5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0UmVxdWVzdBolLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlcXVlc3RSZXNwb25zZSII6rUYBAgDEAESXQoGQ29tbWl0EiMubWlsbHJhY2UuY2lyY3VpdHMudjEuQ29tbWl0UmVxdWVzdBokLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkNvbW1pdFJlc3BvbnNlIgjqtRgECAMQARJdCgZFeHRlbmQSIy5taWxscmFjZS5jaXJjdWl0cy52MS5FeHRlbmRSZXF1ZXN0GiQubWlsbHJhY2UuY2lyY3VpdHMudjEuRXh0ZW5kUmVzcG9uc2UiCOq1GAQIAxABEl0KBk1vZGlmeRIjLm1pbGxyYWNlLmNpcmN1aXRzLnYxLk1vZGlmeVJlcXVlc3QaJC5taWxscmFjZS5jaXJjdWl0cy52MS5Nb2RpZnlSZXNwb25zZSII6rUYBAgDEAESaQoKUmVvcHRpbWlzZRInLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlb3B0aW1pc2VSZXF1ZXN0GigubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVvcHRpbWlzZVJlc3BvbnNlIgjqtRgECAMQARJpCgpSZXF1ZXN0QWxsEicubWlsbHJhY2UuY2lyY3VpdHMudjEuUmVxdWVzdEFsbFJlcXVlc3QaKC5taWxscmFjZS5jaXJjdWl0cy52MS5SZXF1ZXN0QWxsUmVzcG9uc2UiCOq1GAQIAxABEmAKB1JlbGVhc2USJC5taWxscmFjZS5jaXJjdWl0cy52MS5SZWxlYXNlUmVxdWVzdBolLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlJlbGVhc2VSZXNwb25zZSII6rUYBAgDEAESYwoIQWN0aXZhdGUSJS5taWxscmFjZS5jaXJjdWl0cy52MS5BY3RpdmF0ZVJlcXVlc3QaJi5taWxscmFjZS5jaXJjdWl0cy52MS5BY3RpdmF0ZVJlc3BvbnNlIgjqtRgECAMQARJpCgpEZWFjdGl2YXRlEicubWlsbHJhY2UuY2lyY3VpdHMudjEuRGVhY3RpdmF0ZVJlcXVlc3QaKC5taWxscmFjZS5jaXJjdWl0cy52MS5EZWFjdGl2YXRlUmVzcG9uc2UiCOq1GAQIAxABElIKA0dldBIgLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkdldFJlcXVlc3QaIS5taWxscmFjZS5jaXJjdWl0cy52MS5HZXRSZXNwb25zZSIG6rUYAggCElUKBExpc3QSIS5taWxscmFjZS5jaXJjdWl0cy52MS5MaXN0UmVxdWVzdBoiLm1pbGxyYWNlLmNpcmN1aXRzLnYxLkxpc3RSZXNwb25zZSIG6rUYAggCEmEKCENhbGVuZGFyEiUubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2FsZW5kYXJSZXF1ZXN0GiYubWlsbHJhY2UuY2lyY3VpdHMudjEuQ2FsZW5kYXJSZXNwb25zZSIG6rUYAggCElgKBVVzYWdlEiIubWlsbHJhY2UuY2lyY3VpdHMudjEuVXNhZ2VSZXF1ZXN0GiMubWlsbHJhY2UuY2lyY3VpdHMudjEuVXNhZ2VSZXNwb25zZSIG6rUYAggCEmQKCVN0YXRlbWVudBImLm1pbGxyYWNlLmNpcmN1aXRzLnYxLlN0YXRlbWVudFJlcXVlc3QaJy5taWxscmFjZS5jaXJjdWl0cy52MS5TdGF0ZW1lbnRSZXNwb25zZSIG6rUYAggCEloKBVdhdGNoEiIubWlsbHJhY2UuY2lyY3VpdHMudjEuV2F0Y2hSZXF1ZXN0GiMubWlsbHJhY2UuY2lyY3VpdHMudjEuV2F0Y2hSZXNwb25zZSIG6rUYAggCMAFC4wEKGGNvbS5taWxscmFjZS5jaXJjdWl0cy52MUINQ2lyY3VpdHNQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9jaXJjdWl0cy92MTtjaXJjdWl0c3YxogIDTUNYqgIUTWlsbHJhY2UuQ2lyY3VpdHMuVjHKAhRNaWxscmFjZVxDaXJjdWl0c1xWMeICIE1pbGxyYWNlXENpcmN1aXRzXFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OkNpcmN1aXRzOjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * Terms are what is requested: a circuit in one direction, or between two ports, in both.
@@ -1000,6 +1000,132 @@ export const ModifyResponseSchema: GenMessage<ModifyResponse> = /*@__PURE__*/
   messageDesc(file_millrace_circuits_v1_circuits, 19);
 
 /**
+ * @generated from message millrace.circuits.v1.ReoptimiseRequest
+ */
+export type ReoptimiseRequest = Message<"millrace.circuits.v1.ReoptimiseRequest"> & {
+  /**
+   * One circuit. Empty: all of them, which operators of circuits may ask for.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Who asks.
+   *
+   * @generated from field: string by = 2;
+   */
+  by: string;
+
+  /**
+   * Change nothing; say what would be moved.
+   *
+   * @generated from field: bool dry_run = 3;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.ReoptimiseRequest.
+ * Use `create(ReoptimiseRequestSchema)` to create a new message.
+ */
+export const ReoptimiseRequestSchema: GenMessage<ReoptimiseRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 20);
+
+/**
+ * @generated from message millrace.circuits.v1.ReoptimiseResponse
+ */
+export type ReoptimiseResponse = Message<"millrace.circuits.v1.ReoptimiseResponse"> & {
+  /**
+   * Those that free the most for others first.
+   *
+   * @generated from field: repeated millrace.circuits.v1.PathMove moves = 1;
+   */
+  moves: PathMove[];
+
+  /**
+   * How many more are worth a move, beyond those that one call moves.
+   *
+   * @generated from field: int32 left = 2;
+   */
+  left: number;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.ReoptimiseResponse.
+ * Use `create(ReoptimiseResponseSchema)` to create a new message.
+ */
+export const ReoptimiseResponseSchema: GenMessage<ReoptimiseResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 21);
+
+/**
+ * PathMove is a better path for a circuit. Gains are those of path, backup and return path together.
+ *
+ * @generated from message millrace.circuits.v1.PathMove
+ */
+export type PathMove = Message<"millrace.circuits.v1.PathMove"> & {
+  /**
+   * @generated from field: string circuit = 1;
+   */
+  circuit: string;
+
+  /**
+   * @generated from field: repeated millrace.circuits.v1.Hop path = 2;
+   */
+  path: Hop[];
+
+  /**
+   * @generated from field: repeated millrace.circuits.v1.Hop better_path = 3;
+   */
+  betterPath: Hop[];
+
+  /**
+   * What the sum of the IGP metrics was, and by how much it is less.
+   *
+   * @generated from field: int64 igp_before = 4;
+   */
+  igpBefore: bigint;
+
+  /**
+   * @generated from field: int64 igp_gain = 5;
+   */
+  igpGain: bigint;
+
+  /**
+   * @generated from field: int64 hops_gain = 6;
+   */
+  hopsGain: bigint;
+
+  /**
+   * 0 where some delay is not known.
+   *
+   * @generated from field: int64 delay_gain_microseconds = 7;
+   */
+  delayGainMicroseconds: bigint;
+
+  /**
+   * On all links together.
+   *
+   * @generated from field: int64 freed_bits_per_second = 8;
+   */
+  freedBitsPerSecond: bigint;
+
+  /**
+   * It is booked. Without a dry run false means that it was moved or changed by somebody else meanwhile.
+   *
+   * @generated from field: bool done = 9;
+   */
+  done: boolean;
+};
+
+/**
+ * Describes the message millrace.circuits.v1.PathMove.
+ * Use `create(PathMoveSchema)` to create a new message.
+ */
+export const PathMoveSchema: GenMessage<PathMove> = /*@__PURE__*/
+  messageDesc(file_millrace_circuits_v1_circuits, 22);
+
+/**
  * @generated from message millrace.circuits.v1.CommitRequest
  */
 export type CommitRequest = Message<"millrace.circuits.v1.CommitRequest"> & {
@@ -1026,7 +1152,7 @@ export type CommitRequest = Message<"millrace.circuits.v1.CommitRequest"> & {
  * Use `create(CommitRequestSchema)` to create a new message.
  */
 export const CommitRequestSchema: GenMessage<CommitRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 20);
+  messageDesc(file_millrace_circuits_v1_circuits, 23);
 
 /**
  * @generated from message millrace.circuits.v1.CommitResponse
@@ -1043,7 +1169,7 @@ export type CommitResponse = Message<"millrace.circuits.v1.CommitResponse"> & {
  * Use `create(CommitResponseSchema)` to create a new message.
  */
 export const CommitResponseSchema: GenMessage<CommitResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 21);
+  messageDesc(file_millrace_circuits_v1_circuits, 24);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendRequest
@@ -1070,7 +1196,7 @@ export type ExtendRequest = Message<"millrace.circuits.v1.ExtendRequest"> & {
  * Use `create(ExtendRequestSchema)` to create a new message.
  */
 export const ExtendRequestSchema: GenMessage<ExtendRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 22);
+  messageDesc(file_millrace_circuits_v1_circuits, 25);
 
 /**
  * @generated from message millrace.circuits.v1.ExtendResponse
@@ -1087,7 +1213,7 @@ export type ExtendResponse = Message<"millrace.circuits.v1.ExtendResponse"> & {
  * Use `create(ExtendResponseSchema)` to create a new message.
  */
 export const ExtendResponseSchema: GenMessage<ExtendResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 23);
+  messageDesc(file_millrace_circuits_v1_circuits, 26);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseRequest
@@ -1114,7 +1240,7 @@ export type ReleaseRequest = Message<"millrace.circuits.v1.ReleaseRequest"> & {
  * Use `create(ReleaseRequestSchema)` to create a new message.
  */
 export const ReleaseRequestSchema: GenMessage<ReleaseRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 24);
+  messageDesc(file_millrace_circuits_v1_circuits, 27);
 
 /**
  * @generated from message millrace.circuits.v1.ReleaseResponse
@@ -1131,7 +1257,7 @@ export type ReleaseResponse = Message<"millrace.circuits.v1.ReleaseResponse"> & 
  * Use `create(ReleaseResponseSchema)` to create a new message.
  */
 export const ReleaseResponseSchema: GenMessage<ReleaseResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 25);
+  messageDesc(file_millrace_circuits_v1_circuits, 28);
 
 /**
  * @generated from message millrace.circuits.v1.ActivateRequest
@@ -1160,7 +1286,7 @@ export type ActivateRequest = Message<"millrace.circuits.v1.ActivateRequest"> & 
  * Use `create(ActivateRequestSchema)` to create a new message.
  */
 export const ActivateRequestSchema: GenMessage<ActivateRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 26);
+  messageDesc(file_millrace_circuits_v1_circuits, 29);
 
 /**
  * @generated from message millrace.circuits.v1.ActivateResponse
@@ -1177,7 +1303,7 @@ export type ActivateResponse = Message<"millrace.circuits.v1.ActivateResponse"> 
  * Use `create(ActivateResponseSchema)` to create a new message.
  */
 export const ActivateResponseSchema: GenMessage<ActivateResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 27);
+  messageDesc(file_millrace_circuits_v1_circuits, 30);
 
 /**
  * @generated from message millrace.circuits.v1.DeactivateRequest
@@ -1204,7 +1330,7 @@ export type DeactivateRequest = Message<"millrace.circuits.v1.DeactivateRequest"
  * Use `create(DeactivateRequestSchema)` to create a new message.
  */
 export const DeactivateRequestSchema: GenMessage<DeactivateRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 28);
+  messageDesc(file_millrace_circuits_v1_circuits, 31);
 
 /**
  * @generated from message millrace.circuits.v1.DeactivateResponse
@@ -1221,7 +1347,7 @@ export type DeactivateResponse = Message<"millrace.circuits.v1.DeactivateRespons
  * Use `create(DeactivateResponseSchema)` to create a new message.
  */
 export const DeactivateResponseSchema: GenMessage<DeactivateResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 29);
+  messageDesc(file_millrace_circuits_v1_circuits, 32);
 
 /**
  * @generated from message millrace.circuits.v1.GetRequest
@@ -1238,7 +1364,7 @@ export type GetRequest = Message<"millrace.circuits.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 30);
+  messageDesc(file_millrace_circuits_v1_circuits, 33);
 
 /**
  * @generated from message millrace.circuits.v1.GetResponse
@@ -1255,7 +1381,7 @@ export type GetResponse = Message<"millrace.circuits.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 31);
+  messageDesc(file_millrace_circuits_v1_circuits, 34);
 
 /**
  * @generated from message millrace.circuits.v1.ListRequest
@@ -1321,7 +1447,7 @@ export type ListRequest = Message<"millrace.circuits.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 32);
+  messageDesc(file_millrace_circuits_v1_circuits, 35);
 
 /**
  * @generated from message millrace.circuits.v1.ListResponse
@@ -1345,7 +1471,7 @@ export type ListResponse = Message<"millrace.circuits.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 33);
+  messageDesc(file_millrace_circuits_v1_circuits, 36);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarRequest
@@ -1376,7 +1502,7 @@ export type CalendarRequest = Message<"millrace.circuits.v1.CalendarRequest"> & 
  * Use `create(CalendarRequestSchema)` to create a new message.
  */
 export const CalendarRequestSchema: GenMessage<CalendarRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 34);
+  messageDesc(file_millrace_circuits_v1_circuits, 37);
 
 /**
  * @generated from message millrace.circuits.v1.CalendarResponse
@@ -1393,7 +1519,7 @@ export type CalendarResponse = Message<"millrace.circuits.v1.CalendarResponse"> 
  * Use `create(CalendarResponseSchema)` to create a new message.
  */
 export const CalendarResponseSchema: GenMessage<CalendarResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 35);
+  messageDesc(file_millrace_circuits_v1_circuits, 38);
 
 /**
  * LinkCalendar is one link over a window.
@@ -1440,7 +1566,7 @@ export type LinkCalendar = Message<"millrace.circuits.v1.LinkCalendar"> & {
  * Use `create(LinkCalendarSchema)` to create a new message.
  */
 export const LinkCalendarSchema: GenMessage<LinkCalendar> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 36);
+  messageDesc(file_millrace_circuits_v1_circuits, 39);
 
 /**
  * FreePiece is a window over which the free rate stays the same.
@@ -1469,7 +1595,7 @@ export type FreePiece = Message<"millrace.circuits.v1.FreePiece"> & {
  * Use `create(FreePieceSchema)` to create a new message.
  */
 export const FreePieceSchema: GenMessage<FreePiece> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 37);
+  messageDesc(file_millrace_circuits_v1_circuits, 40);
 
 /**
  * @generated from message millrace.circuits.v1.WatchRequest
@@ -1488,7 +1614,7 @@ export type WatchRequest = Message<"millrace.circuits.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 38);
+  messageDesc(file_millrace_circuits_v1_circuits, 41);
 
 /**
  * @generated from message millrace.circuits.v1.WatchResponse
@@ -1505,7 +1631,7 @@ export type WatchResponse = Message<"millrace.circuits.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 39);
+  messageDesc(file_millrace_circuits_v1_circuits, 42);
 
 /**
  * @generated from message millrace.circuits.v1.UsageRequest
@@ -1534,7 +1660,7 @@ export type UsageRequest = Message<"millrace.circuits.v1.UsageRequest"> & {
  * Use `create(UsageRequestSchema)` to create a new message.
  */
 export const UsageRequestSchema: GenMessage<UsageRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 40);
+  messageDesc(file_millrace_circuits_v1_circuits, 43);
 
 /**
  * @generated from message millrace.circuits.v1.UsageResponse
@@ -1579,7 +1705,7 @@ export type UsageResponse = Message<"millrace.circuits.v1.UsageResponse"> & {
  * Use `create(UsageResponseSchema)` to create a new message.
  */
 export const UsageResponseSchema: GenMessage<UsageResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 41);
+  messageDesc(file_millrace_circuits_v1_circuits, 44);
 
 /**
  * UsagePoint is what entered the circuit in a step, in octets of IP packets.
@@ -1624,7 +1750,7 @@ export type UsagePoint = Message<"millrace.circuits.v1.UsagePoint"> & {
  * Use `create(UsagePointSchema)` to create a new message.
  */
 export const UsagePointSchema: GenMessage<UsagePoint> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 42);
+  messageDesc(file_millrace_circuits_v1_circuits, 45);
 
 /**
  * @generated from message millrace.circuits.v1.StatementRequest
@@ -1653,7 +1779,7 @@ export type StatementRequest = Message<"millrace.circuits.v1.StatementRequest"> 
  * Use `create(StatementRequestSchema)` to create a new message.
  */
 export const StatementRequestSchema: GenMessage<StatementRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 43);
+  messageDesc(file_millrace_circuits_v1_circuits, 46);
 
 /**
  * @generated from message millrace.circuits.v1.StatementResponse
@@ -1699,7 +1825,7 @@ export type StatementResponse = Message<"millrace.circuits.v1.StatementResponse"
  * Use `create(StatementResponseSchema)` to create a new message.
  */
 export const StatementResponseSchema: GenMessage<StatementResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 44);
+  messageDesc(file_millrace_circuits_v1_circuits, 47);
 
 /**
  * StatementLine is one circuit, or all of them, within the window.
@@ -1775,7 +1901,7 @@ export type StatementLine = Message<"millrace.circuits.v1.StatementLine"> & {
  * Use `create(StatementLineSchema)` to create a new message.
  */
 export const StatementLineSchema: GenMessage<StatementLine> = /*@__PURE__*/
-  messageDesc(file_millrace_circuits_v1_circuits, 45);
+  messageDesc(file_millrace_circuits_v1_circuits, 48);
 
 /**
  * OnFailure says what becomes of a circuit when a link of its path is gone.
@@ -2046,6 +2172,16 @@ export const CircuitsService: GenService<{
     methodKind: "unary";
     input: typeof ModifyRequestSchema;
     output: typeof ModifyResponseSchema;
+  },
+  /**
+   * Reoptimise finds better paths for circuits, and moves them there.
+   *
+   * @generated from rpc millrace.circuits.v1.CircuitsService.Reoptimise
+   */
+  reoptimise: {
+    methodKind: "unary";
+    input: typeof ReoptimiseRequestSchema;
+    output: typeof ReoptimiseResponseSchema;
   },
   /**
    * RequestAll is Request for several circuits: all of them or none.

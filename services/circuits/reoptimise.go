@@ -1,0 +1,184 @@
+package circuits
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/events"
+	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/circuits/admit"
+	"github.com/millrace/millrace/services/circuits/ledger"
+	"github.com/millrace/millrace/services/circuits/life"
+	"github.com/millrace/millrace/services/circuits/reoptimise"
+	"github.com/millrace/millrace/services/paths/graph"
+)
+
+// Reoptimise implements CircuitsService.
+func (a *api) Reoptimise(ctx context.Context, r *connect.Request[circuitsv1.ReoptimiseRequest]) (*connect.Response[circuitsv1.ReoptimiseResponse], error) {
+	out, err := a.c.reoptimise(ctx, r.Msg)
+	if err != nil {
+		return nil, answer(err)
+	}
+	return connect.NewResponse(out), nil
+}
+
+// reoptimise finds better paths, and books those that are worth a move.
+func (c *Component) reoptimise(ctx context.Context, ask *circuitsv1.ReoptimiseRequest) (*circuitsv1.ReoptimiseResponse, error) {
+	if err := c.mayReoptimise(ctx, ask); err != nil {
+		return nil, err
+	}
+	now := c.deps.Now()
+	var moves []reoptimise.Move
+	out, would := &circuitsv1.ReoptimiseResponse{}, map[string]*circuitsv1.PathMove{}
+	err := c.ledger.Look("", func(all func(func(*circuitsv1.Record) bool)) {
+		if c.book.known() != nil {
+			return
+		}
+		for r := range all {
+			if id := r.GetCircuit().GetId(); ask.GetId() == "" || ask.GetId() == id {
+				if b := c.book.better(r, now); b != nil {
+					moves, would[id] = append(moves, b.move), c.book.moveOf(r, b)
+				}
+			}
+		}
+	})
+	if err == nil {
+		err = c.book.known()
+	}
+	if err != nil {
+		return nil, err
+	}
+	chosen, left := reoptimise.Choose(moves, c.cfg.Reoptimise.LeastGain, c.cfg.Reoptimise.Moves)
+	out.Left = int32(left)
+	for _, m := range chosen {
+		one := would[m.ID]
+		if !ask.GetDryRun() {
+			if one.Done, err = c.moveToBetter(ctx, m.ID, ask.GetBy(), now); err != nil {
+				return nil, err
+			}
+		}
+		out.Moves = append(out.Moves, one)
+	}
+	return out, nil
+}
+
+func (c *Component) mayReoptimise(ctx context.Context, ask *circuitsv1.ReoptimiseRequest) error {
+	if ask.GetId() == "" {
+		return c.cfg.mayAll(ask.GetBy())
+	}
+	r, err := c.ledger.Find(ctx, ask.GetId())
+	if err != nil {
+		return err
+	}
+	return c.cfg.may(ask.GetBy(), r.GetCircuit().GetTerms().GetProject())
+}
+
+// better is another path for a circuit, with what it gains.
+type better struct {
+	g, back *admit.Grant
+	move    reoptimise.Move
+}
+
+// better is a path that a request for what is left of a circuit would get now; nil where the circuit may not move, or
+// has that path. It is called while the book does not change.
+func (b *book) better(r *circuitsv1.Record, now time.Time) *better {
+	c, l := r.GetCircuit(), ledger.LifeOf(r)
+	waits := l.State == life.Committed || l.State == life.Scheduled
+	if !waits && l.State != life.Active || l.Gone || l.Open || c.GetTerms().GetVolumeBytes() > 0 || !b.there(c) || l.End <= now.Unix() {
+		return nil
+	}
+	g, back, err := b.elsewhere(r, now, func(q admit.Request) (*admit.Grant, *admit.Grant, *admit.Refusal) {
+		return b.instead(b.admit.DecideOnly, r, q)
+	})
+	if err != nil {
+		return nil
+	}
+	is := proto.CloneOf(r)
+	b.relocate(is, g, back)
+	return &better{g: g, back: back, move: reoptimise.Move{ID: c.GetId(), Rate: highestRate(r), Had: b.measure(c), Has: b.measure(is.GetCircuit())}}
+}
+
+// measure is what the links of a circuit cost.
+func (b *book) measure(c *circuitsv1.Circuit) (m reoptimise.Measure) {
+	m.DelayKnown = true
+	for _, h := range hops(c) {
+		l, _ := b.graph.LinkIndex(h.GetLink())
+		delay := b.graph.Weights(graph.Delay)[l]
+		m.IGP, m.Hops = m.IGP+int64(b.graph.Weights(graph.IGP)[l]), m.Hops+1
+		m.DelayKnown = m.DelayKnown && delay != graph.DelayUnknown
+		m.Delay += int64(delay)
+	}
+	return m
+}
+
+// moveOf is a move as the API has it.
+func (b *book) moveOf(r *circuitsv1.Record, to *better) *circuitsv1.PathMove {
+	gain := to.move.Gain()
+	return &circuitsv1.PathMove{
+		Circuit: to.move.ID, Path: r.GetCircuit().GetPath(), BetterPath: b.hopsOf(to.g.Path), IgpGain: gain.IGP, IgpBefore: to.move.Had.IGP, HopsGain: gain.Hops,
+		DelayGainMicroseconds: gain.Delay, FreedBitsPerSecond: gain.Freed,
+	}
+}
+
+// moveToBetter books a better path for a circuit, if there still is one that is worth it.
+func (c *Component) moveToBetter(ctx context.Context, id, by string, now time.Time) (done bool, err error) {
+	note := ""
+	record, err := c.ledger.Rebook(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
+		done = false
+		if err := c.book.known(); err != nil {
+			return nil, err
+		}
+		to := c.book.better(was, now)
+		if to == nil || !to.move.Worth(c.cfg.Reoptimise.LeastGain) {
+			return nil, nil
+		}
+		done = true
+		var is *circuitsv1.Record
+		is, note = c.book.movedBetter(was, to, by, now)
+		return is, nil
+	})
+	if err != nil || !done {
+		return false, err
+	}
+	t := record.GetCircuit().GetTerms()
+	c.events.Publish(ctx, events.CircuitReoptimised, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s (%s).", id, t.GetProject(), t.GetFrom(), t.GetTo(), note, by))
+	return true, nil
+}
+
+// movedBetter is a circuit's record on a better path. One that is active has the earlier path booked as well, until
+// routers have the better one.
+func (b *book) movedBetter(was *circuitsv1.Record, to *better, by string, now time.Time) (is *circuitsv1.Record, note string) {
+	is, l := proto.CloneOf(was), ledger.LifeOf(was)
+	b.relocate(is, to.g, to.back)
+	if l.State == life.Active {
+		l, _ = life.Next(l, life.Event{Kind: life.Updated, By: by})
+		c := was.GetCircuit()
+		is.Life.HadPath, is.Life.HadBackup, is.Life.HadBack = c.GetPath(), c.GetBackup(), c.GetBack()
+	}
+	note = fmt.Sprintf("%s%s, a better path: IGP metric %d instead of %d", movedTo, b.wayText(is.GetCircuit().GetPath()), to.move.Has.IGP, to.move.Had.IGP)
+	l.Moves = []life.Move{{From: l.State, To: l.State, By: by, Note: note}}
+	return ledger.With(is, l, now), note
+}
+
+// hadOf is what a record has booked besides while routers are given a better path: links that only the earlier has.
+func hadOf(r *circuitsv1.Record) (g admit.Grant, has bool) {
+	g = grantOf(r)
+	now := map[string]bool{}
+	for _, h := range hops(r.GetCircuit()) {
+		now[h.GetLink()] = true
+	}
+	g.ID, g.Path, g.Backup = hadID(g.ID), nil, nil
+	for _, h := range hadHops(r) {
+		if !now[h.GetLink()] {
+			g.Path = append(g.Path, h.GetLink())
+		}
+	}
+	return g, len(g.Path) > 0
+}
+
+// hadID is the name of an earlier path in the book of admit.
+func hadID(id string) string { return id + "/had" }
