@@ -28,6 +28,12 @@ func apiClient(cmd *cobra.Command) (*http.Client, string) {
 	if err != nil {
 		server = defaultServer
 	}
+	return &http.Client{Transport: authorized{server, reachable{server: server}}}, server
+}
+
+// plainClient is apiClient without a login.
+func plainClient(cmd *cobra.Command) (*http.Client, string) {
+	_, server := apiClient(cmd)
 	return &http.Client{Transport: reachable{server: server}}, server
 }
 

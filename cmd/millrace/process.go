@@ -27,6 +27,7 @@ import (
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/services/dashboard"
+	"github.com/millrace/millrace/services/identity"
 )
 
 // process is what one `millrace up` or `millrace serve NAME` runs: the engines
@@ -48,6 +49,11 @@ type process struct {
 	closers  []func(context.Context) error
 	group    *lifecycle.Group
 	listener net.Listener
+	// identity knows the callers, page is the port that they come to; nil where not hosted.
+	identity *identity.Component
+	page     *dashboard.Component
+	// link asks for a login link, also where somebody is known.
+	link bool
 	// failed gets the error of a part without which the rest is no use.
 	failed chan error
 	// remote is the one client of services elsewhere.
@@ -206,6 +212,9 @@ func (p *process) to(name string) (*http.Client, string) {
 func (p *process) run(ctx context.Context) error {
 	if err := p.group.Start(ctx); err != nil {
 		return errors.Join(err, p.close(ctx))
+	}
+	if err := p.announce(ctx); err != nil {
+		return errors.Join(err, p.group.Stop(context.WithoutCancel(ctx)), p.close(ctx))
 	}
 	var failed error
 	select {

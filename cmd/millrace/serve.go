@@ -33,6 +33,9 @@ Services: ` + strings.Join(serviceNames(), ", ") + `.`,
 			if err != nil {
 				return coded{err, exitUsage}
 			}
+			if err := servesWithoutLogin(cfg); err != nil {
+				return coded{err, exitUsage}
+			}
 			listener, err := serveListener(cfg, name)
 			if err != nil {
 				return coded{err, exitUsage}

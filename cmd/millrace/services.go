@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/paths/v1/pathsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/policy/v1/policyv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/push/v1/pushv1connect"
@@ -25,6 +26,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 	"github.com/millrace/millrace/services/flowstore"
+	"github.com/millrace/millrace/services/identity"
 	"github.com/millrace/millrace/services/nsi"
 	"github.com/millrace/millrace/services/paths"
 	"github.com/millrace/millrace/services/policy"
@@ -81,6 +83,8 @@ func services() []service {
 		{name: "nsi", uses: []string{"circuits"}, state: true, settings: defaults(nsi.DefaultConfiguration), build: with(buildNSI)},
 		{name: "alpha", needs: []string{"flowstore", "push"}, uses: []string{"circuits"}, state: true, api: alphav1connect.AlphaServiceName,
 			settings: defaults(alpha.DefaultConfiguration), build: with(buildAlpha)},
+		{name: "identity", state: true, api: identityv1connect.IdentityServiceName,
+			settings: defaults(identity.DefaultConfiguration), build: with(buildIdentity)},
 		{name: "dashboard",
 			settings: defaults(dashboard.DefaultConfiguration), build: with(buildDashboard)},
 	}

@@ -15,7 +15,7 @@ import (
 func upCommand() *cobra.Command {
 	var file string
 	var listenFD int
-	var check, dump bool
+	var check, dump, link bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run the whole control plane in one process",
@@ -49,12 +49,14 @@ clusters. The dashboard and all APIs share one port, on the loopback by default.
 			if err != nil {
 				return err
 			}
+			p.link = link
 			return p.run(cmd.Context())
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML)")
 	cmd.Flags().IntVar(&listenFD, "listen-fd", 0, "serve the dashboard on this already listening descriptor")
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration and exit")
+	cmd.Flags().BoolVar(&link, "login-link", false, "print a link by which the person admin logs in, once (identity.mode on; the first start prints one without this)")
 	cmd.Flags().BoolVar(&dump, "dump", false, "print the configuration with all defaults and exit")
 	return cmd
 }

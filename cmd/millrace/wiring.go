@@ -149,7 +149,8 @@ func buildDashboard(p *process, cfg dashboard.Configuration) (lifecycle.Componen
 		return nil, err
 	}
 	mounts = append(mounts, p.readiness())
-	return dashboard.New(cfg, dashboard.Dependencies{
+	p.page, err = dashboard.New(cfg, dashboard.Dependencies{
 		Handlers: mounts, Gate: p.gate, Failed: p.fail, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})
+	return p.page, err
 }

@@ -4,11 +4,13 @@ import "context"
 
 // Caller is who makes a call.
 type Caller struct {
-	// Name is what records call it: a person, the person and the name of a token, or a service.
+	// Name is what records call it: a person, also where a token of that person is shown, or a service.
 	Name string
 	Role Role
 	// APIs limits it to calls of these, where there are any.
 	APIs []string
+	// Credential is the id of the session or token that was shown.
+	Credential string
 }
 
 // Anonymous has no login.

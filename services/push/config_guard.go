@@ -16,8 +16,8 @@ import (
 type Approval struct {
 	// Rule is auto (a change set is approved and applied by itself), one (person) or two (persons). Default one.
 	Rule string `yaml:"rule"`
-	// OtherThanAuthor means that the requester of a change set cannot approve it. Default false. People are the names
-	// that they give: without a login anybody can give another one.
+	// OtherThanAuthor means that the requester of a change set cannot approve it. Default false. People are those
+	// who logged in; with identity.mode off they are the names that they give, and anybody can give another one.
 	OtherThanAuthor bool `yaml:"other_than_author"`
 }
 

@@ -13,6 +13,7 @@ import (
 	_ "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
+	_ "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/push/v1"

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
 
@@ -107,6 +108,7 @@ func (r route) serve(w http.ResponseWriter, q *http.Request, s Service) {
 		err.write(w)
 		return
 	}
+	rights.Sign(q.Context(), in)
 	out, err := r.call(q.Context(), s, in)
 	if err != nil {
 		problemOf(err).write(w)

@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { apidocsScenarios } from "./apidocs.mjs";
 import { circuitScenarios } from "./circuits.mjs";
 import { guardScenarios } from "./guards.mjs";
+import { loginScenarios } from "./login.mjs";
 import { scenarios } from "./scenarios.mjs";
 
 const repository = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -47,10 +48,10 @@ async function serve(flags) {
 let failed = 0;
 try {
   await run("go", ["build", "-o", binary, "./services/dashboard/fixture"]);
-  for (const { name, flags, play } of [...scenarios, ...guardScenarios, ...circuitScenarios, ...apidocsScenarios]) {
+  for (const { name, flags, play } of [...scenarios, ...guardScenarios, ...circuitScenarios, ...apidocsScenarios, ...loginScenarios]) {
     const server = await serve(flags);
     try {
-      await play(server, { scratch, serve });
+      await play(server, { scratch, serve, run });
       console.log(`ok    ${name}`);
     } catch (error) {
       failed++;

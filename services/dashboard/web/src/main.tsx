@@ -1,7 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { createApi } from "./api/clients";
-import { StoreContext } from "./state/hooks";
+import { loginCode, Session } from "./state/identity";
 import { createStore } from "./state/store";
 import "./styles/base.css";
 import "./styles/layout.css";
@@ -12,16 +12,22 @@ import "./styles/dialog.css";
 import "./styles/vpn.css";
 import "./styles/circuits.css";
 import "./styles/papers.css";
+import "./styles/login.css";
 import { App } from "./view/App";
+import { Gate } from "./view/Gate";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no element #root");
-const store = createStore(createApi(location.origin));
-store.start();
+const api = createApi(location.origin, () => session.lost());
+const session = new Session(api.identity);
+const store = createStore(api);
+const code = loginCode(location.hash);
+if (code) history.replaceState(null, "", location.pathname + location.search);
+void session.start(code);
 createRoot(root).render(
   <StrictMode>
-    <StoreContext value={store}>
+    <Gate session={session} store={store}>
       <App />
-    </StoreContext>
+    </Gate>
   </StrictMode>,
 );

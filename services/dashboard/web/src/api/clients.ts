@@ -1,10 +1,11 @@
 // The APIs of the services behind the gateway that served this page.
-import { createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { AlphaService } from "../gen/millrace/alpha/v1/alpha_pb";
 import { CircuitsService } from "../gen/millrace/circuits/v1/circuits_pb";
 import { EventService } from "../gen/millrace/event/v1/event_pb";
 import { FlowCollectorService, FlowStoreService } from "../gen/millrace/flow/v1/flow_pb";
+import { IdentityService } from "../gen/millrace/identity/v1/identity_pb";
 import { PathsService } from "../gen/millrace/paths/v1/paths_pb";
 import { ChangeService } from "../gen/millrace/push/v1/push_pb";
 import { TelemetryCollectorService } from "../gen/millrace/telemetry/v1/telemetry_pb";
@@ -12,13 +13,23 @@ import { VpnService } from "../gen/millrace/vpn/v1/vpn_pb";
 
 export type Api = ReturnType<typeof createApi>;
 
-export function createApi(baseUrl: string) {
-  const transport = createConnectTransport({ baseUrl, useBinaryFormat: true });
+/** unauthenticated is called when a call is refused for want of a login. */
+export function createApi(baseUrl: string, unauthenticated?: () => void) {
+  const watch: Interceptor = (next) => async (request) => {
+    try {
+      return await next(request);
+    } catch (reason) {
+      if (ConnectError.from(reason).code === Code.Unauthenticated) unauthenticated?.();
+      throw reason;
+    }
+  };
+  const transport = createConnectTransport({ baseUrl, useBinaryFormat: true, interceptors: [watch] });
   return {
     alpha: createClient(AlphaService, transport),
     changes: createClient(ChangeService, transport),
     circuits: createClient(CircuitsService, transport),
     collector: createClient(FlowCollectorService, transport),
+    identity: createClient(IdentityService, transport),
     events: createClient(EventService, transport),
     paths: createClient(PathsService, transport),
     store: createClient(FlowStoreService, transport),

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// tokenVariable is for programs; it goes before the file.
+const tokenVariable = "MILLRACE_TOKEN"
+
+// tokensFile holds the tokens of `millrace login`, by the URL of the control plane.
+func tokensFile() (string, error) {
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder for logins: %w", err)
+	}
+	return filepath.Join(folder, "millrace", "tokens.json"), nil
+}
+
+// savedTokens reads the file; one that others can read is refused, because they may have.
+func savedTokens() (map[string]string, error) {
+	path, err := tokensFile()
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read logins: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read by others (mode %#o): revoke its tokens with `millrace tokens revoke`, or chmod 600 it", path, info.Mode().Perm())
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read logins: %w", err)
+	}
+	out := map[string]string{}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return out, nil
+}
+
+// saveToken keeps the token of one server; empty forgets it. The file is replaced whole.
+func saveToken(server, token string) error {
+	all, err := savedTokens()
+	if err != nil {
+		return err
+	}
+	all[trimmed(server)] = token
+	if token == "" {
+		delete(all, trimmed(server))
+	}
+	raw, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode logins: %w", err)
+	}
+	path, err := tokensFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the folder for logins: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".tokens") // mode 0600
+	if err != nil {
+		return fmt.Errorf("keep the login: %w", err)
+	}
+	_, err = f.Write(raw)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("keep the login: %w", err), os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func trimmed(server string) string { return strings.TrimRight(server, "/") }
+
+// tokenFor is what requests to a server show; empty: nothing.
+func tokenFor(server string) (string, error) {
+	if t := os.Getenv(tokenVariable); t != "" {
+		return t, nil
+	}
+	all, err := savedTokens()
+	return all[trimmed(server)], err
+}
+
+// authorized shows the server's token, to that server only.
+type authorized struct {
+	server string
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := tokenFor(a.server)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" && strings.HasPrefix(r.URL.String(), trimmed(a.server)+"/") {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return a.next.RoundTrip(r)
+}

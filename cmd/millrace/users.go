@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/millrace/millrace/internal/rights"
+	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
+)
+
+func usersCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "users", Short: "People and their roles"}
+	serverFlag(cmd)
+	cmd.AddCommand(usersListCommand(), usersPutCommand(), usersDeleteCommand(), usersPasswordCommand())
+	return cmd
+}
+
+func usersListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List people", Example: "  millrace users list", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := identityClient(cmd).ListUsers(cmd.Context(), connect.NewRequest(&identityv1.ListUsersRequest{}))
+			if err != nil {
+				return refusal(err)
+			}
+			if wantJSON(cmd) {
+				return printJSON(cmd, r.Msg)
+			}
+			for _, u := range r.Msg.GetUsers() {
+				password := "no password"
+				if u.GetHasPassword() {
+					password = "password"
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%-24s %-9s %s\n", u.GetName(), rights.Name(u.GetRole()), password)
+			}
+			return nil
+		},
+	}
+	jsonFlag(cmd)
+	return cmd
+}
+
+func usersPutCommand() *cobra.Command {
+	var role string
+	cmd := &cobra.Command{
+		Use: "put NAME", Short: "Add a person, or give another role", Example: "  millrace users put ann --role approver", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			as, err := roleNamed(role)
+			if err != nil {
+				return err
+			}
+			r, err := identityClient(cmd).PutUser(cmd.Context(), connect.NewRequest(&identityv1.PutUserRequest{Name: args[0], Role: as}))
+			if err != nil {
+				return refusal(err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", r.Msg.GetUser().GetName(), role)
+			if !r.Msg.GetUser().GetHasPassword() {
+				fmt.Fprintf(cmd.OutOrStdout(), "and cannot log in yet: millrace users password %s\n", args[0])
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, operator, approver or admin")
+	return cmd
+}
+
+// roleNamed is the role that a flag names.
+func roleNamed(name string) (rights.Role, error) {
+	role, ok := rights.Named(name)
+	if !ok {
+		var names []string
+		for _, r := range rights.Roles {
+			names = append(names, rights.Name(r))
+		}
+		return role, coded{fmt.Errorf("there is no role %q; there are %s", name, strings.Join(names, ", ")), exitUsage}
+	}
+	return role, nil
+}
+
+func usersDeleteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete NAME", Short: "Remove a person, with all sessions and tokens", Example: "  millrace users delete ann", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := identityClient(cmd).DeleteUser(cmd.Context(), connect.NewRequest(&identityv1.DeleteUserRequest{Name: args[0]})); err != nil {
+				return refusal(err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s is gone, with all sessions and tokens\n", args[0])
+			return nil
+		},
+	}
+}
+
+func usersPasswordCommand() *cobra.Command {
+	var own bool
+	cmd := &cobra.Command{
+		Use:   "password [NAME]",
+		Short: "Set a password, and end all sessions of that person",
+		Long: `Sets one's own password, or as an admin somebody else's. It is read from the
+terminal, or from the first line of standard input; --old asks for the present one before it.`,
+		Example: "  millrace users password ann", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			request := &identityv1.SetPasswordRequest{Name: strings.Join(args, "")}
+			var err error
+			if own {
+				if request.Old, err = readPassword(cmd, "present password: "); err != nil {
+					return err
+				}
+			}
+			if request.New, err = readPassword(cmd, "new password: "); err != nil {
+				return err
+			}
+			if _, err := identityClient(cmd).SetPassword(cmd.Context(), connect.NewRequest(request)); err != nil {
+				return refusal(err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "the password is set")
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&own, "old", false, "ask for the present password, which setting one's own needs where there is one")
+	return cmd
+}

@@ -1,0 +1,103 @@
+// The whole program with logins, as a person meets it. flags are the fixture's, which takes no part.
+import { spawn } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { patience, until, withPage } from "./browser.mjs";
+
+const laptop = { width: 1280, height: 800 };
+const password = "correct horse battery";
+
+/** Starts `millrace up` with logins, and gives the login link that it prints. */
+async function up(binary, folder) {
+  mkdirSync(folder);
+  writeFileSync(join(folder, "inventory.yaml"), "devices: []\n");
+  const text = `data_dir: ${folder}\ninventory: inventory.yaml\nidentity: {mode: on}\ndashboard: {listen: "127.0.0.1:0"}\nflow: {listen: ["127.0.0.1:0"]}\n`;
+  writeFileSync(join(folder, "millrace.yaml"), text);
+  const child = spawn(binary, ["up", "--config", join(folder, "millrace.yaml")], { stdio: ["ignore", "pipe", "pipe"] });
+  let log = "";
+  child.stderr.on("data", (data) => {
+    log += data;
+  });
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await ended;
+  };
+  for await (const line of createInterface({ input: child.stdout })) {
+    const link = /http:\S+#login=\S+/.exec(line)?.[0];
+    if (link) return { link, url: new URL(link).origin, stop };
+  }
+  throw new Error(`millrace ended before it printed a link: ${log.slice(-2000)}`);
+}
+
+/** Calls IdentityService from the page, as the session's owner. */
+const call = (page, method, message) =>
+  page.evaluate(
+    async ([m, body]) => {
+      const answer = await fetch(`/millrace.identity.v1.IdentityService/${m}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      return { status: answer.status, ...(await answer.json()) };
+    },
+    [method, message],
+  );
+
+async function journey({ link, url }) {
+  const role = (page, text) => until(text, page.locator(".who").getByText(text).waitFor());
+  await withPage(laptop, async (page) => {
+    page.setDefaultTimeout(patience);
+    await page.goto(url);
+    await until("the form", page.getByRole("form", { name: "Log in" }).waitFor());
+    await page.goto(link);
+    await page.reload(); // a fragment alone is no navigation
+    await role(page, "admin, admin");
+    if (page.url().includes("mrl_")) throw new Error("the code stays in the address");
+    const cookies = await page.context().cookies();
+    if (cookies.length !== 1 || !cookies[0].httpOnly || cookies[0].sameSite !== "Strict") throw new Error(JSON.stringify(cookies));
+    await call(page, "PutUser", { name: "ann", role: "ROLE_VIEWER" });
+    const set = await call(page, "SetPassword", { name: "ann", new: password });
+    if (set.status !== 200) throw new Error(JSON.stringify(set));
+    await page.getByRole("button", { name: "Log out" }).click();
+    await until("the form again", page.getByRole("form", { name: "Log in" }).waitFor());
+  });
+  await withPage(laptop, async (page) => {
+    page.setDefaultTimeout(patience);
+    await page.goto(link);
+    await until("that the link was used", page.getByRole("alert").getByText("was used").waitFor());
+    await page.getByLabel("Name").fill("ann");
+    await page.getByLabel("Password").fill("wrong horse battery");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await until("the refusal", page.getByRole("alert").getByText("no such name").waitFor());
+    await page.getByLabel("Password").fill(password);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await role(page, "ann, viewer");
+    const refused = await call(page, "ListUsers", {});
+    if (refused.code !== "permission_denied") throw new Error(JSON.stringify(refused));
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "login-in.png") });
+    // Somebody ends the session elsewhere: the open page asks for a login at its next request.
+    const ended = await call(page, "Logout", { everywhere: true });
+    if (ended.ended !== 1) throw new Error(JSON.stringify(ended));
+    await until("the form at the next poll", page.getByRole("alert").getByText("the login is over").waitFor());
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "login-out.png") });
+  });
+}
+
+export const loginScenarios = [
+  {
+    name: "a login link works once, a password logs in, and a session that was ended is over in an open page too",
+    flags: [],
+    play: async (_, { scratch, run }) => {
+      const binary = join(scratch, "millrace");
+      await run("go", ["build", "-o", binary, "./cmd/millrace"]);
+      const server = await up(binary, join(scratch, "up"));
+      try {
+        await journey(server);
+      } finally {
+        await server.stop();
+      }
+    },
+  },
+];

@@ -1,0 +1,18 @@
+package identity
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+type metrics struct {
+	logins *prometheus.CounterVec
+}
+
+// newMetrics registers with r; a nil r counts without being shown.
+func newMetrics(r prometheus.Registerer) *metrics {
+	return &metrics{logins: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+		Name: "millrace_services_identity_logins_total",
+		Help: "Logins, by way (password, link) and result: done, refused, delayed, failed.",
+	}, []string{"way", "result"})}
+}

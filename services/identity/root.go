@@ -1,0 +1,83 @@
+// Package identity knows people and programs, and who of them sent a request.
+//
+// In: passwords, login links, session cookies and tokens, of which etcd has hashes. Out: the caller of a request for
+// the gate of the port (internal/rpc), and IdentityService. Next: every service, which finds the caller in the context.
+package identity
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
+)
+
+// Dependencies of the service.
+type Dependencies struct {
+	// State is nil where Mode is off.
+	State      *state.Store
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	// Now is the clock; nil: the host's.
+	Now func() time.Time
+}
+
+// Component serves IdentityService.
+type Component struct {
+	cfg      Configuration
+	deps     Dependencies
+	metrics  *metrics
+	loops    lifecycle.Loops
+	attempts *attempts
+	rates    *rates
+	cost     argonCost
+	// hashing has room for the passwords that are hashed at once, each in 64 MiB.
+	hashing chan struct{}
+}
+
+// New checks the configuration and is otherwise inert.
+func New(cfg Configuration, deps Dependencies) (*Component, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("identity: %w", err)
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	return &Component{
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), attempts: newAttempts(), rates: newRates(cfg.Rate), hashing: make(chan struct{}, 2),
+		cost: memoryConstrained,
+	}, nil
+}
+
+// cleanEvery is how often what has expired is deleted; it is refused before.
+const cleanEvery = 10 * time.Minute
+
+// Start deletes what has expired, now and then.
+func (c *Component) Start(ctx context.Context) error {
+	c.loops.Start(ctx)
+	if c.On() {
+		c.loops.Every(cleanEvery, c.clean)
+	}
+	return nil
+}
+
+// Stop implements lifecycle.Component.
+func (c *Component) Stop(ctx context.Context) error { return c.loops.Stop(ctx) }
+
+// On reports whether callers need a login.
+func (c *Component) On() bool { return c.cfg.Mode == ModeOn }
+
+// maxRequest is room for names and passwords.
+const maxRequest = 64 << 10
+
+// Handler is the API to mount.
+func (c *Component) Handler() (string, http.Handler) {
+	return identityv1connect.NewIdentityServiceHandler(&api{c}, rpc.Bounded(maxRequest))
+}

@@ -1,0 +1,116 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/rights"
+	"github.com/millrace/millrace/internal/state"
+	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
+)
+
+const (
+	usersPrefix    = "identity/users/"
+	sessionsPrefix = "identity/sessions/"
+	tokensPrefix   = "identity/tokens/"
+	linksPrefix    = "identity/links/"
+)
+
+func userKey(name string) string  { return usersPrefix + name }
+func sessionKey(id string) string { return sessionsPrefix + id }
+func tokenKey(id string) string   { return tokensPrefix + id }
+func linkKey(id string) string    { return linksPrefix + id }
+
+// record is a message of record.proto.
+type record[T any] interface {
+	*T
+	proto.Message
+}
+
+// listed reads all records below a prefix.
+func listed[T any, P record[T]](ctx context.Context, s *state.Store, prefix string) ([]P, error) {
+	entries, err := s.List(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	var out []P
+	for _, e := range entries {
+		m := P(new(T))
+		if err := proto.Unmarshal(e.Value, m); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", e.Key, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// firstAdmin is who logs in by a link.
+const firstAdmin = "admin"
+
+// LoginLink makes a link by which the person admin logs in, once. first makes it only where nobody is known yet; the
+// code is then empty if somebody is.
+func (c *Component) LoginLink(ctx context.Context, first bool) (code string, err error) {
+	if first {
+		users, err := c.deps.State.Keys(ctx, usersPrefix)
+		if err != nil || len(users) > 0 {
+			return "", err
+		}
+	}
+	s := newSecret(linkKind)
+	link := &identityv1.LinkRecord{
+		Id: s.id, Hash: s.hash(), User: firstAdmin, Role: rights.Admin, ExpiresAt: timestamppb.New(c.deps.Now().Add(c.cfg.Link)),
+	}
+	if _, err := c.deps.State.Put(ctx, linkKey(s.id), 0, link); err != nil {
+		return "", fmt.Errorf("record the login link: %w", err)
+	}
+	return s.text(), nil
+}
+
+// Lifetime is how long a login link can be used.
+func (c *Component) Lifetime() time.Duration { return c.cfg.Link }
+
+// clean deletes what has expired.
+func (c *Component) clean(ctx context.Context) {
+	now := c.deps.Now()
+	var errs []error
+	errs = append(errs,
+		deleteWhere(ctx, c.deps.State, sessionsPrefix, func(r *identityv1.SessionRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }),
+		deleteWhere(ctx, c.deps.State, tokensPrefix, func(r *identityv1.TokenRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }),
+		deleteWhere(ctx, c.deps.State, linksPrefix, func(r *identityv1.LinkRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }))
+	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+		c.deps.Log.Warn("expired logins are not deleted; they are refused all the same", "error", err)
+	}
+}
+
+// deleteWhere deletes the records below a prefix that are chosen.
+func deleteWhere[T any, P record[T]](ctx context.Context, s *state.Store, prefix string, chosen func(P) bool) error {
+	_, err := deleteCounting(ctx, s, prefix, chosen)
+	return err
+}
+
+func deleteCounting[T any, P record[T]](ctx context.Context, s *state.Store, prefix string, chosen func(P) bool) (int, error) {
+	entries, err := s.List(ctx, prefix)
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for _, e := range entries {
+		m := P(new(T))
+		if err := proto.Unmarshal(e.Value, m); err != nil {
+			return count, fmt.Errorf("decode %s: %w", e.Key, err)
+		}
+		if !chosen(m) {
+			continue
+		}
+		if err := s.Apply(ctx, state.Op{Key: e.Key}); err != nil {
+			return count, err
+		}
+		count++
+	}
+	return count, nil
+}
