@@ -56,7 +56,8 @@ async function journey({ link, url }) {
     await role(page, "admin, admin");
     if (page.url().includes("mrl_")) throw new Error("the code stays in the address");
     const cookies = await page.context().cookies();
-    if (cookies.length !== 1 || !cookies[0].httpOnly || cookies[0].sameSite !== "Strict") throw new Error(JSON.stringify(cookies));
+    if (cookies.length !== 1 || !cookies[0].httpOnly || cookies[0].sameSite !== "Strict")
+      throw new Error(JSON.stringify(cookies));
     await call(page, "PutUser", { name: "ann", role: "ROLE_VIEWER" });
     const set = await call(page, "SetPassword", { name: "ann", new: password });
     if (set.status !== 200) throw new Error(JSON.stringify(set));

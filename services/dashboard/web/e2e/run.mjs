@@ -48,7 +48,13 @@ async function serve(flags) {
 let failed = 0;
 try {
   await run("go", ["build", "-o", binary, "./services/dashboard/fixture"]);
-  for (const { name, flags, play } of [...scenarios, ...guardScenarios, ...circuitScenarios, ...apidocsScenarios, ...loginScenarios]) {
+  for (const { name, flags, play } of [
+    ...scenarios,
+    ...guardScenarios,
+    ...circuitScenarios,
+    ...apidocsScenarios,
+    ...loginScenarios,
+  ]) {
     const server = await serve(flags);
     try {
       await play(server, { scratch, serve, run });
