@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/testkit/await"
@@ -38,10 +39,7 @@ func deletedTopic(t *testing.T, cfg bus.KafkaConfiguration) {
 		publish(t, b, bus.TopicEvents, "key", fmt.Sprint("held ", i))
 	}
 	await.True(t, "the group holds all five", func() bool { return heldBytes(t, registry) >= 5*each })
-	admin := adminClient(t, cfg)
-	if _, err := admin.DeleteTopic(t.Context(), cfg.Prefix+bus.TopicEvents); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, cfg, bus.TopicEvents)
 	publish(t, b, bus.TopicEvents, "key", "after")
 	ill.Store(false)
 	r.until(t, func(got []taken) bool { return len(distinct(got)) == 7 })
@@ -70,12 +68,28 @@ func poisonedAndDeleted(t *testing.T, cfg bus.KafkaConfiguration) {
 	})
 	publish(t, b, bus.TopicEvents, "poison", "held")
 	await.Value(t, "the message is refused", refused)
-	if _, err := adminClient(t, cfg).DeleteTopic(t.Context(), cfg.Prefix+bus.TopicEvents); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, cfg, bus.TopicEvents)
 	publish(t, b, bus.TopicEvents, "key", "after")
 	r.until(t, func(got []taken) bool { return len(got) == 1 })
 	if n := await.Value(t, "what is lost is told", lost); n != 1 {
 		t.Errorf("told of %d lost messages, want 1", n)
 	}
+}
+
+// remove deletes a topic and waits until the broker does not have it: what it still took would be lost with it.
+func remove(t *testing.T, cfg bus.KafkaConfiguration, topic string) {
+	t.Helper()
+	admin, name := adminClient(t, cfg), cfg.Prefix+topic
+	id := func() kadm.TopicID {
+		topics, err := admin.ListTopics(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return topics[name].ID
+	}
+	before := id()
+	if _, err := admin.DeleteTopic(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "the topic is gone, or another one", func() bool { return id() != before })
 }
