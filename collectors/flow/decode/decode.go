@@ -83,6 +83,9 @@ type Message struct {
 	CounterSamples int
 	// BadTemplates is the number of templates that were refused.
 	BadTemplates int
+	// Withdrawals is the number of IPFIX template withdrawals, which are ignored: there are none over UDP (RFC 7011
+	// section 8.4).
+	Withdrawals int
 }
 
 // Reset empties m.
@@ -122,7 +125,7 @@ type Detail struct {
 type Sampling struct {
 	// Selector is the sampler's id, or 0.
 	Selector uint64
-	// Interface limits the announcement to one ifIndex; 0 is all.
+	// Interface limits the announcement to one ifIndex, the input where input and output are named; 0 is all.
 	Interface uint32
 	Rate      uint64
 }

@@ -32,6 +32,7 @@ func decodeAll(t *testing.T, datagrams ...[]byte) Message {
 		all.NoTemplate += m.NoTemplate
 		all.NotFlows += m.NotFlows
 		all.BadTemplates += m.BadTemplates
+		all.Withdrawals += m.Withdrawals
 		all.Records += m.Records
 		all.Events += m.Events
 		all.CounterSamples += m.CounterSamples
@@ -182,6 +183,8 @@ func TestSamplingOptions(t *testing.T) {
 		{"interval", []field{{1, 4}}, []field{{34, 4}, {35, 1}}, join(u32(0, 100), []byte{2}), []Sampling{{Rate: 100}}},
 		{"a v9 sampler", []field{{1, 4}}, []field{{48, 1}, {49, 1}, {50, 4}}, join(u32(0), []byte{9, 2}, u32(1000)), []Sampling{{Selector: 9, Rate: 1000}}},
 		{"an interface in the scope", []field{{2, 4}}, []field{{34, 4}}, u32(5, 64), []Sampling{{Interface: 5, Rate: 64}}},
+		{"an output interface", []field{{1, 4}}, []field{{14, 4}, {34, 4}}, u32(0, 6, 64), []Sampling{{Interface: 6, Rate: 64}}},
+		{"an input interface goes first", []field{{1, 4}}, []field{{14, 4}, {10, 4}, {34, 4}}, u32(0, 6, 5, 64), []Sampling{{Interface: 5, Rate: 64}}},
 		{"an IPFIX selector, one and 99 skipped", []field{{302, 8}}, []field{{304, 2}, {305, 4}, {306, 4}},
 			join(u32(0, 4), u16(1), u32(1, 99)), []Sampling{{Selector: 4, Rate: 100}}},
 		{"n out of N", []field{{302, 8}}, []field{{309, 4}, {310, 4}}, u32(0, 4, 2, 2000), []Sampling{{Selector: 4, Rate: 1000}}},
@@ -304,11 +307,60 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 }
 
-func TestWithdrawnTemplateIsForgotten(t *testing.T) {
-	tmpl := ipfix(1, set(2, template(256, withAddresses(field{1, 4})...)))
-	m := decodeAll(t, tmpl, ipfix(1, set(2, template(256))), ipfix(1, set(256, addrData, u32(5))))
-	if m.NoTemplate != 1 || m.BadTemplates != 0 {
-		t.Errorf("%+v: want the data set to have no template", m)
+// TestWithdrawalsOverUDPAreIgnored: "Template Withdrawals [...] MUST be ignored by Collecting Processes collecting via
+// UDP" (RFC 7011 section 8.4). NetFlow v9 has none: a template without fields is a bad one, and replaces none.
+func TestWithdrawalsOverUDPAreIgnored(t *testing.T) {
+	tmpl, data := template(256, withAddresses(field{1, 4})...), set(256, addrData, u32(5))
+	options, said := ipfixOptions(300, []field{{302, 8}}, []field{{34, 4}}), set(300, u32(0, 7, 100))
+	v9Said := v9(1, set(1, v9Options(300, []field{{1, 4}}, []field{{34, 4}})))
+	for _, c := range []struct {
+		name           string
+		sent           [][]byte
+		withdrawn, bad int
+	}{
+		{"one template", [][]byte{ipfix(1, set(2, tmpl)), ipfix(2, set(2, u16(256, 0))), ipfix(3, data)}, 1, 0},
+		{"all templates", [][]byte{ipfix(1, set(2, tmpl)), ipfix(2, set(2, u16(2, 0)), data)}, 1, 0},
+		{"one options template", [][]byte{ipfix(1, set(3, options)), ipfix(2, set(3, u16(300, 0)), said)}, 1, 0},
+		{"all options templates", [][]byte{ipfix(1, set(3, options)), ipfix(2, set(3, u16(3, 0)), said)}, 1, 0},
+		{"two in one set", [][]byte{ipfix(1, set(2, tmpl)), ipfix(2, set(2, u16(256, 0, 257, 0)), data)}, 2, 0},
+		{"a v9 template without fields", [][]byte{v9(1, set(0, tmpl)), v9(2, set(0, u16(256, 0))), v9(3, data)}, 0, 1},
+		{"a v9 options template without fields", [][]byte{v9Said, v9(2, set(1, u16(300, 0, 0)), set(300, u32(0, 100)))}, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := decodeAll(t, c.sent...)
+			if len(m.Flows)+m.OptionRecords != 1 || m.NoTemplate != 0 || m.Withdrawals != c.withdrawn || m.BadTemplates != c.bad {
+				t.Errorf("%+v: want one record, %d withdrawals and %d bad templates", m, c.withdrawn, c.bad)
+			}
+		})
+	}
+}
+
+// TestDetailsGoWithTheirRecord: one byte of address translation in each of many records that are no flows takes no
+// memory.
+func TestDetailsGoWithTheirRecord(t *testing.T) {
+	nothing := ipfix(1, set(2, template(256, field{227, 1})), set(256, make([]byte, 60_000)))
+	oneWay := withAddresses(field{1, 4}, field{227, 2}, field{0x8001, 4})
+	var fields []byte
+	for _, f := range oneWay {
+		fields = append(fields, u16(f.element, f.length)...)
+	}
+	reversed := ipfix(1, set(2, u16(256, uint16(len(oneWay))), fields, u32(29305)), set(256, addrData, u32(0), u16(7), u32(5)))
+	for _, c := range []struct {
+		name     string
+		datagram []byte
+		flows    int
+	}{{"no flows", nothing, 0}, {"only the reverse direction", reversed, 1}} {
+		h, err := ParseHeader(c.datagram)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m Message
+		if err := Decode(c.datagram, h, &Templates{}, &m); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Flows) != c.flows || len(m.Details) != 0 || cap(m.Details) > 8 {
+			t.Errorf("%s: %d flows, %d details with room for %d; want %d flows and no detail", c.name, len(m.Flows), len(m.Details), cap(m.Details), c.flows)
+		}
 	}
 }
 

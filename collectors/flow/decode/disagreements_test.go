@@ -29,14 +29,9 @@ var disagreements = []struct {
 	},
 	{
 		name:    "an options template that is withdrawn",
-		decided: "RFC 7011 section 8.1: its record ends with the field count of 0. goflow2 wants a count of scopes, and drops the message",
+		decided: "RFC 7011 section 8.1: its record ends with the field count of 0, and is ignored (section 8.4). goflow2 wants a count of scopes, and drops the message",
 		session: [][]byte{ipfix(1, set(3, u16(256, 0)), set(2, template(257, withAddresses(field{1, 4})...)), set(257, addrData, u32(5)))},
 		flows:   1,
-	},
-	{
-		name:    "all templates withdrawn at once",
-		decided: "RFC 7011 section 8.1: the template id is that of the set. goflow2 forgets none",
-		session: [][]byte{ipfix(1, set(2, template(256, withAddresses(field{1, 4})...))), ipfix(2, set(2, u16(2, 0)), set(256, addrData, u32(5)))},
 	},
 	{
 		name:    "zeros behind the last options template",
@@ -137,8 +132,6 @@ func whyTemplates(set uint16, b []byte, h Header, known map[templateKey]*layout)
 			return "something behind the zeros of a set of templates"
 		case d.padding() && d.options():
 			return "zeros behind the last options template"
-		case d.withdraws() && d.ipfix() && d.id == set:
-			return "all templates withdrawn at once"
 		case d.withdraws() && d.set == ipfixOptionsSet:
 			return "an options template that is withdrawn"
 		case set == v9OptionsSet && len(b) >= 6 && (be.Uint16(b[2:])%4 != 0 || be.Uint16(b[4:])%4 != 0):
@@ -146,9 +139,10 @@ func whyTemplates(set uint16, b []byte, h Header, known map[templateKey]*layout)
 		case err != nil:
 			return ""
 		}
-		l, _ := compile(d)
-		known[templateKey{h.Source, h.Domain, d.id}] = l
 		b = rest
+		if d.fields > 0 {
+			known[templateKey{h.Source, h.Domain, d.id}], _ = compile(d)
+		}
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ func (g *goflow2) decode(d []byte, h Header, m *oracleMessage) (err error) {
 	case flowrecord.SFlow:
 		return decodeSFlow(d, m)
 	}
-	store := goflow2Templates{g, h.Source, &m.BadTemplates}
+	store := goflow2Templates{g, h.Source, &m.BadTemplates, &m.Withdrawals}
 	version, body, size := uint16(10), d[ipfixHeader:], len(d)-ipfixHeader
 	if h.Source == flowrecord.NetFlowV9 { // goflow2 would stop after as many sets as the header counts records
 		version, body, size = 9, v9Sets(d), math.MaxUint16
@@ -114,7 +114,11 @@ func (m *oracleMessage) options(fields []netflow.DataField) {
 	m.OptionRecords++
 	m.init(o)
 	if rate := o.rate(); rate > 0 {
-		m.Sampling = append(m.Sampling, Sampling{Selector: o.number(samplerID, selectorID), Interface: uint32(o.number(ingressInterface)), Rate: rate})
+		iface := uint32(o.number(ingressInterface))
+		if iface == 0 {
+			iface = uint32(o.number(egressInterface))
+		}
+		m.Sampling = append(m.Sampling, Sampling{Selector: o.number(samplerID, selectorID), Interface: iface, Rate: rate})
 	}
 }
 
@@ -154,30 +158,42 @@ func decodeV5(d []byte, m *oracleMessage) error {
 // goflow2Templates keeps templates for goflow2, with the limits of this package.
 type goflow2Templates struct {
 	*goflow2
-	source  flowrecord.Source
-	refused *int
+	source             flowrecord.Source
+	refused, withdrawn *int
 }
 
 // AddTemplate implements netflow.NetFlowTemplateSystem.
 func (t goflow2Templates) AddTemplate(_ uint16, domain uint32, id uint16, template interface{}) error {
 	key := templateKey{t.source, domain, id}
 	_, replaces := t.known[key]
-	delete(t.known, key)
 	var fields int
 	switch d := template.(type) {
 	case netflow.TemplateRecord:
-		if d.FieldCount == 0 {
-			return nil // a withdrawal
+		switch {
+		case d.FieldCount > 0:
+		case id == 0: // padding
+			return nil
+		case t.source == flowrecord.IPFIX:
+			*t.withdrawn++
+			return nil
+		default:
+			*t.refused++
+			return nil
 		}
 		d.Fields = withLength(d.Fields)
 		template, fields = d, len(d.Fields)
 	case netflow.NFv9OptionsTemplateRecord:
+		if len(d.Scopes)+len(d.Options) == 0 {
+			*t.refused++
+			return nil
+		}
 		d.Scopes, d.Options = withLength(d.Scopes), withLength(d.Options)
 		template, fields = d, len(d.Scopes)+len(d.Options)
 	case netflow.IPFIXOptionsTemplateRecord:
 		d.Scopes, d.Options = withLength(d.Scopes), withLength(d.Options)
 		template, fields = d, len(d.Scopes)+len(d.Options)
 	}
+	delete(t.known, key)
 	if id < 256 || fields == 0 || fields > MaxFields || !replaces && len(t.known) >= MaxTemplates {
 		*t.refused++
 		return nil

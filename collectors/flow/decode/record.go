@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"cmp"
+
 	"github.com/millrace/millrace/internal/flowrecord"
 )
 
@@ -28,7 +30,9 @@ func (m *Message) sets(d []byte, h Header, t *Templates) error {
 			err = malformed("a set whose id is reserved")
 		}
 	}
-	m.BadTemplates += t.takeRefused()
+	refused, withdrawn := t.takeCounts()
+	m.BadTemplates += refused
+	m.Withdrawals += withdrawn
 	return err
 }
 
@@ -65,6 +69,7 @@ func (m *Message) record(t *layout, b []byte) (length int) {
 	m.note(&r)
 	if !r.finish() {
 		m.Flows = m.Flows[:len(m.Flows)-1]
+		m.dropDetail(&r)
 		m.notFlow(&r)
 	}
 	return length
@@ -86,8 +91,10 @@ func (m *Message) biflow(t *layout, b []byte, forward *reading) (length int) {
 		m.Flows = m.Flows[:last]
 	case back && !there:
 		m.Flows = append(m.Flows[:last-1], *backward.f)
+		m.dropDetail(forward)
 	case !there:
 		m.Flows = m.Flows[:last-1]
+		m.dropDetail(forward)
 		m.notFlow(forward)
 	}
 	return length
@@ -97,6 +104,13 @@ func (m *Message) biflow(t *layout, b []byte, forward *reading) (length int) {
 func (m *Message) note(r *reading) {
 	if !r.init.IsZero() {
 		m.SystemInit = r.init
+	}
+}
+
+// dropDetail removes the detail of the last record, which is no flow.
+func (m *Message) dropDetail(r *reading) {
+	if r.detail != nil {
+		m.Details = m.Details[:len(m.Details)-1]
 	}
 }
 
@@ -118,7 +132,8 @@ func (m *Message) optionsRecord(t *layout, b []byte) (length int) {
 	m.OptionRecords++
 	m.note(&r)
 	if rate := r.sampling.rate(); rate > 0 {
-		m.Sampling = append(m.Sampling, Sampling{Selector: r.sampling.selector, Interface: said.Record.InIf, Rate: rate})
+		iface := cmp.Or(said.Record.InIf, said.Record.OutIf)
+		m.Sampling = append(m.Sampling, Sampling{Selector: r.sampling.selector, Interface: iface, Rate: rate})
 	}
 	return length
 }

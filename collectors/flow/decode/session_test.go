@@ -178,19 +178,6 @@ func TestATemplateThatIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestAllTemplatesOfADomainAreWithdrawn(t *testing.T) {
-	tmpl := set(2, template(256, withAddresses(field{1, 4})...), template(257, withAddresses(field{1, 4})...))
-	other := ipfix(1, tmpl)
-	copy(other[12:], u32(8)) // another domain
-	otherData := ipfix(2, set(256, addrData, u32(5)))
-	copy(otherData[12:], u32(8))
-	options := set(3, ipfixOptions(300, []field{{302, 8}}, []field{{34, 4}}))
-	m := decodeAll(t, other, ipfix(1, tmpl, options), ipfix(2, set(2, u16(2, 0)), set(257, addrData, u32(5)), set(300, u32(0, 7, 100))), otherData)
-	if m.NoTemplate != 1 || m.OptionRecords != 1 || len(m.Flows) != 1 {
-		t.Errorf("%+v: want one set without template, and the other domain's and the options' templates kept", m)
-	}
-}
-
 func BenchmarkRecords(b *testing.B) {
 	fields := []field{{8, 4}, {12, 4}, {15, 4}, {10, 2}, {14, 2}, {2, 4}, {1, 4}, {22, 4}, {21, 4}, {7, 2}, {11, 2}, {6, 1}, {4, 1}, {5, 1}, {16, 2}, {17, 2}, {9, 1}, {13, 1}}
 	const records = 24

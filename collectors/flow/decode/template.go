@@ -2,7 +2,6 @@ package decode
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -35,9 +34,7 @@ func (d *definition) ipfix() bool { return d.set >= ipfixTemplateSet }
 func (d *definition) padding() bool { return d.id == 0 && d.fields == 0 }
 
 // withdraws an earlier template (RFC 7011 section 8.1), or all of its kind where the id is that of the set.
-func (d *definition) withdraws() bool {
-	return d.fields == 0 && d.set != v9OptionsSet
-}
+func (d *definition) withdraws() bool { return d.fields == 0 && d.ipfix() }
 
 // parseDefinition reads one template record of a set and returns what stands behind it.
 func parseDefinition(set uint16, b []byte) (d definition, rest []byte, err error) {
@@ -160,7 +157,6 @@ func compile(d definition) (*layout, int) {
 	}
 	t.tail = at
 	t.plain = !t.variable && !t.biflow
-	t.steps = slices.Clip(t.steps)
 	return t, left
 }
 

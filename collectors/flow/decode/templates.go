@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"maps"
 	"time"
 
 	"github.com/millrace/millrace/internal/flowrecord"
@@ -29,9 +28,10 @@ type Templates struct {
 	// now is when the datagram arrived that is being decoded.
 	now time.Time
 	// oldest is not after any template's last arrival, so that most datagrams need not look at all templates.
-	oldest  time.Time
-	refused int // since the count was last taken
-	bytes   int
+	oldest time.Time
+	// refused and withdrawn are since the counts were last taken.
+	refused, withdrawn int
+	bytes              int
 }
 
 // received is a template and when it arrived last.
@@ -82,28 +82,22 @@ func (t *Templates) forget(key templateKey) {
 	delete(t.known, key)
 }
 
-// withdrawAll forgets the templates of a domain, or its options templates (RFC 7011 section 8.1).
-func (t *Templates) withdrawAll(domain uint32, options bool) {
-	maps.DeleteFunc(t.known, func(key templateKey, r received) bool {
-		if key.source != flowrecord.IPFIX || key.domain != domain || r.template.options != options {
-			return false
-		}
-		t.bytes -= r.bytes
-		return true
-	})
-}
-
-func (t *Templates) takeRefused() int {
-	n := t.refused
-	t.refused = 0
-	return n
+// takeCounts is how many templates were refused, and how many withdrawals were ignored, since it was last asked.
+func (t *Templates) takeCounts() (refused, withdrawn int) {
+	refused, withdrawn = t.refused, t.withdrawn
+	t.refused, t.withdrawn = 0, 0
+	return refused, withdrawn
 }
 
 // store takes a template record. One that is refused is no error: the rest of the datagram may still be good.
 func (t *Templates) store(h Header, d definition) {
 	key := templateKey{h.Source, h.Domain, d.id}
-	if d.withdraws() {
-		t.withdraw(key, d)
+	switch {
+	case d.withdraws(): // "MUST be ignored by Collecting Processes collecting via UDP" (RFC 7011 section 8.4)
+		t.withdrawn++
+		return
+	case d.fields == 0: // NetFlow v9 knows no withdrawal
+		t.refused++
 		return
 	}
 	before, replaces := t.known[key]
@@ -128,14 +122,6 @@ func (t *Templates) store(h Header, d definition) {
 	t.known[key] = received{compiled, t.now, size}
 	t.bytes += size
 	t.noteArrival()
-}
-
-func (t *Templates) withdraw(key templateKey, d definition) {
-	if d.ipfix() && d.id == d.set {
-		t.withdrawAll(key.domain, d.options())
-		return
-	}
-	t.forget(key)
 }
 
 func (t *Templates) noteArrival() {

@@ -42,6 +42,8 @@ const (
 	EventEvicted         = "session_evicted"  // an idle session made room for another
 	// EventTemplateExpired is a template that was not sent again within its lifetime.
 	EventTemplateExpired = "template_expired"
+	// EventWithdrawal is an IPFIX template withdrawal, which is ignored: RFC 7011 section 8.4 forbids them over UDP.
+	EventWithdrawal = "template_withdrawal"
 	// EventCounterSample is an sFlow sample of an interface's counters, which come by gNMI (collectors/telemetry).
 	EventCounterSample = "counter_sample"
 )
@@ -164,6 +166,7 @@ func (s *session) count(h decode.Header, m *decode.Message, place place, at time
 	q.drop(ReasonEvent, m.Events)
 	q.events(EventCounterSample, m.CounterSamples)
 	q.drop(ReasonBadTemplate, m.BadTemplates)
+	q.events(EventWithdrawal, m.Withdrawals)
 	lost, jump := s.sequence.advance(h, m, place)
 	q.addLost(lost, at)
 	if jump {
