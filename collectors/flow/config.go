@@ -43,9 +43,9 @@ func DefaultConfiguration() Configuration {
 }
 
 // Memory is how much a collector holds at most, in octets: records that wait for the bus, in slices that grow to twice
-// what they need, a read of each socket, and templates.
+// what they need, a read of each socket, and what is remembered of exporters.
 func (c Configuration) Memory() int64 {
-	return 2*(maxHeld+readRecords)*int64(unsafe.Sizeof(flowrecord.Record{})) + int64(c.Exporters.TemplateMemory)
+	return 2*(maxHeld+readRecords)*int64(unsafe.Sizeof(flowrecord.Record{})) + c.Exporters.Memory()
 }
 
 // readRecords is more than one read of a socket brings.

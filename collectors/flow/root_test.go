@@ -434,6 +434,16 @@ func TestMetricsShowEveryExporter(t *testing.T) {
 	}
 }
 
+// TestMemoryCountsWhatIsRememberedOfExporters: sessions and rows of counters, not only templates.
+func TestMemoryCountsWhatIsRememberedOfExporters(t *testing.T) {
+	few, many := DefaultConfiguration(), DefaultConfiguration()
+	many.Exporters.MaxSessions += 1000
+	const session = 144 << 10 // docs/reference/flow.md
+	if grown := many.Memory() - few.Memory(); grown < 1000*session {
+		t.Errorf("1000 sessions more are %d octets, want at least %d", grown, 1000*session)
+	}
+}
+
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	for _, c := range []struct {
 		name   string

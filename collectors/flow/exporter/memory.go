@@ -15,7 +15,14 @@ const (
 	samplerMemory = 48
 	// sessionMemory is what a session takes beside templates and samplers, once it remembers 4096 datagrams.
 	sessionMemory = 144 << 10
+	// rowMemory is what an exporter's counters of one domain and format take, with most reasons and events counted.
+	rowMemory = 4 << 10
 )
+
+// Memory is how much all exporters take at most, in octets: templates and samplers, sessions, and rows of counters.
+func (c Configuration) Memory() int64 {
+	return int64(c.TemplateMemory) + int64(c.MaxSessions)*(sessionMemory+maxRows*rowMemory)
+}
 
 // memory counts the bytes of templates and samplers.
 type memory struct {

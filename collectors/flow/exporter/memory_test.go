@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"runtime"
 	"testing"
+
+	"github.com/millrace/millrace/collectors/flow/decode"
+	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 func address(i int) netip.AddrPort {
@@ -158,6 +161,47 @@ func TestTemplateMemoryIsBounded(t *testing.T) {
 			runtime.KeepAlive(b)
 		})
 	}
+}
+
+// TestSessionsAndRowsAreWithinTheirMemory fills every session and every row of exporters, and measures the heap.
+func TestSessionsAndRowsAreWithinTheirMemory(t *testing.T) {
+	const exporters = 8
+	b := newBench(t, func(cfg *Configuration) { cfg.TemplateMemory, cfg.MaxSessions = 1<<20, exporters })
+	reasons := []decode.Reason{
+		decode.ReasonShort, decode.ReasonVersion, decode.ReasonTruncated, decode.ReasonOversized, decode.ReasonEmpty, decode.ReasonMalformed, decode.ReasonPanic,
+		ReasonReplayed, ReasonNoTemplate, ReasonNotFlow, ReasonEvent, ReasonBadTemplate, ReasonTime, ReasonNegative, ReasonRateLimited,
+	}
+	events := []string{
+		EventRestart, EventClockJump, EventSamplingChange, EventLate, EventSamplingRefused, EventSequenceJump, EventEvicted, EventTemplateExpired, EventWithdrawal,
+		EventCounterSample,
+	}
+	before := heap()
+	for i := range exporters {
+		for domain := range uint32(maxDomains) {
+			s := b.table.session(sessionKey{address(i), flowrecord.IPFIX, domain})
+			for n := range uint64(remembered) {
+				s.sequence.remember(n)
+			}
+		}
+		b.take(address(i), []byte{1})
+	}
+	for _, q := range b.table.qualities {
+		for _, reason := range reasons {
+			q.drop(reason, 1)
+		}
+		for _, event := range events {
+			q.event(event)
+		}
+	}
+	grown, most := heap()-before, uint64(b.table.cfg.Memory()-1<<20)
+	t.Logf("%d sessions and %d rows take %d bytes", len(b.table.sessions), len(b.table.qualities), grown)
+	if rows := len(b.table.qualities); rows != exporters*maxRows {
+		t.Errorf("%d rows, want %d", rows, exporters*maxRows)
+	}
+	if grown > most {
+		t.Errorf("the heap grew by %d bytes, want at most %d", grown, most)
+	}
+	runtime.KeepAlive(b)
 }
 
 func heap() uint64 {

@@ -95,6 +95,9 @@ func (t *Table) session(key sessionKey) *session {
 // maxDomains is how many observation domains and formats of one exporter are counted apart: line cards, not inventions.
 const maxDomains = 64
 
+// maxRows is how many rows of quality an exporter has: its domains, and one for the rest.
+const maxRows = maxDomains + 1
+
 // quality finds an exporter's counters. Its domains beyond the limit share a row with what did not parse, and exporters
 // beyond theirs the row of nobody: both limits only made-up sources reach.
 func (t *Table) quality(key qualityKey) *quality {
