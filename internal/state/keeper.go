@@ -25,7 +25,9 @@ type Keeper struct {
 	// revision is the one that a cluster had at a time: when that is long ago, it may forget what was before.
 	revision   int64
 	revisionAt time.Time
-	now        func() time.Time
+	// compacted: a cluster forgot revisions, and was not looked at for free pages since.
+	compacted bool
+	now       func() time.Time
 	// leastWaste is how many octets must be free before they are given back.
 	leastWaste int64
 	events     *events.Publisher
@@ -130,9 +132,11 @@ func (k *Keeper) compact(ctx context.Context) error {
 	if old == 0 || old > k.revision { // an etcd that came back with older data
 		return nil
 	}
-	if _, err := k.store.client.Compact(ctx, old); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+	_, err = k.store.client.Compact(ctx, old, clientv3.WithCompactPhysical())
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("let etcd forget old revisions: %w", err)
 	}
+	k.compacted = true
 	return nil
 }
 
@@ -145,19 +149,27 @@ const (
 // defragmentCluster gives free pages of a cluster's members back, one after the other, where it would take no more
 // writes soon. A member answers nobody meanwhile, so otherwise it is left to the operator.
 func (k *Keeper) defragmentCluster(ctx context.Context, size Size) error {
-	if _, needed := judge(size, false, k.leastWaste); !needed || size.Room() >= fullRoom {
+	_, needed := judge(size, true, k.leastWaste)
+	if size.Room() >= roomAgain || !needed && !k.compacted {
 		return nil
 	}
 	held, err := k.store.Lock(ctx, "keeper", defragmentTTL, keyDefragment)
 	var holder *HeldError
-	if errors.As(err, &holder) {
-		return nil // another control plane is at it
-	}
 	switch {
+	case errors.As(err, &holder): // another control plane is at it
+		return nil
 	case err == nil:
 		defer held.Release()
-	case !errors.Is(err, ErrFull): // one that is full takes no lock; it takes nothing else either
+	case errors.Is(err, ErrFull):
+		// It takes no lock, and nothing else. Pages that a compaction freed count as free after the next write only,
+		// which never comes.
+		needed = true
+	default:
 		return err
+	}
+	k.compacted = false
+	if !needed {
+		return nil
 	}
 	k.log.Info("the members of etcd are defragmented, one after the other", "file", size.File, "in-use", size.InUse)
 	return k.store.defragmentAll(ctx)
