@@ -167,6 +167,9 @@ func (c *Component) start(ctx context.Context, id string, e rollout.Event) (*pus
 	}
 	done, claimed := func() {}, false
 	cs, d, err := c.decide(ctx, id, e, func(m *pushv1.ChangeSet, _ rollout.ChangeSet) (err error) {
+		if err = whetherKept(m); err != nil {
+			return err // it was given up since the rollback was requested
+		}
 		if err = errors.Join(c.permitted(ctx, m), c.forgetAbort(ctx, id)); err != nil {
 			return err
 		}

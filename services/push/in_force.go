@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/drift"
 	"github.com/millrace/millrace/services/push/rollout"
 )
@@ -48,9 +51,48 @@ type inForce struct {
 	steps   []drift.Step
 	known   drift.Knowledge
 	entries map[string]string
-	// change is the change set in force, plan its plan for the router.
+	// change is the change set that was applied last, plan the plan whose entries these are; nil where it is not known
+	// (a change set was rolled back, and the plan before it is not kept).
 	change *pushv1.ChangeSet
 	plan   *policyv1.RouterPlan
+}
+
+// planBefore is the plan for a router that was in force before the change sets that were rolled back on it, if it has
+// these entries; else nil.
+func (c *Component) planBefore(ctx context.Context, all []*pushv1.ChangeSet, router string, entries map[string]string) (*policyv1.RouterPlan, error) {
+	if len(entries) == 0 {
+		return &policyv1.RouterPlan{Router: router}, nil
+	}
+	steps := stepsOf(all, router)
+	kept := slices.DeleteFunc(slices.Clone(steps), func(s drift.Step) bool {
+		return slices.ContainsFunc(steps, func(other drift.Step) bool { return other.Change == s.Change && other.Did == drift.Undid })
+	})
+	last, found := drift.LastApplied(kept)
+	device, known := c.deps.Inventory.ByName(router)
+	if !found || !known {
+		return nil, nil
+	}
+	d := shallow(deviceOf(changeIn(all, last.Change), router))
+	if err := c.contents.fill(ctx, d); err != nil {
+		return nil, err
+	}
+	vendor, err := c.deps.Vendors.Of(device)
+	if err != nil || len(diff.Of(vendor.Encoding, entries, entriesOf(d.GetPlan()))) > 0 {
+		return nil, err
+	}
+	return planned(changeIn(all, last.Change), d), nil
+}
+
+// planned is a router's plan of a change set; nil for that of a repair of a router whose plan was not known.
+func planned(cs *pushv1.ChangeSet, d *pushv1.DeviceChange) *policyv1.RouterPlan {
+	if len(cs.GetRepairs()) > 0 && proto.Equal(shallow(d.GetPlan(), "router", "entries", "reasons"), &policyv1.RouterPlan{}) {
+		return nil
+	}
+	return d.GetPlan()
+}
+
+func changeIn(all []*pushv1.ChangeSet, id string) *pushv1.ChangeSet {
+	return all[slices.IndexFunc(all, func(cs *pushv1.ChangeSet) bool { return cs.GetId() == id })]
 }
 
 // inForceOn reads the contents of the change sets that matter for a router.
@@ -61,18 +103,23 @@ func (c *Component) inForceOn(ctx context.Context, all []*pushv1.ChangeSet, rout
 	}
 	var contents []drift.Content
 	for _, s := range f.steps {
-		cs := all[slices.IndexFunc(all, func(cs *pushv1.ChangeSet) bool { return cs.GetId() == s.Change })]
+		cs := changeIn(all, s.Change)
 		d := shallow(deviceOf(cs, router)) // the list is shared
 		if err := c.contents.fill(ctx, d); err != nil {
 			return f, err
 		}
 		contents = append(contents, drift.Content{Plan: entriesOf(d.GetPlan()), Changes: changesFromProto(d.GetEntries())})
 		if s.Did == drift.Applied {
-			f.change, f.plan = cs, d.GetPlan()
+			f.change, f.plan = cs, planned(cs, d)
 		}
 	}
 	f.entries = drift.Expected(f.steps, contents)
-	return f, nil
+	if len(f.steps) == 1 {
+		return f, nil
+	}
+	var err error
+	f.plan, err = c.planBefore(ctx, all, router, f.entries)
+	return f, err
 }
 
 // records are those of all change sets as they were read a while ago: readings of many routers share them.

@@ -34,7 +34,7 @@ func (c *Component) leftAlone(ctx context.Context, plan *policyv1.PlanResponse, 
 		switch {
 		case err != nil:
 			return nil, err
-		case force.known == drift.Unsure:
+		case force.known == drift.Unsure, force.known == drift.Known && force.plan == nil:
 			out[d.Name] = fmt.Sprintf("it is unknown what change sets left on it, and while the topology does not know %s some of that may have to stay", plan.GetAbsent()[0])
 		default:
 			out[d.Name] = loses(force.plan, missing, plan.GetAbsent()[0])

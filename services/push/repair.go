@@ -104,7 +104,8 @@ func (c *Component) planRepair(ctx context.Context, cs *pushv1.ChangeSet) (*poli
 		if err != nil {
 			return nil, nil, err
 		}
-		plan := shallow(force.plan, "entries")
+		plan := shallow(force.plan, "entries") // entries alone where the plan is not known
+		plan.Router = name
 		for _, path := range slices.Sorted(maps.Keys(force.entries)) {
 			plan.Entries = append(plan.Entries, &policyv1.ConfigEntry{Path: path, Encoding: vendor.Encoding.ToProto(), Body: force.entries[path]})
 		}

@@ -199,10 +199,17 @@ func (c *Component) giveUp(ctx context.Context, id, why string) error {
 // kept refuses a rollback of a change set whose plan was deleted.
 func (c *Component) kept(ctx context.Context, id string) error {
 	cs, _, err := c.load(ctx, id)
-	if err == nil && cs.GetCollected() != nil {
-		err = fmt.Errorf("the plan of change set %s is not kept any more: %w; request a new change set", id, errWrongState)
+	if err != nil {
+		return err
 	}
-	return err
+	return whetherKept(cs)
+}
+
+func whetherKept(cs *pushv1.ChangeSet) error {
+	if cs.GetCollected() == nil {
+		return nil
+	}
+	return fmt.Errorf("the plan of change set %s is not kept any more: %w; request a new change set", cs.GetId(), errWrongState)
 }
 
 // sharedRouters are the routers of both.

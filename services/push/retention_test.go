@@ -1,6 +1,7 @@
 package push
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/internal/testkit/await"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
+	"github.com/millrace/millrace/services/push/rollout"
 )
 
 // plansKept counts the plans in etcd.
@@ -162,5 +164,22 @@ func TestWhichChangeSetsAreOld(t *testing.T) {
 		if d := cmp.Diff(got, c.want); d != "" {
 			t.Errorf("%s (-got +want):\n%s", name, d)
 		}
+	}
+}
+
+// A plan may be given up after a rollback has found it and before the rollback is recorded: nothing could be reversed.
+func TestARollbackDoesNotBeginWithoutThePlan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.verify("day-1")
+	if err := w.push.giveUp(t.Context(), w.id, "given up by the test"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.push.start(t.Context(), w.id, rollout.Event{Kind: rollout.Rollback, By: "noc"})
+	if !errors.Is(err, errWrongState) || !strings.Contains(err.Error(), "not kept any more") {
+		t.Errorf("the rollback begins: %v", err)
+	}
+	if cs := w.record(); cs.GetState() != pushv1.State_STATE_VERIFIED {
+		t.Errorf("the record says %s", cs.GetState())
 	}
 }

@@ -83,6 +83,16 @@ func inForce(steps []Step) int {
 	return last
 }
 
+// LastApplied is the last step of a change set that was applied.
+func LastApplied(steps []Step) (last Step, found bool) {
+	for _, s := range steps {
+		if s.Did == Applied && !s.At.Before(last.At) {
+			last, found = s, true
+		}
+	}
+	return last, found
+}
+
 // Content is what a step's change set has for the router.
 type Content struct {
 	// Plan is every entry the router should hold, by path; Changes are those that the change set changes.
