@@ -65,7 +65,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		return nil, err
 	}
 	c := &Component{cfg: cfg, deps: deps, listed: listed(cfg, deps)}
-	c.table = exporter.NewTable(cfg.Exporters, c.listed)
+	c.table = exporter.NewTable(cfg.Exporters, inInventory(deps))
 	c.metrics = newMetrics(deps.Registerer, c)
 	c.batcher = newBatcher(cfg, deps, c.metrics)
 	c.events = events.NewPublisher(deps.Bus, deps.Log)
@@ -77,6 +77,10 @@ func listed(cfg Configuration, deps Dependencies) func(netip.Addr) bool {
 	if cfg.Exporters.AcceptUnlisted {
 		return nil
 	}
+	return inInventory(deps)
+}
+
+func inInventory(deps Dependencies) func(netip.Addr) bool {
 	if deps.Inventory == nil {
 		return func(netip.Addr) bool { return false }
 	}

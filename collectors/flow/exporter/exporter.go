@@ -37,7 +37,7 @@ const (
 	EventClockJump       = "clock_jump"       // its clock moved against ours
 	EventSamplingChange  = "sampling_changed" // it announced another rate than before
 	EventLate            = "late"             // a datagram came after its successors
-	EventSamplingRefused = "sampling_refused" // it announced a rate above the largest that is believed
+	EventSamplingRefused = "sampling_refused" // it told a rate above the largest that is believed
 	EventSequenceJump    = "sequence_jump"    // a gap too large to be loss
 	EventEvicted         = "session_evicted"  // an idle session made room for another
 	// EventTemplateExpired is a template that was not sent again within its lifetime.
@@ -143,6 +143,9 @@ func (s *session) take(cfg Configuration, datagram []byte, h decode.Header, at t
 	if s.sampling.header(h) {
 		s.quality.event(EventSamplingChange)
 	}
+	if h.SamplingRate > cfg.MaxSamplingRate {
+		s.quality.event(EventSamplingRefused)
+	}
 	if len(m.Sampling) > 0 || h.SamplingRate != 0 {
 		s.quality.announced(s.key.from.Port(), s.sampling.rate(&decode.Flow{}))
 	}
@@ -183,6 +186,9 @@ func (s *session) complete(cfg Configuration, h decode.Header, at time.Time, m *
 		r.Exporter, r.Domain, r.Source = s.key.from.Addr(), h.Domain, h.Source
 		r.Start, r.End = s.clock.times(h, f)
 		r.SamplingRate = s.rate(cfg, f)
+		if f.Rate > cfg.MaxSamplingRate {
+			s.quality.event(EventSamplingRefused)
+		}
 		if reason := implausible(cfg, &r, at); reason != "" {
 			s.quality.implausible(reason, at)
 			continue

@@ -17,7 +17,7 @@ type Hour struct {
 	Start    time.Time
 	// Revision grows with each reading of the table.
 	Revision uint64
-	// Datagrams were taken, Refused did not decode.
+	// Datagrams were taken; Refused did not decode, or were above the exporter's rate.
 	Datagrams, Refused uint64
 	// Records were taken; of UnknownRate among them the sampling rate is not known. OutOfRange were dropped for their
 	// times.

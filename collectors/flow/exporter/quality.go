@@ -107,6 +107,13 @@ func (q *quality) refuse(err error, at time.Time) {
 	}
 }
 
+// rateLimited counts a datagram that is not looked at.
+func (q *quality) rateLimited(at time.Time) {
+	q.drop(ReasonRateLimited, 1)
+	q.LastSeen = at
+	q.hours.at(at).Refused++
+}
+
 func (q *quality) addLost(n int64, at time.Time) {
 	if n == 0 {
 		return

@@ -27,10 +27,11 @@ type Table struct {
 	message   decode.Message
 }
 
-// NewTable returns an empty table that takes datagrams of the exporters that are listed; nil is of all.
+// NewTable returns an empty table that takes datagrams of the exporters that are listed, and where unlisted ones are
+// accepted, or listed is nil, of all.
 func NewTable(cfg Configuration, listed func(netip.Addr) bool) *Table {
 	return &Table{
-		cfg: cfg, listed: listed, limiter: newLimiter(cfg), sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
+		cfg: cfg, listed: listed, limiter: newLimiter(cfg, listed), sessions: map[sessionKey]*session{}, memory: memory{used: map[netip.Addr]int{}},
 		qualities: map[qualityKey]*quality{}, domains: map[netip.Addr]int{},
 	}
 }
@@ -53,7 +54,7 @@ func (t *Table) Take(datagrams []Datagram, at time.Time, out []flowrecord.Record
 }
 
 func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []flowrecord.Record) []flowrecord.Record {
-	if t.listed != nil && !t.listed(from.Addr()) {
+	if t.listed != nil && !t.cfg.AcceptUnlisted && !t.listed(from.Addr()) {
 		q := t.nobody()
 		q.drop(ReasonUnlisted, 1)
 		q.LastSeen = at
@@ -61,8 +62,8 @@ func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []fl
 		return out
 	}
 	if !t.limiter.admits(from.Addr(), at) {
-		// The next datagram's sequence number tells how many records that were.
-		t.quality(qualityKey{exporter: from.Addr()}).drop(ReasonRateLimited, 1)
+		// How many records that were, the sequence number of the next datagram tells that is taken, if one is.
+		t.quality(qualityKey{exporter: from.Addr()}).rateLimited(at)
 		return out
 	}
 	h, err := decode.ParseHeader(payload)

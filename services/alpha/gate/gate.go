@@ -185,7 +185,7 @@ func (s sums) domainsOf(exporter netip.Addr) []domain {
 }
 
 // exporter judges one exporter. Each observation domain is judged by itself: one bad line card is enough.
-// Losses that cannot be assigned to a domain, because a datagram did not decode or its domain may be
+// Losses that cannot be assigned to a domain, because a datagram was not decoded or its domain may be
 // forged, are judged in sum.
 func (l Limits) exporter(s sums, exporter netip.Addr) string {
 	for _, d := range s.domainsOf(exporter) {
@@ -198,7 +198,7 @@ func (l Limits) exporter(s sums, exporter netip.Addr) string {
 		return n + " of its export came before its templates; wait until the exporter sends them, or have it send them more often"
 	}
 	if n, over := l.over(whole.Refused, whole.Datagrams); over {
-		return n + " of its datagrams did not decode; `millrace flows quality` says why"
+		return n + " of its datagrams did not decode or were above `flow.exporters.max_datagrams_per_second`; `millrace flows quality` says why"
 	}
 	return ""
 }
