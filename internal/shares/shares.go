@@ -19,7 +19,11 @@
 // (services/policy/render/junos/cos.go).
 package shares
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+	"math/bits"
+)
 
 // Excess is how queues of one priority share the rate that other queues leave.
 type Excess uint8
@@ -136,6 +140,17 @@ func (l Limit) Of(speed uint64) uint64 {
 
 // Guarantee is what a weight, percent, guarantees of a port's speed, bit/s.
 func Guarantee(speed, weight uint64) uint64 { return Scale(speed, weight, 100) }
+
+// SpeedFor is the least speed of which a weight, percent, guarantees so much, bit/s.
+func SpeedFor(guarantee, weight uint64) uint64 {
+	high, low := bits.Mul64(guarantee, 100)
+	low, carry := bits.Add64(low, weight-1, 0)
+	if high += carry; high >= weight {
+		return math.MaxInt64
+	}
+	speed, _ := bits.Div64(high, low, weight)
+	return min(speed, math.MaxInt64)
+}
 
 // Scale is n*part/whole without overflow for port speeds and buffers.
 func Scale(n, part, whole uint64) uint64 { return n/whole*part + n%whole*part/whole }

@@ -175,6 +175,20 @@ func TestQuantaAreFairWithinARound(t *testing.T) {
 	}
 }
 
+func TestTheSpeedForAGuaranteeIsTheLeast(t *testing.T) {
+	for _, c := range []struct{ guarantee, weight, want uint64 }{
+		{12e9, 50, 24e9}, {15e9, 95, 15_789_473_685}, {7, 100, 7}, {0, 30, 0}, {1, 3, 34}, {1 << 62, 1, 1<<63 - 1}, {1 << 62, 40, 1<<63 - 1}, {1 << 60, 50, 1 << 61}, {1, 0, 1<<63 - 1},
+	} {
+		got := SpeedFor(c.guarantee, c.weight)
+		if got != c.want {
+			t.Errorf("%d bit/s at %d %%: %d, want %d", c.guarantee, c.weight, got, c.want)
+		}
+		if least := Guarantee(got, c.weight) >= c.guarantee && (got == 0 || Guarantee(got-1, c.weight) < c.guarantee); got < 1<<62 && !least {
+			t.Errorf("%d bit/s at %d %%: %d is not the least speed", c.guarantee, c.weight, got)
+		}
+	}
+}
+
 func TestAGuaranteeIsPercentOfThePortSpeed(t *testing.T) {
 	for _, c := range []struct{ speed, weight, want uint64 }{
 		{100_000_000, 30, 30_000_000}, {99, 50, 49}, {400_000_000_000, 100, 400_000_000_000}, {0, 100, 0}, {100, 0, 0}, {1 << 62, 100, 1 << 62},

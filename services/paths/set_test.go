@@ -1,12 +1,14 @@
 package paths
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/topo"
 	pathsv1 "github.com/millrace/millrace/proto/gen/millrace/paths/v1"
 )
 
@@ -45,6 +47,26 @@ func TestASetThatCannotBeSaysWhy(t *testing.T) {
 		if _, err := client.ComputeSet(t.Context(), connect.NewRequest(r)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
+	}
+}
+
+// A search that gives up says no for this pair; the request was valid.
+func TestASearchThatGivesUpFindsNoPath(t *testing.T) {
+	s := testbed()
+	var parallel []topo.Link
+	for _, l := range s.Links {
+		for i := range 20 {
+			twin := l
+			twin.ID = fmt.Sprintf("%s-%d", l.ID, i)
+			parallel = append(parallel, twin)
+		}
+	}
+	s.Links = append(s.Links, parallel...)
+	client, _ := start(t, s)
+	_, err := client.ComputeSet(t.Context(), connect.NewRequest(&pathsv1.ComputeSetRequest{From: "wr", To: "er", Bandwidth: 150e6, MaxPaths: 2, MaxSegments: 1}))
+	want := "failed_precondition: no path: the search from wr to er for paths of few segments gave up"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v\nwant %s", err, want)
 	}
 }
 

@@ -68,6 +68,32 @@ policers:
 	}
 }
 
+// A queue of half a path's bandwidth needs two paths for more than half of one.
+func TestASetHasWhatTheQueueIsToBeGuaranteed(t *testing.T) {
+	dir := t.TempDir()
+	text := `policy: half
+queues:
+  - {name: be, id: 0, weight: 50, buffer: 50, priority: high, default: true}
+  - {name: bulk, id: 1, weight: 50, buffer: 50, priority: high}
+redirect:
+  - queue: bulk
+    between: [{source: 192.0.2.0/26, destination: 198.51.100.0/26}]
+    lsp: {paths: 2, min_bandwidth: 80Mbit/s}
+`
+	if err := os.WriteFile(filepath.Join(dir, "half.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client := start(t, Configuration{Dir: dir})
+	r, err := client.Plan(t.Context(), connect.NewRequest(&policyv1.PlanRequest{Policy: "half"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(r.Msg.GetPlans(), func(p *policyv1.RouterPlan) bool { return p.GetRouter() == "wr" })
+	if i < 0 || len(r.Msg.GetPlans()[i].GetLspSets()) != 1 {
+		t.Errorf("plans %v, skipped %v; want a set of two LSPs at wr", r.Msg.GetPlans(), r.Msg.GetSkipped())
+	}
+}
+
 func TestAnUnknownRenderingIsRefused(t *testing.T) {
 	client := start(t, DefaultConfiguration())
 	_, err := client.Plan(t.Context(), connect.NewRequest(&policyv1.PlanRequest{Policy: "hntes-two-queue", Render: "cobol"}))

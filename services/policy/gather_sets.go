@@ -33,7 +33,7 @@ func (c *Component) severalPaths(ctx context.Context, graph *topo.Graph, in *com
 
 func (c *Component) computeSet(ctx context.Context, d compile.Demand) (out []compile.Weighted, err error) {
 	r, err := c.deps.Paths.ComputeSet(ctx, connect.NewRequest(&pathsv1.ComputeSetRequest{
-		From: d.From, To: d.To, Bandwidth: uint64(d.LSP.MinBandwidth), MaxPaths: uint32(d.LSP.Paths), AvoidShortest: d.LSP.AvoidShortest,
+		From: d.From, To: d.To, Bandwidth: uint64(d.Bandwidth), MaxPaths: uint32(d.LSP.Paths), AvoidShortest: d.LSP.AvoidShortest,
 	}))
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (x *Index) Set(r SetRequest) (paths []SetPath, bandwidth uint64, reason str
 	}
 	set, avoided, err := x.set(r, ask)
 	if err != nil {
-		return nil, 0, "", refused(err)
+		return nil, 0, "", refused(r, err)
 	}
 	for _, m := range set.Members {
 		p := x.pathOf(r.From, m.Links)
@@ -119,11 +119,15 @@ func (x *Index) setReason(r SetRequest, paths []SetPath, set lspset.Set, avoided
 }
 
 // refused makes what the network lacks one kind of error.
-func refused(err error) error {
+func refused(r SetRequest, err error) error {
 	var set *lspset.Refusal
 	var one *cspf.Explanation
-	if errors.As(err, &set) || errors.As(err, &one) {
+	switch {
+	case errors.As(err, &set) || errors.As(err, &one):
 		return fmt.Errorf("%w: %w", ErrNoPath, err)
+	case errors.Is(err, cspf.ErrUndecided):
+		return fmt.Errorf("%w: the search from %s to %s for paths of few segments gave up, and there may be some; exclude links, or name the paths by hand (%w)",
+			ErrNoPath, r.From.Label(), r.To.Label(), err)
 	}
 	return err
 }

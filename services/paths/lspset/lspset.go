@@ -71,7 +71,7 @@ func Find(g *graph.Graph, r cspf.Request, most int) (Set, error) {
 }
 
 // peel takes the widest path of what is left, again and again. The last one need only have what is still missing, and
-// is the best that has.
+// is the best that has. A search that gives up ends it as one does that finds nothing.
 func peel(w *cspf.Workspace, g *graph.Graph, r cspf.Request, free []int64, most int) (Set, error) {
 	left := append([]int64(nil), free...)
 	one := r
@@ -86,7 +86,7 @@ func peel(w *cspf.Workspace, g *graph.Graph, r cspf.Request, free []int64, most 
 		}
 		var none *cspf.Explanation
 		switch {
-		case errors.As(err, &none) && len(set.Members) > 0:
+		case len(set.Members) > 0 && (errors.As(err, &none) || errors.Is(err, cspf.ErrUndecided)):
 			return set, nil
 		case err != nil:
 			return Set{}, err

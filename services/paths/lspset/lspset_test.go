@@ -208,3 +208,31 @@ func TestASetKeepsToTheMaximumSIDDepth(t *testing.T) {
 		t.Errorf("%v (%v)", text(g, s), err)
 	}
 }
+
+// One path by a segment, and 512 more of which none is pinned by one: the search for the second gives up.
+func TestASetIsWhatWasFoundBeforeTheSearchGaveUp(t *testing.T) {
+	var nodes []graph.Node
+	for i := range 10 {
+		nodes = append(nodes, graph.Node{ID: fmt.Sprint(i), Name: fmt.Sprint(i)})
+	}
+	links := []graph.Link{{ID: "direct", From: 0, To: 9, IGP: 1, Capacity: 10}}
+	for i := range int32(9) {
+		for _, side := range "ab" {
+			links = append(links, graph.Link{ID: fmt.Sprint(i, string(side)), From: i, To: i + 1, IGP: 10, Capacity: 5})
+		}
+	}
+	g, err := graph.New(nodes, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := cspf.Request{From: 0, To: 9, Rate: 15, MaxSegments: 1}
+	var why *Refusal
+	if _, err := Find(g, r, 3); !errors.As(err, &why) || why.Best.Rate != 10 || len(why.Best.Members) != 1 {
+		t.Errorf("%v, want a refusal with the one path that there is", err)
+	}
+	direct, _ := g.LinkIndex("direct")
+	r.WithoutLinks = []int32{direct}
+	if _, err := Find(g, r, 3); !errors.Is(err, cspf.ErrUndecided) {
+		t.Errorf("%v, want that the search gave up", err)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/millrace/millrace/internal/shares"
+	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/document"
 )
 
@@ -37,7 +39,7 @@ func Demands(p document.Policy, pairs []Pair) []Demand {
 		if pair.Unmapped != "" || pair.Ingress == pair.Egress {
 			continue
 		}
-		for _, d := range demandsOf(pair, p.Redirect[pair.Redirect]) {
+		for _, d := range demandsOf(p, pair) {
 			if !seen[d] {
 				seen[d] = true
 				out = append(out, d)
@@ -47,16 +49,21 @@ func Demands(p document.Policy, pairs []Pair) []Demand {
 	slices.SortFunc(out, func(a, b Demand) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
 			cmp.Compare(a.LSP.MinBandwidth, b.LSP.MinBandwidth), cmp.Compare(fmt.Sprint(a.LSP.AvoidShortest), fmt.Sprint(b.LSP.AvoidShortest)),
-			cmp.Compare(a.LSP.Paths, b.LSP.Paths), cmp.Compare(a.Via, b.Via))
+			cmp.Compare(a.LSP.Paths, b.LSP.Paths), cmp.Compare(a.Bandwidth, b.Bandwidth), cmp.Compare(a.Via, b.Via))
 	})
 	return out
 }
 
 // demandsOf are what a pair asks for under a rule: one computed path or set of paths, or each path by hand between its
 // routers.
-func demandsOf(p Pair, d document.Redirect) (out []Demand) {
+func demandsOf(policy document.Policy, p Pair) (out []Demand) {
+	d := policy.Redirect[p.Redirect]
 	if d.LSP != nil {
-		return []Demand{{From: p.Ingress, To: p.Egress, LSP: *d.LSP}}
+		one := Demand{From: p.Ingress, To: p.Egress, LSP: *d.LSP}
+		if q, _ := policy.QueueByName(d.Queue); d.LSP.Set() {
+			one.Bandwidth = units.Rate(shares.SpeedFor(uint64(d.LSP.MinBandwidth), uint64(q.Weight)))
+		}
+		return []Demand{one}
 	}
 	for _, e := range d.LSPs {
 		if e.Via[0] == p.Ingress && e.Via[len(e.Via)-1] == p.Egress {

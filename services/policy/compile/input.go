@@ -122,6 +122,8 @@ type Demand struct {
 	LSP      document.LSP
 	// Via are the routers of a path by hand in order, ends included, joined by spaces; empty: the path is computed.
 	Via string
+	// Bandwidth is what the paths of a set have together: so much that the queue's share of it is LSP.MinBandwidth.
+	Bandwidth units.Rate
 }
 
 // Routers are those of a path by hand.

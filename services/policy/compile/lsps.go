@@ -8,12 +8,14 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/millrace/millrace/services/policy/document"
 )
 
 // weighted are the paths of a pair's LSPs, or why it has none.
 func (c *compiler) weighted(p Pair) ([]Weighted, string) {
 	rule := c.redirect(p)
-	demands := demandsOf(p, rule)
+	demands := demandsOf(c.in.Policy, p)
 	if len(demands) == 0 {
 		first := rule.LSPs[0].Via
 		return nil, fmt.Sprintf("it goes from %s to %s, and the rule's LSPs from %s to %s", p.Ingress, p.Egress, first[0], first[len(first)-1])
@@ -24,6 +26,8 @@ func (c *compiler) weighted(p Pair) ([]Weighted, string) {
 		switch {
 		case d.LSP.Set() && len(c.in.Sets[d]) > 0:
 			out = append(out, c.in.Sets[d]...)
+		case !ok && d.LSP.Set():
+			return nil, c.noSet(p, d)
 		case !ok:
 			return nil, cmp.Or(c.in.NoPath[d], fmt.Sprintf("no path from %s to %s", d.From, d.To))
 		case d.Via != "":
@@ -38,6 +42,13 @@ func (c *compiler) weighted(p Pair) ([]Weighted, string) {
 		}
 	}
 	return out, ""
+}
+
+// noSet is why there are no paths that together have what the queue's share needs.
+func (c *compiler) noSet(p Pair, d Demand) string {
+	q, _ := c.in.Policy.QueueByName(c.redirect(p).Queue)
+	return fmt.Sprintf("%s; queue %s has %d %% of it, which is to be min_bandwidth %s",
+		cmp.Or(c.in.NoPath[d], fmt.Sprintf("no paths from %s to %s have %s together", d.From, d.To, d.Bandwidth)), q.Name, q.Weight, d.LSP.MinBandwidth)
 }
 
 // checkShare is the guard rail that needs the network: the queue must
@@ -72,7 +83,7 @@ func (c *compiler) planLSPs(p Pair, paths []Weighted) string {
 		return set.Members[0].LSP
 	}
 	slices.SortFunc(set.Members, func(a, b Member) int { return cmp.Compare(a.LSP, b.LSP) })
-	return c.draft(p.Ingress).set(SetName(p.Ingress, p.Egress, c.redirect(p).Queue), set)
+	return c.draft(p.Ingress).set(SetName(c.in.Policy, p), set)
 }
 
 // planLSP starts an LSP at its ingress and returns its name.
@@ -93,14 +104,50 @@ func (c *compiler) destination(path Path) netip.Addr {
 	return last
 }
 
-// SetName stays when paths come and go, so that flows on the paths that stay keep to them.
-func SetName(from, to, queue string) string {
-	sum := sha256.Sum256([]byte(queue))
-	ends := unfit.ReplaceAllString(strings.ToLower(from+"-"+to), "-")
+// SetName stays when paths, weights and other pairs come and go, so that flows on the paths that stay keep to them: it
+// is the seed by which routers put flows on paths. It is the rule's; of rules that differ in weights alone each has a
+// number.
+func SetName(policy document.Policy, p Pair) string {
+	rule, number := policy.Redirect[p.Redirect], 0
+	paths := pathsWanted(rule)
+	for _, before := range policy.Redirect[:p.Redirect] {
+		if pathsWanted(before) != paths {
+			continue
+		}
+		if weights(before) == weights(rule) {
+			break
+		}
+		number++
+	}
+	sum := sha256.Sum256(fmt.Append(nil, paths, number))
+	ends := unfit.ReplaceAllString(strings.ToLower(p.Ingress+"-"+p.Egress), "-")
 	return fmt.Sprintf("te-set-%s-%s", ends, hex.EncodeToString(sum[:3]))
 }
 
-// set adds a set and returns its name; one of other members under the same name gets a number behind it.
+// pathsWanted is what a rule says of its paths, but for their weights and order.
+func pathsWanted(rule document.Redirect) string {
+	if rule.LSP != nil {
+		return fmt.Sprintf("%s %+v", rule.Queue, *rule.LSP)
+	}
+	var list []string
+	for _, e := range rule.LSPs {
+		list = append(list, strings.Join(e.Via, " "))
+	}
+	slices.Sort(list)
+	return fmt.Sprintf("%s %q", rule.Queue, list)
+}
+
+// weights are those of a rule's paths by hand.
+func weights(rule document.Redirect) string {
+	var list []string
+	for _, e := range rule.LSPs {
+		list = append(list, fmt.Sprint(strings.Join(e.Via, " "), e.Share()))
+	}
+	slices.Sort(list)
+	return fmt.Sprint(list)
+}
+
+// set adds a set and returns its name. Where the hashes of two rules are the same, one gets a number behind it.
 func (d *draft) set(name string, s Set) string {
 	s.Name = name
 	for n := 2; ; n++ {

@@ -14,7 +14,7 @@ func (r *reader) checkLSPs(d Redirect, at string) {
 		r.problem(at+".lsp.paths", fmt.Sprintf("%d LSPs are more than routers share flows among", d.LSP.Paths), fmt.Sprintf("write at most %d", MaxPaths))
 	}
 	if d.LSP != nil && d.LSP.Set() && d.LSP.MinBandwidth == 0 {
-		r.problem(at+".lsp.paths", "several LSPs are for a bandwidth that one path may lack", "add min_bandwidth: with what they have together, or remove paths:")
+		r.problem(at+".lsp.paths", "several LSPs are for a bandwidth that one path may lack", "add min_bandwidth: with what the queue has of them together, or remove paths:")
 	}
 	if len(d.LSPs) > MaxPaths {
 		r.problem(at+".lsps", fmt.Sprintf("%d LSPs are more than routers share flows among", len(d.LSPs)), fmt.Sprintf("write at most %d", MaxPaths))

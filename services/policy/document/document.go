@@ -162,7 +162,7 @@ type Between struct {
 type LSP struct {
 	// AvoidShortest keeps off the links of the shortest path where there is another (paper 002, section I).
 	AvoidShortest bool `policy:"avoid_shortest" want:"true or false"`
-	// MinBandwidth is what every link of the path must have; with Paths, what all paths together have.
+	// MinBandwidth is what every link of the path must have; with Paths, the queue's share of all paths together.
 	MinBandwidth units.Rate `policy:"min_bandwidth" want:"a rate such as 50Mbit/s"`
 	// Paths is the most LSPs that share the flows by weight, a flow on one (papers 000 and 003). Default 1.
 	Paths uint8 `policy:"paths" want:"a whole number from 1 to 16"`

@@ -93,7 +93,7 @@ func (f *finder) Set(d compile.Demand) ([]compile.Weighted, error) {
 		return nil, err
 	}
 	paths, _, _, err := x.Set(compute.SetRequest{
-		From: from, To: to, Bandwidth: uint64(d.LSP.MinBandwidth), MaxPaths: int(d.LSP.Paths), AvoidShortest: d.LSP.AvoidShortest,
+		From: from, To: to, Bandwidth: uint64(d.Bandwidth), MaxPaths: int(d.LSP.Paths), AvoidShortest: d.LSP.AvoidShortest,
 	})
 	var out []compile.Weighted
 	for _, p := range paths {

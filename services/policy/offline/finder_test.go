@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/units"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
 )
@@ -46,6 +47,31 @@ func TestPathsAreComputedOverTheFilesNetwork(t *testing.T) {
 	}
 	if _, err := find.ECMP(compile.RouterPair{From: "a", To: "e"}); err == nil {
 		t.Error("a path to a router that is not in the file")
+	}
+}
+
+// The same of a queue of 50 %: of 1 and 10 Gbit/s it has 5.5 together, and 5.6 of nothing.
+func TestASetHasWhatTheQueueIsToBeGuaranteed(t *testing.T) {
+	n, err := Parse([]byte(square))
+	if err != nil {
+		t.Fatal(err)
+	}
+	find, err := NewFinder(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := Pair{Ingress: "a", Egress: "d", Src: netip.MustParsePrefix("192.0.2.0/24"), Dst: netip.MustParsePrefix("198.51.100.0/24")}
+	n.Pairs = []Pair{pair}
+	for least, paths := range map[units.Rate]int{5e9: 1, 5.5e9: 2, 5.6e9: 0} {
+		p := document.Policy{
+			Queues:   []document.Queue{{Name: "half", Weight: 50}},
+			Redirect: []document.Redirect{{Pairs: document.SourceAlpha, Queue: "half", LSP: &document.LSP{Paths: 3, MinBandwidth: least}}},
+		}
+		in := n.Input(p, find)
+		d := compile.Demands(p, in.Pairs)[0]
+		if got := in.Sets[d]; len(got) != paths || paths == 0 != strings.Contains(in.NoPath[d], "11.2Gbit/s") {
+			t.Errorf("%s: %d paths (%s), want %d", least, len(got), in.NoPath[d], paths)
+		}
 	}
 }
 
