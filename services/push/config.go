@@ -59,7 +59,8 @@ type Keep struct {
 	// Changes is how many of the newest change sets keep their plans, whatever their age. Default 200.
 	Changes int `yaml:"changes"`
 	// For is how long after its end a change set keeps its plan, and as long as it can be rolled back, because no later
-	// one changed the same config entries. Default 2160h, 90 days; 0: as long as MaxOctets allows.
+	// one changed the same config entries. A later one whose plan was deleted counts as if it had changed all entries
+	// of its routers. Default 2160h, 90 days; 0: as long as MaxOctets allows.
 	For time.Duration `yaml:"for"`
 	// MaxOctets is how much the plans and diffs of all change sets may take in etcd, compressed. Above it the
 	// oldest are deleted, whatever Changes and For are: first of those that cannot be rolled back, then of the
