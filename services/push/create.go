@@ -74,7 +74,11 @@ func (c *Component) planFor(ctx context.Context, id string) (*pushv1.ChangeSet, 
 	}
 	done := make(chan result, 1) // planning ends without a reader, too
 	c.runs.Go(func(running context.Context) {
+		release, free := c.active.take(id) // planLeft leaves it alone
 		cs, err := c.plan(running, id)
+		if free {
+			release()
+		}
 		done <- result{cs, err}
 	})
 	select {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/rollout"
 )
 
@@ -26,12 +27,8 @@ func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 	}
 	for _, m := range all {
 		switch s := states[m.GetState()]; {
-		case s == rollout.Draft && drafts:
-			c.runs.Go(func(ctx context.Context) {
-				if _, err := c.plan(ctx, m.GetId()); err != nil {
-					c.deps.Log.Warn("draft not planned", "change", m.GetId(), "error", err)
-				}
-			})
+		case s == rollout.Draft && (drafts || c.wasLeft(m)):
+			c.runs.Go(func(ctx context.Context) { c.planLeft(ctx, m.GetId()) })
 		case s == rollout.Scheduled:
 			c.runs.Go(func(ctx context.Context) { c.logLater(ctx, m, c.beginScheduled(ctx, m)) })
 		case goesByItself(m):
@@ -45,6 +42,26 @@ func (c *Component) takeUpAll(ctx context.Context, drafts bool) error {
 		}
 	}
 	return nil
+}
+
+// leftAfter is how many lock_ttl after its request a draft counts as left by a process that ended.
+const leftAfter = 3
+
+// wasLeft reports whether a draft is so old that nobody plans it.
+func (c *Component) wasLeft(m *pushv1.ChangeSet) bool {
+	return c.now().Sub(m.GetCreated().AsTime()) > leftAfter*c.cfg.LockTTL
+}
+
+// planLeft plans a draft that was left, unless this process does so already.
+func (c *Component) planLeft(ctx context.Context, id string) {
+	done, free := c.active.take(id)
+	if !free {
+		return
+	}
+	defer done()
+	if _, err := c.plan(ctx, id); err != nil && ctx.Err() == nil {
+		c.deps.Log.Warn("draft not planned", "change", id, "error", err)
+	}
 }
 
 // takeUp runs one change set from its record, unless it is run already.

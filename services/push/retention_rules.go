@@ -1,6 +1,7 @@
 package push
 
 import (
+	"slices"
 	"time"
 
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
@@ -37,13 +38,14 @@ func waiting(all []*pushv1.ChangeSet, keep Keep, now time.Time) (out []*pushv1.C
 	return out
 }
 
-// forgettable are the change sets whose records are over one of the limits, and which nothing needs. One that waits is
-// compared with those that were requested after it (supersedes), so these stay as long as it does.
+// forgettable are the change sets whose records are over one of the limits, and which nothing needs. One that outdates
+// another one which waits (supersedes) stays as long as that does.
 func forgettable(all []*pushv1.ChangeSet, keep Keep, now time.Time) (out []*pushv1.ChangeSet) {
 	free := unneeded(all)
+	waits := slices.DeleteFunc(slices.Clone(all), hasEnded)
 	for i, cs := range all { // oldest first
-		if !hasEnded(cs) {
-			break
+		if slices.ContainsFunc(waits, func(m *pushv1.ChangeSet) bool { return supersedes(cs, m) }) {
+			continue
 		}
 		newer := len(all) - i - 1
 		tooMany := keep.Records > 0 && newer >= keep.Records

@@ -183,3 +183,24 @@ func TestARollbackDoesNotBeginWithoutThePlan(t *testing.T) {
 		t.Errorf("the record says %s", cs.GetState())
 	}
 }
+
+// A process died while it planned: as long as its draft is one, no plan is deleted.
+func TestADraftThatWasLeftIsPlannedWithoutARestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	at := timestamppb.New(w.now())
+	w.id = "c-left"
+	left := &pushv1.ChangeSet{Id: w.id, Policy: "hntes-two-queue", Author: "noc", Created: at, State: pushv1.State_STATE_DRAFT,
+		History: []*pushv1.Transition{{State: pushv1.State_STATE_DRAFT, Time: at}}}
+	if _, err := w.deps.State.Put(t.Context(), recordPrefix+w.id, 0, left); err != nil {
+		t.Fatal(err)
+	}
+	if w.push.wasLeft(left) {
+		t.Error("a draft that was just requested is another process's")
+	}
+	w.passed.Store(int64(leftAfter*w.cfg.LockTTL + time.Second))
+	if err := w.push.takeUpAll(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	must(t, w.command([]string{"await", "planned"}), "planned")
+}

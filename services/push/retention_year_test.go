@@ -129,9 +129,13 @@ func (y *year) size() (octets int64, keys int) {
 }
 
 // TestAYearOfNightsDoesNotFillEtcd (review P7): a change set every day, some of which fail, are empty, or wait for
-// somebody who never comes. Limits are those of a third of a year, so that half a year fills them.
+// somebody who never comes; one waits for good, because its policy is dropped. Limits are those of a third of a
+// year, so that half a year fills them.
 func TestAYearOfNightsDoesNotFillEtcd(t *testing.T) {
 	y := newYear(t, Keep{Changes: 20, For: 30 * day, MaxOctets: 1 << 30, Records: 1000, RecordsFor: 120 * day})
+	never := timestamppb.New(y.now())
+	y.write(&pushv1.ChangeSet{Id: "c-000", Policy: "dropped since", Created: never, State: pushv1.State_STATE_PLANNED,
+		History: []*pushv1.Transition{{State: pushv1.State_STATE_DRAFT, Time: never}, {State: pushv1.State_STATE_PLANNED, Time: never}}})
 	var half, keys int64
 	for n := 1; n <= 366; n++ {
 		y.anyNight(n)
@@ -294,7 +298,10 @@ func TestWhichRecordsAreForgotten(t *testing.T) {
 		at := timestamppb.New(now.AddDate(0, 0, -days))
 		return &pushv1.ChangeSet{Id: id, State: s, Created: at, History: []*pushv1.Transition{{State: s, Time: at}}}
 	}
-	const failed, planned = pushv1.State_STATE_FAILED, pushv1.State_STATE_PLANNED
+	const failed, planned, empty = pushv1.State_STATE_FAILED, pushv1.State_STATE_PLANNED, pushv1.State_STATE_EMPTY
+	waits := made("c-0", 800, planned)
+	ofAnother := made("c-1", 799, empty)
+	ofAnother.Policy = "another"
 	force := made("c-0", 800, pushv1.State_STATE_VERIFIED)
 	force.Devices = []*pushv1.DeviceChange{{Device: "wr", State: pushv1.DeviceState_DEVICE_STATE_CONFIRMED}}
 	old, young := made("c-1", 799, failed), made("c-2", 700, failed)
@@ -308,7 +315,9 @@ func TestWhichRecordsAreForgotten(t *testing.T) {
 		"one of the newest, however old":       {[]*pushv1.ChangeSet{old, young}, Keep{Changes: 2, RecordsFor: 730 * day}, nil},
 		"one too many":                         {[]*pushv1.ChangeSet{old, young}, Keep{Records: 1}, []string{"c-1"}},
 		"not one in force":                     {[]*pushv1.ChangeSet{force, old, young}, Keep{Records: 1}, []string{"c-1"}},
-		"nor one after another one that waits": {[]*pushv1.ChangeSet{made("c-0", 800, planned), old, young}, Keep{Records: 1}, nil},
+		"nor one that outdates one that waits": {[]*pushv1.ChangeSet{waits, made("c-1", 799, empty), young}, Keep{Records: 1}, nil},
+		"one of another policy than it":        {[]*pushv1.ChangeSet{waits, ofAnother, young}, Keep{Records: 1}, []string{"c-1"}},
+		"one that never was in force":          {[]*pushv1.ChangeSet{waits, old, young}, Keep{Records: 1}, []string{"c-1"}},
 	} {
 		var got []string
 		for _, cs := range forgettable(c.all, c.keep, now) {
