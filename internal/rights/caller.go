@@ -11,6 +11,8 @@ type Caller struct {
 	APIs []string
 	// Credential is the id of the session or token that was shown.
 	Credential string
+	// Session tells that it is a session's, which a person began, and not a token's, which a program may have lost.
+	Session bool
 }
 
 // Anonymous has no login.

@@ -39,6 +39,17 @@ func (a *api) me(ctx context.Context) (rights.Caller, error) {
 	return who, nil
 }
 
+var errNoSession = connect.NewError(connect.CodePermissionDenied, errors.New("a token may not do this; log in by a password or a link"))
+
+// inSession is me, for what makes or ends logins: a token must not make what outlives it.
+func (a *api) inSession(ctx context.Context) (rights.Caller, error) {
+	who, err := a.me(ctx)
+	if err == nil && !who.Session {
+		err = errNoSession
+	}
+	return who, err
+}
+
 // WhoAmI answers everybody.
 func (a *api) WhoAmI(ctx context.Context, _ *connect.Request[identityv1.WhoAmIRequest]) (*connect.Response[identityv1.WhoAmIResponse], error) {
 	out := &identityv1.WhoAmIResponse{LoginNeeded: a.On()}
@@ -53,6 +64,9 @@ func (a *api) Logout(ctx context.Context, r *connect.Request[identityv1.LogoutRe
 	who, err := a.me(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if r.Msg.GetEverywhere() && !who.Session {
+		return nil, errNoSession
 	}
 	ended, err := deleteCounting(ctx, a.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool {
 		return s.GetUser() == who.Name && (r.Msg.GetEverywhere() || s.GetId() == who.Credential)
@@ -91,7 +105,7 @@ func (a *api) ListSessions(ctx context.Context, _ *connect.Request[identityv1.Li
 
 // SetPassword implements IdentityService.
 func (a *api) SetPassword(ctx context.Context, r *connect.Request[identityv1.SetPasswordRequest]) (*connect.Response[identityv1.SetPasswordResponse], error) {
-	who, err := a.me(ctx)
+	who, err := a.inSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +130,7 @@ func (a *api) SetPassword(ctx context.Context, r *connect.Request[identityv1.Set
 		}
 	}
 	if user.Password, err = a.hashPassword(ctx, r.Msg.GetNew()); err != nil {
-		return nil, connect.NewError(connect.CodeCanceled, err)
+		return nil, err
 	}
 	if _, err := a.deps.State.Put(ctx, userKey(of), revision, user); err != nil {
 		return nil, conflict(err)
@@ -129,18 +143,19 @@ func (a *api) SetPassword(ctx context.Context, r *connect.Request[identityv1.Set
 
 // checkOld delays guesses as a login does: who found an open page must not find the password by it.
 func (a *api) checkOld(ctx context.Context, user *identityv1.UserRecord, old, address string) error {
-	now := a.deps.Now()
-	if d := a.attempts.remaining(user.GetName(), address, now); d > 0 {
+	d, try := a.attempts.begin(user.GetName(), address, a.deps.Now())
+	if d > 0 {
 		return delayed(d)
 	}
 	good, err := a.passwordIs(ctx, user.GetPassword(), old)
 	if err != nil {
-		return connect.NewError(connect.CodeCanceled, err)
+		a.attempts.takeBack(try)
+		return err
 	}
 	if !good {
-		a.attempts.failure(user.GetName(), address, now)
 		return connect.NewError(connect.CodePermissionDenied, errors.New("the present password is another one"))
 	}
+	a.attempts.success(try)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -36,36 +37,91 @@ func wait(count, free int) time.Duration {
 	return min(maxWait, time.Second<<min(count-free, 20))
 }
 
-// remaining is how long a person at an address must wait before another attempt. A name is delayed per address, so
-// that nobody keeps others out by their names.
-func (a *attempts) remaining(name, address string, now time.Time) time.Duration {
+// attempt is one that is not decided yet: it counts as a failure until it is taken back.
+type attempt struct {
+	// name and address are its keys.
+	name, address string
+	at            time.Time
+	// before is what was there, by key.
+	before map[string]failure
+}
+
+// begin says how long a person at an address must wait; nothing: this attempt counts as a failure from now on, so that
+// as many at once are tried as one after the other. A name is delayed per address, so that nobody keeps others out by
+// their names.
+func (a *attempts) begin(name, address string, now time.Time) (time.Duration, attempt) {
+	address = place(address)
+	try := attempt{"n " + logged(name) + " " + address, "a " + address, now, map[string]failure{}}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var out time.Duration
-	for key, free := range keysOf(name, address) {
+	of := func(key string, free int) time.Duration {
 		f := a.failed[key]
-		out = max(out, f.last.Add(wait(f.count, free)).Sub(now))
+		return f.last.Add(wait(f.count, free)).Sub(now)
 	}
-	return out
-}
-
-func keysOf(name, address string) map[string]int {
-	return map[string]int{"n " + name + " " + address: freeFailures, "a " + address: freeFailuresAddress}
-}
-
-func (a *attempts) failure(name, address string, now time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	if d := max(of(try.name, freeFailures), of(try.address, freeFailuresAddress)); d > 0 {
+		return d, attempt{}
+	}
 	if len(a.failed) > maxFailed {
 		a.forget(now)
 	}
-	for key := range keysOf(name, address) {
+	for _, key := range []string{try.name, try.address} {
 		f := a.failed[key]
 		if now.Sub(f.last) > forgetAfter {
 			f.count = 0
 		}
+		try.before[key] = f
 		a.failed[key] = failure{f.count + 1, now}
 	}
+	return 0, try
+}
+
+// takeBack is for an attempt that was none: the password was right, or nobody looked.
+func (a *attempts) takeBack(try attempt) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, before := range try.before {
+		f := a.failed[key]
+		f.count = max(0, f.count-1)
+		if f.last.Equal(try.at) {
+			f.last = before.last
+		}
+		a.failed[key] = f
+		if f.count == 0 {
+			delete(a.failed, key)
+		}
+	}
+}
+
+// success forgets the failures of the name, not those of the address: one good account must not pay for guesses.
+func (a *attempts) success(try attempt) {
+	a.takeBack(try)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.failed, try.name)
+}
+
+// noName stands for whatever cannot be a name: up to maxRequest of what a stranger writes.
+const noName = "(not a name)"
+
+// logged is a name as the map of attempts and the log have it.
+func logged(name string) string {
+	if !nameIsGood(name) {
+		return noName
+	}
+	return name
+}
+
+// place is what counts as one address: of IPv6 a /64, of which a host has every address.
+func place(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	ip = ip.Unmap().WithZone("")
+	if ip.Is4() {
+		return ip.String()
+	}
+	return netip.PrefixFrom(ip, 64).Masked().String()
 }
 
 // forget makes room: of what is old, and of everything where all is new, which delays nobody rather than everybody.
@@ -78,11 +134,4 @@ func (a *attempts) forget(now time.Time) {
 	if len(a.failed) > maxFailed {
 		clear(a.failed)
 	}
-}
-
-// success forgets the failures of the name, not those of the address: one good account must not pay for guesses.
-func (a *attempts) success(name, address string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.failed, "n "+name+" "+address)
 }

@@ -186,30 +186,20 @@ func TestTokensAreBounded(t *testing.T) {
 	w := start(t, nil)
 	w.add(t, "ann", rights.Operator)
 	ann := w.in(t, "ann")
-	scoped, _ := w.token(t, ann, &identityv1.CreateTokenRequest{Name: "scoped", Apis: []string{"identity"}})
-	elsewhere, _ := w.token(t, ann, &identityv1.CreateTokenRequest{Name: "elsewhere", Apis: []string{"circuits"}})
 	for name, tt := range map[string]struct {
-		of   caller
 		q    *identityv1.CreateTokenRequest
 		want connect.Code
 	}{
-		"more than one's role":   {ann, &identityv1.CreateTokenRequest{Name: "x", Role: rights.Approver}, denied},
-		"a role of services":     {ann, &identityv1.CreateTokenRequest{Name: "x", Role: rights.Service}, connect.CodeInvalidArgument},
-		"no name":                {ann, &identityv1.CreateTokenRequest{}, connect.CodeInvalidArgument},
-		"an API that is not":     {ann, &identityv1.CreateTokenRequest{Name: "x", Apis: []string{"circuit"}}, connect.CodeInvalidArgument},
-		"expired":                {ann, &identityv1.CreateTokenRequest{Name: "x", ExpiresAt: timestamppb.New(w.now())}, connect.CodeInvalidArgument},
-		"for ever":               {ann, &identityv1.CreateTokenRequest{Name: "x", ExpiresAt: timestamppb.New(w.now().AddDate(9, 0, 0))}, connect.CodeInvalidArgument},
-		"out of its scope":       {bearer(elsewhere), &identityv1.CreateTokenRequest{Name: "x"}, denied},
-		"wider than its scope":   {bearer(scoped), &identityv1.CreateTokenRequest{Name: "x", Apis: []string{"push"}}, denied},
-		"as wide as its scope":   {bearer(scoped), &identityv1.CreateTokenRequest{Name: "x"}, 0},
-		"with less than is ones": {ann, &identityv1.CreateTokenRequest{Name: "x", Role: rights.Viewer}, 0},
+		"more than one's role":   {&identityv1.CreateTokenRequest{Name: "x", Role: rights.Approver}, denied},
+		"a role of services":     {&identityv1.CreateTokenRequest{Name: "x", Role: rights.Service}, connect.CodeInvalidArgument},
+		"no name":                {&identityv1.CreateTokenRequest{}, connect.CodeInvalidArgument},
+		"an API that is not":     {&identityv1.CreateTokenRequest{Name: "x", Apis: []string{"circuit"}}, connect.CodeInvalidArgument},
+		"expired":                {&identityv1.CreateTokenRequest{Name: "x", ExpiresAt: timestamppb.New(w.now())}, connect.CodeInvalidArgument},
+		"for ever":               {&identityv1.CreateTokenRequest{Name: "x", ExpiresAt: timestamppb.New(w.now().AddDate(9, 0, 0))}, connect.CodeInvalidArgument},
+		"with less than is ones": {&identityv1.CreateTokenRequest{Name: "x", Role: rights.Viewer}, 0},
 	} {
-		r, err := w.as(tt.of).CreateToken(t.Context(), connect.NewRequest(tt.q))
-		if codeIn(err) != tt.want {
+		if _, err := w.as(ann).CreateToken(t.Context(), connect.NewRequest(tt.q)); codeIn(err) != tt.want {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
-		}
-		if err == nil && tt.of == bearer(scoped) && len(r.Msg.GetToken().GetApis()) != 1 {
-			t.Errorf("%s: %v", name, r.Msg.GetToken())
 		}
 	}
 }
@@ -248,28 +238,6 @@ func TestGuessesAreDelayed(t *testing.T) {
 	w.wait(time.Second)
 	if _, err := w.login("ann", password); err != nil {
 		t.Errorf("a second later: %v", err)
-	}
-}
-
-func TestWaits(t *testing.T) {
-	for count, want := range map[int]time.Duration{0: 0, 2: 0, 3: time.Second, 4: 2 * time.Second, 10: 128 * time.Second, 12: maxWait, 1000: maxWait} {
-		if got := wait(count, freeFailures); got != want {
-			t.Errorf("after %d failures: %s, want %s", count, got, want)
-		}
-	}
-	a, now := newAttempts(), time.Unix(1_000_000, 0)
-	for i := range freeFailuresAddress {
-		a.failure(string(rune('a'+i)), "192.0.2.1", now)
-	}
-	if a.remaining("z", "192.0.2.1", now) == 0 || a.remaining("z", "192.0.2.2", now) != 0 {
-		t.Error("an address that guesses many names is not delayed, or another one is")
-	}
-	a.success("a", "192.0.2.1")
-	if a.remaining("z", "192.0.2.1", now) == 0 {
-		t.Error("one good account frees the address")
-	}
-	if a.remaining("z", "192.0.2.1", now.Add(forgetAfter)) != 0 {
-		t.Error("it is delayed for ever")
 	}
 }
 

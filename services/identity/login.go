@@ -30,28 +30,31 @@ func (a *api) Login(ctx context.Context, r *connect.Request[identityv1.LoginRequ
 		return nil, errOff
 	}
 	name, address, now := r.Msg.GetName(), host(r.Peer().Addr), a.deps.Now()
-	if d := a.attempts.remaining(name, address, now); d > 0 {
+	d, try := a.attempts.begin(name, address, now)
+	if d > 0 {
 		a.metrics.logins.WithLabelValues("password", "delayed").Inc()
 		return nil, delayed(d)
 	}
 	user := &identityv1.UserRecord{}
 	if nameIsGood(name) {
 		if _, err := a.deps.State.Get(ctx, userKey(name), user); err != nil && !errors.Is(err, state.ErrNotFound) {
+			a.attempts.takeBack(try)
 			a.metrics.logins.WithLabelValues("password", "failed").Inc()
 			return nil, away(err)
 		}
 	}
 	good, err := a.passwordIs(ctx, user.GetPassword(), r.Msg.GetPassword())
 	if err != nil {
-		return nil, connect.NewError(connect.CodeCanceled, err)
+		a.attempts.takeBack(try)
+		a.metrics.logins.WithLabelValues("password", "failed").Inc()
+		return nil, err
 	}
 	if !good {
-		a.attempts.failure(name, address, now)
 		a.metrics.logins.WithLabelValues("password", "refused").Inc()
-		a.deps.Log.Warn("login refused", "name", name, "from", address)
+		a.deps.Log.Warn("login refused", "name", logged(name), "from", address)
 		return nil, errLogin
 	}
-	a.attempts.success(name, address)
+	a.attempts.success(try)
 	cookie, err := a.begin(ctx, user, r.Peer(), r.Header())
 	if err != nil {
 		return nil, err

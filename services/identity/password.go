@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"connectrpc.com/connect"
 	"golang.org/x/crypto/argon2"
 )
 
@@ -54,15 +56,40 @@ func (a argonCost) prefix() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d", argon2.Version, a.memory, a.passes, a.threads)
 }
 
-// argon waits for its turn, because of the memory that each takes.
+// Passwords are hashed maxHashing at a time, each in 64 MiB, and few may wait for it, each with its connection.
+const (
+	maxHashing = 2
+	maxWaiting = 16
+)
+
+var errBusy = connect.NewError(connect.CodeResourceExhausted, errors.New("too many log in at once; try again"))
+
+// argon waits for its turn, because of the memory that each takes. Its errors are Connect's, and then nothing was hashed.
 func (c *Component) argon(ctx context.Context, password string, salt []byte) ([]byte, error) {
 	select {
 	case c.hashing <- struct{}{}:
-		defer func() { <-c.hashing }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default:
+		if err := c.waitToHash(ctx); err != nil {
+			return nil, err
+		}
 	}
+	defer func() { <-c.hashing }()
 	return argon2.IDKey([]byte(password), salt, c.cost.passes, c.cost.memory, c.cost.threads, argonKey), nil
+}
+
+func (c *Component) waitToHash(ctx context.Context) error {
+	select {
+	case c.queue <- struct{}{}:
+		defer func() { <-c.queue }()
+	default:
+		return errBusy
+	}
+	select {
+	case c.hashing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return connect.NewError(connect.CodeCanceled, ctx.Err())
+	}
 }
 
 // passwordIs takes as long where there is no password, so that nobody learns by the time whether a person exists.

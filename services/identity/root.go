@@ -38,8 +38,8 @@ type Component struct {
 	attempts *attempts
 	rates    *rates
 	cost     argonCost
-	// hashing has room for the passwords that are hashed at once, each in 64 MiB.
-	hashing chan struct{}
+	// hashing has room for the passwords that are hashed at once, queue for those that wait for it.
+	hashing, queue chan struct{}
 }
 
 // New checks the configuration and is otherwise inert.
@@ -51,8 +51,8 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 		deps.Now = time.Now
 	}
 	return &Component{
-		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), attempts: newAttempts(), rates: newRates(cfg.Rate), hashing: make(chan struct{}, 2),
-		cost: memoryConstrained,
+		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), attempts: newAttempts(), rates: newRates(cfg.Rate),
+		hashing: make(chan struct{}, maxHashing), queue: make(chan struct{}, maxWaiting), cost: memoryConstrained,
 	}, nil
 }
 

@@ -85,6 +85,7 @@ func (c *Component) bySession(ctx context.Context, text string) (rights.Caller, 
 		record.LastUsedAt = timestamppb.New(now)
 		c.touch(ctx, sessionKey(shown.id), revision, record)
 	}
+	who.Session = true
 	return who, nil
 }
 
