@@ -111,3 +111,16 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return a.next.RoundTrip(r)
 }
+
+// showing shows one token with each request.
+type showing struct {
+	token string
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s showing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	return s.next.RoundTrip(r)
+}

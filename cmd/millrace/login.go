@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
@@ -34,11 +31,6 @@ from the terminal, or from the first line of standard input.`,
 			if (name == "") == (link == "") {
 				return coded{errors.New("give --name or --link"), exitUsage}
 			}
-			if link != "" && !cmd.Flags().Changed("server") {
-				if err := serverOfLink(cmd, link); err != nil {
-					return coded{err, exitUsage}
-				}
-			}
 			return login(cmd, name, link)
 		},
 	}
@@ -48,23 +40,10 @@ from the terminal, or from the first line of standard input.`,
 	return cmd
 }
 
-// serverOfLink takes the server from the link, where it has one.
-func serverOfLink(cmd *cobra.Command, link string) error {
-	u, err := url.Parse(link)
-	if err != nil {
-		return fmt.Errorf("--link: %w", err)
-	}
-	if u.Host == "" {
-		return nil // the code alone
-	}
-	return cmd.Flags().Set("server", u.Scheme+"://"+u.Host)
-}
-
-// login begins a session, makes a token in it, and ends the session.
+// login begins a session, makes a token in it, and ends the session. The token is kept before anything else can fail,
+// and the one that it replaces is revoked.
 func login(cmd *cobra.Command, name, link string) error {
-	client, server := plainClient(cmd)
-	api := identityv1connect.NewIdentityServiceClient(client, server)
-	cookie, who, err := begin(cmd, api, name, link)
+	s, err := begin(cmd, name, link)
 	if err != nil {
 		return refusal(err)
 	}
@@ -72,52 +51,24 @@ func login(cmd *cobra.Command, name, link string) error {
 	if err != nil {
 		machine = "unknown host"
 	}
-	create := connect.NewRequest(&identityv1.CreateTokenRequest{Name: "millrace login on " + machine})
-	create.Header().Set("Cookie", cookie)
-	made, err := api.CreateToken(cmd.Context(), create)
+	before, err := savedTokens()
 	if err != nil {
-		return refusal(err)
+		return errors.Join(err, s.end(cmd.Context()))
 	}
-	end := connect.NewRequest(&identityv1.LogoutRequest{})
-	end.Header().Set("Cookie", cookie)
-	if _, err := api.Logout(cmd.Context(), end); err != nil {
-		return refusal(err)
+	made, err := s.CreateToken(cmd.Context(), asOf(s, &identityv1.CreateTokenRequest{Name: "millrace login on " + machine}))
+	if err != nil {
+		return errors.Join(refusal(err), s.end(cmd.Context()))
 	}
-	if err := saveToken(server, made.Msg.GetSecret()); err != nil {
-		return err
+	if err := saveToken(s.server, made.Msg.GetSecret()); err != nil {
+		return errors.Join(err, s.end(cmd.Context()))
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "logged in to %s as %s\n", server, who)
-	return nil
-}
-
-// begin returns the session's cookie, and who logged in.
-func begin(cmd *cobra.Command, api identityv1connect.IdentityServiceClient, name, link string) (cookie, who string, err error) {
-	if link != "" {
-		_, code, found := strings.Cut(link, "#login=")
-		if !found {
-			code = link
+	fmt.Fprintf(cmd.OutOrStdout(), "logged in to %s as %s, %s\n", s.server, s.name, rights.Name(s.role))
+	if old := before[trimmed(s.server)]; old != "" {
+		if _, err := revokeSaved(cmd, s.server, old); err != nil {
+			return errors.Join(fmt.Errorf("the token of the login before is not revoked: %w", err), s.end(cmd.Context()))
 		}
-		r, err := api.Redeem(cmd.Context(), connect.NewRequest(&identityv1.RedeemRequest{Code: code}))
-		if err != nil {
-			return "", "", err
-		}
-		return cookieOf(r.Header()), r.Msg.GetName() + ", " + rights.Name(r.Msg.GetRole()), nil
 	}
-	password, err := readPassword(cmd, "password of "+name+": ")
-	if err != nil {
-		return "", "", err
-	}
-	r, err := api.Login(cmd.Context(), connect.NewRequest(&identityv1.LoginRequest{Name: name, Password: password}))
-	if err != nil {
-		return "", "", err
-	}
-	return cookieOf(r.Header()), r.Msg.GetName() + ", " + rights.Name(r.Msg.GetRole()), nil
-}
-
-// cookieOf is the session of an answer, as a request shows it.
-func cookieOf(h http.Header) string {
-	cookie, _, _ := strings.Cut(h.Get("Set-Cookie"), ";")
-	return cookie
+	return s.end(cmd.Context())
 }
 
 // readPassword asks on a terminal, without showing what is typed, and else takes the next line.
@@ -149,27 +100,40 @@ func readLine(r io.Reader) (string, error) {
 
 func logoutCommand() *cobra.Command {
 	var everywhere bool
+	var by who
 	cmd := &cobra.Command{
-		Use:     "logout",
-		Short:   "Revoke the token that `millrace login` keeps, and forget it",
+		Use:   "logout",
+		Short: "Revoke the token that `millrace login` keeps, and forget it",
+		Long: `Revokes the token that ` + "`millrace login`" + ` keeps for the server, also where MILLRACE_TOKEN
+is set, and forgets it. --everywhere logs in once more, because a token may not end
+other logins, and ends every session of that person.`,
 		Example: "  millrace logout --everywhere",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, server := apiClient(cmd)
-			if err := endLogin(cmd.Context(), cmd, server, everywhere); err != nil {
+			if everywhere && by.name == "" && by.link == "" {
+				by.name = savedName(cmd, server)
+			}
+			if err := endLogin(cmd, server); err != nil || !everywhere {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "logged out of", server)
-			return nil
+			return by.do(cmd, func(s *session) error {
+				r, err := s.Logout(cmd.Context(), asOf(s, &identityv1.LogoutRequest{Everywhere: true}))
+				if err == nil {
+					fmt.Fprintln(cmd.OutOrStdout(), "sessions that have ended:", r.Msg.GetEnded()-1)
+				}
+				return err
+			})
 		},
 	}
 	serverFlag(cmd)
 	cmd.Flags().BoolVar(&everywhere, "everywhere", false, "also end every session in browsers")
+	by.flags(cmd)
 	return cmd
 }
 
-// endLogin forgets the token also where the server does not know it any more.
-func endLogin(ctx context.Context, cmd *cobra.Command, server string, everywhere bool) error {
+// endLogin forgets the token also where the server does not know it any more, and says so.
+func endLogin(cmd *cobra.Command, server string) error {
 	all, err := savedTokens()
 	if err != nil {
 		return err
@@ -178,20 +142,52 @@ func endLogin(ctx context.Context, cmd *cobra.Command, server string, everywhere
 	if token == "" {
 		return coded{fmt.Errorf("there is no login to %s here", server), exitFailed}
 	}
-	api := identityClient(cmd)
-	if everywhere {
-		if _, err := api.Logout(ctx, connect.NewRequest(&identityv1.LogoutRequest{Everywhere: true})); err != nil {
-			return refusal(err)
-		}
-	}
-	id := strings.Split(token, "_")
-	if len(id) == 3 {
-		_, err = api.RevokeToken(ctx, connect.NewRequest(&identityv1.RevokeTokenRequest{Id: id[1]}))
-	}
-	if err != nil && connect.CodeOf(err) != connect.CodeUnauthenticated && connect.CodeOf(err) != connect.CodeNotFound {
+	revoked, err := revokeSaved(cmd, server, token)
+	if err != nil {
 		return refusal(err)
 	}
-	return saveToken(server, "")
+	if err := saveToken(server, ""); err != nil {
+		return err
+	}
+	if !revoked {
+		fmt.Fprintf(cmd.OutOrStdout(), "forgot the token of %s, which was expired or revoked before\n", server)
+		return nil
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), "logged out of", server)
+	return nil
+}
+
+// revokeSaved revokes a token by itself, and reports whether the server still took it.
+func revokeSaved(cmd *cobra.Command, server, token string) (bool, error) {
+	parts := strings.Split(token, "_")
+	if len(parts) != 3 {
+		return false, nil
+	}
+	_, err := savedClient(cmd, server, token).RevokeToken(cmd.Context(), connect.NewRequest(&identityv1.RevokeTokenRequest{Id: parts[1]}))
+	if code := connect.CodeOf(err); err != nil && (code == connect.CodeUnauthenticated || code == connect.CodeNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// savedName is whose the saved token is, where the server takes it.
+func savedName(cmd *cobra.Command, server string) string {
+	all, err := savedTokens()
+	if err != nil {
+		return ""
+	}
+	r, err := savedClient(cmd, server, all[trimmed(server)]).WhoAmI(cmd.Context(), connect.NewRequest(&identityv1.WhoAmIRequest{}))
+	if err != nil {
+		return ""
+	}
+	return r.Msg.GetName()
+}
+
+// savedClient shows one token, whatever MILLRACE_TOKEN is.
+func savedClient(cmd *cobra.Command, server, token string) identityv1connect.IdentityServiceClient {
+	client, _ := plainClient(cmd)
+	client.Transport = showing{token, client.Transport}
+	return identityv1connect.NewIdentityServiceClient(client, server)
 }
 
 func identityClient(cmd *cobra.Command) identityv1connect.IdentityServiceClient {

@@ -54,11 +54,13 @@ func tokensCreateCommand() *cobra.Command {
 	var role string
 	var apis []string
 	var life time.Duration
+	var by who
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make a token, and print it this once",
 		Long: `Makes a token of one's own, with at most one's own role. A program shows it as
-"Authorization: Bearer TOKEN"; the millrace command takes it from MILLRACE_TOKEN.`,
+"Authorization: Bearer TOKEN"; the millrace command takes it from MILLRACE_TOKEN.
+A token makes no token, so this logs in first: the password is asked for.`,
 		Example: "  millrace tokens create \"circuits of the archive\" --role operator --api circuits --expires 720h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,18 +68,20 @@ func tokensCreateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := identityClient(cmd).CreateToken(cmd.Context(), connect.NewRequest(&identityv1.CreateTokenRequest{
-				Name: args[0], Role: as, Apis: apis, ExpiresAt: timestamppb.New(time.Now().Add(life)),
-			}))
-			if err != nil {
-				return refusal(err)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), r.Msg.GetSecret())
-			return nil
+			return by.do(cmd, func(s *session) error {
+				r, err := s.CreateToken(cmd.Context(), asOf(s, &identityv1.CreateTokenRequest{
+					Name: args[0], Role: as, Apis: apis, ExpiresAt: timestamppb.New(time.Now().Add(life)),
+				}))
+				if err == nil {
+					fmt.Fprintln(cmd.OutOrStdout(), r.Msg.GetSecret())
+				}
+				return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, operator, approver or admin")
 	cmd.Flags().StringSliceVar(&apis, "api", nil, "limit it to an API, such as circuits; may be given several times")
+	by.flags(cmd)
 	cmd.Flags().DurationVar(&life, "expires", 90*24*time.Hour, "how long it can be used")
 	return cmd
 }

@@ -94,31 +94,36 @@ func usersDeleteCommand() *cobra.Command {
 }
 
 func usersPasswordCommand() *cobra.Command {
-	var own bool
+	var old bool
+	var by who
 	cmd := &cobra.Command{
 		Use:   "password [NAME]",
 		Short: "Set a password, and end all sessions of that person",
-		Long: `Sets one's own password, or as an admin somebody else's. It is read from the
-terminal, or from the first line of standard input; --old asks for the present one before it.`,
-		Example: "  millrace users password ann", Args: cobra.MaximumNArgs(1),
+		Long: `Sets one's own password, or as an admin somebody else's. A token may not do this, so it
+logs in first: it asks for the password of who sets it, then for the new one, on the
+terminal or in the lines of standard input.`,
+		Example: "  millrace users password --link 'http://127.0.0.1:8080/#login=mrl_...'\n  millrace users password ann --as admin", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			request := &identityv1.SetPasswordRequest{Name: strings.Join(args, "")}
-			var err error
-			if own {
-				if request.Old, err = readPassword(cmd, "present password: "); err != nil {
+			return by.do(cmd, func(s *session) error {
+				request := &identityv1.SetPasswordRequest{Name: strings.Join(args, ""), Old: s.password}
+				var err error
+				if old && s.password == "" {
+					if request.Old, err = readPassword(cmd, "present password: "); err != nil {
+						return err
+					}
+				}
+				if request.New, err = readPassword(cmd, "new password: "); err != nil {
 					return err
 				}
-			}
-			if request.New, err = readPassword(cmd, "new password: "); err != nil {
-				return err
-			}
-			if _, err := identityClient(cmd).SetPassword(cmd.Context(), connect.NewRequest(request)); err != nil {
-				return refusal(err)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), "the password is set")
-			return nil
+				if _, err := s.SetPassword(cmd.Context(), asOf(s, request)); err != nil {
+					return err
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), "the password is set")
+				return nil
+			})
 		},
 	}
-	cmd.Flags().BoolVar(&own, "old", false, "ask for the present password, which setting one's own needs where there is one")
+	by.flags(cmd)
+	cmd.Flags().BoolVar(&old, "old", false, "with --link: ask for the present password, which setting one's own needs where there is one")
 	return cmd
 }

@@ -10,8 +10,8 @@ import (
 type Configuration struct {
 	// Listen is host:port of the one port that serves page, APIs and metrics. Default 127.0.0.1:8080.
 	Listen string `yaml:"listen"`
-	// AllowRemote lets Listen be an address other hosts can reach. There is no
-	// login yet: any client that reaches the port can approve changes. Default false.
+	// AllowRemote lets Listen be an address other hosts can reach. With
+	// identity.mode off nobody logs in: any client that reaches the port can approve changes. Default false.
 	AllowRemote bool `yaml:"allow_remote"`
 	// Hosts are names, beside localhost and any IP address, by which browsers
 	// may address the dashboard. Default none.
@@ -46,5 +46,5 @@ func (c Configuration) checkAddress(addr net.Addr) error {
 		return nil // not an IP listener, such as a unix socket, or wanted
 	}
 	return fmt.Errorf("dashboard would listen on %s, where other hosts reach it without a login; "+
-		"use a loopback address, or set allow_remote if something in front of it authenticates", addr)
+		"use a loopback address, or set allow_remote where identity.mode is on, or where something in front of it authenticates", addr)
 }

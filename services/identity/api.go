@@ -149,7 +149,7 @@ func (a *api) checkOld(ctx context.Context, user *identityv1.UserRecord, old, ad
 	}
 	good, err := a.passwordIs(ctx, user.GetPassword(), old)
 	if err != nil {
-		a.attempts.takeBack(try)
+		a.attempts.withdraw(try)
 		return err
 	}
 	if !good {

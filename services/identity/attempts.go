@@ -37,7 +37,7 @@ func wait(count, free int) time.Duration {
 	return min(maxWait, time.Second<<min(count-free, 20))
 }
 
-// attempt is one that is not decided yet: it counts as a failure until it is taken back.
+// attempt is one that is not decided yet: it counts as a failure until withdraw.
 type attempt struct {
 	// name and address are its keys.
 	name, address string
@@ -75,8 +75,8 @@ func (a *attempts) begin(name, address string, now time.Time) (time.Duration, at
 	return 0, try
 }
 
-// takeBack is for an attempt that was none: the password was right, or nobody looked.
-func (a *attempts) takeBack(try attempt) {
+// withdraw is for an attempt that was none: the password was right, or nobody looked.
+func (a *attempts) withdraw(try attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, before := range try.before {
@@ -94,7 +94,7 @@ func (a *attempts) takeBack(try attempt) {
 
 // success forgets the failures of the name, not those of the address: one good account must not pay for guesses.
 func (a *attempts) success(try attempt) {
-	a.takeBack(try)
+	a.withdraw(try)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.failed, try.name)

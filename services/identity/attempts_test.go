@@ -75,7 +75,7 @@ func TestWaits(t *testing.T) {
 	a, now := newAttempts(), time.Unix(1_000_000, 0)
 	remaining := func(name, address string, at time.Time) time.Duration {
 		d, try := a.begin(name, address, at)
-		a.takeBack(try)
+		a.withdraw(try)
 		return d
 	}
 	for i := range freeFailuresAddress {

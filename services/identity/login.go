@@ -38,14 +38,14 @@ func (a *api) Login(ctx context.Context, r *connect.Request[identityv1.LoginRequ
 	user := &identityv1.UserRecord{}
 	if nameIsGood(name) {
 		if _, err := a.deps.State.Get(ctx, userKey(name), user); err != nil && !errors.Is(err, state.ErrNotFound) {
-			a.attempts.takeBack(try)
+			a.attempts.withdraw(try)
 			a.metrics.logins.WithLabelValues("password", "failed").Inc()
 			return nil, away(err)
 		}
 	}
 	good, err := a.passwordIs(ctx, user.GetPassword(), r.Msg.GetPassword())
 	if err != nil {
-		a.attempts.takeBack(try)
+		a.attempts.withdraw(try)
 		a.metrics.logins.WithLabelValues("password", "failed").Inc()
 		return nil, err
 	}

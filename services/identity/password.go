@@ -64,7 +64,7 @@ const (
 
 var errBusy = connect.NewError(connect.CodeResourceExhausted, errors.New("too many log in at once; try again"))
 
-// argon waits for its turn, because of the memory that each takes. Its errors are Connect's, and then nothing was hashed.
+// argon waits for its turn, because of the memory that each takes. Its errors are Connect's; then nothing was hashed.
 func (c *Component) argon(ctx context.Context, password string, salt []byte) ([]byte, error) {
 	select {
 	case c.hashing <- struct{}{}:
