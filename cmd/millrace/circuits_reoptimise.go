@@ -58,6 +58,9 @@ func printMoves(out io.Writer, r *circuitsv1.ReoptimiseResponse, dry bool) error
 		if dry {
 			done = "dry run"
 		}
+		if m.GetError() != "" {
+			done = "unknown: " + m.GetError()
+		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d µs\t%g Mbit/s\t%s\n", m.GetCircuit(), m.GetIgpBefore(), m.GetIgpGain(), m.GetHopsGain(), m.GetDelayGainMicroseconds(), mbit(m.GetFreedBitsPerSecond()), done)
 	}
 	if r.GetLeft() > 0 {

@@ -2,7 +2,10 @@ package circuits
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -32,38 +35,69 @@ func (c *Component) reoptimise(ctx context.Context, ask *circuitsv1.ReoptimiseRe
 		return nil, err
 	}
 	now := c.deps.Now()
-	var moves []reoptimise.Move
-	out, would := &circuitsv1.ReoptimiseResponse{}, map[string]*circuitsv1.PathMove{}
-	err := c.ledger.Look("", func(all func(func(*circuitsv1.Record) bool)) {
-		if c.book.known() != nil {
-			return
+	ids := []string{ask.GetId()}
+	if ask.GetId() == "" {
+		err := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) { ids = slices.Sorted(maps.Keys(c.book.records)) })
+		if err != nil {
+			return nil, err
 		}
-		for r := range all {
-			if id := r.GetCircuit().GetId(); ask.GetId() == "" || ask.GetId() == id {
-				if b := c.book.better(r, now); b != nil {
-					moves, would[id] = append(moves, b.move), c.book.moveOf(r, b)
-				}
-			}
-		}
-	})
-	if err == nil {
-		err = c.book.known()
 	}
+	moves, would, err := c.betterPaths(ctx, ids, now, func(began time.Time) bool { return time.Since(began) > passFor })
 	if err != nil {
 		return nil, err
 	}
 	chosen, left := reoptimise.Choose(moves, c.cfg.Reoptimise.LeastGain, c.cfg.Reoptimise.Moves)
-	out.Left = int32(left)
+	out := &circuitsv1.ReoptimiseResponse{Left: int32(left)}
 	for _, m := range chosen {
-		one := would[m.ID]
-		if !ask.GetDryRun() {
-			if one.Done, err = c.moveToBetter(ctx, m.ID, ask.GetBy(), now); err != nil {
-				return nil, err
-			}
-		}
-		out.Moves = append(out.Moves, one)
+		out.Moves = append(out.Moves, would[m.ID])
 	}
-	return out, nil
+	if ask.GetDryRun() {
+		return out, nil
+	}
+	return out, bookMoves(out, func(id string) (*circuitsv1.PathMove, error) { return c.moveToBetter(ctx, id, ask.GetBy(), now) })
+}
+
+// betterPaths looks for a better path of each circuit. The book is held until over, and then left to others for a
+// moment: all of a large book take a minute.
+func (c *Component) betterPaths(ctx context.Context, ids []string, now time.Time, over func(began time.Time) bool) (moves []reoptimise.Move, would map[string]*circuitsv1.PathMove, err error) {
+	would = map[string]*circuitsv1.PathMove{}
+	for len(ids) > 0 && err == nil {
+		looked := c.ledger.Look("", func(func(func(*circuitsv1.Record) bool)) {
+			err = c.book.known()
+			began, held := time.Now(), false
+			for ; err == nil && len(ids) > 0 && !(held && over(began)); ids = ids[1:] {
+				held = true
+				r := c.book.records[ids[0]]
+				if b := c.book.better(r, now); b != nil {
+					moves, would[b.move.ID] = append(moves, b.move), c.book.moveOf(r, b)
+				}
+				err = ctx.Err()
+			}
+		})
+		err = errors.Join(looked, err)
+	}
+	return moves, would, err
+}
+
+// bookMoves makes of moves that were found what was booked of them. After an error the others are left for another
+// call; it is returned where nothing was booked, and else is in its move.
+func bookMoves(out *circuitsv1.ReoptimiseResponse, book func(id string) (*circuitsv1.PathMove, error)) error {
+	done := false
+	for i, found := range out.GetMoves() {
+		booked, err := book(found.GetCircuit())
+		switch {
+		case err != nil && !done:
+			return err
+		case err != nil:
+			found.Error = err.Error()
+			out.Left += int32(len(out.GetMoves()) - i - 1)
+			out.Moves = out.GetMoves()[:i+1]
+			return nil
+		case booked != nil:
+			out.Moves[i], done = booked, true
+		}
+	}
+	return nil
 }
 
 func (c *Component) mayReoptimise(ctx context.Context, ask *circuitsv1.ReoptimiseRequest) error {
@@ -86,6 +120,9 @@ type better struct {
 // better is a path that a request for what is left of a circuit would get now; nil where the circuit may not move, or
 // has that path. It is called while the book does not change.
 func (b *book) better(r *circuitsv1.Record, now time.Time) *better {
+	if r == nil {
+		return nil // it is over, or nobody knows it
+	}
 	c, l := r.GetCircuit(), ledger.LifeOf(r)
 	waits := l.State == life.Committed || l.State == life.Scheduled
 	if !waits && l.State != life.Active || l.Gone || l.Open || c.GetTerms().GetVolumeBytes() > 0 || !b.there(c) || l.End <= now.Unix() {
@@ -124,11 +161,11 @@ func (b *book) moveOf(r *circuitsv1.Record, to *better) *circuitsv1.PathMove {
 	}
 }
 
-// moveToBetter books a better path for a circuit, if there still is one that is worth it.
-func (c *Component) moveToBetter(ctx context.Context, id, by string, now time.Time) (done bool, err error) {
+// moveToBetter books a better path for a circuit, if there still is one that is worth it: nil where there is none.
+func (c *Component) moveToBetter(ctx context.Context, id, by string, now time.Time) (booked *circuitsv1.PathMove, err error) {
 	note := ""
 	record, err := c.ledger.Rebook(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
-		done = false
+		booked = nil
 		if err := c.book.known(); err != nil {
 			return nil, err
 		}
@@ -136,17 +173,18 @@ func (c *Component) moveToBetter(ctx context.Context, id, by string, now time.Ti
 		if to == nil || !to.move.Worth(c.cfg.Reoptimise.LeastGain) {
 			return nil, nil
 		}
-		done = true
+		booked = c.book.moveOf(was, to)
+		booked.Done = true
 		var is *circuitsv1.Record
 		is, note = c.book.movedBetter(was, to, by, now)
 		return is, nil
 	})
-	if err != nil || !done {
-		return false, err
+	if err != nil || booked == nil {
+		return nil, err
 	}
 	t := record.GetCircuit().GetTerms()
 	c.events.Publish(ctx, events.CircuitReoptimised, id, fmt.Sprintf("Circuit %s of project %s, %s to %s: %s (%s).", id, t.GetProject(), t.GetFrom(), t.GetTo(), note, by))
-	return true, nil
+	return booked, nil
 }
 
 // movedBetter is a circuit's record on a better path. One that is active has the earlier path booked as well, until

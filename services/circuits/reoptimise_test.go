@@ -1,7 +1,11 @@
 package circuits
 
 import (
+	"context"
+	"errors"
+	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -95,4 +99,125 @@ func TestAnActiveCircuitIsReoptimised(t *testing.T) {
 	w.release(c, got.GetId())
 	w.world.is(c, got.GetId(), released)
 	w.asBefore()
+}
+
+// What the topology is has to be read while the book does not change: it is, beside one that is read anew all the time.
+func TestNothingIsReoptimisedWithoutATopology(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	w.booked(c, "1", w.terms("a", "b", 4))
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for range 20 {
+			if _, err := c.readTopology(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 20 {
+		if _, err := w.reoptimise(c, "", "noc", true); err != nil {
+			t.Error(err)
+		}
+	}
+	reading.Wait()
+	w.unread(2 * w.cfg.TopologyAge)
+	await.True(t, "the topology is too old", func() bool {
+		r, err := w.reoptimise(c, "", "noc", true)
+		if err == nil && r == nil {
+			t.Error("neither an answer nor an error")
+		}
+		return connect.CodeOf(err) == connect.CodeUnavailable
+	})
+}
+
+// full are two circuits on the way over c, each of which has a better path now.
+func (w *world) full(c *Component) (one, two *circuitsv1.Circuit) {
+	w.t.Helper()
+	first := w.booked(c, "first", w.terms("a", "b", 5))
+	one, two = w.booked(c, "one", w.terms("a", "b", 3)), w.booked(c, "two", w.terms("a", "b", 2))
+	w.asks(c, first.GetId())
+	return one, two
+}
+
+// A batch of which a part is booked says which, as it is booked, and why the rest is not.
+func TestABatchThatIsHalfBookedIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	one, two := w.full(c)
+	out, err := w.reoptimise(c, "", "noc", true)
+	if err != nil || len(out.GetMoves()) != 2 || out.GetMoves()[0].GetFreedBitsPerSecond() != 3*giga {
+		t.Fatalf("%v, %v", out, err)
+	}
+	modified, err := w.modify(c, &circuitsv1.ModifyRequest{Id: one.GetId(), Version: w.get(c, one.GetId()).GetVersion(), RateBitsPerSecond: giga})
+	if err != nil {
+		t.Fatal(modified, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = bookMoves(out, func(id string) (*circuitsv1.PathMove, error) {
+		defer cancel()
+		return c.moveToBetter(ctx, id, "noc", noon)
+	})
+	if err != nil || len(out.GetMoves()) != 2 {
+		t.Fatalf("%v, %v", out, err)
+	}
+	if m := out.GetMoves()[0]; !m.GetDone() || m.GetError() != "" || m.GetFreedBitsPerSecond() != giga {
+		t.Errorf("the first was modified since it was found: %v", m)
+	}
+	if m := out.GetMoves()[1]; m.GetDone() || m.GetCircuit() != two.GetId() || m.GetError() == "" {
+		t.Errorf("the second could not be booked: %v", m)
+	}
+	for _, m := range out.GetMoves() {
+		if paths := len(w.get(c, m.GetCircuit()).GetPath()); (paths == 1) != m.GetDone() {
+			t.Errorf("%v: it has %d links", m, paths)
+		}
+	}
+}
+
+// After an error the rest is not tried; where nothing was booked, the error is the answer.
+func TestMovesAfterAnError(t *testing.T) {
+	failed := errors.New("etcd is away")
+	for name, tc := range map[string]struct {
+		fails string
+		err   error
+		moves int
+		left  int32
+	}{
+		"none":       {"", nil, 3, 4},
+		"the first":  {"a", failed, 3, 4},
+		"the second": {"b", nil, 2, 5},
+		"the last":   {"c", nil, 3, 4},
+	} {
+		out := &circuitsv1.ReoptimiseResponse{Left: 4, Moves: []*circuitsv1.PathMove{{Circuit: "a"}, {Circuit: "b"}, {Circuit: "c"}}}
+		err := bookMoves(out, func(id string) (*circuitsv1.PathMove, error) {
+			if id == tc.fails {
+				return nil, failed
+			}
+			return &circuitsv1.PathMove{Circuit: id, Done: true}, nil
+		})
+		if !errors.Is(err, tc.err) || len(out.GetMoves()) != tc.moves || out.GetLeft() != tc.left {
+			t.Errorf("%s fails: %v, %v", name, out, err)
+		}
+		for _, m := range out.GetMoves() {
+			if err == nil && m.GetDone() != (m.GetCircuit() != tc.fails) || err == nil && m.GetDone() != (m.GetError() == "") {
+				t.Errorf("%s fails: %v", name, m)
+			}
+		}
+	}
+}
+
+// Others have the book between circuits that are looked at, and nobody looks for a client that is gone.
+func TestAllCircuitsAreLookedAtInSlices(t *testing.T) {
+	w := newWorld(t)
+	c := w.start()
+	one, two := w.full(c)
+	slices, ids := 0, []string{one.GetId(), two.GetId(), "none"}
+	moves, would, err := c.betterPaths(t.Context(), ids, noon, func(time.Time) bool { slices++; return true })
+	if err != nil || len(moves) != 2 || len(would) != 2 || slices != 2 {
+		t.Errorf("%v, %v in %d slices: %v", moves, would, slices+1, err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (&api{c}).Reoptimise(gone, connect.NewRequest(&circuitsv1.ReoptimiseRequest{By: "noc", DryRun: true})); connect.CodeOf(err) != connect.CodeCanceled {
+		t.Errorf("a client that is gone: %v", err)
+	}
 }

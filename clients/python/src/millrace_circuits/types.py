@@ -149,6 +149,7 @@ class PathMove(TypedDict, total=False):
     delay_gain_microseconds: int
     freed_bits_per_second: int
     done: bool
+    error: str
 
 
 class Reoptimised(TypedDict, total=False):

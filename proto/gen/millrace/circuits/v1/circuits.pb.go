@@ -2174,8 +2174,10 @@ type PathMove struct {
 	DelayGainMicroseconds int64 `protobuf:"varint,7,opt,name=delay_gain_microseconds,json=delayGainMicroseconds,proto3" json:"delay_gain_microseconds,omitempty"`
 	// On all links together.
 	FreedBitsPerSecond int64 `protobuf:"varint,8,opt,name=freed_bits_per_second,json=freedBitsPerSecond,proto3" json:"freed_bits_per_second,omitempty"`
-	// It is booked. Without a dry run false means that it was moved or changed by somebody else meanwhile.
-	Done          bool `protobuf:"varint,9,opt,name=done,proto3" json:"done,omitempty"`
+	// It is booked. Without a dry run, false and no error mean that it was moved or changed by somebody else meanwhile.
+	Done bool `protobuf:"varint,9,opt,name=done,proto3" json:"done,omitempty"`
+	// Why it is not known to be booked, where others were before it. Those after it were not tried, and are in left.
+	Error         string `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2271,6 +2273,13 @@ func (x *PathMove) GetDone() bool {
 		return x.Done
 	}
 	return false
+}
+
+func (x *PathMove) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
 }
 
 type CommitRequest struct {
@@ -4034,7 +4043,7 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"^\n" +
 	"\x12ReoptimiseResponse\x124\n" +
 	"\x05moves\x18\x01 \x03(\v2\x1e.millrace.circuits.v1.PathMoveR\x05moves\x12\x12\n" +
-	"\x04left\x18\x02 \x01(\x05R\x04left\"\xe5\x02\n" +
+	"\x04left\x18\x02 \x01(\x05R\x04left\"\xfb\x02\n" +
 	"\bPathMove\x12\x18\n" +
 	"\acircuit\x18\x01 \x01(\tR\acircuit\x12-\n" +
 	"\x04path\x18\x02 \x03(\v2\x19.millrace.circuits.v1.HopR\x04path\x12:\n" +
@@ -4046,7 +4055,9 @@ const file_millrace_circuits_v1_circuits_proto_rawDesc = "" +
 	"\thops_gain\x18\x06 \x01(\x03R\bhopsGain\x126\n" +
 	"\x17delay_gain_microseconds\x18\a \x01(\x03R\x15delayGainMicroseconds\x121\n" +
 	"\x15freed_bits_per_second\x18\b \x01(\x03R\x12freedBitsPerSecond\x12\x12\n" +
-	"\x04done\x18\t \x01(\bR\x04done\"C\n" +
+	"\x04done\x18\t \x01(\bR\x04done\x12\x14\n" +
+	"\x05error\x18\n" +
+	" \x01(\tR\x05error\"C\n" +
 	"\rCommitRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
