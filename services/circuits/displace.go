@@ -15,6 +15,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/admit"
 	"github.com/millrace/millrace/services/circuits/ledger"
 	"github.com/millrace/millrace/services/circuits/life"
+	"github.com/millrace/millrace/services/circuits/restore"
 )
 
 // displaced is a circuit that makes room for another one: its record as it was and is, and the transitions in it.
@@ -35,7 +36,7 @@ type displacer struct {
 // make room. Afterwards the book is what it was.
 func (b *book) waysDisplacing(r admit.Request, t *circuitsv1.Terms, now time.Time) (forth, back *admit.Grant, others []displaced, no *admit.Refusal) {
 	forth, back, no = b.waysBy(b.admit.DecideOnly, r, between(t))
-	if no == nil || no.Code != admit.Capacity || r.Bytes > 0 {
+	if no == nil || no.Code != admit.Capacity || r.Bytes > 0 || setupOf(t) == restore.Last { // nobody is behind the last
 		return forth, back, nil, no
 	}
 	requests := []admit.Request{r}

@@ -78,18 +78,25 @@ func TestACircuitIsPreempted(t *testing.T) {
 	}
 }
 
-// A circuit for which another path has room is moved there, and keeps what it had.
+// A circuit for which another path has room is moved there, and keeps what it had; so is one that is held.
 func TestACircuitThatIsDisplacedIsMoved(t *testing.T) {
+	for state, commit := range map[circuitsv1.State]bool{scheduled: true, circuitsv1.State_STATE_HELD: false} {
+		t.Run(state.String(), func(t *testing.T) { displacedIsMoved(t, state, commit) })
+	}
+}
+
+func displacedIsMoved(t *testing.T, state circuitsv1.State, commit bool) {
 	w := newWorld(t)
 	w.displacing(0)
 	c := w.start()
-	first := w.booked(c, "1", w.terms("a", "b", 4))
+	first, err := w.request(c, "1", w.terms("a", "b", 4), commit)
+	must(t, err)
 	terms := urgent(w.terms("a", "b", 3), 0)
 	terms.WithoutRouters = []string{"c"}
 	got := w.booked(c, "2", terms)
 	w.told("circuit-displaced")
 	is := w.get(c, first.GetId())
-	if is.GetState() != scheduled || len(is.GetPath()) != 2 || !proto.Equal(is.GetSlots()[0], first.GetSlots()[0]) || is.GetPreempted() != nil {
+	if is.GetState() != state || len(is.GetPath()) != 2 || !proto.Equal(is.GetSlots()[0], first.GetSlots()[0]) || is.GetPreempted() != nil {
 		t.Errorf("it is %s on %v", is.GetState(), is.GetPath())
 	}
 	if want := "moved to a–c–b: circuit " + got.GetId() + " of setup priority 0 has its capacity"; lastNote(is) != want {
@@ -215,6 +222,15 @@ func TestPortsDisplace(t *testing.T) {
 	}
 	if free := w.free(c, 10, 18); free != 2 {
 		t.Errorf("%d Gbit/s are free", free)
+	}
+	offers := w.get(c, first.GetId()).GetPreempted().GetRefusal().GetOffers()
+	if len(offers) == 0 {
+		t.Error("nothing is offered to it")
+	}
+	for _, o := range offers {
+		if _, err := w.quote(c, o.GetTerms()); err != nil {
+			t.Errorf("it is offered %s, which is refused: %v", o.GetKind(), err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package circuits
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace/internal/testkit/await"
 	circuitsv1 "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
+	"github.com/millrace/millrace/services/push/pushtest"
 )
 
 func (w *world) reoptimise(c *Component, id, by string, dry bool) (*circuitsv1.ReoptimiseResponse, error) {
@@ -78,11 +80,7 @@ func TestAnActiveCircuitIsReoptimised(t *testing.T) {
 	if len(r.GetMoves()) != 1 || is.GetState() != activeState || len(is.GetPath()) >= len(long) {
 		t.Fatalf("moves %v; it is %s on %v", r.GetMoves(), is.GetState(), is.GetPath())
 	}
-	booked := func(h *circuitsv1.Hop) bool {
-		r, err := (&api{c}).Calendar(t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{Link: h.GetLink()}))
-		must(t, err)
-		return r.Msg.GetLinks()[0].GetLeastFreeBitsPerSecond() < r.Msg.GetLinks()[0].GetReservableBitsPerSecond()
-	}
+	booked := func(h *circuitsv1.Hop) bool { return w.world.bookedOn(c, h) }
 	if !booked(is.GetPath()[0]) || !booked(long[0]) {
 		t.Errorf("the better path is booked: %t, the earlier one too: %t", booked(is.GetPath()[0]), booked(long[0]))
 	}
@@ -100,6 +98,49 @@ func TestAnActiveCircuitIsReoptimised(t *testing.T) {
 	w.world.is(c, got.GetId(), released)
 	w.asBefore()
 }
+
+// bookedOn reports whether circuits have something of a link.
+func (w *world) bookedOn(c *Component, h *circuitsv1.Hop) bool {
+	r, err := (&api{c}).Calendar(w.t.Context(), connect.NewRequest(&circuitsv1.CalendarRequest{Link: h.GetLink()}))
+	must(w.t, err)
+	return r.Msg.GetLinks()[0].GetLeastFreeBitsPerSecond() < r.Msg.GetLinks()[0].GetReservableBitsPerSecond()
+}
+
+// Routers that never take the better path keep the earlier one: it is the circuit's again, and the other one is free.
+func TestAnActiveCircuitHasItsEarlierPathAgain(t *testing.T) {
+	t.Parallel()
+	w := newLive(t)
+	c := w.replica(w.changes)
+	w.queues()
+	first := w.world.booked(c, "1", w.from("wr", "192.0.2.0/26", 30))
+	got := w.world.booked(c, "2", w.from("wr", "192.0.2.64/26", 30))
+	for _, one := range []*circuitsv1.Circuit{first, got} {
+		w.world.is(c, one.GetId(), activeState)
+	}
+	long := w.world.get(c, got.GetId()).GetPath()
+	w.release(c, first.GetId())
+	w.world.is(c, first.GetId(), released)
+	w.routers["wr"].Inject(pushtest.RefuseCommit)
+	r, err := w.world.reoptimise(c, got.GetId(), "ann", false)
+	must(t, err)
+	if len(r.GetMoves()) != 1 || !r.GetMoves()[0].GetDone() {
+		t.Fatalf("moves: %v", r.GetMoves())
+	}
+	better := r.GetMoves()[0].GetBetterPath()
+	await.True(t, "it has its earlier path again", func() bool {
+		w.routers["wr"].Inject(pushtest.RefuseCommit) // each of the change sets
+		return slices.EqualFunc(w.world.get(c, got.GetId()).GetPath(), long, sameHop)
+	})
+	w.routers["wr"].Clear()
+	if is := w.world.get(c, got.GetId()); is.GetState() != activeState || w.world.bookedOn(c, better[0]) || !w.world.bookedOn(c, long[0]) {
+		t.Errorf("it is %s; the better path is booked: %t, the earlier one: %t", is.GetState(), w.world.bookedOn(c, better[0]), w.world.bookedOn(c, long[0]))
+	}
+	w.release(c, got.GetId())
+	w.world.is(c, got.GetId(), released)
+	w.asBefore()
+}
+
+func sameHop(a, b *circuitsv1.Hop) bool { return a.GetLink() == b.GetLink() }
 
 // What the topology is has to be read while the book does not change: it is, beside one that is read anew all the time.
 func TestNothingIsReoptimisedWithoutATopology(t *testing.T) {

@@ -74,7 +74,7 @@ func (b *book) elsewhere(was *circuitsv1.Record, now time.Time, decide waysDecid
 	g, back, refusal := decide(r)
 	switch {
 	case refusal != nil:
-		return nil, nil, refused{refusalOf(refusal, terms)}
+		return nil, nil, b.refusal(refusal, terms, r)
 	case terms.GetVolumeBytes() == 0:
 		g.Slots = had.Slots // the same, on other links
 	case len(past)+len(g.Slots) > admit.MaxSlots:
