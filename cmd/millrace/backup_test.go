@@ -260,7 +260,8 @@ func smallBackup(t *testing.T) string {
 	t.Helper()
 	from, folder := newMachine(t, ""), filepath.Join(t.TempDir(), "backup")
 	from.hosted(func(p *process) {
-		for _, key := range []string{"change-contents/x/000000", "change-contents/x/000001"} {
+		// No component has these names: what it has and no record names, it deletes.
+		for _, key := range []string{"large/0", "large/1"} {
 			if err := p.state.Apply(t.Context(), state.Op{Key: key, Value: wrapperspb.Bytes(make([]byte, 1<<20))}); err != nil {
 				t.Fatal(err)
 			}
@@ -360,7 +361,7 @@ func TestARestoreThatReplacesWhatIsThereFindsRoom(t *testing.T) {
 	}
 	err := withStores(t.Context(), to.file, false, func(s backup.Stores) error {
 		for n := 0; ; n++ { // until etcd takes no more
-			op := state.Op{Key: fmt.Sprint("change-contents/y/", n), Value: wrapperspb.Bytes(make([]byte, 1<<20))}
+			op := state.Op{Key: fmt.Sprint("large/more/", n), Value: wrapperspb.Bytes(make([]byte, 1<<20))}
 			if err := s.State.Apply(t.Context(), op); err != nil {
 				return nil //nolint:nilerr // it is full
 			}
@@ -371,7 +372,7 @@ func TestARestoreThatReplacesWhatIsThereFindsRoom(t *testing.T) {
 	}
 	to.must("restore", folder, "--force")
 	to.hosted(func(p *process) {
-		entries, err := p.state.Keys(t.Context(), "change-contents/")
+		entries, err := p.state.Keys(t.Context(), "large/")
 		if err != nil || len(entries) != 2 {
 			t.Errorf("etcd has %d of 2 keys: %v", len(entries), err)
 		}

@@ -15,31 +15,12 @@ import (
 
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
-	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit/etcd"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
 	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
 )
 
-// etcd is shared: each test has a prefix of its own.
-var etcd *state.Store
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "identity")
-	if err != nil {
-		panic(err)
-	}
-	server := state.NewEmbedded(dir, state.UnsafeNoFsync)
-	if err := server.Start(context.Background()); err != nil {
-		panic(err)
-	}
-	etcd = server.Store()
-	code := m.Run()
-	if err := server.Stop(context.Background()); err != nil {
-		panic(err)
-	}
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(etcd.Main(m)) }
 
 // world is the service behind its gate on a listening port, with a clock that tests move.
 type world struct {
@@ -55,7 +36,7 @@ func start(t *testing.T, change func(*Configuration, *Dependencies)) *world {
 	w := &world{clock: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
 	cfg := DefaultConfiguration()
 	cfg.Mode = ModeOn
-	deps := Dependencies{State: etcd.Within(t.Name() + "/"), Log: slog.New(slog.DiscardHandler), Now: w.now}
+	deps := Dependencies{State: etcd.Shared(t), Log: slog.New(slog.DiscardHandler), Now: w.now}
 	if change != nil {
 		change(&cfg, &deps)
 	}

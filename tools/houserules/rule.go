@@ -103,6 +103,11 @@ func Rules() []Rule {
 			portsPassedOn,
 		},
 		{
+			"no server starts before the first test",
+			"with -json, testing.M.Run exchanges os.Stderr while goroutines of the server read it: a data race, which is put down to any test",
+			serversBeforeTests,
+		},
+		{
 			"handlers of services have a bound of their requests",
 			"one compressed request without it takes all memory of a process that has etcd and ClickHouse in it",
 			bounded,
