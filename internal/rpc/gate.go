@@ -39,7 +39,7 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := call(r)
 		who, err := g.Who(r)
-		if err != nil && asked.Needs != rights.Nobody {
+		if err != nil && (asked.Needs != rights.Nobody || mustKnow(err, asked)) {
 			g.refuse(w, r, BadCredentials, err)
 			return
 		}
@@ -52,6 +52,13 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 		}
 		next.ServeHTTP(w, r.WithContext(rights.With(r.Context(), who)))
 	})
+}
+
+// mustKnow reports whether a call that is open to all fails with the look-up of its caller: one that only reads must
+// not answer a person who is logged in as if there were no login. To log in is possible all the same, and pages are
+// served.
+func mustKnow(err error, asked rights.Call) bool {
+	return asked.API != "" && !asked.Changes && connect.CodeOf(err) != connect.CodeUnauthenticated
 }
 
 func codeOf(no *rights.Refusal) connect.Code {

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/state"
 	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
+	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
 )
 
 const unauthenticated, denied = connect.CodeUnauthenticated, connect.CodePermissionDenied
@@ -220,6 +221,46 @@ func TestNobodyIsLeftWithoutAnAdmin(t *testing.T) {
 	}
 }
 
+// Two admins who remove each other at once: the second finds that nobody else is admin any more.
+func TestTwoAdminsDoNotRemoveEachOther(t *testing.T) {
+	for name, remove := range map[string]func(identityv1connect.IdentityServiceClient) error{
+		"lowered": func(c identityv1connect.IdentityServiceClient) error {
+			_, err := c.PutUser(t.Context(), connect.NewRequest(&identityv1.PutUserRequest{Name: "ann", Role: rights.Viewer}))
+			return err
+		},
+		"deleted": func(c identityv1connect.IdentityServiceClient) error {
+			_, err := c.DeleteUser(t.Context(), connect.NewRequest(&identityv1.DeleteUserRequest{Name: "ann"}))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var plain *state.Store
+			var meanwhile atomic.Bool
+			w := start(t, func(_ *Configuration, d *Dependencies) {
+				plain = d.State
+				d.State = plain.WithFaults(func(key string, value []byte) state.Fault {
+					if key == userKey("ann") && value == nil && meanwhile.CompareAndSwap(true, false) {
+						if err := plain.Apply(t.Context(), state.Op{Key: userKey(firstAdmin), Value: &identityv1.UserRecord{Name: firstAdmin, Role: rights.Viewer}}); err != nil {
+							t.Error(err)
+						}
+					}
+					return state.None
+				})
+			})
+			w.add(t, "ann", rights.Admin)
+			admin := w.as(w.admin(t))
+			meanwhile.Store(true)
+			if err := remove(admin); codeIn(err) != connect.CodeAborted {
+				t.Errorf("the admin who was lowered meanwhile removes the other one: %v", err)
+			}
+			ann := &identityv1.UserRecord{}
+			if _, err := plain.Get(t.Context(), userKey("ann"), ann); err != nil || ann.GetRole() != rights.Admin {
+				t.Errorf("ann is %v, %v", ann.GetRole(), err)
+			}
+		})
+	}
+}
+
 // The wait grows with the failures of a name at an address, and right passwords wait, too.
 func TestGuessesAreDelayed(t *testing.T) {
 	w := start(t, nil)
@@ -272,6 +313,9 @@ func TestEtcdIsAway(t *testing.T) {
 	broken.Store(true)
 	if code := w.reads(admin); code != connect.CodeUnavailable {
 		t.Errorf("got %v", code)
+	}
+	if _, err := w.as(admin).WhoAmI(t.Context(), connect.NewRequest(&identityv1.WhoAmIRequest{})); codeIn(err) != connect.CodeUnavailable {
+		t.Errorf("who that is: %v", err)
 	}
 	if _, err := w.login("ann", password); codeIn(err) != connect.CodeUnavailable {
 		t.Errorf("a login: %v", err)

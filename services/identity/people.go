@@ -3,9 +3,11 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/state"
@@ -42,10 +44,13 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 	if !slices.Contains(rights.Roles, r.Msg.GetRole()) {
 		return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("the role is viewer, operator, approver or admin"))
 	}
+	var guards []state.Guard
 	if r.Msg.GetRole() != rights.Admin {
-		if err := a.othersAreAdmin(ctx, of); err != nil {
+		other, err := a.otherAdmin(ctx, of)
+		if err != nil {
 			return nil, err
 		}
+		guards = append(guards, other)
 	}
 	user := &identityv1.UserRecord{}
 	revision, err := a.deps.State.Get(ctx, userKey(of), user)
@@ -56,7 +61,8 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 		user = &identityv1.UserRecord{Name: of, CreatedAt: a.now()}
 	}
 	user.Role = r.Msg.GetRole()
-	if _, err := a.deps.State.Put(ctx, userKey(of), revision, user); err != nil {
+	guards = append(guards, state.Guard{Key: userKey(of), Revision: revision})
+	if _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: userKey(of), Value: user}); err != nil {
 		return nil, conflict(err)
 	}
 	return connect.NewResponse(&identityv1.PutUserResponse{User: shownUser(user)}), nil
@@ -68,14 +74,17 @@ func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.Dele
 		return nil, err
 	}
 	of := r.Msg.GetName()
-	if _, err := a.user(ctx, of, &identityv1.UserRecord{}); err != nil {
+	other, err := a.otherAdmin(ctx, of)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.othersAreAdmin(ctx, of); err != nil {
+	revision, err := a.user(ctx, of, &identityv1.UserRecord{})
+	if err != nil {
 		return nil, err
 	}
-	if err := a.deps.State.Apply(ctx, state.Op{Key: userKey(of)}); err != nil {
-		return nil, away(err)
+	guards := []state.Guard{other, {Key: userKey(of), Revision: revision}}
+	if _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: userKey(of)}); err != nil {
+		return nil, conflict(err)
 	}
 	if err := errors.Join(
 		deleteWhere(ctx, a.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == of }),
@@ -86,14 +95,21 @@ func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.Dele
 	return connect.NewResponse(&identityv1.DeleteUserResponse{}), nil
 }
 
-// othersAreAdmin refuses to leave nobody who can give roles.
-func (a *api) othersAreAdmin(ctx context.Context, but string) error {
-	records, err := listed[identityv1.UserRecord](ctx, a.deps.State, usersPrefix)
+// otherAdmin holds while somebody else is admin: without it nobody could give roles. It is a guard of what is written,
+// so that two admins who remove each other at once do not both succeed.
+func (a *api) otherAdmin(ctx context.Context, but string) (state.Guard, error) {
+	entries, err := a.deps.State.List(ctx, usersPrefix)
 	if err != nil {
-		return away(err)
+		return state.Guard{}, away(err)
 	}
-	if !slices.ContainsFunc(records, func(u *identityv1.UserRecord) bool { return u.GetName() != but && u.GetRole() == rights.Admin }) {
-		return errLastAdmin
+	for _, e := range entries {
+		u := &identityv1.UserRecord{}
+		if err := proto.Unmarshal(e.Value, u); err != nil {
+			return state.Guard{}, away(fmt.Errorf("decode %s: %w", e.Key, err))
+		}
+		if u.GetName() != but && u.GetRole() == rights.Admin {
+			return state.Guard{Key: e.Key, Revision: e.Revision}, nil
+		}
 	}
-	return nil
+	return state.Guard{}, errLastAdmin
 }
