@@ -4,10 +4,13 @@ import { buildGraph, type Graph, nameOfAddress } from "../model/topology";
 import { type Millis, millis } from "../model/units";
 import { formatUrlState, parseUrlState, type UrlState } from "../model/urlState";
 import type { Stream } from "./eventStream";
+import type { Session } from "./identity";
 import type { Known, Resource } from "./resource";
 import type { Store } from "./store";
 
 export const StoreContext = createContext<Store | undefined>(undefined);
+
+export const SessionContext = createContext<Session | undefined>(undefined);
 
 export function useStore(): Store {
   const store = useContext(StoreContext);

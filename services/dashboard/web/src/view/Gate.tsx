@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useSyncExternalStore } from "react";
-import { StoreContext } from "../state/hooks";
+import { SessionContext, StoreContext } from "../state/hooks";
 import type { Session } from "../state/identity";
 import type { Store } from "../state/store";
 import { LoginPage } from "./LoginPage";
@@ -12,18 +12,8 @@ export function Gate({ session, store, children }: { session: Session; store: St
   if (identity.state === "asking") return null;
   if (identity.state === "out") return <LoginPage session={session} problem={identity.problem} />;
   return (
-    <StoreContext value={store}>
-      {identity.state === "in" && (
-        <p className="who">
-          <span>
-            {identity.name}, {identity.role}
-          </span>
-          <button type="button" className="button quiet" onClick={() => void session.logout()}>
-            Log out
-          </button>
-        </p>
-      )}
-      {children}
-    </StoreContext>
+    <SessionContext value={session}>
+      <StoreContext value={store}>{children}</StoreContext>
+    </SessionContext>
   );
 }

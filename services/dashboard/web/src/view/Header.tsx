@@ -5,6 +5,7 @@ import { frozenShort } from "../model/guards";
 import { routersOf } from "../model/topology";
 import { formatUrlState, type Page } from "../model/urlState";
 import { useResource, useStore, useStream } from "../state/hooks";
+import { Who } from "./Who";
 
 interface Props {
   /** The change set that is open; it needs no button. */
@@ -87,6 +88,7 @@ export function Header({ selected, page, onPage, onChange }: Props) {
       <span className={stream.connected ? "live" : "live off"} role="status">
         {stream.connected ? "live" : "disconnected"}
       </span>
+      <Who />
     </header>
   );
 }
