@@ -88,7 +88,7 @@ func (s streamSink) receive(conn *ipv4.PacketConn, origin time.Time, r *received
 	r.origin, r.highest, r.DSCP = origin, -1, map[int]int{}
 	messages := make([]ipv4.Message, streamBatch)
 	for i := range messages {
-		// Only the header is read; MSG_TRUNC still tells the packet's length.
+		// Only the header is read; MSG_TRUNC still gives the packet's length.
 		messages[i].Buffers = [][]byte{make([]byte, streamHeader)}
 		messages[i].OOB = make([]byte, 128)
 	}

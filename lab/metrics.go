@@ -147,7 +147,7 @@ func (p *PhaseResult) within(a ApplicationResult, s span) []Interval {
 	return list
 }
 
-// AddWindows adds the metrics of parts of phases that expectations ask for.
+// AddWindows adds the metrics of parts of phases that expectations need.
 func AddWindows(m scenario.Metrics, s *scenario.Scenario, results ...*PhaseResult) {
 	for _, e := range s.Expectations {
 		for _, name := range e.Names() {

@@ -77,7 +77,7 @@ func MeasuredIn(name string) (Measured, error) {
 // Kept names the shipped scenarios that have measurements, in order.
 func Kept() []string { return keptIn(shipped()) }
 
-// keptIn leaves empty files out: they ask for figures that were not measured yet.
+// keptIn leaves empty files out: they stand for figures that were not measured yet.
 func keptIn(folder fs.FS) (names []string) {
 	found, _ := fs.Glob(folder, "*/measured.json") // the pattern is right
 	for _, file := range found {

@@ -367,7 +367,7 @@ func (s *Scenario) Nodes() []string {
 	return names
 }
 
-// CongestionControls lists what TCP senders ask for beyond the kernel's default.
+// CongestionControls lists what TCP senders request beyond the kernel's default.
 func (s *Scenario) CongestionControls() []string {
 	var names []string
 	for _, p := range s.Phases {

@@ -1,9 +1,9 @@
 package scenario
 
-// Storm is a crowd of clients that ask for circuits between the routers of the file while servers are killed. Nobody
+// Storm is a crowd of clients that request circuits between the routers of the file while servers are killed. Nobody
 // sends packets, so it needs no virtual routers and no phases.
 type Storm struct {
-	// Clients ask at the same time, Requests are all that they ask for together.
+	// Clients send at the same time, Requests are all that they send together.
 	Clients  int `yaml:"clients"`
 	Requests int `yaml:"requests"`
 	// Replicas of the circuit service, and Members of etcd, which are odd in number so that one can be missing.

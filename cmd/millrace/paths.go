@@ -93,7 +93,7 @@ func pathsComputeCommand() *cobra.Command {
 	return cmd
 }
 
-// computeSet asks for several paths.
+// computeSet requests several paths.
 func computeSet(cmd *cobra.Command, one *pathsv1.ComputeRequest, bandwidth string, most uint32) error {
 	rate, err := units.ParseRate(bandwidth)
 	if err != nil {
@@ -162,7 +162,7 @@ func printPath(out io.Writer, p *pathsv1.Path) error {
 	return w.Flush()
 }
 
-// segmentTexts tells links from routers.
+// segmentTexts distinguishes links from routers.
 func segmentTexts(segments, adjacencies []string) (out []string) {
 	for _, s := range segments {
 		if slices.Contains(adjacencies, s) {

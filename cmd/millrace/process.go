@@ -52,7 +52,7 @@ type process struct {
 	// identity knows the callers, page is the port that they come to; nil where not hosted.
 	identity *identity.Component
 	page     *dashboard.Component
-	// link asks for a login link, also where somebody is known.
+	// link requests a login link, also where somebody is known.
 	link bool
 	// failed gets the error of a part without which the rest is no use.
 	failed chan error

@@ -39,7 +39,7 @@ func (o *ownHours) count(now time.Time, datagrams int, dropped uint32) {
 	o.dirty = o.dirty || datagrams > 0 || dropped > 0
 }
 
-// changed lists the hours that were counted in since it was last asked for.
+// changed lists the hours that were counted in since it was last requested.
 func (o *ownHours) changed() []exporter.Hour {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -65,7 +65,7 @@ func setOptions(fd, buffer int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
 }
 
-// receiveBuffer is what the kernel granted, as it accounts it (twice what was asked for).
+// receiveBuffer is what the kernel granted, as it accounts it (twice what was requested).
 func (s *socket) receiveBuffer() int {
 	n := 0
 	if raw, err := s.conn.SyscallConn(); err == nil {

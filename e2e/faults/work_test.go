@@ -63,7 +63,7 @@ type work struct {
 	name string
 	// keeper is the service that keeps what it records in etcd.
 	keeper string
-	// begin brings it to the moment. release lets it go on, done waits until it has succeeded, by itself or asked for
+	// begin brings it to the moment. release lets it go on, done waits until it has succeeded, by itself or on request
 	// again as an operator would, and judges what is left.
 	begin func(t *testing.T, w *workWorld, n int) (release func(), done func(t *testing.T, forgot bool))
 }

@@ -85,7 +85,7 @@ func listWindow(ask *circuitsv1.ListRequest) (calendar.Window, error) {
 	return w, nil
 }
 
-// listed reports whether a circuit is one of those asked for.
+// listed reports whether a circuit is one of those requested.
 func listed(ask *circuitsv1.ListRequest, w calendar.Window, c *circuitsv1.Circuit) bool {
 	uses := func(h *circuitsv1.Hop) bool { return h.GetLink() == ask.GetLink() }
 	meets := func(s *circuitsv1.Slot) bool {

@@ -342,7 +342,7 @@ func TestADryRunAndTheSameAgain(t *testing.T) {
 	}
 }
 
-// Of many that modify one version at once, one wins; what is booked is what the last one asked for.
+// Of many that modify one version at once, one wins; what is booked is what the last one requested.
 func TestModifiesAtOnce(t *testing.T) {
 	w := newWorld(t)
 	replicas := []*Component{w.start(), w.start()}

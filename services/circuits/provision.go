@@ -30,7 +30,7 @@ type provisioner struct {
 	read, swept time.Time
 
 	mu sync.Mutex
-	// asking are the change sets that are being asked for here.
+	// asking are the change sets that are being requested here.
 	asking map[string]bool
 	logged string
 }
@@ -125,7 +125,7 @@ type carried struct {
 	// where the topology does not know one.
 	ingress       string
 	ends, routers []string
-	// waits: it is interrupted, and a change set that it asked for is on its way.
+	// waits: it is interrupted, and a change set that it requested is on its way.
 	waits bool
 }
 

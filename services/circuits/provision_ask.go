@@ -58,7 +58,7 @@ func (p *provisioner) ask(ctx context.Context, all []*carried, underWay bool) er
 	return nil
 }
 
-// claim writes the name of the change set that a circuit asks for into its record, unless the record is another one.
+// claim writes the name of the change set that a circuit requests into its record, unless the record is another one.
 func (p *provisioner) claim(ctx context.Context, c provision.Circuit, name string, now int64) (claimed bool, err error) {
 	_, err = p.amend(ctx, c.ID, func(r *circuitsv1.Record) bool {
 		l := r.GetLife()

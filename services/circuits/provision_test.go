@@ -136,7 +136,7 @@ func TestCapacityOfOthersIsNotTakenBeforeTheStart(t *testing.T) {
 	w.world.is(c, b.GetId(), activeState)
 }
 
-// Two replicas do the same; what one of them has recorded and not asked for when it dies, the other one asks for.
+// Two replicas do the same; what one of them has recorded and not requested when it dies, the other one requests.
 func TestAReplicaThatDiesBeforeItAsks(t *testing.T) {
 	t.Parallel()
 	w := newLive(t)
@@ -158,7 +158,7 @@ func TestAReplicaThatDiesBeforeItAsks(t *testing.T) {
 	w.world.is(second, a.GetId(), released)
 	w.world.is(third, b.GetId(), released)
 	w.asBefore()
-	// Of two replicas that see two ends at the same moment each may ask for one: the later one finds routers locked, is
+	// Of two replicas that see two ends at the same moment each may request one: the later one finds routers locked, is
 	// sent to none, and is requested again.
 	inForce := 0
 	for _, cs := range w.asked() {
@@ -382,7 +382,7 @@ func TestCircuitsAreReroutedTogether(t *testing.T) {
 	w.asBefore()
 }
 
-// rates are those of a circuit: what it asks for, and what is booked now.
+// rates are those of a circuit: what it requests, and what is booked now.
 func rates(c *circuitsv1.Circuit) [2]int64 {
 	return [2]int64{c.GetTerms().GetRateBitsPerSecond() / mega, c.GetSlots()[len(c.GetSlots())-1].GetRateBitsPerSecond() / mega}
 }

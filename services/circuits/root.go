@@ -7,7 +7,7 @@
 //
 // Who decides what: services/circuits/admit whether a request fits, on which path; services/circuits/ledger that no
 // two replicas book the same capacity; services/circuits/life what a circuit may do next;
-// services/circuits/provision which change set it asks for, and what that means for it. This package checks who
+// services/circuits/provision which change set it requests, and what that means for it. This package checks who
 // asks, applies projects' quotas, and tells life what happened (docs/adr/0012-circuits.md). services/circuits/day
 // has tests only: a simulated day of admit and life beside an oracle.
 package circuits

@@ -483,7 +483,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// A program's night, over plain HTTP: booked, asked for again, refused with offers, given up.
+// A program's night, over plain HTTP: booked, requested again, refused with offers, given up.
 func TestAProgram(t *testing.T) {
 	w := newWorld(t)
 	c := w.start()

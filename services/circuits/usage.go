@@ -55,7 +55,7 @@ func usageOf(from, to *timestamppb.Timestamp, created, otherwise, now time.Time)
 // measured reports whether some router counts what enters a circuit: the profiles are those of prefix pairs.
 func measured(c *circuitsv1.Circuit) bool { return !between(c.GetTerms()) }
 
-// sent asks the flow store, and answers of as many circuits as were asked for.
+// sent asks the flow store, and answers of as many circuits as were requested.
 func (a *api) sent(ctx context.Context, ask *flowv1.CircuitUsageRequest) (*flowv1.CircuitUsageResponse, error) {
 	said, err := a.c.deps.Flows.CircuitUsage(ctx, connect.NewRequest(ask))
 	switch {

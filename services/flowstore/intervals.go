@@ -16,7 +16,7 @@ import (
 //go:embed intervals.sql
 var intervalsSQL string
 
-// intervals asks for the fixed intervals number first … last-1, counted from
+// intervals requests the fixed intervals number first … last-1, counted from
 // the epoch in units of length.
 type intervals struct {
 	length      time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/await"
 )
 
-// TestSlowReadersHoldUpNoInsert: as many clients as the engine has places for ask for more rows than fit on the way to
+// TestSlowReadersHoldUpNoInsert: as many clients as the engine has places for request more rows than fit on the way to
 // them, and take one each.
 func TestSlowReadersHoldUpNoInsert(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))

@@ -73,7 +73,7 @@ WHERE at >= ? GROUP BY step, counter ORDER BY step, counter`
 // maxUsagePoints is about how many points the usage of a circuit has: a step is whole minutes.
 const maxUsagePoints = 1500
 
-// maxUsageCircuits are asked for at once.
+// maxUsageCircuits are requested at once.
 const maxUsageCircuits = 1000
 
 // CircuitUsage implements FlowStoreService.

@@ -129,7 +129,7 @@ func (c *Component) ask(ctx context.Context, a asked) (soap.Element, *exception)
 	return soap.E("t:acknowledgment"), no
 }
 
-// begun is a connection with work that a message asks for.
+// begun is a connection with work that a message requests.
 func (c *Component) begun(was *nsiv1.Connection, a asked, e states.Event) (*nsiv1.Connection, *exception) {
 	next, _, err := states.Next(statesOf(was), e)
 	if err != nil {

@@ -108,7 +108,7 @@ func read(w http.ResponseWriter, r *http.Request) (asked, int, *exception) {
 	return asked{header: h, Request: m}, http.StatusOK, nil
 }
 
-// answer does what a request asks for, where its requester may.
+// answer does what a request says, where its sender may.
 func (c *Component) answer(r *http.Request, a asked) (soap.Element, *exception) {
 	if no := c.admitted(a.header, r); no != nil {
 		return soap.Element{}, no

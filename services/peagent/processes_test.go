@@ -195,7 +195,7 @@ func (p *process) answer(to any) {
 	}
 }
 
-// ask asks for another answer.
+// ask sends a request for another answer.
 func (p *process) ask(to any) { p.t.Helper(); p.tell("", to) }
 
 // tell sends a line and reads the answer.

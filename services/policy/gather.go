@@ -97,7 +97,7 @@ func (c *Component) betweenPairs(ctx context.Context, g *topo.Graph, in *compile
 	return nil
 }
 
-// ecmp asks for the equal-cost paths of pairs that stay on the IGP's.
+// ecmp requests the equal-cost paths of pairs that stay on the IGP's.
 func (c *Component) ecmp(ctx context.Context, in *compile.Input) error {
 	in.ECMP, in.Unreachable = map[compile.RouterPair][]compile.Path{}, map[compile.RouterPair]string{}
 	for _, e := range compile.RouterPairs(in.Policy, in.Pairs) {

@@ -28,7 +28,7 @@ var onRouters = []circuitsv1.State{
 // circuitsPage is the most that services/circuits lists at once.
 const circuitsPage = 1000
 
-// inForce asks for the circuits in force: those of the states above whose end has not come. Without services/circuits
+// inForce requests the circuits in force: those of the states above whose end has not come. Without services/circuits
 // there are none; where it is configured and away nobody knows, and a plan without them would take them off routers.
 func (c *Component) inForce(ctx context.Context) (out []*circuitsv1.Circuit, err error) {
 	if c.deps.Circuits == nil {
@@ -89,7 +89,7 @@ type pinned struct {
 	why  string
 }
 
-// pin asks for the segments of a path once: circuits between the same ends often share it.
+// pin requests the segments of a path once: circuits between the same ends often share it.
 func (c *Component) pin(ctx context.Context, links []string, known map[string]pinned, circuit *compile.Circuit) error {
 	if circuit.Unmapped != "" {
 		return nil

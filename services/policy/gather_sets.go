@@ -48,7 +48,7 @@ func (c *Component) computeSet(ctx context.Context, d compile.Demand) (out []com
 	return out, nil
 }
 
-// pathAlong asks for the segments of the links between the routers of a path by hand.
+// pathAlong requests the segments of the links between the routers of a path by hand.
 func (c *Component) pathAlong(ctx context.Context, graph *topo.Graph, d compile.Demand) (compile.Path, error) {
 	links, err := compute.Along(graph, d.Routers())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // Renderer writes plans for the routers of one operating system.
 type Renderer struct {
-	// Syntax is the name under which people ask for Text, such as junos.
+	// Syntax is the name by which a request chooses Text, such as junos.
 	Syntax string
 	// Encoding is the syntax of the entries' bodies.
 	Encoding configentry.Encoding
@@ -31,7 +31,7 @@ type Renderers map[device.OS]Renderer
 // linuxSyntax shows what the router agent makes of its OpenConfig; no router is configured in it.
 const linuxSyntax = "linux"
 
-// Syntaxes lists the syntaxes people can ask for.
+// Syntaxes lists the names that a request may choose.
 func (r Renderers) Syntaxes() []string {
 	out := []string{linuxSyntax}
 	for _, each := range r {

@@ -50,7 +50,7 @@ func (a *Agent) audit(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return resp, err
 }
 
-// action is what a Set asks for, named as its Commit extension names it if it has one.
+// action is what a Set requests, named as its Commit extension names it if it has one.
 func action(req *gnmi.SetRequest) (event, commit string) {
 	event = "set"
 	for _, e := range req.GetExtension() {

@@ -162,8 +162,8 @@ func check38(t *testing.T) {
 	}
 }
 
-// notBefore is all that may be asked of the time of a message: a machine with other work on it sends one late, and the
-// next at its own time, which is then less than an interval after it.
+// notBefore is all that may be expected of the time of a message: a machine with other work on it sends one late, and
+// the next at its own time, which is then less than an interval after it.
 func notBefore(t *testing.T, what string, n *gnmi.Notification, earliest time.Time) {
 	t.Helper()
 	if at := time.Unix(0, n.GetTimestamp()); at.Before(earliest) {

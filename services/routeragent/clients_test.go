@@ -30,7 +30,7 @@ func newOutside(t *testing.T) *outside {
 	return &outside{x, cert, key}
 }
 
-// run runs a program to its end; ok tells whether it was content.
+// run runs a program to its end; ok reports whether it was content.
 func run(t *testing.T, name string, args ...string) (output string, ok bool) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
@@ -174,7 +174,7 @@ func TestGNXITools(t *testing.T) {
 	}
 }
 
-// TestGNMICLibrary: gnmic's own requests, and its reading of the answers. Its commit asks for a rollback after 0 s,
+// TestGNMICLibrary: gnmic's own requests, and its reading of the answers. Its commit requests a rollback after 0 s,
 // which is the default; one is cancelled (the queue keeps 7), one confirmed.
 func TestGNMICLibrary(t *testing.T) {
 	x := newOutside(t)

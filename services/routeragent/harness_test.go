@@ -220,7 +220,7 @@ type plainLSPs struct {
 	asked  int
 }
 
-// calls is how often FRR was asked for something.
+// calls counts the requests to FRR.
 func (l *plainLSPs) calls() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -219,7 +219,7 @@ func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 	if a.store.Drift() != nil {
 		next.Reset(retry)
 	}
-	must := false // a change of links or routes asks for more than a look
+	must := false // a change of links or routes needs more than a look
 	for {
 		select {
 		case <-ctx.Done():

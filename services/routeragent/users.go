@@ -51,7 +51,7 @@ func newLogins(file string, log *slog.Logger) (*logins, error) {
 	return &logins{users: w, guesses: guesses{now: time.Now}, comparing: make(chan struct{}, 1)}, err
 }
 
-// login tells the role of a user whose password is right.
+// login gives the role of a user whose password is right.
 func (l *logins) login(name, password, address string) (role string, err error) {
 	u := l.users.get()
 	if role, ok := u.remembered(name, password); ok {
@@ -115,7 +115,7 @@ func (u *users) add(x user) error {
 	return nil
 }
 
-// remembered tells the role of a user whose password was found right before.
+// remembered gives the role of a user whose password was found right before.
 func (u *users) remembered(name, password string) (role string, ok bool) {
 	return u.byName[name].Role, u.remembers(name, u.digest(name, password))
 }

@@ -65,7 +65,7 @@ func (p *pair) differ(ourErr, theirErr error) string {
 	return diff(ours, p.theirs.Message) + diff(details, p.theirs.details)
 }
 
-// endless tells an sFlow datagram for which goflow2 2.2.6 makes room for up to 2^32 records before it reads one.
+// endless finds an sFlow datagram for which goflow2 2.2.6 makes room for up to 2^32 records before it reads one.
 func endless(d []byte, h Header) (is bool) {
 	if h.Source != flowrecord.SFlow {
 		return false

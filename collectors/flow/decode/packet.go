@@ -133,7 +133,7 @@ const (
 	authenticate = 51
 )
 
-// extensions goes behind the extension headers (RFC 8200 section 4), and tells whether the transport's header is there.
+// extensions skips the extension headers (RFC 8200 section 4) and reports whether the transport's header is there.
 func (p *packet) extensions() bool {
 	rec := &p.f.Record
 	for len(p.b) >= 8 {

@@ -64,7 +64,7 @@ func sflowSamples(d []byte) (samples []byte, n uint32) {
 	return d[at:], be.Uint32(d[at-4:])
 }
 
-// opaques calls do with n structures, each behind its format and length, until it returns false. It tells whether all
+// opaques calls do with n structures, each behind its format and length, until it returns false. It reports whether all
 // of them were there and taken, and returns what stands behind.
 func opaques(b []byte, n uint32, do func(format uint32, body []byte) bool) (rest []byte, ok bool) {
 	for range n {

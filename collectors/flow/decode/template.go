@@ -178,7 +178,7 @@ func (t *layout) add(s step, at int) (next int) {
 	return at + int(s.length)
 }
 
-// digest tells definitions apart.
+// digest distinguishes definitions.
 func (d *definition) digest() uint64 {
 	var head [8]byte
 	be.PutUint16(head[:], d.set)

@@ -22,7 +22,7 @@ type clock struct {
 	boot time.Time
 }
 
-// observe learns from a header and tells whether the exporter's clock jumped.
+// observe learns from a header and reports whether the exporter's clock jumped.
 func (c *clock) observe(h decode.Header, m *decode.Message, at time.Time) (jumped bool) {
 	offset := at.Sub(h.ExportTime)
 	jumped = c.begun && (offset-c.offset).Abs() > jumpLimit
@@ -41,7 +41,7 @@ func (c *clock) observe(h decode.Header, m *decode.Message, at time.Time) (jumpe
 	return jumped
 }
 
-// rebooted tells that the exporter says it started later than it said before. IPFIX does not say it: there, templates
+// rebooted reports whether the exporter says it started later than it said before. IPFIX does not say it: there, templates
 // are replaced by new ones of their number (RFC 7011 section 8.4) rather than forgotten.
 func (c *clock) rebooted(h decode.Header) bool {
 	if h.Source == flowrecord.IPFIX || c.boot.IsZero() {

@@ -54,7 +54,7 @@ func (h *hours) at(now time.Time) *Hour {
 	return &h.last[0]
 }
 
-// changed lists what was counted in since it was last asked for.
+// changed lists what was counted in since it was last requested.
 func (h *hours) changed() []Hour {
 	out := h.former
 	h.former = nil

@@ -158,7 +158,7 @@ func (q *quality) received(at time.Time, records []flowrecord.Record, units uint
 	q.LastSeen = at
 }
 
-// changed lists the hours that were counted in since it was last asked for.
+// changed lists the hours that were counted in since it was last requested.
 func (q *quality) changed(revision uint64) []Hour {
 	out := q.hours.changed()
 	for i := range out {

@@ -16,7 +16,7 @@ type sampling struct {
 // bytes is about what the announcements take.
 func (s *sampling) bytes() int { return (len(s.selectors) + len(s.interfaces)) * samplerMemory }
 
-// announce takes an options record and tells whether it changes a known rate.
+// announce takes an options record and reports whether it changes a known rate.
 func (s *sampling) announce(a decode.Sampling) (changed bool) {
 	switch {
 	case a.Selector != 0:

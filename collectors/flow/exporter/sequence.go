@@ -49,7 +49,7 @@ type sequence struct {
 }
 
 // place is decided before the body is decoded, because a restarted exporter's
-// templates must be forgotten first. rebooted tells that by the header the exporter
+// templates must be forgotten first. rebooted reports that by the header the exporter
 // started after the last datagram.
 func (s *sequence) place(h decode.Header, datagram []byte, rebooted bool) place {
 	if s.remember(xxhash.Sum64(datagram)) {

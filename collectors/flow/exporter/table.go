@@ -62,7 +62,7 @@ func (t *Table) take(from netip.AddrPort, payload []byte, at time.Time, out []fl
 		return out
 	}
 	if !t.limiter.admits(from.Addr(), at) {
-		// How many records that were, the sequence number of the next datagram tells that is taken, if one is.
+		// How many records that were, the sequence number of the next datagram that is taken shows, if one is.
 		t.quality(qualityKey{exporter: from.Addr()}).rateLimited(at)
 		return out
 	}

@@ -60,7 +60,7 @@ func (r *run) bookPorts(ctx context.Context) error {
 	return nil
 }
 
-// refuseVLAN asks for a VLAN that is taken, and for what is offered instead.
+// refuseVLAN requests a VLAN that is taken, and for what is offered instead.
 func (r *run) refuseVLAN(ctx context.Context) error {
 	t := proto.CloneOf(r.booked[0].GetTerms())
 	t.RateBitsPerSecond = 1_000_000

@@ -66,7 +66,7 @@ func (r *run) rest(ctx context.Context, method, path, key string, body, into pro
 	return answer.StatusCode, raw, err
 }
 
-// request asks for the circuit.
+// request books the circuit.
 func (r *run) request(ctx context.Context) (err error) {
 	t := terms()
 	r.say("ask for %d Mbit/s from A to C over REST, from %s to %s", rate/1_000_000, t.GetStart().AsTime().Format(time.TimeOnly), t.GetEnd().AsTime().Format(time.TimeOnly))
@@ -84,7 +84,7 @@ func (r *run) ask(ctx context.Context, key string, t *circuitsv1.Terms) (*circui
 	return booked.GetCircuit(), err
 }
 
-// refused asks for a circuit that is not granted; code is empty where it is.
+// refused requests a circuit that is not granted; code is empty where it is.
 func (r *run) refused(ctx context.Context, key string, t *circuitsv1.Terms) (code string, no *circuitsv1.Refusal, err error) {
 	status, raw, err := r.rest(ctx, http.MethodPost, "/v1/circuits", key, &circuitsv1.RequestRequest{Terms: t, By: "ann", Commit: true}, nil)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *run) refused(ctx context.Context, key string, t *circuitsv1.Terms) (cod
 	return problem.Code, no, nil
 }
 
-// refusal asks for more than is left of the circuit's first link.
+// refusal requests more than what is left of the circuit's first link.
 func (r *run) refusal(ctx context.Context) error {
 	t := proto.CloneOf(r.circuit.GetTerms())
 	t.RateBitsPerSecond, t.WithoutRouters = rate/2, []string{"D"}
@@ -133,12 +133,12 @@ func (r *run) refusal(ctx context.Context) error {
 	return nil
 }
 
-// awaitState asks for the circuit until it has a state.
+// awaitState polls the circuit until it has a state.
 func (r *run) awaitState(ctx context.Context, want circuitsv1.State) error {
 	return r.awaitCircuit(ctx, "the circuit is "+want.String(), func(c *circuitsv1.Circuit) bool { return c.GetState() == want })
 }
 
-// awaitCircuit asks for the circuit until it is as it should be.
+// awaitCircuit polls the circuit until it is as it should be.
 func (r *run) awaitCircuit(ctx context.Context, what string, as func(*circuitsv1.Circuit) bool) error {
 	return r.plane.Until(ctx, 2*time.Minute, what, func(ctx context.Context) (bool, error) {
 		got := &circuitsv1.GetResponse{}

@@ -100,7 +100,7 @@ func Start(ctx context.Context, l *lab.Lab, o Options) (*Plane, error) {
 	return p, p.await(ctx)
 }
 
-// openListener prefers the address asked for and takes any free port where it is in use.
+// openListener prefers the address requested and takes any free port where it is in use.
 func openListener(listen string) (net.Listener, error) {
 	if listen == "" {
 		listen = "127.0.0.1:8080"
@@ -140,7 +140,7 @@ func (p *Plane) await(ctx context.Context) error {
 	})
 }
 
-// Until asks again and again until done says yes; patience ends it with what was waited for.
+// Until polls until done says yes; patience ends it with what was waited for.
 func (p *Plane) Until(ctx context.Context, patience time.Duration, what string, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

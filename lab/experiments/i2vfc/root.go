@@ -60,7 +60,7 @@ type driver struct {
 	policy   vpnshare.Policy
 }
 
-// Run builds the lab once and runs the phase without agents, then once per setting with them, as often as asked.
+// Run builds the lab once and runs the phase without agents, then once per setting with them, as often as requested.
 func Run(ctx context.Context, s *scenario.Scenario, o Options) (all []*Result, err error) {
 	d := &driver{Options: o, scenario: s, policy: vpnshare.Policy{Weights: map[string]float64{}}}
 	if len(o.Weights) > 0 {

@@ -59,7 +59,7 @@ func Read[Result any](file string) (*Result, error) {
 	return &r, nil
 }
 
-// Exists reports whether a result is kept, or meant to be: an empty file asks for one.
+// Exists reports whether a result is kept, or meant to be: an empty file stands for one to come.
 func Exists(file string) (bool, error) {
 	_, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -78,7 +78,7 @@ func (p *process) await(ctx context.Context) error {
 	return nil
 }
 
-// until asks again and again.
+// until polls.
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

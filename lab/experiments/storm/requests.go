@@ -17,7 +17,7 @@ type request struct {
 	body map[string]any
 	// twins are the clients that make it at the same time.
 	twins int
-	// release tells that the client gives its circuit up at once.
+	// release is set where the client gives its circuit up at once.
 	release bool
 }
 

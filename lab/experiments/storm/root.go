@@ -1,4 +1,4 @@
-// Package storm has a crowd of clients ask for circuits while the leader of etcd and the replicas of the circuit
+// Package storm has a crowd of clients request circuits while the leader of etcd and the replicas of the circuit
 // service are killed, and counts what came of it.
 //
 // Replicas are `millrace serve circuits`, as many as the scenario says, on an etcd of several members, each in a

@@ -54,7 +54,7 @@ type Refusal struct {
 	Blockers []Blocker
 	Omitted  int
 	// Offers are requests that are granted if they are made as they are and nothing else was booked meanwhile, those
-	// that ask for the smallest change first.
+	// that need the smallest change first.
 	Offers []Offer
 	// GivenUp names the searches for an offer that met a bound, so that an offer may be missing.
 	GivenUp []OfferKind

@@ -70,7 +70,7 @@ func (a *ask) offer(r *Refusal) {
 	slices.SortStableFunc(r.Offers, func(a, b Offer) int { return cmp.Compare(a.Change, b.Change) })
 }
 
-// grants asks for another request.
+// grants makes another request.
 func (a *ask) grants(r Request) bool {
 	other, refusal := a.look(r)
 	return refusal == nil && other.find().found()

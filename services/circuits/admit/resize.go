@@ -25,7 +25,7 @@ func Resized(had []Slot, w calendar.Window, rate int64) []Slot {
 }
 
 // Lacking says where the links of a circuit lack room for other slots, on the path and the backup that it has; nothing
-// where they fit. What the circuit has counts as its own, so what asks for nowhere more than that always fits, whatever
+// where they fit. What the circuit has counts as its own, so a request for nowhere more than that always fits, whatever
 // became of the links. At most MaxBlockers; omitted is how many more there are.
 func (b *Book) Lacking(id string, slots []Slot) (blockers []Blocker, omitted int) {
 	k := b.circuits[id]

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/services/circuits/calendar"
 )
 
-// A circuit that is resized fits exactly where, in every second, its links have what it asks for beyond its own: by the
+// A circuit that is resized fits exactly where, in every second, its links have what it requests beyond its own: by the
 // raw slots of all circuits, counted second by second. Whether an answer is right may not depend on which it was.
 func TestWhatFitsInsteadOfItsOwnIsTheOracles(t *testing.T) {
 	const horizon = 20

@@ -118,7 +118,7 @@ func (w *world) request(t *testing.T) {
 	w.holder(q.ID, open, g.Slots[0].Start)
 }
 
-// holder is what a person does: most commit, some late or never, some give up; who asked for no end says so later.
+// holder is what a person does: most commit, some late or never, some give up; who requested no end says so later.
 func (w *world) holder(id string, open bool, start int64) {
 	r := w.random
 	switch n := r.IntN(10); {

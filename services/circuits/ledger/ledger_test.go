@@ -85,7 +85,7 @@ func rate(r *circuitsv1.Record) int64 { return r.GetCircuit().GetSlots()[0].GetR
 
 var errFull = errors.New("full")
 
-// book asks for a rate over a window on some links.
+// book requests a rate over a window on some links.
 func (r *replica) book(ctx context.Context, request string, w calendar.Window, rate int64, over ...string) (*circuitsv1.Record, error) {
 	asked := ledger.Request{Project: "p", ID: request, Digest: fmt.Append(nil, w, rate, over), Expires: time.Unix(1000, 0)}
 	return r.Enter(ctx, asked, func() (*circuitsv1.Record, error) {

@@ -58,7 +58,7 @@ const (
 // Action is what to do next.
 type Action struct {
 	Do Do
-	// Attempt names the change set to ask for, or the circuit's last one.
+	// Attempt names the change set to request, or the circuit's last one.
 	Attempt int
 	// Look is to be answered with.
 	Look int

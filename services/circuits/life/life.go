@@ -2,7 +2,7 @@
 // passes in what happened, and performs the actions that are returned.
 //
 // In: a circuit and an event, such as the holder's commit, a moment of the clock, or how a change set ended. Out: the
-// circuit after it, and actions: which change set to ask for, or what to look at. Next: services/circuits, which
+// circuit after it, and actions: which change set to request, or what to look at. Next: services/circuits, which
 // records the circuit, performs the actions and comes back with their events; docs/reference/circuit-states.md is made
 // of the table.
 //
@@ -60,7 +60,7 @@ func (s State) Books() bool {
 	return true
 }
 
-// Work is the change set that a circuit has asked for last.
+// Work is the change set that a circuit has requested last.
 type Work string
 
 // What a change set is for.
@@ -80,7 +80,7 @@ type Circuit struct {
 	Start, End, Expires int64
 	// Extensions counts how often the hold was extended.
 	Extensions int
-	// Work and Attempt name the last change set, Open tells that it has not ended.
+	// Work and Attempt name the last change set, Open reports that it has not ended.
 	Work    Work
 	Attempt int
 	Open    bool

@@ -81,7 +81,7 @@ type world struct {
 	alone bool
 	// stays: nobody deactivates it.
 	stays bool
-	// updates: its holder asks for updates.
+	// updates: its holder is to be sent updates.
 	updates bool
 	broken  string
 }

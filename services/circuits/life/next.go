@@ -226,7 +226,7 @@ func (m *machine) rebooked(e Event) {
 	}
 }
 
-// prove asks for a look under a new number: the answer to an older one may be from before the path was lost.
+// prove has the path looked at under a new number: the answer to an older one may be from before the path was lost.
 func (m *machine) prove() {
 	m.Looks++
 	m.do(Action{Do: Prove, Attempt: m.Attempt, Look: m.Looks})

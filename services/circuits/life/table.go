@@ -74,7 +74,7 @@ func allowed(from, to State, on Kind) bool {
 	return slices.ContainsFunc(Table, func(t Transition) bool { return t.From == from && t.To == to && t.On == on })
 }
 
-// Allows reports whether somebody may ask for this in a state.
+// Allows reports whether somebody may request this in a state.
 func Allows(s State, on Kind) bool {
 	if on == Activate || on == Deactivate {
 		return s.Books() && s != Held && s != Releasing

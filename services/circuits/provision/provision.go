@@ -1,4 +1,4 @@
-// Package provision decides when a circuit is put on routers, which change set it asks for, and what becomes of the
+// Package provision decides when a circuit is put on routers, which change set it requests, and what becomes of the
 // circuit by the outcome of the change set. It knows no clock, store or router.
 //
 // In: circuits as they are recorded, moments, change sets of services/push. Out: what to tell services/circuits/life,
@@ -55,7 +55,7 @@ func IsLate(c Circuit, now int64) bool {
 	return waits && c.Punctual && c.Life.Verified == 0 && !c.Life.Deactivated && c.Traffic && !c.Late && now > c.Life.Start && now < c.Life.End
 }
 
-// Asks reports whether a circuit needs a change set and has asked for none.
+// Asks reports whether a circuit needs a change set and has requested none.
 func Asks(c Circuit) bool {
 	return c.Missing && c.Change == "" || c.Life.Open && (c.Change == "" || c.ChangeAttempt != c.Life.Attempt)
 }

@@ -20,7 +20,7 @@ func tagOf(out proto.Message) string {
 	return strconv.Quote(strconv.FormatInt(one.GetCircuit().GetVersion(), 10))
 }
 
-// matches is the weak comparison of RFC 9110 that If-None-Match asks for.
+// matches is the weak comparison of RFC 9110 that If-None-Match requests.
 func matches(header, tag string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {

@@ -85,7 +85,7 @@ func listAll(g *graph.Graph, k, workers int) (int64, int) {
 	return sum.Load(), n * (n - 1)
 }
 
-// listSome makes a tree for each pair, as who asks for one pair does.
+// listSome makes a tree for each pair, as a request for one pair does.
 func listSome(g *graph.Graph, k int, pairs [][2]int32) (sum int64) {
 	var s kshortest.Search
 	for _, p := range pairs {

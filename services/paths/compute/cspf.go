@@ -14,7 +14,7 @@ import (
 // path, as opposed to an invalid request.
 var ErrNoPath = errors.New("no path")
 
-// Request asks for one explicit path.
+// Request describes one explicit path.
 type Request struct {
 	From, To *topo.Node
 	// MinBandwidth in bit/s: narrower links, and links of unknown bandwidth, are not used. 0 asks nothing.

@@ -17,7 +17,7 @@ import (
 // MaxSegments is the deepest segment list that the router agent programs.
 const MaxSegments = 15
 
-// SetRequest asks for several explicit paths.
+// SetRequest describes several explicit paths.
 type SetRequest struct {
 	From, To *topo.Node
 	// Bandwidth in bit/s that the paths have together.

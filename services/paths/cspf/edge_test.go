@@ -389,7 +389,7 @@ func TestFreeIsAskedOnceAndOnlyOfLinksThatMayDo(t *testing.T) {
 	}
 }
 
-// mesh is connected, with as many links (directions) as asked for.
+// mesh is connected, with as many links (directions) as requested.
 func mesh(t testing.TB, routers, links int) *graph.Graph {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(1, 2))

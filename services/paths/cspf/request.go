@@ -26,13 +26,13 @@ const DefaultLabels = 1 << 18
 // DefaultLists bounds the paths that are looked at for a list of few segments.
 const DefaultLists = 256
 
-// Request asks for the best path: the least sum of the metric, then the fewest hops. A zero field asks nothing.
+// Request describes the best path: the least sum of the metric, then the fewest hops. A zero field constrains nothing.
 type Request struct {
 	From, To int32
 	Metric   graph.Metric
 	// Rate in bit/s that every link must have free.
 	Rate int64
-	// Free tells how much a link has free, in bit/s; nil: its capacity. It is asked at most once per link while a path
+	// Free is how much a link has free, in bit/s; nil: its capacity. It is asked at most once per link while a path
 	// is searched, and only about links that meet all else.
 	Free func(link int32) int64
 	// MaxDelay in microseconds. With it, and with the metric Delay, links of unknown delay are not used.

@@ -7,9 +7,9 @@ import (
 	"github.com/millrace/millrace/services/paths/graph"
 )
 
-// Usable tells, by link, whether it meets all that a request says of single links: rate, affinity, exclusions, a delay
-// that is known where the request needs it. It is what packages kshortest and disjoint search on; bounds on delay and
-// hops, and loose hops, are no part of it. into is used if it is large enough.
+// Usable reports, by link, whether it meets all that a request says of single links: rate, affinity, exclusions, a
+// delay that is known where the request needs it. It is what packages kshortest and disjoint search on; bounds on delay
+// and hops, and loose hops, are no part of it. into is used if it is large enough.
 func (w *Workspace) Usable(g *graph.Graph, r *Request, into []bool) ([]bool, error) {
 	if err := r.check(g); err != nil {
 		return nil, err

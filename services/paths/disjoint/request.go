@@ -43,12 +43,12 @@ const (
 func (k Kind) nodes() bool  { return k == Nodes || k == NodesAndGroups }
 func (k Kind) groups() bool { return k == Groups || k == NodesAndGroups }
 
-// Request asks for a pair.
+// Request describes a pair.
 type Request struct {
 	From, To int32
 	Metric   graph.Metric
 	Kind     Kind
-	// Usable tells, by link, whether it may be used; nil: all. Package cspf makes it from the constraints of a circuit.
+	// Usable reports, by link, whether it may be used; nil: all. Package cspf makes it from a circuit's constraints.
 	Usable []bool
 	// MaxPaths bounds the search for pairs without a common risk group; 0 is DefaultPaths.
 	MaxPaths int

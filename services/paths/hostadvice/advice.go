@@ -24,7 +24,7 @@ const (
 const StandardThreshold = 3
 
 // Threshold is the count of duplicate acknowledgments that papers 000 and 003
-// ask for over n paths of unequal delay: T = 3(1 + floor(log2 n)).
+// request over n paths of unequal delay: T = 3(1 + floor(log2 n)).
 func Threshold(n int) int {
 	if n < 1 {
 		return StandardThreshold

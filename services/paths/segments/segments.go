@@ -24,7 +24,7 @@ type Segment struct {
 
 // SIDs are what routers offer. A nil slice says that all do.
 type SIDs struct {
-	// Node tells, by node, whether it has a node SID; Adjacency, by link, whether it has an adjacency SID.
+	// Node reports, by node, whether it has a node SID; Adjacency, by link, whether it has an adjacency SID.
 	Node, Adjacency []bool
 }
 
@@ -134,7 +134,7 @@ func (f *Finder) from(g *graph.Graph, node int32, limit uint64) {
 	}
 }
 
-// Pinned tells, by link, whether a node SID pins it: whether the link is the only shortest path to its far end.
+// Pinned reports, by link, whether a node SID pins it: whether the link is the only shortest path to its far end.
 func (f *Finder) Pinned(g *graph.Graph) []bool {
 	out := make([]bool, g.Links())
 	weights := g.Weights(graph.IGP)

@@ -152,7 +152,7 @@ func (p *Ports) Detach(names []string) error {
 	return errors.Join(errs...)
 }
 
-// hooks lists the hooks of a port that have a program of ours, and tells whether any has other filters.
+// hooks lists the hooks of a port that have a program of ours, and reports whether any has other filters.
 func hooks(index int) (ours []uint32, others bool, err error) {
 	l := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}}
 	for _, parent := range []uint32{netlink.HANDLE_MIN_INGRESS, netlink.HANDLE_MIN_EGRESS} {

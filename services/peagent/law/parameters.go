@@ -34,7 +34,7 @@ type Parameters struct {
 	// time grows from nothing to that of full queues, of which some flows cross more than others. [i2vfc, "Start"]
 	RateHold float64
 	// SmoothingRTTs is the number of round trips over which the round-trip time is averaged, where the control loop's
-	// interval does not ask for more. [i2vfc, equation 3]
+	// interval does not need more. [i2vfc, equation 3]
 	SmoothingRTTs float64
 	// AveragingTime, in seconds, is the time over which the sending rate is averaged. [i2vfc, equation 4]
 	AveragingTime float64

@@ -178,8 +178,8 @@ func untilText(t time.Time) string {
 	return " until " + t.UTC().Format(time.RFC3339)
 }
 
-// CircuitLSPName tells a circuit's paths apart: another path is another LSP, so that the new one is up before the rules
-// leave the old one.
+// CircuitLSPName distinguishes a circuit's paths: another path is another LSP, so that the new one is up before the
+// rules leave the old one.
 func CircuitLSPName(circuit Circuit) string {
 	sum := sha256.Sum256(fmt.Append(nil, circuit.ID, circuit.Path.Segments))
 	return fmt.Sprintf("te-circuit-%s-%s", circuit.ID, hex.EncodeToString(sum[:3]))

@@ -31,7 +31,7 @@ func AlphaRedirect(p document.Policy) int {
 	return slices.IndexFunc(p.Redirect, func(d document.Redirect) bool { return d.Pairs == document.SourceAlpha })
 }
 
-// Demands lists the LSPs the mapped pairs ask for, each once, sorted.
+// Demands lists the LSPs the mapped pairs request, each once, sorted.
 func Demands(p document.Policy, pairs []Pair) []Demand {
 	seen := map[Demand]bool{}
 	var out []Demand
@@ -54,7 +54,7 @@ func Demands(p document.Policy, pairs []Pair) []Demand {
 	return out
 }
 
-// demandsOf are what a pair asks for under a rule: one computed path or set of paths, or each path by hand between its
+// demandsOf are what a pair requests under a rule: one computed path or set of paths, or each path by hand between its
 // routers.
 func demandsOf(policy document.Policy, p Pair) (out []Demand) {
 	d := policy.Redirect[p.Redirect]
@@ -106,7 +106,7 @@ func sortedPairs(pairs []Pair) []Pair {
 
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// LSPName tells ends and path apart: another path is another LSP, so that the
+// LSPName distinguishes ends and path: another path is another LSP, so that the
 // new one is up before the rules leave the old one.
 func LSPName(d Demand, path Path) string {
 	sum := sha256.Sum256(fmt.Append(nil, path.Segments))

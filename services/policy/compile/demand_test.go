@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/services/policy/document"
 )
 
-// Each LSP and each pair of routers is requested once, sorted; pairs that need no path ask for none.
+// Each LSP and each pair of routers is requested once, sorted; pairs that need no path request none.
 func TestWhatThePairsAskFor(t *testing.T) {
 	lsp, wide := document.LSP{}, document.LSP{MinBandwidth: 5}
 	p := document.Policy{Redirect: []document.Redirect{{LSP: &lsp}, {LSP: &wide}, {Pairs: document.SourceAlpha}}}

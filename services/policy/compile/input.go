@@ -116,7 +116,7 @@ const (
 	ExcessBestEffort Excess = "best-effort"
 )
 
-// Demand is one LSP that the pairs ask for; all pairs of the same ends share it.
+// Demand is one LSP that the pairs request; all pairs of the same ends share it.
 type Demand struct {
 	From, To string
 	LSP      document.LSP

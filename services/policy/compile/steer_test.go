@@ -19,7 +19,7 @@ func unmanaged(in *compile.Input, name string) {
 	in.Routers[i].Managed = false
 }
 
-// Why a pair of hntes-redirect, which asks for an LSP from wr to er, is left out.
+// Why a pair of hntes-redirect, which requests an LSP from wr to er, is left out.
 func TestPairsWithoutAnLSPAreLeftOutWithTheReason(t *testing.T) {
 	v4, v6 := netip.MustParsePrefix("192.0.2.0/26"), netip.MustParsePrefix("2001:db8::/32")
 	paths := func(in *compile.Input, change func(*compile.Path)) {
@@ -110,7 +110,7 @@ func TestPairsWithoutAPathAreLeftOutWithTheReason(t *testing.T) {
 	}
 }
 
-// A queue must guarantee what an LSP of the policy asks for, where the bottleneck is known: 95 of 100 Mbit/s.
+// A queue must guarantee what an LSP of the policy requests, where the bottleneck is known: 95 of 100 Mbit/s.
 func TestMinimumBandwidthAtItsBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		minimum, bottleneck uint64

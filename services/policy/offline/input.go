@@ -23,7 +23,7 @@ type Finder interface {
 	Segments(links []string) (compile.Path, error)
 }
 
-// Input is what the compiler needs. The finder is asked for what the file does not say; nil asks nobody.
+// Input is what the compiler needs. The finder gives what the file does not say; nil: nothing more.
 func (n *Network) Input(p document.Policy, find Finder) compile.Input {
 	in := compile.Input{
 		Policy: p, Routers: n.routers(), Links: n.links(),

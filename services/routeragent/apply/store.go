@@ -144,7 +144,7 @@ func (s *Store) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Confirmation asks for commit-confirm.
+// Confirmation requests commit-confirm.
 type Confirmation struct {
 	ID       string
 	Duration time.Duration

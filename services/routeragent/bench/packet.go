@@ -62,7 +62,7 @@ type line struct {
 	fastest time.Duration
 }
 
-// benchPacket runs the classifier packet by packet (BPF_PROG_TEST_RUN), which tells the nanoseconds the program took.
+// benchPacket runs the classifier packet by packet (BPF_PROG_TEST_RUN), which gives the nanoseconds the program took.
 func benchPacket(t *table, runs int) error {
 	if jit, err := os.ReadFile("/proc/sys/net/core/bpf_jit_enable"); err == nil {
 		t.notef("net.core.bpf_jit_enable = %.1s", jit)

@@ -18,7 +18,7 @@ import (
 //go:generate go tool bpf2go -cc clang -target bpfel -type addr -type key -type key6 -type rule -type lengths -type lengths6 -type range -type term -type policy -type port -type hit -type police_key -type bucket -type action -type policer -type meter -type attachment -type circuit -type exit -type bucket_path -type path_set Classifier classifier.c -- -O2 -g -Wall -Werror -I/usr/include/x86_64-linux-gnu
 //go:generate go tool bpf2go -cc clang -target bpfel PoliceTest policetest.c -- -O2 -g -Wall -Werror -I/usr/include/x86_64-linux-gnu
 
-// Version tells one build of the classifier from another, so that an agent
+// Version distinguishes one build of the classifier from another, so that an agent
 // takes over the programs of an earlier one only if they are the same.
 func Version() string {
 	sum := sha256.Sum256(_ClassifierBytes)

@@ -8,7 +8,7 @@ import (
 )
 
 // A leaf that is not set and has a default in the model has that value (RFC 7950
-// section 7.6.1), and who asks for it gets it (sections 3.3.4 and 3.5.2.3).
+// section 7.6.1), and a client that requests it gets it (sections 3.3.4 and 3.5.2.3).
 // Subtrees are answered in the manner RFC 6243 calls "explicit": what was set,
 // so that a client reads back what it wrote.
 

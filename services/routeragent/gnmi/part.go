@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/services/routeragent/tree"
 )
 
-// Limits of sampling. An interval of 0 asks for the lowest the target supports.
+// Limits of sampling. An interval of 0 means the lowest the target supports.
 const (
 	lowestInterval  = 100 * time.Millisecond
 	definedInterval = 10 * time.Second // TARGET_DEFINED counters

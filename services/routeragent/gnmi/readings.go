@@ -13,7 +13,7 @@ import (
 )
 
 // readings are shared: while the router is read for some clients, all that ask meanwhile wait for one reading after it.
-// So a reading always begins after it was asked for, and however many clients there are, of each choice of parts
+// So a reading always begins after it was requested, and however many clients there are, of each choice of parts
 // one reading is under way and one waits. A reading shares with the one before whatever did not change.
 type readings struct {
 	deps Dependencies

@@ -151,7 +151,7 @@ func TestOnceCostsNoMoreThanGet(t *testing.T) {
 	t.Logf("ONCE allocates %d bytes, Get %d", sub, get)
 }
 
-// Clients that ask for everything and read nothing hold one message each, and share the tree.
+// Clients that request everything and read nothing hold one message each, and share the tree.
 func TestClientsThatReadNothingHoldLittle(t *testing.T) {
 	const clients = 20
 	s := serverOf(&router{config: queues(t, 20000)})

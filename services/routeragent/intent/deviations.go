@@ -16,7 +16,7 @@ func SupportedPaths() []string { return slices.Sorted(maps.Keys(Supported)) }
 type Deviation struct {
 	// Path of the schema.
 	Path string
-	// What is different. A Set that asks for more is answered UNIMPLEMENTED.
+	// What is different. A Set that requests more is answered UNIMPLEMENTED.
 	What string
 }
 

@@ -22,7 +22,7 @@ func red(q Queue) Spec {
 // share is a measured part of packets dropped while the queue was between two fills.
 type share struct{ from, to, dropped float64 }
 
-// fill sends packets of 200 octets until the queue is full to a part, and tells the share of drops per tenth.
+// fill sends packets of 200 octets until the queue is full to a part, and gives the share of drops per tenth.
 func fill(t *testing.T, r *labtest.Router, k *Kernel, upTo float64) []share {
 	t.Helper()
 	s := r.NewSender(0)

@@ -30,7 +30,7 @@ type Dependencies struct {
 	FRR *frr.Router
 	// Plan is the plan of the running configuration.
 	Plan func() intent.Plan
-	// Hardware tells the speed of an interface.
+	// Hardware gives the speed of an interface.
 	Hardware intent.Hardware
 	// Agent tells what the agent knows of itself.
 	Agent func() Agent

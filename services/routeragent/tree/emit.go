@@ -221,7 +221,7 @@ func typedNumber(text string) *gnmi.TypedValue {
 	return &gnmi.TypedValue{Value: &gnmi.TypedValue_DoubleVal{DoubleVal: f}}
 }
 
-// Encode is a node in the encoding asked for; ok is false if the filter leaves nothing.
+// Encode is a node in the encoding requested; ok is false if the filter leaves nothing.
 func (n *Node) Encode(f Filter, enc gnmi.Encoding) (*gnmi.TypedValue, bool) {
 	leaf := n.Schema.Kind == Leaf || n.Schema.Kind == LeafList
 	if leaf && enc == gnmi.Encoding_PROTO {

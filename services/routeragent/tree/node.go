@@ -26,7 +26,7 @@ func New() *Node { return newNode(Root()) }
 
 func newNode(s *Schema) *Node { return &Node{Schema: s, Members: map[string]*Node{}} }
 
-// owner tells forks of a tree apart.
+// owner distinguishes forks of a tree.
 type owner struct{ _ byte }
 
 // Fork is a copy to be edited. It shares with the original what nobody edits: an

@@ -37,7 +37,7 @@ type Schema struct {
 	value string   // the default
 	names []string // of children, sorted
 
-	// What follows is worked out once, because every Set asks for it thousands of times.
+	// What follows is worked out once, because every Set needs it thousands of times.
 	target *Schema // of a configured leafref that is no key: the leaf it must equal somewhere
 	wanted bool    // something refers to this leaf
 	refers bool    // this or something below it refers or is referred to

@@ -127,7 +127,7 @@ type NightlyResponse struct {
 	ChangeId string `protobuf:"bytes,5,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
 	// What an operator should look at, one sentence each, such as an exporter that belongs to no device.
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// What arrived within circuits, by circuit and pair: nothing of it is added, and no change set is asked for it.
+	// What arrived within circuits, by circuit and pair: nothing of it is added, and no change set is requested for it.
 	InCircuits    []*InCircuit `protobuf:"bytes,7,rep,name=in_circuits,json=inCircuits,proto3" json:"in_circuits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -273,7 +273,8 @@ type Generation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Time  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// The change set that the newest run asks for, until a nightly run finds that it came to something. A crash in between loses nothing.
+	// The change set that the newest run requests, until a nightly run finds that it came to something. A crash in between
+	// loses nothing.
 	Pending *v1.CreateRequest `protobuf:"bytes,3,opt,name=pending,proto3" json:"pending,omitempty"`
 	// The change set that services/push made of pending; empty: not known to have been made.
 	ChangeId string `protobuf:"bytes,4,opt,name=change_id,json=changeId,proto3" json:"change_id,omitempty"`
@@ -348,7 +349,7 @@ func (x *Generation) GetEarlier() []*Asked {
 	return nil
 }
 
-// Asked is a change set that a nightly run asked for.
+// Asked is a change set that a nightly run requested.
 type Asked struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Request *v1.CreateRequest      `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`

@@ -659,7 +659,7 @@ type Circuit struct {
 	Slots  []*Slot `protobuf:"bytes,4,rep,name=slots,proto3" json:"slots,omitempty"`
 	Path   []*Hop  `protobuf:"bytes,5,rep,name=path,proto3" json:"path,omitempty"`
 	Backup []*Hop  `protobuf:"bytes,6,rep,name=backup,proto3" json:"backup,omitempty"`
-	// Who asked for it.
+	// The requester.
 	Holder  string                 `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
 	Created *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created,proto3" json:"created,omitempty"`
 	// When a held circuit expires.
@@ -1496,7 +1496,7 @@ func (x *Offer) GetTerms() *Terms {
 type QuoteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Terms *Terms                 `protobuf:"bytes,1,opt,name=terms,proto3" json:"terms,omitempty"`
-	// Who asks.
+	// The requester.
 	By            string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1656,7 +1656,7 @@ type RequestRequest struct {
 	// another one is refused. 1 to 64 letters, digits, '.', '_' or '-'.
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Terms     *Terms `protobuf:"bytes,2,opt,name=terms,proto3" json:"terms,omitempty"`
-	// Who asks.
+	// The requester.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// Commit at once.
 	Commit        bool `protobuf:"varint,4,opt,name=commit,proto3" json:"commit,omitempty"`
@@ -1772,7 +1772,7 @@ type RequestAllRequest struct {
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// 1 to 20, of one project. Each is decided on beside those before it.
 	Terms []*Terms `protobuf:"bytes,2,rep,name=terms,proto3" json:"terms,omitempty"`
-	// Who asks.
+	// The requester.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// Commit at once.
 	Commit        bool `protobuf:"varint,4,opt,name=commit,proto3" json:"commit,omitempty"`
@@ -2045,9 +2045,9 @@ func (x *ModifyResponse) GetRefusal() *Refusal {
 
 type ReoptimiseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One circuit. Empty: all of them, which operators of circuits may ask for.
+	// One circuit. Empty: all of them, which operators of circuits may request.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Who asks.
+	// The requester.
 	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	// Change nothing; say what would be moved.
 	DryRun        bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
@@ -2907,7 +2907,7 @@ type ListRequest struct {
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Those asked for last first.
+	// The newest request first.
 	NewestFirst   bool `protobuf:"varint,8,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3676,7 +3676,7 @@ type StatementResponse struct {
 	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	From    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	To      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
-	// Circuits that had capacity in the window, those asked for first first.
+	// Circuits that had capacity in the window, the oldest request first.
 	Circuits []*StatementLine `protobuf:"bytes,4,rep,name=circuits,proto3" json:"circuits,omitempty"`
 	Total    *StatementLine   `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
 	// There is no flow store, or some line has carried_unknown: nobody knows what all of them carried.

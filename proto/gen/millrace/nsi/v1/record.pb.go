@@ -28,7 +28,7 @@ const (
 type Connection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The NSA that asked for it.
+	// The NSA that requested it.
 	Requester   string `protobuf:"bytes,2,opt,name=requester,proto3" json:"requester,omitempty"`
 	GlobalId    string `protobuf:"bytes,3,opt,name=global_id,json=globalId,proto3" json:"global_id,omitempty"`
 	Description string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
@@ -251,7 +251,7 @@ type Criteria struct {
 	Mbit  int64                  `protobuf:"varint,1,opt,name=mbit,proto3" json:"mbit,omitempty"`
 	Start *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
 	End   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
-	// STPs with labels: as asked for, and as booked.
+	// STPs with labels: as requested, and as booked.
 	Source        string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
 	Destination   string `protobuf:"bytes,5,opt,name=destination,proto3" json:"destination,omitempty"`
 	OneWay        bool   `protobuf:"varint,6,opt,name=one_way,json=oneWay,proto3" json:"one_way,omitempty"`

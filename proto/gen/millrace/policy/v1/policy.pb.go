@@ -430,7 +430,7 @@ func (*CircuitsRequest) Descriptor() ([]byte, []int) {
 
 type CircuitsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Ids, those asked for first first.
+	// Ids, the oldest request first.
 	Circuits      []string `protobuf:"bytes,1,rep,name=circuits,proto3" json:"circuits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -188,14 +188,14 @@ type ChangeSet struct {
 	Pairs []string `protobuf:"bytes,10,rep,name=pairs,proto3" json:"pairs,omitempty"`
 	// What an approver should know beside the diffs: pairs left out, routers that could not be read.
 	Notes []string `protobuf:"bytes,11,rep,name=notes,proto3" json:"notes,omitempty"`
-	// Whether the requester asked for a prediction.
+	// Whether a prediction was requested.
 	Predict bool `protobuf:"varint,12,opt,name=predict,proto3" json:"predict,omitempty"`
-	// What the change does to each class of traffic, by the twin; empty unless asked for, and where it failed (see notes).
+	// What the change does to each class of traffic, by the twin; empty unless requested, and where it failed (see notes).
 	Prediction *v1.PredictResponse `protobuf:"bytes,13,opt,name=prediction,proto3" json:"prediction,omitempty"`
 	// Who must approve it, by the configuration at the time when it was planned, and who has.
 	ApprovalRule *ApprovalRule `protobuf:"bytes,14,opt,name=approval_rule,json=approvalRule,proto3" json:"approval_rule,omitempty"`
 	Approvals    []*Approval   `protobuf:"bytes,15,rep,name=approvals,proto3" json:"approvals,omitempty"`
-	// The nightly run asked for it, so it counts against the nightly budget.
+	// The nightly run requested it, so it counts against the nightly budget.
 	Nightly bool `protobuf:"varint,16,opt,name=nightly,proto3" json:"nightly,omitempty"`
 	// How much it changes.
 	Size *Size `protobuf:"bytes,17,opt,name=size,proto3" json:"size,omitempty"`

@@ -34,7 +34,7 @@ const (
 	Role_ROLE_NOBODY Role = 1
 	// ROLE_VIEWER reads.
 	Role_ROLE_VIEWER Role = 2
-	// ROLE_OPERATOR asks for changes, and carries out and stops those that are approved.
+	// ROLE_OPERATOR requests changes, and carries out and stops those that are approved.
 	Role_ROLE_OPERATOR Role = 3
 	// ROLE_APPROVER approves changes, and makes those that nobody else approves.
 	Role_ROLE_APPROVER Role = 4

@@ -99,7 +99,7 @@ type CircuitsServiceClient interface {
 	// Deactivate takes a circuit off routers and keeps it off them. It stays booked.
 	Deactivate(context.Context, *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
-	// List lists circuits, those asked for first first unless it is requested otherwise.
+	// List lists circuits, the oldest request first unless it is requested otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
@@ -107,7 +107,7 @@ type CircuitsServiceClient interface {
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
 	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
-	// Watch tells of circuits as they are, and then of each change.
+	// Watch streams circuits as they are, and then each change.
 	Watch(context.Context, *connect.Request[v1.WatchRequest]) (*connect.ServerStreamForClient[v1.WatchResponse], error)
 }
 
@@ -345,7 +345,7 @@ type CircuitsServiceHandler interface {
 	// Deactivate takes a circuit off routers and keeps it off them. It stays booked.
 	Deactivate(context.Context, *connect.Request[v1.DeactivateRequest]) (*connect.Response[v1.DeactivateResponse], error)
 	Get(context.Context, *connect.Request[v1.GetRequest]) (*connect.Response[v1.GetResponse], error)
-	// List lists circuits, those asked for first first unless it is requested otherwise.
+	// List lists circuits, the oldest request first unless it is requested otherwise.
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Calendar says what is free on links over time.
 	Calendar(context.Context, *connect.Request[v1.CalendarRequest]) (*connect.Response[v1.CalendarResponse], error)
@@ -353,7 +353,7 @@ type CircuitsServiceHandler interface {
 	Usage(context.Context, *connect.Request[v1.UsageRequest]) (*connect.Response[v1.UsageResponse], error)
 	// Statement says what the circuits of a project booked, carried and missed in a window.
 	Statement(context.Context, *connect.Request[v1.StatementRequest]) (*connect.Response[v1.StatementResponse], error)
-	// Watch tells of circuits as they are, and then of each change.
+	// Watch streams circuits as they are, and then each change.
 	Watch(context.Context, *connect.Request[v1.WatchRequest], *connect.ServerStream[v1.WatchResponse]) error
 }
 

@@ -173,9 +173,9 @@ type FlowStoreServiceClient interface {
 	// (the fixed-interval rule of paper 002, section II). A record that spans intervals is split in
 	// proportion to time.
 	Intervals(context.Context, *connect.Request[v1.IntervalsRequest]) (*connect.ServerStreamForClient[v1.IntervalsResponse], error)
-	// ExportQuality tells how complete the exporters' export was in each hour that a window touches.
+	// ExportQuality reports how complete the exporters' export was in each hour that a window touches.
 	ExportQuality(context.Context, *connect.Request[v1.ExportQualityRequest]) (*connect.ServerStreamForClient[v1.ExportQualityResponse], error)
-	// LastSeen tells, for each prefix pair, when any flow of it was last observed (ageing).
+	// LastSeen reports, for each prefix pair, when any flow of it was last observed (ageing).
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
@@ -295,9 +295,9 @@ type FlowStoreServiceHandler interface {
 	// (the fixed-interval rule of paper 002, section II). A record that spans intervals is split in
 	// proportion to time.
 	Intervals(context.Context, *connect.Request[v1.IntervalsRequest], *connect.ServerStream[v1.IntervalsResponse]) error
-	// ExportQuality tells how complete the exporters' export was in each hour that a window touches.
+	// ExportQuality reports how complete the exporters' export was in each hour that a window touches.
 	ExportQuality(context.Context, *connect.Request[v1.ExportQualityRequest], *connect.ServerStream[v1.ExportQualityResponse]) error
-	// LastSeen tells, for each prefix pair, when any flow of it was last observed (ageing).
+	// LastSeen reports, for each prefix pair, when any flow of it was last observed (ageing).
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)

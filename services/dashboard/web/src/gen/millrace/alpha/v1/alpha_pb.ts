@@ -111,7 +111,7 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
   warnings: string[];
 
   /**
-   * What arrived within circuits, by circuit and pair: nothing of it is added, and no change set is asked for it.
+   * What arrived within circuits, by circuit and pair: nothing of it is added, and no change set is requested for it.
    *
    * @generated from field: repeated millrace.alpha.v1.InCircuit in_circuits = 7;
    */
@@ -171,7 +171,8 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
   time?: Timestamp | undefined;
 
   /**
-   * The change set that the newest run asks for, until a nightly run finds that it came to something. A crash in between loses nothing.
+   * The change set that the newest run requests, until a nightly run finds that it came to something. A crash in between
+   * loses nothing.
    *
    * @generated from field: millrace.push.v1.CreateRequest pending = 3;
    */
@@ -200,7 +201,7 @@ export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
   messageDesc(file_millrace_alpha_v1_alpha, 3);
 
 /**
- * Asked is a change set that a nightly run asked for.
+ * Asked is a change set that a nightly run requested.
  *
  * @generated from message millrace.alpha.v1.Asked
  */

@@ -261,7 +261,7 @@ export type Circuit = Message<"millrace.circuits.v1.Circuit"> & {
   backup: Hop[];
 
   /**
-   * Who asked for it.
+   * The requester.
    *
    * @generated from field: string holder = 7;
    */
@@ -720,7 +720,7 @@ export type QuoteRequest = Message<"millrace.circuits.v1.QuoteRequest"> & {
   terms?: Terms | undefined;
 
   /**
-   * Who asks.
+   * The requester.
    *
    * @generated from field: string by = 2;
    */
@@ -812,7 +812,7 @@ export type RequestRequest = Message<"millrace.circuits.v1.RequestRequest"> & {
   terms?: Terms | undefined;
 
   /**
-   * Who asks.
+   * The requester.
    *
    * @generated from field: string by = 3;
    */
@@ -869,7 +869,7 @@ export type RequestAllRequest = Message<"millrace.circuits.v1.RequestAllRequest"
   terms: Terms[];
 
   /**
-   * Who asks.
+   * The requester.
    *
    * @generated from field: string by = 3;
    */
@@ -1004,14 +1004,14 @@ export const ModifyResponseSchema: GenMessage<ModifyResponse> = /*@__PURE__*/
  */
 export type ReoptimiseRequest = Message<"millrace.circuits.v1.ReoptimiseRequest"> & {
   /**
-   * One circuit. Empty: all of them, which operators of circuits may ask for.
+   * One circuit. Empty: all of them, which operators of circuits may request.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Who asks.
+   * The requester.
    *
    * @generated from field: string by = 2;
    */
@@ -1442,7 +1442,7 @@ export type ListRequest = Message<"millrace.circuits.v1.ListRequest"> & {
   pageToken: string;
 
   /**
-   * Those asked for last first.
+   * The newest request first.
    *
    * @generated from field: bool newest_first = 8;
    */
@@ -1808,7 +1808,7 @@ export type StatementResponse = Message<"millrace.circuits.v1.StatementResponse"
   to?: Timestamp | undefined;
 
   /**
-   * Circuits that had capacity in the window, those asked for first first.
+   * Circuits that had capacity in the window, the oldest request first.
    *
    * @generated from field: repeated millrace.circuits.v1.StatementLine circuits = 4;
    */
@@ -2239,7 +2239,7 @@ export const CircuitsService: GenService<{
     output: typeof GetResponseSchema;
   },
   /**
-   * List lists circuits, those asked for first first unless it is requested otherwise.
+   * List lists circuits, the oldest request first unless it is requested otherwise.
    *
    * @generated from rpc millrace.circuits.v1.CircuitsService.List
    */
@@ -2279,7 +2279,7 @@ export const CircuitsService: GenService<{
     output: typeof StatementResponseSchema;
   },
   /**
-   * Watch tells of circuits as they are, and then of each change.
+   * Watch streams circuits as they are, and then each change.
    *
    * @generated from rpc millrace.circuits.v1.CircuitsService.Watch
    */

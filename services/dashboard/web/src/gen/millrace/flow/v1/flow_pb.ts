@@ -1312,7 +1312,7 @@ export const FlowStoreService: GenService<{
     output: typeof IntervalsResponseSchema;
   },
   /**
-   * ExportQuality tells how complete the exporters' export was in each hour that a window touches.
+   * ExportQuality reports how complete the exporters' export was in each hour that a window touches.
    *
    * @generated from rpc millrace.flow.v1.FlowStoreService.ExportQuality
    */
@@ -1322,7 +1322,7 @@ export const FlowStoreService: GenService<{
     output: typeof ExportQualityResponseSchema;
   },
   /**
-   * LastSeen tells, for each prefix pair, when any flow of it was last observed (ageing).
+   * LastSeen reports, for each prefix pair, when any flow of it was last observed (ageing).
    *
    * @generated from rpc millrace.flow.v1.FlowStoreService.LastSeen
    */

@@ -28,7 +28,7 @@ export type Connection = Message$1<"millrace.nsi.v1.Connection"> & {
   id: string;
 
   /**
-   * The NSA that asked for it.
+   * The NSA that requested it.
    *
    * @generated from field: string requester = 2;
    */
@@ -178,7 +178,7 @@ export type Criteria = Message$1<"millrace.nsi.v1.Criteria"> & {
   end?: Timestamp | undefined;
 
   /**
-   * STPs with labels: as asked for, and as booked.
+   * STPs with labels: as requested, and as booked.
    *
    * @generated from field: string source = 4;
    */

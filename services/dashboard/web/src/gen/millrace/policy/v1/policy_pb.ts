@@ -188,7 +188,7 @@ export const CircuitsRequestSchema: GenMessage<CircuitsRequest> = /*@__PURE__*/
  */
 export type CircuitsResponse = Message<"millrace.policy.v1.CircuitsResponse"> & {
   /**
-   * Ids, those asked for first first.
+   * Ids, the oldest request first.
    *
    * @generated from field: repeated string circuits = 1;
    */

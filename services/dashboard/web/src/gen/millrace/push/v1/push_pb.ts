@@ -93,14 +93,14 @@ export type ChangeSet = Message<"millrace.push.v1.ChangeSet"> & {
   notes: string[];
 
   /**
-   * Whether the requester asked for a prediction.
+   * Whether a prediction was requested.
    *
    * @generated from field: bool predict = 12;
    */
   predict: boolean;
 
   /**
-   * What the change does to each class of traffic, by the twin; empty unless asked for, and where it failed (see notes).
+   * What the change does to each class of traffic, by the twin; empty unless requested, and where it failed (see notes).
    *
    * @generated from field: millrace.twin.v1.PredictResponse prediction = 13;
    */
@@ -119,7 +119,7 @@ export type ChangeSet = Message<"millrace.push.v1.ChangeSet"> & {
   approvals: Approval[];
 
   /**
-   * The nightly run asked for it, so it counts against the nightly budget.
+   * The nightly run requested it, so it counts against the nightly budget.
    *
    * @generated from field: bool nightly = 16;
    */

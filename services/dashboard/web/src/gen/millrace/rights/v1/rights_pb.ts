@@ -71,7 +71,7 @@ export enum Role {
   VIEWER = 2,
 
   /**
-   * ROLE_OPERATOR asks for changes, and carries out and stops those that are approved.
+   * ROLE_OPERATOR requests changes, and carries out and stops those that are approved.
    *
    * @generated from enum value: ROLE_OPERATOR = 3;
    */
