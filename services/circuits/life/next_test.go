@@ -280,26 +280,34 @@ func TestBookedAnew(t *testing.T) {
 		"another path while a change set is on its way": {change(routersHave(Interrupted, true), gone), Event{Kind: Rerouted}, Interrupted, []Do{Refuse}},
 		"another path of one whose path is there":       {sent(Interrupted, Installs, 1, false), Event{Kind: Rerouted}, Interrupted, []Do{Refuse}},
 		"another path of one that is active":            {sent(Active, Installs, 1, false), Event{Kind: Rerouted}, Active, []Do{Refuse}},
-		"another path before it began":                  {change(in(Committed), gone), Event{Kind: Rerouted}, Scheduled, nil},
-		"an update":                                     {sent(Active, Installs, 1, false), Event{Kind: Updated}, Active, []Do{Install}},
-		"an update of one that is interrupted":          {lost, Event{Kind: Updated}, Interrupted, []Do{Refuse}},
-		"an update during another one":                  {routersHave(Active, true), Event{Kind: Updated}, Active, []Do{Refuse}},
-		"its update is verified":                        {routersHave(Active, true), Event{Kind: ChangeVerified, Attempt: 2}, Active, []Do{Settle}},
-		"the same, told again":                          {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 2 }), Event{Kind: ChangeVerified, Attempt: 2}, Active, nil},
-		"the same, and its path was lost and is back":   {routersHave(Interrupted, true), Event{Kind: ChangeVerified, Attempt: 2}, Interrupted, []Do{Settle, Prove}},
-		"its update is undone":                          {routersHave(Active, true), Event{Kind: ChangeUndone, Attempt: 2}, Active, []Do{Install}},
-		"its update is undone for the third time":       {change(routersHave(Active, true), often), Event{Kind: ChangeUndone, Attempt: 2}, Active, []Do{Revert}},
-		"its update is undone, and its path is lost":    {change(routersHave(Interrupted, true), gone), Event{Kind: ChangeUndone, Attempt: 2}, Interrupted, []Do{Revert}},
-		"the same, and its path is back":                {routersHave(Interrupted, true), Event{Kind: ChangeUndone, Attempt: 2}, Provisioning, []Do{Revert, Install}},
-		"its update fails":                              {routersHave(Active, true), Event{Kind: ChangeFailed, Attempt: 2}, Releasing, []Do{Remove}},
-		"undone before, told again":                     {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 1 }), Event{Kind: ChangeUndone, Attempt: 2}, Active, nil},
-		"its update is rolled back by hand":             {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 2 }), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
-		"the new path is undone":                        {routersHave(Provisioning, true), Event{Kind: ChangeUndone, Attempt: 2}, Provisioning, []Do{Install}},
-		"the new path is undone for the third time":     {change(routersHave(Provisioning, true), often), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
-		"the new path is undone, and lost":              {change(routersHave(Provisioning, true), gone), Event{Kind: ChangeUndone, Attempt: 2}, Interrupted, nil},
-		"the first path is undone, and lost":            {change(sent(Provisioning, Installs, 1, true), gone), Event{Kind: ChangeUndone, Attempt: 1}, Committed, nil},
-		"its path is back, and routers have another":    {change(routersHave(Interrupted, false), func(c *Circuit) { c.Verified, c.Gone = 1, true }), Event{Kind: PathSeen}, Provisioning, []Do{Install}},
-		"given up, and the new path is undone":          {routersHave(Releasing, true), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
+		"it is displaced":                               {sent(Active, Installs, 1, false), Event{Kind: Displaced}, Provisioning, []Do{Install}},
+		"it is displaced while it is interrupted":       {lost, Event{Kind: Displaced}, Interrupted, []Do{Refuse}},
+		"deactivated while an update was on its way":    {routersHave(Deactivating, true), Event{Kind: ChangeUndone, Attempt: 2}, Deactivating, []Do{Remove}},
+		"the same, and removed":                         {change(routersHave(Deactivating, true), func(c *Circuit) { c.Work = Removes }), Event{Kind: ChangeVerified, Attempt: 2}, Committed, []Do{Settle}},
+		"it is lost and back while routers are given it": {change(sent(Provisioning, Installs, 1, true), func(c *Circuit) { c.Doubt = true }),
+			Event{Kind: ChangeVerified, Attempt: 1}, Interrupted, []Do{Prove}},
+		"it is lost while routers are given it":             {change(sent(Provisioning, Installs, 1, true), gone), Event{Kind: ChangeVerified, Attempt: 1}, Interrupted, nil},
+		"removed and failed, told of its failed change set": {change(sent(Failed, Installs, 1, false), func(c *Circuit) { c.Verified = 1 }), Event{Kind: ChangeFailed, Attempt: 1}, Failed, nil},
+		"another path before it began":                      {change(in(Committed), gone), Event{Kind: Rerouted}, Scheduled, nil},
+		"an update":                                         {sent(Active, Installs, 1, false), Event{Kind: Updated}, Active, []Do{Install}},
+		"an update of one that is interrupted":              {lost, Event{Kind: Updated}, Interrupted, []Do{Refuse}},
+		"an update during another one":                      {routersHave(Active, true), Event{Kind: Updated}, Active, []Do{Refuse}},
+		"its update is verified":                            {routersHave(Active, true), Event{Kind: ChangeVerified, Attempt: 2}, Active, []Do{Settle}},
+		"the same, told again":                              {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 2 }), Event{Kind: ChangeVerified, Attempt: 2}, Active, nil},
+		"the same, and its path was lost and is back":       {routersHave(Interrupted, true), Event{Kind: ChangeVerified, Attempt: 2}, Interrupted, []Do{Settle, Prove}},
+		"its update is undone":                              {routersHave(Active, true), Event{Kind: ChangeUndone, Attempt: 2}, Active, []Do{Install}},
+		"its update is undone for the third time":           {change(routersHave(Active, true), often), Event{Kind: ChangeUndone, Attempt: 2}, Active, []Do{Revert}},
+		"its update is undone, and its path is lost":        {change(routersHave(Interrupted, true), gone), Event{Kind: ChangeUndone, Attempt: 2}, Interrupted, []Do{Revert}},
+		"the same, and its path is back":                    {routersHave(Interrupted, true), Event{Kind: ChangeUndone, Attempt: 2}, Provisioning, []Do{Revert, Install}},
+		"its update fails":                                  {routersHave(Active, true), Event{Kind: ChangeFailed, Attempt: 2}, Releasing, []Do{Remove}},
+		"undone before, told again":                         {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 1 }), Event{Kind: ChangeUndone, Attempt: 2}, Active, nil},
+		"its update is rolled back by hand":                 {change(routersHave(Active, false), func(c *Circuit) { c.Verified = 2 }), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
+		"the new path is undone":                            {routersHave(Provisioning, true), Event{Kind: ChangeUndone, Attempt: 2}, Provisioning, []Do{Install}},
+		"the new path is undone for the third time":         {change(routersHave(Provisioning, true), often), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
+		"the new path is undone, and lost":                  {change(routersHave(Provisioning, true), gone), Event{Kind: ChangeUndone, Attempt: 2}, Interrupted, nil},
+		"the first path is undone, and lost":                {change(sent(Provisioning, Installs, 1, true), gone), Event{Kind: ChangeUndone, Attempt: 1}, Committed, nil},
+		"its path is back, and routers have another":        {change(routersHave(Interrupted, false), func(c *Circuit) { c.Verified, c.Gone = 1, true }), Event{Kind: PathSeen}, Provisioning, []Do{Install}},
+		"given up, and the new path is undone":              {routersHave(Releasing, true), Event{Kind: ChangeUndone, Attempt: 2}, Releasing, []Do{Remove}},
 	} {
 		next, actions := Next(c.circuit, c.event)
 		var do []Do
@@ -309,5 +317,41 @@ func TestBookedAnew(t *testing.T) {
 		if next.State != c.want || !slices.Equal(do, c.do) {
 			t.Errorf("%s: %s, and to do: %v; want %s, %v", name, next.State, do, c.want, c.do)
 		}
+	}
+}
+
+// Before its start a circuit is only marked, and its history says by whom and why.
+func TestADeactivationBeforeTheStartIsNoted(t *testing.T) {
+	for name, c := range map[string]struct {
+		before bool
+		event  Event
+		note   string
+	}{
+		"off":           {false, Event{Kind: Deactivate, By: "ada"}, "deactivated"},
+		"off, and why":  {false, Event{Kind: Deactivate, By: "ada", Text: "works at lyon"}, "deactivated: works at lyon"},
+		"on":            {true, Event{Kind: Activate, By: "ada"}, "activated"},
+		"off once more": {true, Event{Kind: Deactivate, By: "ada"}, ""},
+		"on, as it is":  {false, Event{Kind: Activate, By: "ada"}, ""},
+	} {
+		circuit := in(Scheduled)
+		circuit.Deactivated = c.before
+		next, _ := Next(circuit, c.event)
+		var notes []Move
+		if c.note != "" {
+			notes = []Move{{From: Scheduled, To: Scheduled, By: "ada", Note: c.note}}
+		}
+		if next.Deactivated != (c.event.Kind == Deactivate) || !slices.Equal(next.Moves, notes) {
+			t.Errorf("%s: deactivated: %t, %v; want %v", name, next.Deactivated, next.Moves, notes)
+		}
+	}
+}
+
+// A circuit is booked anew where routers had it before: until then there is nothing to give back.
+func TestOnlyWhatRoutersHadIsRenewed(t *testing.T) {
+	if first, _ := Next(in(Scheduled), Event{Kind: Begin, Now: 1000}); first.Renewed {
+		t.Error("a circuit that no router had is renewed")
+	}
+	if later, _ := Next(sent(Active, Installs, 1, false), Event{Kind: Updated}); !later.Renewed {
+		t.Error("a circuit that routers have is not renewed")
 	}
 }

@@ -107,3 +107,29 @@ func TestARefusedSetNamesTheQueuesShare(t *testing.T) {
 		t.Errorf("%v (%v), want %s", result.Skipped, err, want)
 	}
 }
+
+// Rules of the same paths and weights share a set, in whatever places of the policy they are; other weights are another
+// set.
+func TestWhichRulesShareASet(t *testing.T) {
+	rule := func(weight uint8, via ...[]string) document.Redirect {
+		r := document.Redirect{Queue: "bulk"}
+		for _, v := range via {
+			r.LSPs = append(r.LSPs, document.ExplicitLSP{Via: v, Weight: weight})
+			weight = 1
+		}
+		return r
+	}
+	one, other := []string{"wr", "cr", "er"}, []string{"wr", "er"}
+	policy := document.Policy{Redirect: []document.Redirect{
+		rule(2, one, other), rule(5, one), rule(3, one, other), rule(2, one, other), rule(4, one, other), rule(3, one, other),
+	}}
+	var names []string
+	for i := range policy.Redirect {
+		names = append(names, compile.SetName(policy, compile.Pair{Ingress: "wr", Egress: "er", Redirect: i}))
+	}
+	for i, want := range []int{0, 1, 2, 0, 4, 2} { // the first rule with this name
+		if first := slices.Index(names, names[i]); first != want {
+			t.Errorf("rule %d has the set of rule %d, want %d", i, first, want)
+		}
+	}
+}
