@@ -261,7 +261,8 @@ func wrongPolicy(t *testing.T, cfg bus.KafkaConfiguration) {
 	}
 }
 
-// madeTogether: the controller reports that a topic exists before the broker that gets the request for its settings knows it.
+// madeTogether: the controller says that a topic exists before the broker that gets the request for its settings knows
+// it.
 func madeTogether(t *testing.T, config func() bus.KafkaConfiguration) {
 	for range 20 {
 		cfg, failed := config(), make(chan error)

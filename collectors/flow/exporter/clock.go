@@ -41,8 +41,8 @@ func (c *clock) observe(h decode.Header, m *decode.Message, at time.Time) (jumpe
 	return jumped
 }
 
-// rebooted reports whether the exporter says it started later than it said before. IPFIX does not say it: there, templates
-// are replaced by new ones of their number (RFC 7011 section 8.4) rather than forgotten.
+// rebooted reports whether the exporter says it started later than it said before. IPFIX does not say it: there,
+// templates are replaced by new ones of their number (RFC 7011 section 8.4) rather than forgotten.
 func (c *clock) rebooted(h decode.Header) bool {
 	if h.Source == flowrecord.IPFIX || c.boot.IsZero() {
 		return false

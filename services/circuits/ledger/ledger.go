@@ -286,7 +286,8 @@ func (l *Ledger) Since(revision int64, most int, wanted func(*circuitsv1.Record)
 			out = append(out, Changed{e.record, e.revision})
 		}
 	}
-	// Those of one transaction stay together, or the second would be left out: the next request is for what is after it.
+	// Those of one transaction stay together, or the second would be left out: the next request is for what is after
+	// it.
 	slices.SortFunc(out, func(a, b Changed) int {
 		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Record.GetCircuit().GetId(), b.Record.GetCircuit().GetId()))
 	})
