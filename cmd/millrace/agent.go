@@ -35,6 +35,7 @@ func agentCommand() *cobra.Command {
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 			// Memory bounds what readers may hold; garbage beside it is collected before it is as much again.
 			debug.SetMemoryLimit(2 * int64(cfg.Memory))
+			prometheus.MustRegister(buildInfo())
 			agent, err := routeragent.New(cfg, routeragent.Dependencies{Log: log, Registerer: prometheus.DefaultRegisterer, Gatherer: prometheus.DefaultGatherer})
 			if err != nil {
 				return err

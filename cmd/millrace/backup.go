@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/store"
+	"github.com/millrace/millrace/internal/version"
 	"github.com/millrace/millrace/services/flowstore"
 )
 
@@ -31,7 +30,7 @@ a time: stop the control plane first. Servers are read while it runs.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStores(cmd.Context(), file, true, func(s backup.Stores) error {
-				m, err := backup.Write(cmd.Context(), s, filepath.Clean(args[0]), version(), time.Now())
+				m, err := backup.Write(cmd.Context(), s, filepath.Clean(args[0]), version.Get().Version, time.Now())
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s has %s\n", args[0], contentsOf(m))
 				}
@@ -81,20 +80,6 @@ func contentsOf(m backup.Manifest) string {
 	}
 	return fmt.Sprintf("%d keys of etcd at revision %d and %d rows of %d tables, written %s by millrace %s",
 		m.Etcd.Keys, m.Etcd.Revision, rows, len(m.Tables), m.Written.Format(time.RFC3339), m.Millrace)
-}
-
-// version is the program's version, as the build recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return cmp.Or(info.Main.Version, "unknown")
 }
 
 // transferTimeout bounds the reading of one partition.

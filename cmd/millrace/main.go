@@ -59,6 +59,7 @@ func root() *cobra.Command {
 		changeCommand(),
 		papersCommand(),
 		twinCommand(),
+		versionCommand(),
 		referenceCommand(),
 	)
 	usageErrors(cmd)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -26,4 +28,11 @@ func printJSON(cmd *cobra.Command, m proto.Message) error {
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), string(raw))
 	return err
+}
+
+// writeJSON writes what is no message of an API.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

@@ -47,7 +47,7 @@ func peCommand() *cobra.Command {
 				level = slog.LevelDebug
 			}
 			metrics := prometheus.NewRegistry()
-			metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+			metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 			log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 			agent, err := peagent.New(cfg, peagent.Dependencies{Log: log, Registerer: metrics, Gatherer: metrics})
 			if err != nil {

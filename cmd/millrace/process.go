@@ -66,7 +66,7 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 		cfg: cfg, listener: listener, remote: sync.OnceValue(rpc.NewRemote), failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), metrics: prometheus.NewRegistry(),
 	}
-	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	for _, name := range hosted {
 		p.hosted[name] = true
 	}

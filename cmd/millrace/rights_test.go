@@ -115,7 +115,7 @@ func ports(t *testing.T) map[string][]string {
 	cfg.Listen = "127.0.0.1:0"
 	registry := prometheus.NewRegistry()
 	d, err := dashboard.New(cfg, dashboard.Dependencies{
-		Handlers: mounts, Gate: rpc.Gate{Who: byHeader}, Bus: memory, Log: slog.New(slog.DiscardHandler), Registerer: registry, Gatherer: registry,
+		Handlers: append(mounts, versionPage()), Gate: rpc.Gate{Who: byHeader}, Bus: memory, Log: slog.New(slog.DiscardHandler), Registerer: registry, Gatherer: registry,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -273,9 +273,9 @@ func TestOnlyServicesCallAgents(t *testing.T) {
 func TestPagesHaveRightsToo(t *testing.T) {
 	for address, apis := range ports(t) {
 		for page, want := range map[string]map[string]int{
-			"":       {"/healthz": 200, "/metrics": 401, "/papers.json": 401, "/papers/a.svg": 401, "/v1/openapi.json": 204, "/v1/none": 401},
+			"":       {"/healthz": 200, "/version": 401, "/metrics": 401, "/papers.json": 401, "/papers/a.svg": 401, "/v1/openapi.json": 204, "/v1/none": 401},
 			"forged": {"/healthz": 200, "/metrics": 401, "/v1/openapi.json": 204},
-			"viewer": {"/healthz": 200, "/metrics": 200, "/papers.json": 200, "/papers/a.svg": 404, "/v1/openapi.json": 204, "/v1/none": 204},
+			"viewer": {"/healthz": 200, "/version": 200, "/metrics": 200, "/papers.json": 200, "/papers/a.svg": 404, "/v1/openapi.json": 204, "/v1/none": 204},
 		} {
 			for at, status := range want {
 				if len(apis) == 1 && (strings.HasPrefix(at, "/papers") || strings.HasPrefix(at, rest.Prefix)) {

@@ -148,7 +148,7 @@ func buildDashboard(p *process, cfg dashboard.Configuration) (lifecycle.Componen
 	if err != nil {
 		return nil, err
 	}
-	mounts = append(mounts, p.readiness())
+	mounts = append(mounts, p.readiness(), versionPage())
 	p.page, err = dashboard.New(cfg, dashboard.Dependencies{
 		Handlers: mounts, Gate: p.gate, Failed: p.fail, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})

@@ -35,13 +35,14 @@ export function createApi(baseUrl: string, unauthenticated?: () => void) {
     store: createClient(FlowStoreService, transport),
     telemetry: createClient(TelemetryCollectorService, transport),
     vpn: createClient(VpnService, transport),
-    papers: (signal: AbortSignal) => papers(baseUrl, signal),
+    papers: (signal: AbortSignal) => file(`${baseUrl}/papers.json`, signal),
+    version: (signal: AbortSignal) => file(`${baseUrl}/version`, signal),
   };
 }
 
-/** Results of the papers' experiments; files of the gateway, not a service's API. */
-async function papers(baseUrl: string, signal: AbortSignal): Promise<unknown> {
-  const answer = await fetch(`${baseUrl}/papers.json`, { signal });
+/** What the gateway itself knows: results of the papers' experiments, its version; no service's API. */
+async function file(url: string, signal: AbortSignal): Promise<unknown> {
+  const answer = await fetch(url, { signal });
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}`);
   return answer.json();
 }

@@ -3,6 +3,7 @@
 import type { Api } from "../api/clients";
 import type { Event } from "../gen/millrace/event/v1/event_pb";
 import { readScoreboard, type Scoreboard } from "../model/papers";
+import { readVersion, type Version } from "../model/version";
 import { type ChangeStore, createChanges } from "./changes";
 import { type CircuitStore, createCircuits } from "./circuits";
 import { Clock } from "./clock";
@@ -20,6 +21,8 @@ export interface Store {
   vpn: VpnStore;
   /** The scoreboard, polled only while its page is open. */
   papers: Resource<Scoreboard>;
+  /** What the gateway was built from; another answers after an upgrade. */
+  version: Resource<Version>;
   /** Starts what every page needs; returns the function that stops it. */
   start: () => () => void;
 }
@@ -31,8 +34,9 @@ export function createStore(api: Api): Store {
   const vpn = createVpn(api);
   const circuits = createCircuits(api);
   const papers = new Resource(async (signal) => readScoreboard(await api.papers(signal)), always(30_000));
+  const version = new Resource(async (signal) => readVersion(await api.version(signal)), always(60_000));
   const events = new EventStream(api.events, (e) => refreshAfter(e, { network, changes, vpn, circuits }));
-  const polled: Polled[] = [...Object.values(network), changes.list, changes.freezes, changes.drift];
+  const polled: Polled[] = [...Object.values(network), changes.list, changes.freezes, changes.drift, version];
   const start = () => {
     const stops = [clock, events, ...polled].map((part) => part.start());
     const stopShowing = onShow(() => refresh(polled));
@@ -41,13 +45,13 @@ export function createStore(api: Api): Store {
       for (const stop of stops) stop();
     };
   };
-  return { clock, network, changes, circuits, events, vpn, papers, start };
+  return { clock, network, changes, circuits, events, vpn, papers, version, start };
 }
 
 /** An event reports that some resources have changed before their next poll. */
 function refreshAfter(
   e: Event,
-  { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "papers" | "start">,
+  { network, changes, vpn, circuits }: Omit<Store, "clock" | "events" | "papers" | "version" | "start">,
 ) {
   refresh([changes.list, changes.freezes, network.pairs]);
   if (e.code.startsWith("config-drift")) refresh([changes.drift]);

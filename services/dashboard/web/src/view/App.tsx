@@ -1,5 +1,6 @@
 import { useUrlState } from "../state/hooks";
 import { CircuitsPage } from "./CircuitsPage";
+import { Foot } from "./Foot";
 import { Header } from "./Header";
 import { NetworkPage } from "./NetworkPage";
 import { PapersPage } from "./PapersPage";
@@ -19,6 +20,7 @@ export function App() {
       {url.page === "vpns" && <VpnPage selected={url.vpn} onSelect={(vpn) => setUrl({ vpn })} />}
       {url.page === "papers" && <PapersPage paper={url.paper} outcome={url.outcome} onFilter={setUrl} />}
       {!url.page && <NetworkPage url={url} onUrl={setUrl} />}
+      <Foot />
     </div>
   );
 }
