@@ -19,7 +19,7 @@ export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 # The binary that tests run; without it each of five packages of e2e links one for itself.
 export MILLRACE_BINARY := $(CURDIR)/bin/millrace
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/metrics.md docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
 
 .PHONY: help
 help: ## Show this list
@@ -78,6 +78,7 @@ generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/... ./internal/...
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
+	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference metrics > docs/reference/metrics.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/events > docs/reference/events.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/rights > docs/reference/rights.md

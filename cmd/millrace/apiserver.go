@@ -44,7 +44,7 @@ func (p *process) port(refused func(string)) http.Handler {
 	gate := p.gate
 	gate.Refused = refused
 	mux := http.NewServeMux()
-	for _, m := range append(p.mounts, p.readiness(), versionPage()) {
+	for _, m := range append(p.mounts, p.pages()...) {
 		mux.Handle(m.Path, gate.Wrap(m.Call, m.Handler))
 	}
 	mux.Handle("GET /metrics", gate.Page(rights.Viewer, promhttp.HandlerFor(p.metrics, promhttp.HandlerOpts{})))

@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"time"
 
+	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/services/dashboard"
 )
@@ -32,38 +31,45 @@ func (p *process) watch(failed <-chan error) {
 	p.closers = append(p.closers, func(context.Context) error { close(closed); return nil })
 }
 
-// readyPath answers whether requests find what they need; /healthz only whether the process runs.
-const readyPath = "GET /readyz"
-
-// readyTimeout is how long etcd and the bus may take to answer.
-const readyTimeout = 2 * time.Second
-
-// ready is nil while etcd, where a hosted service needs it, and the bus do their work.
-func (p *process) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	var errs []error
+// dependencies are what requests need: etcd, where a hosted service keeps state there, the bus, and the stores of
+// hosted services.
+func (p *process) dependencies() (all []monitor.Dependency) {
 	if p.state != nil {
-		errs = append(errs, p.state.Ready(ctx))
+		all = append(all, monitor.Dependency{Name: "etcd", Ask: p.state.Ready})
 	}
 	if b, asks := p.bus.(interface{ Ready(context.Context) error }); asks {
-		errs = append(errs, b.Ready(ctx))
+		all = append(all, monitor.Dependency{Name: "bus", Ask: b.Ready})
 	}
-	return errors.Join(errs...)
+	return append(all, p.stores...)
 }
 
-// readiness is where balancers and supervisors ask, who have no login.
-func (p *process) readiness() dashboard.Mount {
-	return dashboard.Mount{
-		Path: readyPath, Handler: http.HandlerFunc(p.answerReady),
-		Call: func(r *http.Request) rights.Call { return rights.Page(r.URL.Path, rights.Nobody) },
+// ready is nil while all dependencies do their work.
+func (p *process) ready(ctx context.Context) error {
+	_, answers := monitor.Dependencies(p.dependencies).Ask(ctx)
+	return errors.Join(answers...)
+}
+
+// pages are those that every process serves. Balancers and supervisors ask without a login whether requests find what
+// they need, at /ready or /readyz; /healthz says only whether the process runs.
+func (p *process) pages() []dashboard.Mount {
+	page := func(path string, needs rights.Role, h http.Handler) dashboard.Mount {
+		return dashboard.Mount{Path: path, Handler: h, Call: func(r *http.Request) rights.Call { return rights.Page(r.URL.Path, needs) }}
+	}
+	ready := monitor.Dependencies(p.dependencies)
+	return []dashboard.Mount{
+		page("GET /ready", rights.Nobody, ready), page("GET /readyz", rights.Nobody, ready),
+		versionPage(), page("GET "+monitor.ProfilesPath, rights.Admin, p.administrators(monitor.Profiles())),
 	}
 }
 
-func (p *process) answerReady(w http.ResponseWriter, r *http.Request) {
-	if err := p.ready(r.Context()); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
+// administrators has the gate before it where there are logins; where there are none it is for clients on this host.
+func (p *process) administrators(h http.Handler) http.Handler {
+	here := monitor.Loopback(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.gate.Who == nil {
+			here.ServeHTTP(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }

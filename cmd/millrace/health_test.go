@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/internal/testkit/await"
 	eventv1 "github.com/millrace/millrace/proto/gen/millrace/event/v1"
@@ -67,7 +68,7 @@ func TestReady(t *testing.T) {
 	want := func(status int, says string) {
 		t.Helper()
 		w := httptest.NewRecorder()
-		p.answerReady(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		monitor.Dependencies(p.dependencies).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		if w.Code != status || !strings.Contains(w.Body.String(), says) {
 			t.Errorf("%d %s, want %d with %q", w.Code, w.Body, status, says)
 		}

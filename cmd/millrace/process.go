@@ -22,6 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/internal/rpc"
@@ -49,6 +50,8 @@ type process struct {
 	closers  []func(context.Context) error
 	group    *lifecycle.Group
 	listener net.Listener
+	// stores are what hosted services keep data in, beside etcd.
+	stores []monitor.Dependency
 	// identity knows the callers, page is the port that they come to; nil where not hosted.
 	identity *identity.Component
 	page     *dashboard.Component
@@ -67,6 +70,7 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), metrics: prometheus.NewRegistry(),
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
+	p.metrics.MustRegister(monitor.Dependencies(p.dependencies))
 	for _, name := range hosted {
 		p.hosted[name] = true
 	}

@@ -11,7 +11,7 @@ import (
 
 // referenceCommand prints docs/reference/cli.md, so that the page is the program's own help.
 func referenceCommand() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:    "reference",
 		Short:  "Print the reference of all commands as Markdown",
 		Hidden: true,
@@ -24,6 +24,8 @@ func referenceCommand() *cobra.Command {
 			describe(w, cmd.Root())
 		},
 	}
+	command.AddCommand(referenceMetricsCommand())
+	return command
 }
 
 // describe prints one command and then those below it.

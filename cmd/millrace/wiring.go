@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/millrace/millrace/docs/reference/papers"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -52,6 +54,9 @@ func (p *process) assemble() error {
 			path, handler := a.REST()
 			p.mux.Handle(path, handler)
 			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler, Call: s.restCall})
+		}
+		if a, asks := c.(interface{ Ready(context.Context) error }); asks {
+			p.stores = append(p.stores, monitor.Dependency{Name: s.name + "-store", Ask: a.Ready})
 		}
 		parts = append(parts, lifecycle.Named{Name: s.name, Component: c})
 	}
@@ -148,7 +153,7 @@ func buildDashboard(p *process, cfg dashboard.Configuration) (lifecycle.Componen
 	if err != nil {
 		return nil, err
 	}
-	mounts = append(mounts, p.readiness(), versionPage())
+	mounts = append(mounts, p.pages()...)
 	p.page, err = dashboard.New(cfg, dashboard.Dependencies{
 		Handlers: mounts, Gate: p.gate, Failed: p.fail, Bus: p.bus, Listener: p.listener, Log: p.log, Registerer: p.metrics, Gatherer: p.metrics, Papers: papers.Files,
 	})

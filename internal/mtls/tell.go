@@ -34,11 +34,14 @@ func newMetrics(use string, r prometheus.Registerer) *metrics {
 	f := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{"use": use}, r))
 	return &metrics{
 		refused:    f.NewGauge(prometheus.GaugeOpts{Name: prefix + "refused", Help: "1 while changed certificates, keys, CAs or CRLs cannot be used."}),
-		notAfter:   f.NewGauge(prometheus.GaugeOpts{Name: prefix + "not_after_seconds", Help: "When our certificate expires, as Unix time."}),
-		nextUpdate: f.NewGauge(prometheus.GaugeOpts{Name: prefix + "crl_next_update_seconds", Help: "When the first CRL is due to be replaced, as Unix time; 0: there is none."}),
+		notAfter:   f.NewGauge(prometheus.GaugeOpts{Name: prefix + "not_after_timestamp_seconds", Help: "When our certificate expires, as Unix time."}),
+		nextUpdate: f.NewGauge(prometheus.GaugeOpts{Name: prefix + "crl_next_update_timestamp_seconds", Help: "When the first CRL is due to be replaced, as Unix time; 0: there is none."}),
 		revoked:    f.NewCounter(prometheus.CounterOpts{Name: prefix + "revoked_total", Help: "Handshakes refused because of a revoked certificate."}),
 	}
 }
+
+// Describe registers what credentials count with r, for the page that lists all metrics.
+func Describe(r prometheus.Registerer) { newMetrics("", r) }
 
 func (c *Credentials) tell(n notice) {
 	if c.deps.Events != nil {

@@ -91,7 +91,9 @@ func (c *Component) schedule(ctx context.Context) (s schedule, revision int64, e
 	if errors.Is(err, state.ErrNotFound) {
 		return schedule{}, 0, nil
 	}
-	return scheduleFromProto(m), revision, err
+	s = scheduleFromProto(m)
+	c.metrics.judgedUntil(s.end)
+	return s, revision, err
 }
 
 // reschedule changes the schedule, also where another replica changes it at the same time.
@@ -105,7 +107,11 @@ func (c *Component) reschedule(ctx context.Context, change func(schedule) schedu
 		if next.equal(s) {
 			return nil
 		}
-		if _, err := c.deps.State.Put(ctx, keySchedule, revision, next.toProto()); !errors.Is(err, state.ErrConflict) {
+		_, err = c.deps.State.Put(ctx, keySchedule, revision, next.toProto())
+		if err == nil {
+			c.metrics.judgedUntil(next.end)
+		}
+		if !errors.Is(err, state.ErrConflict) {
 			return err
 		}
 	}

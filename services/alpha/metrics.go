@@ -1,6 +1,8 @@
 package alpha
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
@@ -13,6 +15,7 @@ type metrics struct {
 	sums    prometheus.Counter
 	invalid prometheus.Counter
 	seconds prometheus.Histogram
+	judged  prometheus.Gauge
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -43,10 +46,21 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "millrace_services_alpha_invalid_sums_total",
 			Help: "Flow sums that could not be read and were left out.",
 		}),
+		judged: f.NewGauge(prometheus.GaugeOpts{
+			Name: "millrace_services_alpha_judged_until_timestamp_seconds",
+			Help: "Time up to which nightly runs have judged flows, as Unix time, also those before this process started; 0: none has.",
+		}),
 		seconds: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "millrace_services_alpha_run_seconds",
 			Help:    "How long a nightly run took.",
 			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
 		}),
+	}
+}
+
+// judgedUntil shows up to when runs have judged; zero: none has.
+func (m *metrics) judgedUntil(end time.Time) {
+	if !end.IsZero() {
+		m.judged.Set(float64(end.Unix()))
 	}
 }

@@ -30,6 +30,7 @@ func (c *Component) tell(ctx context.Context, id string, e life.Event) (*circuit
 // tellOf is tell with an event that depends on the record, as whether its path is there.
 func (c *Component) tellOf(ctx context.Context, id string, of func(*circuitsv1.Record) life.Event) (*circuitsv1.Record, error) {
 	var moves []life.Move
+	began := false
 	record, err := c.ledger.Change(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
 		next, actions := life.Next(ledger.LifeOf(was), of(was))
 		if len(actions) > 0 && actions[0].Do == life.Refuse {
@@ -37,6 +38,7 @@ func (c *Component) tellOf(ctx context.Context, id string, of func(*circuitsv1.R
 		}
 		moves = next.Moves
 		is := told(was, next, actions, c.deps.Now())
+		began = was.GetCircuit().GetReady() == nil && is.GetCircuit().GetReady() != nil && !is.GetCircuit().GetLate()
 		if proto.Equal(was, is) {
 			return nil, nil
 		}
@@ -44,6 +46,9 @@ func (c *Component) tellOf(ctx context.Context, id string, of func(*circuitsv1.R
 	})
 	if err != nil {
 		return nil, err
+	}
+	if began {
+		c.metrics.starts.WithLabelValues(onTime).Inc()
 	}
 	c.publish(ctx, record, moves)
 	return record, nil

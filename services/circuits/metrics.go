@@ -16,8 +16,8 @@ import (
 const prefix = "millrace_services_circuits_"
 
 type metrics struct {
-	requests, modifications, reroutes, hooks, changes *prometheus.CounterVec
-	late                                              prometheus.Counter
+	requests, modifications, reroutes, hooks, changes, starts *prometheus.CounterVec
+	late                                                      prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer, c *Component) *metrics {
@@ -33,7 +33,7 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 			Name: prefix + name, Help: what + " by answer: granted, the code of a refusal, or error.",
 		}, []string{"answer"})
 	}
-	return &metrics{
+	m := &metrics{
 		requests: answers("requests_total", "Requests"), modifications: answers("modifications_total", "Modifications, with dry runs,"),
 		reroutes: answers("reroutes_total", "Searches for another path of a circuit whose path is lost"),
 		hooks: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
@@ -42,10 +42,17 @@ func newMetrics(r prometheus.Registerer, c *Component) *metrics {
 		changes: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "change_sets_total", Help: "Requests for change sets: asked, error, or again where one ended without anything sent.",
 		}, []string{"answer"}),
+		starts: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + "starts_total", Help: "Circuits that began, by result: on-time, or late where the start was over before routers were proven to carry them.",
+		}, []string{"result"}),
 		late: promauto.With(r).NewCounter(prometheus.CounterOpts{
 			Name: prefix + "late_starts_total", Help: "Circuits whose start was over before routers were proven to carry them.",
 		}),
 	}
+	for _, result := range []string{onTime, tooLate} {
+		m.starts.WithLabelValues(result)
+	}
+	return m
 }
 
 // asked counts the answer to a request for a change set.
@@ -109,3 +116,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(c.overbooked, prometheus.GaugeValue, float64(len(links)))
 	}
 }
+
+// Results of starts_total.
+const (
+	onTime  = "on-time"
+	tooLate = "late"
+)

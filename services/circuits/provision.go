@@ -216,6 +216,7 @@ func (p *provisioner) tellLate(ctx context.Context, c *carried) error {
 		return err
 	}
 	p.metrics.late.Inc()
+	p.metrics.starts.WithLabelValues(tooLate).Inc()
 	t := record.GetCircuit().GetTerms()
 	p.events.Publish(ctx, events.CircuitLate, c.ID, fmt.Sprintf("Circuit %s of project %s, %s to %s, should have begun at %s and is %s.",
 		c.ID, t.GetProject(), t.GetFrom(), t.GetTo(), time.Unix(c.Life.Start, 0).UTC().Format(time.RFC3339), c.Life.State))

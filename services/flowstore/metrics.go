@@ -30,6 +30,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: metricPrefix + "insert_seconds", Help: "Duration of inserts, by table.", Buckets: prometheus.ExponentialBuckets(0.002, 2, 12),
 		}, []string{"table"}),
 	}
+	for _, table := range []string{"flows", "telemetry", "vpn_flows"} {
+		m.insertSeconds.WithLabelValues(table)
+		m.insertErrors.WithLabelValues(table)
+	}
 	if reg != nil {
 		reg.MustRegister(m.rows, m.drops, m.duplicates, m.insertErrors, m.insertSeconds)
 	}

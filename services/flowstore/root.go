@@ -149,6 +149,19 @@ func (c *Component) close() error {
 	return errors.Join(stopped, db.Close())
 }
 
+// Ready returns an error while the database does not answer.
+func (c *Component) Ready(ctx context.Context) error {
+	db := c.db.Load()
+	if db == nil {
+		return errors.New("the database is not open")
+	}
+	rows, err := (*db).Lookup(ctx, "SELECT 1")
+	if err != nil {
+		return fmt.Errorf("the database does not answer: %w", err)
+	}
+	return rows.Close()
+}
+
 // Handler serves FlowStoreService.
 func (c *Component) Handler() (string, http.Handler) {
 	return flowv1connect.NewFlowStoreServiceHandler(&api{c}, rpc.Bounded(rpc.MaxRequest))

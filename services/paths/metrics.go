@@ -10,6 +10,7 @@ type metrics struct {
 	nodes     prometheus.Gauge
 	links     prometheus.Gauge
 	requests  *prometheus.CounterVec
+	read      *prometheus.GaugeVec
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
@@ -28,6 +29,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "millrace_services_paths_links",
 			Help: "Directed links in the topology that paths are computed on; only those the far end answers.",
 		}),
+		read: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "millrace_services_paths_topology_timestamp_seconds",
+			Help: "When the topology of the area that paths are computed on was read from routers, as Unix time.",
+		}, []string{"area"}),
 		requests: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_paths_requests_total",
 			Help: "Path computations, by method (compute, ecmp) and result: found, none, invalid.",

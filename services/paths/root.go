@@ -108,6 +108,7 @@ func (c *Component) take(ctx context.Context, m bus.Message) error {
 	}
 	c.replace(snapshot)
 	c.hear(snapshot.Time)
+	c.metrics.read.WithLabelValues(snapshot.Area).Set(float64(snapshot.Time.UnixMilli()) / 1000)
 	c.metrics.snapshots.WithLabelValues("taken").Inc()
 	return nil
 }

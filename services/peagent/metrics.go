@@ -40,8 +40,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		leftOut: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: prefix + "prefixes_left_out", Help: "Prefixes of a VPN that its share of the datapath's tables has no room for; their packets are not shaped.",
 		}, []string{"vpn"}),
-		fairness: gauge("fairness", "Weighted fairness index F of the active VPN flows' throughput over the last second."),
-		jain:     gauge("jain", "Jain's fairness index of the active VPN flows' throughput over the last second."),
+		fairness: gauge("fairness_ratio", "Weighted fairness index F of the active VPN flows' throughput over the last second."),
+		jain:     gauge("jain_ratio", "Jain's fairness index of the active VPN flows' throughput over the last second."),
 	}
 }
 
@@ -56,10 +56,10 @@ func newCollector(a *Agent) *collector {
 	c := &collector{agent: a, flow: map[string]*prometheus.Desc{}}
 	c.packets = prometheus.NewDesc(prefix+"management_packets_total", "Management packets of the eBPF programs, by result.", []string{"result"}, nil)
 	for name, help := range map[string]string{
-		"flow_octets_total": "Octets of a VPN flow sent to the core.", "flow_packets_total": "Packets of a VPN flow sent to the core.",
+		"flow_bytes_total": "Octets of a VPN flow sent to the core.", "flow_packets_total": "Packets of a VPN flow sent to the core.",
 		"flow_drops_total": "Packets dropped at the queue limit of a VPN flow.", "flow_window_packets": "Window of a VPN flow.",
-		"flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.", "flow_rate_bits": "Rate that the window allows, bit/s; 0 is no limit.",
-		"flow_weight": "Weight of a VPN flow.", "flow_loss": "Loss events per packet of a VPN flow.",
+		"flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.", "flow_rate_bytes_per_second": "Rate that the window allows; 0 is no limit.",
+		"flow_weight": "Weight of a VPN flow.", "flow_loss_ratio": "Loss events per packet of a VPN flow.",
 	} {
 		c.flow[name] = prometheus.NewDesc(prefix+name, help, []string{"vpn", "egress"}, nil)
 	}
@@ -81,8 +81,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	})
 	for _, f := range c.agent.Flows() {
 		for name, v := range map[string]float64{
-			"flow_octets_total": float64(f.Octets), "flow_packets_total": float64(f.Packets), "flow_drops_total": float64(f.Drops),
-			"flow_window_packets": f.Window, "flow_rtt_seconds": f.SRTT, "flow_rate_bits": f.Rate, "flow_weight": f.Weight, "flow_loss": f.Loss,
+			"flow_bytes_total": float64(f.Octets), "flow_packets_total": float64(f.Packets), "flow_drops_total": float64(f.Drops),
+			"flow_window_packets": f.Window, "flow_rtt_seconds": f.SRTT, "flow_rate_bytes_per_second": f.Rate / 8, "flow_weight": f.Weight, "flow_loss_ratio": f.Loss,
 		} {
 			kind := prometheus.GaugeValue
 			if name[len(name)-6:] == "_total" {
@@ -105,4 +105,10 @@ func (a *Agent) counts(each func(name string, n uint64)) {
 			each(name, n)
 		}
 	}
+}
+
+// Describe registers what an agent counts with r, for the page that lists all metrics.
+func Describe(r prometheus.Registerer) {
+	newMetrics(r)
+	r.MustRegister(newCollector(newAgent(Configuration{}, Dependencies{})))
 }

@@ -13,6 +13,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/millrace/millrace/internal/monitor"
 	"github.com/millrace/millrace/internal/mtls"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
@@ -48,7 +49,7 @@ func (c Control) validate() error {
 // serve opens the API and the metrics: for operators on this router, and for the control plane.
 func (a *Agent) serve(ctx context.Context) error {
 	if a.gather != nil && (a.cfg.Listen != "" || a.cfg.Control.Listen != "") {
-		a.registerer.MustRegister(newCollector(a))
+		a.registerer.MustRegister(newCollector(a), monitor.Dependencies(a.dependencies))
 	}
 	if a.cfg.Listen != "" {
 		guard := rpc.Guard{Hosts: a.cfg.Hosts, Setting: "hosts", Refused: func(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }}
@@ -75,10 +76,24 @@ func (a *Agent) mux() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle(a.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /ready", monitor.Dependencies(a.dependencies))
+	mux.Handle("GET "+monitor.ProfilesPath, monitor.Loopback(monitor.Profiles()))
 	if a.gather != nil {
 		mux.Handle("GET /metrics", promhttp.HandlerFor(a.gather, promhttp.HandlerOpts{}))
 	}
 	return mux
+}
+
+// dependencies are what the agent needs to share the core: its programs in the kernel.
+func (a *Agent) dependencies() []monitor.Dependency {
+	return []monitor.Dependency{{Name: "datapath", Ask: func(context.Context) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.dp == nil {
+			return errors.New("its programs are not attached")
+		}
+		return nil
+	}}}
 }
 
 // changes are the calls that need a name of Controllers.

@@ -126,6 +126,7 @@ func (c *Component) announce(ctx context.Context, cs *pushv1.ChangeSet) {
 	last := cs.GetHistory()[len(cs.GetHistory())-1]
 	word := stateWord(cs.GetState())
 	c.metrics.transitions.WithLabelValues(word).Inc()
+	c.metrics.ended(cs)
 	text := fmt.Sprintf("change set %s (%s) is %s", cs.GetId(), cs.GetTitle(), strings.ReplaceAll(word, "-", " "))
 	if last.GetNote() != "" {
 		text += ": " + cutText(last.GetNote(), maxText)

@@ -140,7 +140,8 @@ func (a *Agent) open() error {
 		a.engine.LSPs = router
 	}
 	a.store = apply.NewStore(apply.Configuration{Dir: a.cfg.DataDir, Hardware: a.hardware, Interfaces: a.interfaceNames, After: a.deps.After}, a.engine)
-	a.metrics = newMetrics(a.deps.Registerer, func() bool { return a.store.Drift() != nil })
+	queues := queueCollector{plan: func() intent.Plan { _, p := a.store.Running(); return p }, kernel: a.kernel}
+	a.metrics = newMetrics(a.deps.Registerer, func() bool { return a.store.Drift() != nil }, a.dependencies, queues)
 	return nil
 }
 

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/millrace/millrace/internal/monitor"
 )
 
-// scrape serves /metrics for Prometheus, and /healthz: 200 while the router holds its configuration, 503 with the
+// scrape serves /metrics for Prometheus, profiles to this host, and /healthz and /ready: 200 while the router holds its configuration, 503 with the
 // reason while it does not. It shows numbers and no configuration, over plain HTTP, where metrics says.
 type scrape struct {
 	server  *http.Server
@@ -28,6 +30,8 @@ func (a *Agent) startScrape() error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.deps.Gatherer, promhttp.HandlerOpts{}))
+	mux.Handle("GET /ready", monitor.Dependencies(a.dependencies))
+	mux.Handle("GET "+monitor.ProfilesPath, monitor.Loopback(monitor.Profiles()))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := a.store.Drift(); err != nil {
 			http.Error(w, "the router differs from its configuration: "+err.Error(), http.StatusServiceUnavailable)
@@ -43,6 +47,11 @@ func (a *Agent) startScrape() error {
 		}
 	})
 	return nil
+}
+
+// dependencies are what the agent needs to configure the router: its own configuration in the kernel and FRR.
+func (a *Agent) dependencies() []monitor.Dependency {
+	return []monitor.Dependency{{Name: "router", Ask: func(context.Context) error { return a.store.Drift() }}}
 }
 
 func (s *scrape) stop(ctx context.Context) {

@@ -58,13 +58,13 @@ type collector struct {
 func newCollector(c *Component) *collector {
 	out := &collector{
 		c: c, flow: map[string]*prometheus.Desc{},
-		fairness: prometheus.NewDesc(prefix+"fairness", "Weighted fairness index F of all active VPN flows over the last second.", nil, nil),
-		jain:     prometheus.NewDesc(prefix+"jain", "Jain's fairness index of all active VPN flows over the last second.", nil, nil),
+		fairness: prometheus.NewDesc(prefix+"fairness_ratio", "Weighted fairness index F of all active VPN flows over the last second.", nil, nil),
+		jain:     prometheus.NewDesc(prefix+"jain_ratio", "Jain's fairness index of all active VPN flows over the last second.", nil, nil),
 	}
 	for name, help := range map[string]string{
-		"flow_throughput_bits": "Throughput of a VPN flow in the last second, bit/s.", "flow_fair_share_bits": "Fair share of a VPN flow, bit/s.",
+		"flow_throughput_bytes_per_second": "Throughput of a VPN flow in the last second.", "flow_fair_share_bytes_per_second": "Fair share of a VPN flow.",
 		"flow_window_packets": "Window of a VPN flow.", "flow_rtt_seconds": "Smoothed round-trip time of a VPN flow.",
-		"flow_loss": "Loss events per packet of a VPN flow.", "flow_queue_bytes": "Queue of a VPN flow at the ingress PE.",
+		"flow_loss_ratio": "Loss events per packet of a VPN flow.", "flow_queue_bytes": "Queue of a VPN flow at the ingress PE.",
 		"flow_drops_total": "Packets dropped at the queue limit of a VPN flow.", "flow_weight": "Weight of a VPN flow.",
 		"flow_controlled": "0 while the far PE does not answer and the VPN flow is not controlled.",
 	} {
@@ -89,8 +89,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.c.mu.Unlock()
 	for _, f := range last.flows {
 		for name, v := range map[string]float64{
-			"flow_throughput_bits": f.GetThroughput(), "flow_fair_share_bits": f.GetFairShare(), "flow_window_packets": f.GetWindow(),
-			"flow_rtt_seconds": f.GetRttSeconds(), "flow_loss": f.GetLoss(), "flow_queue_bytes": float64(f.GetQueue()),
+			"flow_throughput_bytes_per_second": f.GetThroughput() / 8, "flow_fair_share_bytes_per_second": f.GetFairShare() / 8, "flow_window_packets": f.GetWindow(),
+			"flow_rtt_seconds": f.GetRttSeconds(), "flow_loss_ratio": f.GetLoss(), "flow_queue_bytes": float64(f.GetQueue()),
 			"flow_drops_total": float64(f.GetDrops()), "flow_weight": f.GetWeight(), "flow_controlled": controlled(f),
 		} {
 			kind := prometheus.GaugeValue

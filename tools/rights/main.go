@@ -41,7 +41,7 @@ API, whose requests are these calls (` + "`services/circuits/rest`" + `). [Decis
 | admin | also give people and programs their roles |
 | service | processes of Millrace; no role of people |
 
-Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz` and `/readyz`" + ` need no login, ` + "`/metrics`, `/version` and `/papers.json`" + ` the role viewer.
+Pages beside the calls: the dashboard's own files, ` + "`/v1/docs/`, `/v1/openapi.json`, `/healthz`, `/ready` and `/readyz`" + ` need no login, ` + "`/metrics`, `/version` and `/papers.json`" + ` the role viewer, ` + "`/debug/pprof/`" + ` the role admin.
 `
 
 func main() { write(os.Stdout) }

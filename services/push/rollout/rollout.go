@@ -33,6 +33,9 @@ const (
 	Failed      State = "failed"
 )
 
+// States are all of them, in the order of a change set's life.
+var States = []State{Draft, Planned, Empty, Approved, Scheduled, Canary, Applying, Applied, Verified, RollingBack, RolledBack, Failed}
+
 // InMotion states are left by the process that runs the change set, and by no other.
 func (s State) InMotion() bool {
 	return s == Canary || s == Applying || s == Applied || s == RollingBack
