@@ -13,7 +13,8 @@ import (
 )
 
 // scrape serves /metrics for Prometheus, profiles to this host, and /healthz and /ready: 200 while the router holds its
-// configuration, 503 with the reason while it does not. It shows numbers and no configuration, over plain HTTP, where metrics says.
+// configuration, 503 with the reason while it does not. It shows numbers and no configuration, over plain HTTP, where
+// metrics says.
 type scrape struct {
 	server  *http.Server
 	address string
