@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/millrace/millrace/internal/lifecycle"
+	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/services/audit"
 	"github.com/millrace/millrace/services/identity"
 )
 
@@ -22,6 +24,21 @@ func buildIdentity(p *process, cfg identity.Configuration) (lifecycle.Component,
 	}
 	return c, nil
 }
+
+// buildAudit gives the port's gate somebody who writes down, unless logins are off.
+func buildAudit(p *process, cfg audit.Configuration) (lifecycle.Component, error) {
+	c, err := audit.New(cfg, audit.Dependencies{
+		On: p.cfg.settings("identity").(identity.Configuration).Mode == identity.ModeOn, State: p.state, Log: p.log, Registerer: p.metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.gate.Record = c.Recorder()
+	return c, nil
+}
+
+// recorder is the gate's, also for calls within the process.
+func (p *process) recorder() rpc.Recorder { return p.gate.Record }
 
 // servesWithoutLogin refuses logins where a caller would be lost: services in processes of their own do not yet
 // prove to each other who they are, or for whom they call.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/services/audit"
 	"github.com/millrace/millrace/services/identity"
 )
 
@@ -29,9 +31,20 @@ func loginServer(t *testing.T) (*identity.Component, func(input string, args ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, handler := c.Handler()
+	log, err := audit.New(audit.DefaultConfiguration(), audit.Dependencies{On: true, State: etcd.Store(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Stop(context.Background()) })
 	mux := http.NewServeMux()
-	mux.Handle(path, rpc.Gate{Who: c.Who}.Wrap(nil, handler))
+	gate := rpc.Gate{Who: c.Who, Record: log.Recorder()}
+	for _, handler := range []func() (string, http.Handler){c.Handler, log.Handler} {
+		path, h := handler()
+		mux.Handle(path, gate.Wrap(nil, h))
+	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return c, func(input string, args ...string) (string, error) {

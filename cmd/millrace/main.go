@@ -49,6 +49,7 @@ func root() *cobra.Command {
 		logoutCommand(),
 		usersCommand(),
 		tokensCommand(),
+		auditCommand(),
 		vpnCommand(),
 		labCommand(),
 		flowsCommand(),

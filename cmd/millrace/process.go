@@ -75,7 +75,7 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 		p.hosted[name] = true
 	}
 	p.limitMemory()
-	p.local = rpc.NewLocal(rpc.As(rights.Caller{Name: "millrace", Role: rights.Service}, p.mux))
+	p.local = rpc.NewLocal(rpc.As(rights.Caller{Name: "millrace", Role: rights.Service}, p.recorder, p.mux))
 	p.closers = append(p.closers, func(context.Context) error { return p.local.Close() })
 	for _, open := range []func(context.Context) error{p.openBus, p.openState, p.openInventory} {
 		if err := open(ctx); err != nil {

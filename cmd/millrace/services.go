@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rights"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
+	"github.com/millrace/millrace/proto/gen/millrace/audit/v1/auditv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
@@ -22,6 +23,7 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 	"github.com/millrace/millrace/services/alpha"
+	"github.com/millrace/millrace/services/audit"
 	"github.com/millrace/millrace/services/circuits"
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
@@ -60,6 +62,8 @@ type service struct {
 // service is a new row.
 func services() []service {
 	return []service{
+		{name: "audit", state: true, api: auditv1connect.AuditServiceName,
+			settings: defaults(audit.DefaultConfiguration), build: with(buildAudit)},
 		{name: "flowstore", api: flowv1connect.FlowStoreServiceName,
 			settings: flowstoreDefaults, build: with(buildFlowstore)},
 		{name: "flow", api: flowv1connect.FlowCollectorServiceName,

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 
@@ -18,6 +19,8 @@ type Gate struct {
 	Who func(*http.Request) (rights.Caller, error)
 	// Refused counts, by the reason of the refusal; nil: nothing does.
 	Refused func(reason string)
+	// Record writes down what is refused, and what changes something; nil: nobody does.
+	Record Recorder
 }
 
 // BadCredentials is the reason where Who fails.
@@ -37,21 +40,28 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 		call = func(r *http.Request) rights.Call { return rights.Of(r.URL.Path) }
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked := call(r)
+		asked := Asked{Call: call(r), From: hostOf(r.RemoteAddr)}
 		who, err := g.Who(r)
-		if err != nil && (asked.Needs != rights.Nobody || mustKnow(err, asked)) {
-			g.refuse(w, r, BadCredentials, err)
+		if asked.Who = who; err != nil {
+			asked.Who = rights.Anonymous
+		}
+		if err != nil && (asked.Call.Needs != rights.Nobody || mustKnow(err, asked.Call)) {
+			g.refuse(w, r, asked, BadCredentials, err)
 			return
 		}
-		if err != nil {
-			who = rights.Anonymous
-		}
-		if no := rights.Decide(who, asked); no != nil {
-			g.refuse(w, r, string(no.Reason), connect.NewError(codeOf(no), no))
+		if no := rights.Decide(asked.Who, asked.Call); no != nil {
+			g.refuse(w, r, asked, string(no.Reason), connect.NewError(codeOf(no), no))
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(rights.With(r.Context(), who)))
+		next.ServeHTTP(w, r.WithContext(recorded(rights.With(r.Context(), asked.Who), g.Record, asked)))
 	})
+}
+
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
 }
 
 // mustKnow reports whether a call that is open to all fails with the look-up of its caller: one that only reads must
@@ -79,9 +89,12 @@ var statuses = map[connect.Code]struct {
 	connect.CodeUnavailable:       {http.StatusServiceUnavailable, "UNAVAILABLE"},
 }
 
-func (g Gate) refuse(w http.ResponseWriter, r *http.Request, reason string, err error) {
+func (g Gate) refuse(w http.ResponseWriter, r *http.Request, asked Asked, reason string, err error) {
 	if g.Refused != nil {
 		g.Refused(reason)
+	}
+	if g.Record != nil {
+		g.Record.Refused(asked, reason, err)
 	}
 	if c := connect.CodeOf(err); c == connect.CodeUnauthenticated {
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -104,11 +117,4 @@ func messageOf(err error) string {
 		return c.Message()
 	}
 	return err.Error()
-}
-
-// As tells a handler that every request is of the same caller, such as the process itself.
-func As(who rights.Caller, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(rights.With(r.Context(), who)))
-	})
 }

@@ -127,6 +127,39 @@ func (s *Store) list(ctx context.Context, prefix string, opts ...clientv3.OpOpti
 	return out, nil
 }
 
+// Span is a part of the keys, in their order.
+type Span struct {
+	// First is the first key, End the one behind the last.
+	First, End string
+	// Limit is how many entries are read at most; 0: all.
+	Limit int64
+	// Descending reads the last ones, the last one first.
+	Descending bool
+	// Revision as of which they are read; 0: now.
+	Revision int64
+}
+
+// Read returns the entries of a span, and the revision as of which they are.
+func (s *Store) Read(ctx context.Context, part Span) ([]Entry, int64, error) {
+	order := clientv3.SortAscend
+	if part.Descending {
+		order = clientv3.SortDescend
+	}
+	r, err := s.client.Get(ctx, s.root+part.First, clientv3.WithRange(s.root+part.End), clientv3.WithLimit(part.Limit), clientv3.WithRev(part.Revision),
+		clientv3.WithSort(clientv3.SortByKey, order))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %s in etcd: %w", part.First, err)
+	}
+	if part.Revision == 0 {
+		part.Revision = r.Header.Revision
+	}
+	out := make([]Entry, 0, len(r.Kvs))
+	for _, kv := range r.Kvs {
+		out = append(out, s.entry(kv))
+	}
+	return out, part.Revision, nil
+}
+
 // Keys is List without values.
 func (s *Store) Keys(ctx context.Context, prefix string) ([]Entry, error) {
 	return s.list(ctx, prefix, clientv3.WithKeysOnly())

@@ -18,6 +18,7 @@ var pureFolders = []string{
 	"scenario",
 	"services/alpha/detect",
 	"services/alpha/gate",
+	"services/audit/chain",
 	"services/circuits/admit",
 	"services/circuits/calendar",
 	"services/circuits/life",

@@ -10,6 +10,7 @@ import (
 
 	// Each service that has calls.
 	_ "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
+	_ "github.com/millrace/millrace/proto/gen/millrace/audit/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/circuits/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/event/v1"
 	_ "github.com/millrace/millrace/proto/gen/millrace/flow/v1"

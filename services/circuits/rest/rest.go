@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/rights"
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 )
 
@@ -109,7 +110,11 @@ func (r route) serve(w http.ResponseWriter, q *http.Request, s Service) {
 		return
 	}
 	rights.Sign(q.Context(), in)
-	out, err := r.call(q.Context(), s, in)
+	var out proto.Message
+	err := rpc.Recorded(q.Context(), in, func() (_ proto.Message, err error) {
+		out, err = r.call(q.Context(), s, in)
+		return out, err
+	})
 	if err != nil {
 		problemOf(err).write(w)
 		return
