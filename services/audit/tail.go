@@ -36,8 +36,8 @@ type tail struct {
 	known          bool
 	head, anchor   *auditv1.Mark
 	headAt, anchAt int64
-	// doubt is the first record of an attempt whose answer was lost, and how many it had. It may be written yet, so it is
-	// made again as it was, until one of both is.
+	// doubt is the first record of an attempt whose answer was lost, and how many it had. It may be written yet, so the
+	// attempt is made again as it was, until one of both is.
 	doubt *auditv1.Mark
 	many  int
 }
