@@ -30,7 +30,7 @@ func (c coded) Unwrap() error { return c.error }
 func usageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return coded{err, exitUsage} })
 	check := cmd.Args
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
 		check = unknownCommand
 		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"os"
 	"strings"
 	"testing"
 )
@@ -33,5 +35,23 @@ func TestExitCodesOfCommandLines(t *testing.T) {
 				t.Errorf("error %v with exit code %d, want one that says %q with %d", err, exitCode(err), c.says, c.code)
 			}
 		})
+	}
+}
+
+// TestTheReferenceIsCurrent: a command that has subcommands and does something itself still does it.
+func TestTheReferenceIsCurrent(t *testing.T) {
+	var out bytes.Buffer
+	cmd := root()
+	cmd.SetArgs([]string{"reference"})
+	cmd.SetOut(&out)
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/reference/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(page, out.Bytes()) {
+		t.Error("docs/reference/cli.md is not current: go run ./cmd/millrace reference > docs/reference/cli.md")
 	}
 }
