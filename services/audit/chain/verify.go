@@ -80,7 +80,7 @@ func (v *verifier) found(f Fault, seq uint64, format string, a ...any) {
 	v.problems = append(v.problems, Problem{Fault: f, Seq: seq, Text: fmt.Sprintf(format, a...)})
 }
 
-// record compares one with the one before. After a finding the own hash of a record counts, so that each is one finding.
+// record compares one with the one before it. After a finding its own hash counts, so that each is one finding.
 func (v *verifier) record(r *auditv1.Record) {
 	seq, last := r.GetSeq(), v.at.GetSeq()
 	if seq <= last {
