@@ -18,6 +18,8 @@ packages=(
   openjdk-17-jre-headless maven
   # gNMI clients of other people, for the router agent's tests
   python3 python3-venv
+  # promtool checks the alerts; a real Prometheus and Alertmanager run the queries of rules and boards
+  prometheus prometheus-alertmanager
   curl ca-certificates
 )
 
@@ -39,8 +41,21 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "setup: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
+# No server that comes with a package is started: the tests start their own, and some would listen on all addresses.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+  trap 'rm -f "$policy"' EXIT
+fi
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends "${missing[@]}" >"${TMPDIR:-/tmp}/millrace-apt.log" 2>&1 || {
   tail -20 "${TMPDIR:-/tmp}/millrace-apt.log" >&2
   exit 1
 }
+# Nor are these at the next start of the machine.
+if command -v systemctl >/dev/null; then
+  for unit in prometheus prometheus-alertmanager; do
+    [[ " ${missing[*]} " != *" $unit "* ]] || systemctl disable --quiet "$unit" 2>/dev/null || true
+  done
+fi
