@@ -19,7 +19,7 @@ export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 # The binary that tests run; without it each of five packages of e2e links one for itself.
 export MILLRACE_BINARY := $(CURDIR)/bin/millrace
 
-GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/metrics.md docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
+GENERATED := proto/gen $(WEB)/src/gen services/routeragent/model services/routeragent/bpf services/peagent/bpf internal/uml docs/reference/configuration.md docs/reference/cli.md docs/reference/gnmi-paths.md docs/reference/events.md docs/reference/rights.md docs/reference/metrics.md deploy/grafana docs/reference/change-set-states.md docs/reference/circuit-states.md docs/reference/nsi-states.md docs/reference/circuits-openapi.json
 
 .PHONY: help
 help: ## Show this list
@@ -48,6 +48,12 @@ $(STAMPS)/chdb: tools/chdb/package-lock.json tools/setup/node.sh | packages
 	@PATH="$(NODE_DIR):$$PATH" npm ci --loglevel=error --no-audit --no-fund --prefix .cache/chdb
 	@mkdir -p $(STAMPS) && touch $@
 
+$(STAMPS)/boards: tools/boards/package-lock.json tools/setup/node.sh | packages
+	@echo "setup: Grafana's builders of boards"
+	@mkdir -p .cache/boards && cp tools/boards/package.json tools/boards/package-lock.json .cache/boards/
+	@PATH="$(NODE_DIR):$$PATH" npm ci --loglevel=error --no-audit --no-fund --prefix .cache/boards
+	@mkdir -p $(STAMPS) && touch $@
+
 $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
 	@echo "setup: Kafka, for tests"
 	@tools/kafka/fetch.sh
@@ -73,12 +79,14 @@ demo: build ## Run the main job on virtual routers; KEEP=1 leaves lab and dashbo
 	@PATH="$(NODE_DIR):$$PATH" bin/millrace lab run hntes-redirect --output out/demo $(if $(KEEP),--keep)
 
 .PHONY: generate
-generate: setup ## Regenerate Go and TypeScript from protos, and eBPF objects
+generate: setup $(STAMPS)/boards ## Regenerate Go and TypeScript from protos, and eBPF objects
 	@cd proto && PATH="$(GO_DIR):$(NODE_DIR):$$PATH" ../$(WEB)/node_modules/.bin/buf generate
 	@PATH="$(GO_DIR):$$PATH" go generate ./services/... ./collectors/... ./internal/...
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/reference > docs/reference/configuration.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference > docs/reference/cli.md
 	@PATH="$(GO_DIR):$$PATH" go run ./cmd/millrace reference metrics > docs/reference/metrics.md
+	@cp tools/boards/*.ts tools/boards/tsconfig.json .cache/boards/ && cd .cache/boards && PATH="$(NODE_DIR):$$PATH" node_modules/.bin/tsc
+	@PATH="$(NODE_DIR):$$PATH" node .cache/boards/out/build.js deploy/grafana
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/gnmipaths > docs/reference/gnmi-paths.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/events > docs/reference/events.md
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/rights > docs/reference/rights.md
