@@ -1,0 +1,116 @@
+package months
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/millrace/millrace/internal/flowrecord"
+)
+
+// Pair is two prefixes as one exporter sees them.
+type Pair struct {
+	Exporter netip.Addr
+	Src, Dst netip.Prefix
+}
+
+// PairOf cuts addresses to /24 and /48, or to /32 and /64.
+func PairOf(exporter, src, dst netip.Addr, v4 int) Pair {
+	cut := func(a netip.Addr) netip.Prefix {
+		bits := v4
+		if !a.Is4() {
+			bits = map[int]int{24: 48, 32: 64}[v4]
+		}
+		p, _ := a.Prefix(bits)
+		return p
+	}
+	return Pair{exporter, cut(src), cut(dst)}
+}
+
+// Day is what the pairs known before a day catch of it.
+type Day struct {
+	Date time.Time
+	// Known are the pairs before the day, Added those that are added after it, AgedOut those that are forgotten.
+	Known, Added, AgedOut int
+	// Bytes were sent in bursts, Caught of them by known pairs. Redirected is all that known pairs sent.
+	Bytes, Caught, Redirected uint64
+}
+
+const day = 24 * time.Hour
+
+// Oracle walks over all records and bursts, day after day, with maps of pairs: slow and plain, to be compared with.
+func (t Traffic) Oracle(v4 int, age time.Duration) []Day {
+	records, bursts := map[time.Time][]flowrecord.Record{}, map[time.Time][]Burst{}
+	for _, r := range t.Records {
+		for at := r.Start.Truncate(day); !at.After(r.End); at = at.Add(day) {
+			records[at] = append(records[at], r)
+		}
+	}
+	for _, b := range t.Bursts {
+		at := b.Start.Truncate(day)
+		bursts[at] = append(bursts[at], b)
+	}
+	seen := map[Pair]time.Time{}
+	var out []Day
+	for at := t.Records[0].Start.Truncate(day); at.Before(t.End); at = at.Add(day) {
+		out = append(out, night(at, records[at], bursts[at], seen, v4, age))
+	}
+	return out
+}
+
+// night judges one day and brings up to date when each known pair was seen.
+func night(at time.Time, records []flowrecord.Record, bursts []Burst, seen map[Pair]time.Time, v4 int, age time.Duration) Day {
+	d, next := Day{Date: at, Known: len(seen)}, at.Add(day)
+	for _, r := range records {
+		pair := PairOf(r.Exporter, r.Src, r.Dst, v4)
+		last, known := seen[pair]
+		if !known {
+			continue
+		}
+		d.Redirected += sentUntil(r, next) - sentUntil(r, at)
+		if r.End.Before(next) {
+			seen[pair] = later(last, r.End)
+		}
+	}
+	fresh := map[Pair]time.Time{}
+	for _, b := range bursts {
+		pair := PairOf(b.Exporter, b.Src, b.Dst, v4)
+		d.Bytes += b.Bytes
+		if _, known := seen[pair]; known {
+			d.Caught += b.Bytes
+		}
+		fresh[pair] = later(fresh[pair], b.RecordEnd)
+	}
+	for pair, last := range fresh {
+		if _, known := seen[pair]; !known {
+			d.Added++
+		}
+		seen[pair] = later(seen[pair], last)
+	}
+	for pair, last := range seen {
+		if last.Before(next.Add(-age)) {
+			delete(seen, pair)
+			d.AgedOut++
+		}
+	}
+	return d
+}
+
+// sentUntil is what of a record was sent before t; a record without duration was sent at its start.
+func sentUntil(r flowrecord.Record, t time.Time) uint64 {
+	switch {
+	case !t.After(r.Start):
+		return 0
+	case !t.Before(r.End):
+		return r.Bytes
+	}
+	return uint64(float64(r.Bytes) * float64(t.Sub(r.Start)) / float64(r.End.Sub(r.Start)))
+}
+
+// Effectiveness is the share of the bytes sent in bursts that known pairs caught.
+func Effectiveness(days []Day) float64 {
+	var all, caught float64
+	for _, d := range days {
+		all, caught = all+float64(d.Bytes), caught+float64(d.Caught)
+	}
+	return caught / all
+}
