@@ -114,7 +114,7 @@ func TestWork(t *testing.T) {
 		for _, f := range work.faults {
 			n++
 			t.Run(f.Name+", "+work.name, func(t *testing.T) {
-				r := record(work.name, f.Name)
+				record(t, work.name, f.Name)
 				if f.Prepare != nil {
 					f.Prepare(t, w.Plane)
 				}
@@ -129,7 +129,6 @@ func TestWork(t *testing.T) {
 					w.toldAgain(t, work.keeper, told)
 				}
 				w.allStored(t)
-				r.holds, r.end = !t.Failed(), "holds"
 			})
 		}
 	}
