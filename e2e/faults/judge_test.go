@@ -162,6 +162,10 @@ func said(cs *pushv1.ChangeSet, d *pushv1.DeviceChange) state {
 		return after
 	case pushv1.DeviceState_DEVICE_STATE_ROLLED_BACK, pushv1.DeviceState_DEVICE_STATE_PLANNED:
 		return before
+	case pushv1.DeviceState_DEVICE_STATE_FAILED: // it refused: nothing was changed
+		if strings.HasPrefix(d.GetError(), "refused: ") {
+			return before
+		}
 	}
 	return ""
 }

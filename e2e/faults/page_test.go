@@ -15,7 +15,7 @@ const head = `# Faults
 
 What becomes of work when something breaks at a moment of it and is mended after a while. Processes are real: the services, each in a process of
 its own, etcd, Kafka, ClickHouse (the engine in the flow store's process). The two routers speak gNMI with commit-confirm and a real timer, and
-their PE agents take weights; neither has a kernel underneath (` + "`e2e/plane`, `services/push/pushtest`" + `). A fault lasts 5 s, longer than a lock
+their PE agents take weights; neither has a kernel underneath (` + "`e2e/plane`, `services/push/pushtest`" + `), which the router of the last table has. A fault lasts 5 s, longer than a lock
 outlives its owner and than a call waits; a killed service is started again at once. ` + "`make test`" + ` runs one fault of each moment of a change set, and
 etcd's older data once.
 
@@ -33,7 +33,8 @@ const otherWork = `
 ## A nightly run, an import, a change of weights
 
 A nightly run holds if, run again, it has found its pair once, the change sets have ended, and the router has the pair; an import, if each flow is counted
-once after the file was sent again; weights, if every PE has those in force, and the change is in the history once. The store counts what was taken before, and
+once after the file was sent again; a router's export, if each record that its template came before is counted as what it was, none by the former
+template, and the quality has the restart and what came too early; weights, if every PE has those in force, and the change is in the history once. The store counts what was taken before, and
 nothing twice. Operators are told that etcd has older data; weights that it has forgotten are set again by hand.
 
 `
@@ -41,7 +42,18 @@ nothing twice. Operators are told that etcd has older data; weights that it has 
 const leftOut = `
 – is left out because the fault meets nothing of that work: an import is not kept in etcd, weights are not kept in ClickHouse, and of routers a
 nightly run knows what change sets leave there, which is the first table. A nightly run that reads flows has recorded nothing yet that etcd could forget.
+`
 
+const onFRR = `
+## A router with FRR
+
+The first of three routers in a line: User-Mode Linux with MPLS, FRR 8.4, the router agent; the push service is in the test's process. The change set makes an LSP, the
+rule that leads a pair into it, and two queues. A case holds if the router comes to the state that the record says, old or new, without hands, in the kernel and in FRR,
+and the next change set is verified and rolled back. ` + "`make test`" + ` kills pathd before a router confirms.
+
+`
+
+const how = `
 ## How it is broken
 
 | fault | how |
@@ -53,6 +65,9 @@ nightly run knows what change sets leave there, which is the first table. A nigh
 | etcd comes back with older data | its files are copied before the work, and put back while services run |
 | the flow store's disk is full | a file system of 512 MiB under ClickHouse, filled by a file |
 | ClickHouse is away | the engine cannot be stopped without its process, so the flow store is killed or stands still. The server that tests have (18.16) is too old for the schema |
+| a daemon of FRR is killed | SIGKILL. What watchfrr does follows after 5 s: all daemons are restarted where zebra has ended, pathd alone otherwise, and read what was saved of FRR's configuration, which has nothing of the agent's |
+| a daemon of FRR stands still | SIGSTOP, SIGCONT |
+| an exporter restarts | NetFlow v9 from the same address and port, with a later start of the system and a sequence from 0; its template has the former's number and another order of fields, and three datagrams come before it. IPFIX tells no start of the system: there a template replaces the former of its number when it comes (RFC 7011, section 8.4), which is not in this table |
 | messages come twice | the last 100 of each topic are appended again, twice, newest first: what a producer without idempotence does whose requests overtake each other |
 | the clock steps | the vDSO of each service's process is changed in memory, so that CLOCK_REALTIME is off while timers go on: what clock_settime(2) does to a host. A static binary takes no other libc, and a time namespace does not shift this clock. Routers, etcd and Kafka keep the time |
 `
@@ -102,6 +117,13 @@ func write(file string) error {
 	}
 	table(&b, names, across, "–")
 	b.WriteString(leftOut)
+	b.WriteString(onFRR)
+	names = nil
+	for _, f := range daemonFaults {
+		names = append(names, f.name)
+	}
+	table(&b, names, routerMoments, "not run")
+	b.WriteString(how)
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 

@@ -106,6 +106,8 @@ func (l *plainLSPs) Prune(_ context.Context, tunnels []intent.Tunnel, _ map[stri
 	return nil
 }
 
+func (l *plainLSPs) Verify(context.Context, []intent.Tunnel, map[string][]uint32) error { return nil }
+
 func (l *plainLSPs) Renew(context.Context, intent.Tunnel) error { return nil }
 
 // realPlan is compiled for the ports labtest gives its router: customers behind ge-a, the core behind ge-b.

@@ -269,6 +269,8 @@ func (l *plainLSPs) forget() {
 	clear(l.have)
 }
 
+func (l *plainLSPs) Verify(context.Context, []intent.Tunnel, map[string][]uint32) error { return nil }
+
 func (l *plainLSPs) Renew(context.Context, intent.Tunnel) error { return nil }
 
 func table(id int) string {

@@ -207,7 +207,7 @@ const (
 	quiet    = time.Second      // after the last change of links or routes
 	retry    = 5 * time.Second  // while the router differs from its configuration
 	maxRetry = 60 * time.Second // at most, doubling
-	inspect  = 30 * time.Second // between checks of the kernel for changes by other programs
+	inspect  = 30 * time.Second // between checks of kernel and FRR for what other programs changed or lost
 )
 
 // watch tells subscribers of changes of links and routes, resolves LSPs again after
@@ -236,7 +236,7 @@ func (a *Agent) watch(ctx context.Context, events <-chan struct{}) {
 			}
 		case <-next.C:
 			before := a.store.Drift()
-			if !must && before == nil && a.store.Check() == nil {
+			if !must && before == nil && a.store.Check(ctx) == nil {
 				next.Reset(inspect)
 				continue
 			}

@@ -23,6 +23,8 @@ import (
 type LSPs interface {
 	Ensure(ctx context.Context, tunnels []intent.Tunnel) (map[string][]uint32, error)
 	Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error
+	// Verify reads, and reports an LSP that FRR does not have as it was ensured. It changes nothing.
+	Verify(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error
 	// Renew makes FRR resolve the route into an LSP again.
 	Renew(ctx context.Context, t intent.Tunnel) error
 }
@@ -112,12 +114,17 @@ func (e *Engine) steer(p intent.Plan) error {
 	return e.Kernel.Prune(p.Kernel)
 }
 
-// Check compares the kernel with a plan. It changes nothing and is cheap.
-func (e *Engine) Check(p intent.Plan) error {
+// Check compares the kernel and FRR with a plan. It changes nothing. FRR is asked because its kernel routes outlive an
+// LSP that was lost with the daemon that kept it: they would stay as they are when paths change.
+func (e *Engine) Check(ctx context.Context, p intent.Plan) error {
 	if err := e.Kernel.Verify(p.Kernel); err != nil {
 		return err
 	}
-	return e.lost(p.MPLS())
+	tunnels := p.MPLS()
+	if err := e.lost(tunnels); err != nil || len(tunnels) == 0 || e.LSPs == nil {
+		return err
+	}
+	return e.LSPs.Verify(ctx, tunnels, e.labels)
 }
 
 // lost finds an LSP that packets do not follow in the kernel.

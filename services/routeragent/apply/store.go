@@ -283,11 +283,11 @@ func (s *Store) Reconcile(ctx context.Context) error {
 
 // Check compares the router with the running configuration without
 // changing anything, and remembers the difference as drift.
-func (s *Store) Check() error {
+func (s *Store) Check(ctx context.Context) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	_, plan := s.Running()
-	err := s.engine.Check(plan)
+	err := s.engine.Check(ctx, plan)
 	if err != nil {
 		s.setDrift(err)
 	}

@@ -271,6 +271,18 @@ func (r *Router) Prune(ctx context.Context, tunnels []intent.Tunnel, labels map[
 	return nil
 }
 
+// Verify reports LSPs that FRR does not have as they were ensured: a daemon that was started again has lost them.
+func (r *Router) Verify(ctx context.Context, tunnels []intent.Tunnel, labels map[string][]uint32) error {
+	out, err := r.Vtysh.Show(ctx, "show running-config")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if left := additions(parseRunning(out), desired(tunnels, labels)); len(left) > 0 {
+		return fmt.Errorf("FRR lacks: %s", strings.Join(left, " / "))
+	}
+	return nil
+}
+
 // Renew removes an LSP from FRR and adds it again. When a link comes back and the
 // policy becomes active again, FRR 8.4.4 leaves the route on the IGP's path and
 // keeps stale next hops; a new route is right. Removal and addition are two
