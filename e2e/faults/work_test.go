@@ -31,7 +31,8 @@ var works = []struct {
 	{work{"a nightly run reads flows", "alpha", nightReads}, slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets })},
 	{work{"a nightly run requests a change set", "alpha", nightAsks}, nightFaults},
 	{work{"an import has sent half", "alpha", importing}, slices.Concat(
-		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault}, clocks)},
+		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault, exporterRestart}, clocks)},
+	{work{"a router exports flows", "alpha", streaming}, []plane.Fault{exporterRestart}},
 	{work{"weights have reached one of two PEs", "vpn", weighing}, slices.Concat(both("vpn"), stateFaults, []plane.Fault{plane.BusFault}, clocks)},
 }
 
@@ -80,7 +81,7 @@ type workWorld struct {
 }
 
 const workSettings = `alpha: {nightly_at: "", rule: {ipv4_length: 32}, window: 10m, overlap: 10m}
-flow: {listen: ["%s"]}
+flow: {listen: ["%s"], exporters: {default_sampling_rate: 1}}
 push: {rollback_after: 20s, verify_for: 5s, call_timeout: 3s, commit_timeout: 4s, lock_ttl: 3s}`
 
 func newWorkWorld(t *testing.T) *workWorld {
@@ -97,6 +98,7 @@ func newWorkWorld(t *testing.T) *workWorld {
 	w.files = flowv1connect.NewFlowCollectorServiceClient(http.DefaultClient, w.URL("flow"))
 	w.alpha = alphav1connect.NewAlphaServiceClient(http.DefaultClient, w.URL("alpha"))
 	w.vpn = vpnv1connect.NewVpnServiceClient(http.DefaultClient, w.URL("vpn"))
+	restarting.w = w
 	w.send(t, "first", small)
 	w.allStored(t)
 	return w
