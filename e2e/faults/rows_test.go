@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -9,12 +8,13 @@ import (
 	"os"
 	"slices"
 	"testing"
-
-	"github.com/millrace/millrace/internal/testkit/program"
 )
 
 // kept makes one page of several runs: all of it takes longer than a night has time where outages last ten minutes.
-var kept = flag.String("kept", "", "keep what was seen in this file, beside what earlier runs saw of other faults and moments")
+var (
+	kept  = flag.String("kept", "", "keep what was seen in this file, beside what earlier runs saw of other faults and moments")
+	build = flag.String("build", "unknown", "the commit of the binary, for the page")
+)
 
 // row is what was seen of one fault at one moment.
 type row struct {
@@ -32,7 +32,7 @@ var rows, earlier []*row
 // record makes the row of a test, which holds unless the test fails.
 func record(t *testing.T, moment, fault string) *row {
 	t.Helper()
-	r := &row{Moment: moment, Fault: fault, End: "holds", Build: build(t)}
+	r := &row{Moment: moment, Fault: fault, End: "holds", Build: *build}
 	rows = append(rows, r)
 	t.Cleanup(func() {
 		r.Holds = !t.Failed()
@@ -41,25 +41,6 @@ func record(t *testing.T, moment, fault string) *row {
 		}
 	})
 	return r
-}
-
-// build is the commit of the millrace that runs, with a plus if its tree had changes.
-func build(t *testing.T) string {
-	t.Helper()
-	info, err := buildinfo.ReadFile(program.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	revision, changed := "unknown", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(len(s.Value), 9)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "+"
-		}
-	}
-	return revision + changed
 }
 
 // seen are the rows of this run, and those of earlier ones that it did not see again.
