@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// kept makes one page of several runs: all of it takes longer than a night has time where outages last ten minutes.
+// kept makes one page of several runs: outages of ten minutes alone take hours.
 var (
 	kept  = flag.String("kept", "", "keep what was seen in this file, beside what earlier runs saw of other faults and moments")
 	build = flag.String("build", "unknown", "the commit of the binary, for the page")
