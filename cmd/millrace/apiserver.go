@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,17 +35,32 @@ func newAPIServer(p *process) *apiServer {
 		Name: "millrace_cmd_refused_requests_total", Help: "Requests to the API of a service refused because of who seemed to send them.",
 	}, []string{"reason"})
 	refused := func(reason string) { counter.WithLabelValues(reason).Inc() }
-	h := rpc.Guard{Refused: refused}.Wrap(p.port(refused))
+	h := rpc.Guard{Hosts: p.ownNames(), Setting: "endpoints", Refused: refused}.Wrap(p.port(refused))
 	return &apiServer{
 		listener: p.listener, log: p.log, failed: p.fail,
-		server: &http.Server{Handler: h, Protocols: rpc.Protocols(), ReadHeaderTimeout: 10 * time.Second},
+		server: &http.Server{
+			Handler: h, Protocols: rpc.Protocols(), TLSConfig: p.serverTLS(), ReadHeaderTimeout: 10 * time.Second,
+			ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn), // of handshakes that were refused
+		},
 	}
+}
+
+// ownNames are the host of this service's endpoint, where that is a name: others address it so.
+func (p *process) ownNames() []string {
+	own, err := url.Parse(p.cfg.Endpoints[p.name])
+	if err != nil || own.Host == "" {
+		return nil
+	}
+	return []string{strings.ToLower(own.Hostname())}
 }
 
 // port routes what a process without the dashboard serves.
 func (p *process) port(refused func(string)) http.Handler {
 	gate := p.gate
 	gate.Refused = refused
+	if p.credentials != nil {
+		gate.Who, gate.Closed = p.sender, true
+	}
 	mux := http.NewServeMux()
 	for _, m := range append(p.mounts, p.pages()...) {
 		mux.Handle(m.Path, gate.Wrap(m.Call, m.Handler))
@@ -55,12 +73,27 @@ func (p *process) port(refused func(string)) http.Handler {
 // Start implements lifecycle.Component.
 func (s *apiServer) Start(context.Context) error {
 	go func() {
-		if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
 			s.failed(fmt.Errorf("API stopped serving: %w", err))
 		}
 	}()
-	s.log.Info("API serves", "url", "http://"+s.listener.Addr().String())
+	s.log.Info("API serves", "url", scheme(s.server.TLSConfig)+s.listener.Addr().String())
 	return nil
+}
+
+func (s *apiServer) serve() error {
+	if s.server.TLSConfig == nil {
+		return s.server.Serve(s.listener)
+	}
+	return s.server.ServeTLS(s.listener, "", "")
+}
+
+// scheme is how URLs of a port begin.
+func scheme(with *tls.Config) string {
+	if with == nil {
+		return "http://"
+	}
+	return "https://"
 }
 
 // Stop implements lifecycle.Component.

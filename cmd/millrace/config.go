@@ -29,6 +29,8 @@ type config struct {
 	Kafka kafkaConfig `yaml:"kafka"`
 	// Endpoints are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`).
 	Endpoints map[string]string `yaml:"endpoints"`
+	// TLS secures what services say to each other, and the dashboard's port.
+	TLS tlsConfig `yaml:"tls"`
 
 	// document is the whole file: these keys, then a field for each row of services.
 	document reflect.Value
@@ -64,7 +66,7 @@ const commonField = "Common"
 // defaultConfig is the configuration without a file. The type of the file is made of the table of services,
 // so that a row there is enough for a service to have its section.
 func defaultConfig(dataDir string) *config {
-	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Etcd: etcdConfig{Quota: 2 << 30}}
+	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
 	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}
 	values := []reflect.Value{reflect.ValueOf(common)}
 	for _, s := range services() {
@@ -130,6 +132,10 @@ func loadConfig(path string) (*config, error) {
 	}
 	cfg := configOf(document)
 	if err := knownEndpoints(cfg.Endpoints); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	cfg.TLS.relativeTo(filepath.Dir(path))
+	if err := cfg.TLS.check(cfg.Endpoints); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	for _, file := range []*string{&cfg.Etcd.CA, &cfg.Etcd.Cert, &cfg.Etcd.Key, &cfg.Etcd.CRL} {

@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 )
@@ -35,11 +36,12 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 // proxy forwards requests to a service in another process, over HTTP/2, which gRPC clients of the gateway
 // need. away answers where the service does not.
 func (p *process) proxy(name string, target *url.URL, away func(http.ResponseWriter, *http.Request, error)) http.Handler {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
 	return &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     &http.Transport{Protocols: protocols},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			rpc.Forward(r.In, r.Out.Header)
+		},
+		Transport:     p.elsewhere(name).Transport,
 		FlushInterval: -1, // streams: message by message
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil {

@@ -20,7 +20,7 @@ import (
 func TestGatewayToAServiceThatIsAway(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	p := &process{cfg: defaultConfig(t.TempDir()), hosted: map[string]bool{}, log: slog.New(slog.DiscardHandler)}
+	p := &process{cfg: defaultConfig(t.TempDir()), hosted: map[string]bool{}, remotes: map[string]*http.Client{}, log: slog.New(slog.DiscardHandler)}
 	p.cfg.Endpoints = map[string]string{"circuits": gone.URL}
 	mounts, err := p.gateway()
 	if err != nil {

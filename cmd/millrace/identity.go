@@ -12,16 +12,13 @@ import (
 	"github.com/millrace/millrace/services/identity"
 )
 
-// buildIdentity gives the port's gate somebody to ask, unless logins are off.
+// buildIdentity comes before the dashboard, whose gate asks it.
 func buildIdentity(p *process, cfg identity.Configuration) (lifecycle.Component, error) {
 	c, err := identity.New(cfg, identity.Dependencies{State: p.state, Log: p.log, Registerer: p.metrics})
 	if err != nil {
 		return nil, err
 	}
 	p.identity = c
-	if c.On() {
-		p.gate.Who = c.Who
-	}
 	return c, nil
 }
 
@@ -40,18 +37,18 @@ func buildAudit(p *process, cfg audit.Configuration) (lifecycle.Component, error
 // recorder is the gate's, also for calls within the process.
 func (p *process) recorder() rpc.Recorder { return p.gate.Record }
 
-// servesWithoutLogin refuses logins where a caller would be lost: services in processes of their own do not yet
-// prove to each other who they are, or for whom they call.
-func servesWithoutLogin(cfg *config) error {
-	if cfg.settings("identity").(identity.Configuration).Mode == identity.ModeOn {
-		return errors.New("identity.mode is on: services in processes of their own cannot tell callers yet; run `millrace up`, or set identity.mode to off")
+// provesCallers refuses logins where a caller could be made up: services in processes of their own prove to each other
+// who they are, and for whom they call, by certificates, also on the loopback, which other users of the host reach.
+func provesCallers(cfg *config) error {
+	if !cfg.TLS.on() && cfg.settings("identity").(identity.Configuration).Mode == identity.ModeOn {
+		return errors.New("identity.mode is on: services in processes of their own know callers by certificates; set tls.folder (`millrace ca` makes them), or run `millrace up`")
 	}
 	return nil
 }
 
 // announce prints the link of the first login, once the port is there. It goes to the terminal, not to the log.
 func (p *process) announce(ctx context.Context) error {
-	if p.identity == nil || p.page == nil || !p.identity.On() {
+	if p.identity == nil || !p.identity.On() {
 		return nil
 	}
 	code, err := p.identity.LoginLink(ctx, !p.link)
@@ -59,8 +56,12 @@ func (p *process) announce(ctx context.Context) error {
 		return err
 	}
 	base := p.cfg.settings("identity").(identity.Configuration).URL
-	if base == "" {
-		base = "http://" + p.page.Addr().String()
+	switch {
+	case base != "":
+	case p.page != nil:
+		base = p.page.URL()
+	default:
+		base = p.cfg.Endpoints[front]
 	}
 	fmt.Fprintf(os.Stdout, "Log in within %s, once: %s/#login=%s\n", p.identity.Lifetime(), base, code)
 	return nil

@@ -41,9 +41,13 @@ type process struct {
 	state   *state.Store
 	devices *device.Inventory
 	tls     *tls.Config
-	hosted  map[string]bool
-	mux     *http.ServeMux
-	mounts  []dashboard.Mount
+	// name is the service's that is hosted, and the dashboard's where all are: its port is the process's.
+	name   string
+	hosted map[string]bool
+	// credentials are for mutual TLS with other services; nil: there is none.
+	credentials *mtls.Credentials
+	mux         *http.ServeMux
+	mounts      []dashboard.Mount
 	// gate stands before every route of this process's port.
 	gate     rpc.Gate
 	local    *rpc.Local
@@ -59,20 +63,23 @@ type process struct {
 	link bool
 	// failed gets the error of a part without which the rest is no use.
 	failed chan error
-	// remote is the one client of services elsewhere.
-	remote func() *http.Client
+	// remotes are the clients of services elsewhere, by their names: each takes the certificate of its service only.
+	remotes map[string]*http.Client
 }
 
 // newProcess opens the engines; run ends what it opened.
 func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted ...string) (*process, error) {
 	p := &process{
-		cfg: cfg, listener: listener, remote: sync.OnceValue(rpc.NewRemote), failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),
+		cfg: cfg, listener: listener, name: "dashboard", remotes: map[string]*http.Client{}, failed: make(chan error, 1), hosted: map[string]bool{}, mux: http.NewServeMux(),
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), metrics: prometheus.NewRegistry(),
 	}
 	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	p.metrics.MustRegister(monitor.Dependencies(p.dependencies))
 	for _, name := range hosted {
 		p.hosted[name] = true
+	}
+	if len(hosted) == 1 {
+		p.name = hosted[0]
 	}
 	p.limitMemory()
 	p.local = rpc.NewLocal(rpc.As(rights.Caller{Name: "millrace", Role: rights.Service}, p.recorder, p.mux))
@@ -82,7 +89,11 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 			return nil, errors.Join(err, p.close(ctx))
 		}
 	}
-	if err := p.assemble(); err != nil {
+	err := p.openTLS()
+	if err == nil {
+		err = p.assemble()
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.close(ctx))
 	}
 	return p, nil
@@ -209,7 +220,15 @@ func (p *process) to(name string) (*http.Client, string) {
 	if p.hosted[name] {
 		return p.local.Client(), rpc.LocalURL
 	}
-	return p.remote(), p.cfg.Endpoints[name]
+	return p.elsewhere(name), p.cfg.Endpoints[name]
+}
+
+// elsewhere is the client of a service in another process.
+func (p *process) elsewhere(name string) *http.Client {
+	if p.remotes[name] == nil {
+		p.remotes[name] = rpc.NewRemote(p.clientTLS(name))
+	}
+	return p.remotes[name]
 }
 
 // run starts everything, waits for ctx or the end of a part, stops everything.

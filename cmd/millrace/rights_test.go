@@ -137,7 +137,7 @@ func servePort(t *testing.T, mounts []dashboard.Mount) string {
 		t.Fatal(err)
 	}
 	p := &process{
-		listener: l, mounts: mounts, gate: rpc.Gate{Who: byHeader}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(), failed: make(chan error, 1),
+		cfg: defaultConfig(t.TempDir()), listener: l, mounts: mounts, gate: rpc.Gate{Who: byHeader}, log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(), failed: make(chan error, 1),
 	}
 	s := newAPIServer(p)
 	if err := s.Start(t.Context()); err != nil {
@@ -150,9 +150,10 @@ func servePort(t *testing.T, mounts []dashboard.Mount) string {
 var protocols = map[string]connect.ClientOption{"Connect": connect.WithClientOptions(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb()}
 
 // TestRolesAndCalls makes every call with every role, over every protocol, on every port, and compares what comes back
-// with what the call declares.
+// with what the call declares. On the ports of `millrace serve` with mutual TLS it makes them with the certificate of
+// every service, too.
 func TestRolesAndCalls(t *testing.T) {
-	client := rpc.NewRemote()
+	client := rpc.NewRemote(nil)
 	tried := 0
 	all := ports(t)
 	t.Cleanup(client.CloseIdleConnections) // for which the ports would wait
@@ -177,6 +178,8 @@ func TestRolesAndCalls(t *testing.T) {
 		}
 	}
 	fmt.Printf("calls × roles: %d tried\n", tried)
+	between := tryServices(t)
+	fmt.Printf("calls × certificates of services, and people behind the dashboard: %d tried\n", between)
 	if calls := len(rights.Calls()); tried < 7*3*calls {
 		t.Errorf("%d calls, and %d tried", calls, tried)
 	}

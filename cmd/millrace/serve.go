@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,7 +12,8 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	var file string
+	var file, listen string
+	var link bool
 	cmd := &cobra.Command{
 		Use:   "serve NAME",
 		Short: "Run one service in a process of its own",
@@ -33,10 +34,10 @@ Services: ` + strings.Join(serviceNames(), ", ") + `.`,
 			if err != nil {
 				return coded{err, exitUsage}
 			}
-			if err := servesWithoutLogin(cfg); err != nil {
+			if err := provesCallers(cfg); err != nil {
 				return coded{err, exitUsage}
 			}
-			listener, err := serveListener(cfg, name)
+			listener, err := serveListener(cfg, name, listen)
 			if err != nil {
 				return coded{err, exitUsage}
 			}
@@ -44,15 +45,18 @@ Services: ` + strings.Join(serviceNames(), ", ") + `.`,
 			if err != nil {
 				return err
 			}
+			p.link = link
 			return p.run(cmd.Context())
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "configuration file (YAML), the same for all services")
+	cmd.Flags().StringVar(&listen, "listen", "", "host:port to listen on, where that is not the address of endpoints.NAME, such as :7001 behind a balancer")
+	cmd.Flags().BoolVar(&link, "login-link", false, "print a link by which the person admin logs in, once (serve identity with identity.mode on; its first start prints one without this)")
 	return cmd
 }
 
 // serveListener opens the port that the endpoints.NAME of other processes name.
-func serveListener(cfg *config, name string) (net.Listener, error) {
+func serveListener(cfg *config, name, listen string) (net.Listener, error) {
 	if len(cfg.Kafka.Brokers) == 0 {
 		return nil, fmt.Errorf("services in processes of their own share a bus: set kafka.brokers, or run `millrace up`")
 	}
@@ -63,10 +67,13 @@ func serveListener(cfg *config, name string) (net.Listener, error) {
 	if err != nil || base.Port() == "" {
 		return nil, fmt.Errorf("endpoints.%s is %q: write the URL at which others reach this service, such as http://127.0.0.1:7001", name, cfg.Endpoints[name])
 	}
-	if ip, err := netip.ParseAddr(base.Hostname()); err != nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("endpoints.%s is %s: services talk without TLS for now, so only a loopback address such as 127.0.0.1 is taken", name, cfg.Endpoints[name])
+	listen = cmp.Or(listen, base.Host)
+	if host, _, err := net.SplitHostPort(listen); err != nil {
+		return nil, fmt.Errorf("--listen is %q: write host:port, such as :7001", listen)
+	} else if !cfg.TLS.on() && !cfg.TLS.InsecurePlaintext && !loopback(host) {
+		return nil, fmt.Errorf("--listen is %s, where other hosts reach %s without TLS: set tls.folder (`millrace ca` makes certificates), or use a loopback address", listen, name)
 	}
-	l, err := net.Listen("tcp", base.Host)
+	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for %s: %w", name, err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
-	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/proto/gen/millrace/twin/v1/twinv1connect"
 )
 
@@ -28,7 +27,7 @@ func serving(t *testing.T, name string, endpoints ...string) *process {
 	t.Cleanup(func() { memory.Close() })
 	return &process{
 		cfg: cfg, hosted: map[string]bool{name: true}, mux: http.NewServeMux(), bus: memory, devices: &device.Inventory{},
-		log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(), remote: rpc.NewRemote,
+		log: slog.New(slog.DiscardHandler), metrics: prometheus.NewRegistry(), remotes: map[string]*http.Client{},
 	}
 }
 

@@ -9,6 +9,9 @@ type Caller struct {
 	Role Role
 	// APIs limits it to calls of these, where there are any.
 	APIs []string
+	// Only limits it to these procedures and pages, where it is not nil: a service of another process makes the calls
+	// that it was written to make.
+	Only []string
 	// Credential is the id of the session or token that was shown.
 	Credential string
 	// Session tells that it is a session's, which a person began, and not a token's, which a program may have lost.

@@ -15,6 +15,7 @@ const (
 	NoLogin    Reason = "no-login"
 	RoleTooLow Reason = "role"
 	OutOfScope Reason = "scope"
+	NotItsCall Reason = "service"
 )
 
 // Refusal is the error of a call that its caller may not make.
@@ -30,6 +31,8 @@ func Decide(who Caller, call Call) *Refusal {
 	switch {
 	case call.Needs < Nobody || call.Needs > Service:
 		return &Refusal{Undeclared, call.Procedure + " declares no right, so nobody may call it"}
+	case who.Only != nil && (call.API != "" || call.Needs != Nobody) && !slices.Contains(who.Only, call.Procedure):
+		return &Refusal{NotItsCall, fmt.Sprintf("%s does not call %s", who.Name, call.Procedure)}
 	case call.Needs == Nobody:
 		return nil
 	case who.Role <= Nobody:

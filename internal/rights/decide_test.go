@@ -8,6 +8,7 @@ import (
 
 func TestDecide(t *testing.T) {
 	call := func(needs Role) Call { return Call{Procedure: "/p.S/M", API: "push", Needs: needs} }
+	limited := func(only ...string) Caller { return Caller{Name: "alpha", Role: Service, Only: only} }
 	is := func(role Role, apis ...string) Caller { return Caller{Name: "ann", Role: role, APIs: apis} }
 	for name, tt := range map[string]struct {
 		who  Caller
@@ -27,6 +28,14 @@ func TestDecide(t *testing.T) {
 		"an admin does what people may":                 {is(Admin), call(Admin), ""},
 		"an admin is no service":                        {is(Admin), call(Service), RoleTooLow},
 		"a service does everything":                     {is(Service), call(Service), ""},
+		"another process makes the calls that are its":  {limited("/p.S/M"), call(Operator), ""},
+		"and no others":                                 {limited("/p.S/N"), call(Viewer), NotItsCall},
+		"nor any, where none are":                       {Caller{Name: "paths", Role: Service, Only: []string{}}, call(Service), NotItsCall},
+		"not even those that people make without login": {limited("/p.S/N"), call(Nobody), NotItsCall},
+		"pages that are open are open to it":            {limited("/p.S/N"), Page("/healthz", Nobody), ""},
+		"other pages are not":                           {limited("/p.S/N"), Page("/metrics", Viewer), NotItsCall},
+		"unless they are its":                           {limited("/metrics"), Page("/metrics", Viewer), ""},
+		"what is its does not raise a role":             {Caller{Name: "ann", Role: Viewer, Only: []string{"/p.S/M"}}, call(Admin), RoleTooLow},
 		"within its scope":                              {is(Operator, "circuits", "push"), call(Operator), ""},
 		"out of its scope, even to read":                {is(Operator, "circuits"), call(Viewer), OutOfScope},
 		"a scope does not raise a role":                 {is(Viewer, "push"), call(Operator), RoleTooLow},

@@ -17,6 +17,9 @@ type Gate struct {
 	// Who says who sent a request: rights.Anonymous where it has no credentials, and an error of Connect where it has
 	// some that are no good, or that cannot be checked. Nil: there are no logins, and everybody may call everything.
 	Who func(*http.Request) (rights.Caller, error)
+	// Closed refuses calls of unknown callers also where people may make them without a login: it is for ports that
+	// people do not come to.
+	Closed bool
 	// Refused counts, by the reason of the refusal; nil: nothing does.
 	Refused func(reason string)
 	// Record writes down what is refused, and what changes something; nil: nobody does.
@@ -40,12 +43,12 @@ func (g Gate) Wrap(call func(*http.Request) rights.Call, next http.Handler) http
 		call = func(r *http.Request) rights.Call { return rights.Of(r.URL.Path) }
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked := Asked{Call: call(r), From: hostOf(r.RemoteAddr)}
 		who, err := g.Who(r)
-		if asked.Who = who; err != nil {
+		asked := Asked{Who: who, Call: call(r), From: hostOf(r.RemoteAddr)} // Who may have found whom a gateway forwards for
+		if err != nil {
 			asked.Who = rights.Anonymous
 		}
-		if err != nil && (asked.Call.Needs != rights.Nobody || mustKnow(err, asked.Call)) {
+		if err != nil && (asked.Call.Needs != rights.Nobody || mustKnow(err, asked.Call) || g.Closed && asked.Call.API != "") {
 			g.refuse(w, r, asked, BadCredentials, err)
 			return
 		}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
@@ -13,15 +14,16 @@ const (
 	pingAnswer = 15 * time.Second
 )
 
-// NewRemote is the client of services in other processes: HTTP/2 without TLS, on this host. It knows no proxy. A server
-// that takes no connection or answers no ping fails the calls to it, however long they may take otherwise.
-func NewRemote() *http.Client { return newRemote(pingAfter, pingAnswer) }
+// NewRemote is the client of a service in another process: HTTP/2, over TLS where creds are not nil. It knows no proxy.
+// A server that takes no connection or answers no ping fails the calls to it, however long they may take otherwise.
+func NewRemote(creds *tls.Config) *http.Client { return newRemote(creds, pingAfter, pingAnswer) }
 
-func newRemote(after, answer time.Duration) *http.Client {
+func newRemote(creds *tls.Config, after, answer time.Duration) *http.Client {
 	h2 := new(http.Protocols)
-	h2.SetUnencryptedHTTP2(true)
+	h2.SetUnencryptedHTTP2(creds == nil)
+	h2.SetHTTP2(creds != nil)
 	return &http.Client{Transport: &http.Transport{
-		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, Protocols: h2, IdleConnTimeout: 90 * time.Second,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: after, PingTimeout: answer},
+		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: creds, TLSHandshakeTimeout: dialTimeout,
+		Protocols: h2, IdleConnTimeout: 90 * time.Second, HTTP2: &http.HTTP2Config{SendPingTimeout: after, PingTimeout: answer},
 	}}
 }

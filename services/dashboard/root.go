@@ -9,6 +9,7 @@ package dashboard
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,7 +42,9 @@ type Dependencies struct {
 	Gate rpc.Gate
 	Bus  bus.Bus
 	// Listener is a socket the parent process opened for us; nil listens on Configuration.Listen.
-	Listener   net.Listener
+	Listener net.Listener
+	// TLS is what the port needs for TLS; nil: it has none.
+	TLS        *tls.Config
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 	// Papers are the results of `millrace papers` that this binary was built with; nil: none.
@@ -91,18 +94,23 @@ func (c *Component) Start(ctx context.Context) error {
 	c.server = &http.Server{
 		Handler:           c.gateway(),
 		Protocols:         rpc.Protocols(),
+		TLSConfig:         c.deps.TLS,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(c.deps.Log.Handler(), slog.LevelWarn),
 	}
 	go c.serve(ln)
-	c.deps.Log.InfoContext(ctx, "dashboard serves", "url", "http://"+c.addr.String())
+	c.deps.Log.InfoContext(ctx, "dashboard serves", "url", c.URL())
 	return nil
 }
 
 func (c *Component) serve(ln net.Listener) {
 	defer close(c.done)
-	if err := c.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	serve := c.server.Serve
+	if c.deps.TLS != nil {
+		serve = func(l net.Listener) error { return c.server.ServeTLS(l, "", "") }
+	}
+	if err := serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		c.deps.Log.Error("dashboard stopped serving", "error", err)
 		if c.deps.Failed != nil {
 			c.deps.Failed(fmt.Errorf("dashboard stopped serving: %w", err))
@@ -122,6 +130,14 @@ func (c *Component) Stop(ctx context.Context) error {
 	}
 	<-c.done
 	return err
+}
+
+// URL is where the dashboard listens.
+func (c *Component) URL() string {
+	if c.deps.TLS != nil {
+		return "https://" + c.addr.String()
+	}
+	return "http://" + c.addr.String()
 }
 
 // Addr is where the dashboard listens; nil before Start.

@@ -304,6 +304,192 @@ func (x *Token) GetLastUsedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// AuthenticateRequest has the headers of a request that say who sent it.
+type AuthenticateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Authorization string                 `protobuf:"bytes,1,opt,name=authorization,proto3" json:"authorization,omitempty"`
+	Cookie        string                 `protobuf:"bytes,2,opt,name=cookie,proto3" json:"cookie,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthenticateRequest) Reset() {
+	*x = AuthenticateRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthenticateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthenticateRequest) ProtoMessage() {}
+
+func (x *AuthenticateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthenticateRequest.ProtoReflect.Descriptor instead.
+func (*AuthenticateRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AuthenticateRequest) GetAuthorization() string {
+	if x != nil {
+		return x.Authorization
+	}
+	return ""
+}
+
+func (x *AuthenticateRequest) GetCookie() string {
+	if x != nil {
+		return x.Cookie
+	}
+	return ""
+}
+
+type AuthenticateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Caller        *Caller                `protobuf:"bytes,1,opt,name=caller,proto3" json:"caller,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthenticateResponse) Reset() {
+	*x = AuthenticateResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthenticateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthenticateResponse) ProtoMessage() {}
+
+func (x *AuthenticateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthenticateResponse.ProtoReflect.Descriptor instead.
+func (*AuthenticateResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AuthenticateResponse) GetCaller() *Caller {
+	if x != nil {
+		return x.Caller
+	}
+	return nil
+}
+
+// Caller is who makes a call. Without a role it is nobody who is known.
+type Caller struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Role  v1.Role                `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	// APIs that it is limited to, such as circuits; none: all.
+	Apis []string `protobuf:"bytes,3,rep,name=apis,proto3" json:"apis,omitempty"`
+	// Id of the session or token that was shown.
+	Credential string `protobuf:"bytes,4,opt,name=credential,proto3" json:"credential,omitempty"`
+	// It is a session's, which a person began.
+	Session bool `protobuf:"varint,5,opt,name=session,proto3" json:"session,omitempty"`
+	// Address that the request came from.
+	Address       string `protobuf:"bytes,6,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Caller) Reset() {
+	*x = Caller{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Caller) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Caller) ProtoMessage() {}
+
+func (x *Caller) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Caller.ProtoReflect.Descriptor instead.
+func (*Caller) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Caller) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Caller) GetRole() v1.Role {
+	if x != nil {
+		return x.Role
+	}
+	return v1.Role(0)
+}
+
+func (x *Caller) GetApis() []string {
+	if x != nil {
+		return x.Apis
+	}
+	return nil
+}
+
+func (x *Caller) GetCredential() string {
+	if x != nil {
+		return x.Credential
+	}
+	return ""
+}
+
+func (x *Caller) GetSession() bool {
+	if x != nil {
+		return x.Session
+	}
+	return false
+}
+
+func (x *Caller) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 type WhoAmIRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -312,7 +498,7 @@ type WhoAmIRequest struct {
 
 func (x *WhoAmIRequest) Reset() {
 	*x = WhoAmIRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[3]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -324,7 +510,7 @@ func (x *WhoAmIRequest) String() string {
 func (*WhoAmIRequest) ProtoMessage() {}
 
 func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[3]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -337,7 +523,7 @@ func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{3}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{6}
 }
 
 type WhoAmIResponse struct {
@@ -353,7 +539,7 @@ type WhoAmIResponse struct {
 
 func (x *WhoAmIResponse) Reset() {
 	*x = WhoAmIResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[4]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +551,7 @@ func (x *WhoAmIResponse) String() string {
 func (*WhoAmIResponse) ProtoMessage() {}
 
 func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[4]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +564,7 @@ func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
 func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{4}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WhoAmIResponse) GetLoginNeeded() bool {
@@ -412,7 +598,7 @@ type LoginRequest struct {
 
 func (x *LoginRequest) Reset() {
 	*x = LoginRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[5]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -424,7 +610,7 @@ func (x *LoginRequest) String() string {
 func (*LoginRequest) ProtoMessage() {}
 
 func (x *LoginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[5]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -437,7 +623,7 @@ func (x *LoginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
 func (*LoginRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{5}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoginRequest) GetName() string {
@@ -464,7 +650,7 @@ type LoginResponse struct {
 
 func (x *LoginResponse) Reset() {
 	*x = LoginResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[6]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +662,7 @@ func (x *LoginResponse) String() string {
 func (*LoginResponse) ProtoMessage() {}
 
 func (x *LoginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[6]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +675,7 @@ func (x *LoginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoginResponse.ProtoReflect.Descriptor instead.
 func (*LoginResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{6}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoginResponse) GetName() string {
@@ -515,7 +701,7 @@ type RedeemRequest struct {
 
 func (x *RedeemRequest) Reset() {
 	*x = RedeemRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[7]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +713,7 @@ func (x *RedeemRequest) String() string {
 func (*RedeemRequest) ProtoMessage() {}
 
 func (x *RedeemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[7]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +726,7 @@ func (x *RedeemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemRequest.ProtoReflect.Descriptor instead.
 func (*RedeemRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{7}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RedeemRequest) GetCode() string {
@@ -560,7 +746,7 @@ type RedeemResponse struct {
 
 func (x *RedeemResponse) Reset() {
 	*x = RedeemResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -572,7 +758,7 @@ func (x *RedeemResponse) String() string {
 func (*RedeemResponse) ProtoMessage() {}
 
 func (x *RedeemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[8]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -585,7 +771,7 @@ func (x *RedeemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemResponse.ProtoReflect.Descriptor instead.
 func (*RedeemResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{8}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RedeemResponse) GetName() string {
@@ -611,7 +797,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +809,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[9]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +822,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{9}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogoutRequest) GetEverywhere() bool {
@@ -656,7 +842,7 @@ type LogoutResponse struct {
 
 func (x *LogoutResponse) Reset() {
 	*x = LogoutResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +854,7 @@ func (x *LogoutResponse) String() string {
 func (*LogoutResponse) ProtoMessage() {}
 
 func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[10]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +867,7 @@ func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutResponse.ProtoReflect.Descriptor instead.
 func (*LogoutResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{10}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LogoutResponse) GetEnded() int32 {
@@ -699,7 +885,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +897,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[11]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +910,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{11}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{14}
 }
 
 type ListSessionsResponse struct {
@@ -736,7 +922,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +934,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +947,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{12}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -779,7 +965,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +977,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +990,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{13}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{16}
 }
 
 type ListTokensResponse struct {
@@ -816,7 +1002,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -828,7 +1014,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -841,7 +1027,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{14}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -865,7 +1051,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1063,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1076,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{15}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -932,7 +1118,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1130,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1143,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{16}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -983,7 +1169,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1181,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1194,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{17}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -1026,7 +1212,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1224,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1237,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{18}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
 }
 
 type SetPasswordRequest struct {
@@ -1067,7 +1253,7 @@ type SetPasswordRequest struct {
 
 func (x *SetPasswordRequest) Reset() {
 	*x = SetPasswordRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1265,7 @@ func (x *SetPasswordRequest) String() string {
 func (*SetPasswordRequest) ProtoMessage() {}
 
 func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1278,7 @@ func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordRequest.ProtoReflect.Descriptor instead.
 func (*SetPasswordRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{19}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetPasswordRequest) GetName() string {
@@ -1124,7 +1310,7 @@ type SetPasswordResponse struct {
 
 func (x *SetPasswordResponse) Reset() {
 	*x = SetPasswordResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1322,7 @@ func (x *SetPasswordResponse) String() string {
 func (*SetPasswordResponse) ProtoMessage() {}
 
 func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1335,7 @@ func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordResponse.ProtoReflect.Descriptor instead.
 func (*SetPasswordResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
 }
 
 type ListUsersRequest struct {
@@ -1160,7 +1346,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1358,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1371,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
 }
 
 type ListUsersResponse struct {
@@ -1197,7 +1383,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1395,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1408,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -1242,7 +1428,7 @@ type PutUserRequest struct {
 
 func (x *PutUserRequest) Reset() {
 	*x = PutUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1440,7 @@ func (x *PutUserRequest) String() string {
 func (*PutUserRequest) ProtoMessage() {}
 
 func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1453,7 @@ func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserRequest.ProtoReflect.Descriptor instead.
 func (*PutUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PutUserRequest) GetName() string {
@@ -1293,7 +1479,7 @@ type PutUserResponse struct {
 
 func (x *PutUserResponse) Reset() {
 	*x = PutUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1491,7 @@ func (x *PutUserResponse) String() string {
 func (*PutUserResponse) ProtoMessage() {}
 
 func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1504,7 @@ func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserResponse.ProtoReflect.Descriptor instead.
 func (*PutUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PutUserResponse) GetUser() *User {
@@ -1337,7 +1523,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1535,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1548,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteUserRequest) GetName() string {
@@ -1380,7 +1566,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1578,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1591,7 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
 }
 
 var File_millrace_identity_v1_identity_proto protoreflect.FileDescriptor
@@ -1442,7 +1628,21 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n" +
 	"\flast_used_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"lastUsedAt\"\x0f\n" +
+	"lastUsedAt\"S\n" +
+	"\x13AuthenticateRequest\x12$\n" +
+	"\rauthorization\x18\x01 \x01(\tR\rauthorization\x12\x16\n" +
+	"\x06cookie\x18\x02 \x01(\tR\x06cookie\"L\n" +
+	"\x14AuthenticateResponse\x124\n" +
+	"\x06caller\x18\x01 \x01(\v2\x1c.millrace.identity.v1.CallerR\x06caller\"\xb2\x01\n" +
+	"\x06Caller\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12\x12\n" +
+	"\x04apis\x18\x03 \x03(\tR\x04apis\x12\x1e\n" +
+	"\n" +
+	"credential\x18\x04 \x01(\tR\n" +
+	"credential\x12\x18\n" +
+	"\asession\x18\x05 \x01(\bR\asession\x12\x18\n" +
+	"\aaddress\x18\x06 \x01(\tR\aaddress\"\x0f\n" +
 	"\rWhoAmIRequest\"u\n" +
 	"\x0eWhoAmIResponse\x12!\n" +
 	"\flogin_needed\x18\x01 \x01(\bR\vloginNeeded\x12\x12\n" +
@@ -1498,9 +1698,11 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x04user\x18\x01 \x01(\v2\x1a.millrace.identity.v1.UserR\x04user\"'\n" +
 	"\x11DeleteUserRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteUserResponse2\xdd\t\n" +
+	"\x12DeleteUserResponse2\xcc\n" +
+	"\n" +
 	"\x0fIdentityService\x12[\n" +
-	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12Z\n" +
+	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12m\n" +
+	"\fAuthenticate\x12).millrace.identity.v1.AuthenticateRequest\x1a*.millrace.identity.v1.AuthenticateResponse\"\x06\xea\xb5\x18\x02\b\x06\x12Z\n" +
 	"\x05Login\x12\".millrace.identity.v1.LoginRequest\x1a#.millrace.identity.v1.LoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12]\n" +
 	"\x06Redeem\x12#.millrace.identity.v1.RedeemRequest\x1a$.millrace.identity.v1.RedeemResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12]\n" +
 	"\x06Logout\x12#.millrace.identity.v1.LogoutRequest\x1a$.millrace.identity.v1.LogoutResponse\"\b\xea\xb5\x18\x04\b\x02\x10\x01\x12m\n" +
@@ -1528,88 +1730,95 @@ func file_millrace_identity_v1_identity_proto_rawDescGZIP() []byte {
 	return file_millrace_identity_v1_identity_proto_rawDescData
 }
 
-var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_millrace_identity_v1_identity_proto_goTypes = []any{
 	(*User)(nil),                  // 0: millrace.identity.v1.User
 	(*Session)(nil),               // 1: millrace.identity.v1.Session
 	(*Token)(nil),                 // 2: millrace.identity.v1.Token
-	(*WhoAmIRequest)(nil),         // 3: millrace.identity.v1.WhoAmIRequest
-	(*WhoAmIResponse)(nil),        // 4: millrace.identity.v1.WhoAmIResponse
-	(*LoginRequest)(nil),          // 5: millrace.identity.v1.LoginRequest
-	(*LoginResponse)(nil),         // 6: millrace.identity.v1.LoginResponse
-	(*RedeemRequest)(nil),         // 7: millrace.identity.v1.RedeemRequest
-	(*RedeemResponse)(nil),        // 8: millrace.identity.v1.RedeemResponse
-	(*LogoutRequest)(nil),         // 9: millrace.identity.v1.LogoutRequest
-	(*LogoutResponse)(nil),        // 10: millrace.identity.v1.LogoutResponse
-	(*ListSessionsRequest)(nil),   // 11: millrace.identity.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 12: millrace.identity.v1.ListSessionsResponse
-	(*ListTokensRequest)(nil),     // 13: millrace.identity.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),    // 14: millrace.identity.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),    // 15: millrace.identity.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),   // 16: millrace.identity.v1.CreateTokenResponse
-	(*RevokeTokenRequest)(nil),    // 17: millrace.identity.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),   // 18: millrace.identity.v1.RevokeTokenResponse
-	(*SetPasswordRequest)(nil),    // 19: millrace.identity.v1.SetPasswordRequest
-	(*SetPasswordResponse)(nil),   // 20: millrace.identity.v1.SetPasswordResponse
-	(*ListUsersRequest)(nil),      // 21: millrace.identity.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),     // 22: millrace.identity.v1.ListUsersResponse
-	(*PutUserRequest)(nil),        // 23: millrace.identity.v1.PutUserRequest
-	(*PutUserResponse)(nil),       // 24: millrace.identity.v1.PutUserResponse
-	(*DeleteUserRequest)(nil),     // 25: millrace.identity.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),    // 26: millrace.identity.v1.DeleteUserResponse
-	(v1.Role)(0),                  // 27: millrace.rights.v1.Role
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*AuthenticateRequest)(nil),   // 3: millrace.identity.v1.AuthenticateRequest
+	(*AuthenticateResponse)(nil),  // 4: millrace.identity.v1.AuthenticateResponse
+	(*Caller)(nil),                // 5: millrace.identity.v1.Caller
+	(*WhoAmIRequest)(nil),         // 6: millrace.identity.v1.WhoAmIRequest
+	(*WhoAmIResponse)(nil),        // 7: millrace.identity.v1.WhoAmIResponse
+	(*LoginRequest)(nil),          // 8: millrace.identity.v1.LoginRequest
+	(*LoginResponse)(nil),         // 9: millrace.identity.v1.LoginResponse
+	(*RedeemRequest)(nil),         // 10: millrace.identity.v1.RedeemRequest
+	(*RedeemResponse)(nil),        // 11: millrace.identity.v1.RedeemResponse
+	(*LogoutRequest)(nil),         // 12: millrace.identity.v1.LogoutRequest
+	(*LogoutResponse)(nil),        // 13: millrace.identity.v1.LogoutResponse
+	(*ListSessionsRequest)(nil),   // 14: millrace.identity.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 15: millrace.identity.v1.ListSessionsResponse
+	(*ListTokensRequest)(nil),     // 16: millrace.identity.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),    // 17: millrace.identity.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),    // 18: millrace.identity.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),   // 19: millrace.identity.v1.CreateTokenResponse
+	(*RevokeTokenRequest)(nil),    // 20: millrace.identity.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),   // 21: millrace.identity.v1.RevokeTokenResponse
+	(*SetPasswordRequest)(nil),    // 22: millrace.identity.v1.SetPasswordRequest
+	(*SetPasswordResponse)(nil),   // 23: millrace.identity.v1.SetPasswordResponse
+	(*ListUsersRequest)(nil),      // 24: millrace.identity.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),     // 25: millrace.identity.v1.ListUsersResponse
+	(*PutUserRequest)(nil),        // 26: millrace.identity.v1.PutUserRequest
+	(*PutUserResponse)(nil),       // 27: millrace.identity.v1.PutUserResponse
+	(*DeleteUserRequest)(nil),     // 28: millrace.identity.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),    // 29: millrace.identity.v1.DeleteUserResponse
+	(v1.Role)(0),                  // 30: millrace.rights.v1.Role
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
 }
 var file_millrace_identity_v1_identity_proto_depIdxs = []int32{
-	27, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
-	28, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
-	28, // 2: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	28, // 3: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
-	28, // 4: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
-	27, // 5: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
-	28, // 6: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	28, // 7: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	28, // 8: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
-	27, // 9: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
-	27, // 10: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
-	27, // 11: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
-	1,  // 12: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
-	2,  // 13: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
-	27, // 14: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
-	28, // 15: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 16: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
-	0,  // 17: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
-	27, // 18: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
-	0,  // 19: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
-	3,  // 20: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
-	5,  // 21: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
-	7,  // 22: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
-	9,  // 23: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
-	11, // 24: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
-	13, // 25: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
-	15, // 26: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
-	17, // 27: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
-	19, // 28: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
-	21, // 29: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
-	23, // 30: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
-	25, // 31: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
-	4,  // 32: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
-	6,  // 33: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
-	8,  // 34: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
-	10, // 35: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
-	12, // 36: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
-	14, // 37: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
-	16, // 38: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
-	18, // 39: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
-	20, // 40: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
-	22, // 41: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
-	24, // 42: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
-	26, // 43: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
-	32, // [32:44] is the sub-list for method output_type
-	20, // [20:32] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	30, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
+	31, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
+	31, // 2: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	31, // 3: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
+	31, // 4: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
+	30, // 5: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
+	31, // 6: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	31, // 7: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	31, // 8: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
+	5,  // 9: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
+	30, // 10: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
+	30, // 11: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
+	30, // 12: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
+	30, // 13: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
+	1,  // 14: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
+	2,  // 15: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
+	30, // 16: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
+	31, // 17: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 18: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
+	0,  // 19: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
+	30, // 20: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
+	0,  // 21: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
+	6,  // 22: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
+	3,  // 23: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
+	8,  // 24: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
+	10, // 25: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
+	12, // 26: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
+	14, // 27: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
+	16, // 28: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
+	18, // 29: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
+	20, // 30: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
+	22, // 31: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
+	24, // 32: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
+	26, // 33: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
+	28, // 34: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
+	7,  // 35: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
+	4,  // 36: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
+	9,  // 37: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
+	11, // 38: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
+	13, // 39: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
+	15, // 40: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
+	17, // 41: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
+	19, // 42: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
+	21, // 43: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
+	23, // 44: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
+	25, // 45: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
+	27, // 46: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
+	29, // 47: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
+	35, // [35:48] is the sub-list for method output_type
+	22, // [22:35] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_millrace_identity_v1_identity_proto_init() }
@@ -1623,7 +1832,7 @@ func file_millrace_identity_v1_identity_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_identity_v1_identity_proto_rawDesc), len(file_millrace_identity_v1_identity_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   27,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,9 @@ const (
 const (
 	// IdentityServiceWhoAmIProcedure is the fully-qualified name of the IdentityService's WhoAmI RPC.
 	IdentityServiceWhoAmIProcedure = "/millrace.identity.v1.IdentityService/WhoAmI"
+	// IdentityServiceAuthenticateProcedure is the fully-qualified name of the IdentityService's
+	// Authenticate RPC.
+	IdentityServiceAuthenticateProcedure = "/millrace.identity.v1.IdentityService/Authenticate"
 	// IdentityServiceLoginProcedure is the fully-qualified name of the IdentityService's Login RPC.
 	IdentityServiceLoginProcedure = "/millrace.identity.v1.IdentityService/Login"
 	// IdentityServiceRedeemProcedure is the fully-qualified name of the IdentityService's Redeem RPC.
@@ -72,6 +75,8 @@ const (
 type IdentityServiceClient interface {
 	// WhoAmI answers without login too: then it has no name.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error)
+	// Authenticate tells the API gateway, where that is a process of its own, who sent a request.
+	Authenticate(context.Context, *connect.Request[v1.AuthenticateRequest]) (*connect.Response[v1.AuthenticateResponse], error)
 	// Login begins a session by a password. The session is a cookie of the answer.
 	Login(context.Context, *connect.Request[v1.LoginRequest]) (*connect.Response[v1.LoginResponse], error)
 	// Redeem begins a session by the code of a login link, once.
@@ -111,6 +116,12 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			httpClient,
 			baseURL+IdentityServiceWhoAmIProcedure,
 			connect.WithSchema(identityServiceMethods.ByName("WhoAmI")),
+			connect.WithClientOptions(opts...),
+		),
+		authenticate: connect.NewClient[v1.AuthenticateRequest, v1.AuthenticateResponse](
+			httpClient,
+			baseURL+IdentityServiceAuthenticateProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("Authenticate")),
 			connect.WithClientOptions(opts...),
 		),
 		login: connect.NewClient[v1.LoginRequest, v1.LoginResponse](
@@ -185,6 +196,7 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 // identityServiceClient implements IdentityServiceClient.
 type identityServiceClient struct {
 	whoAmI       *connect.Client[v1.WhoAmIRequest, v1.WhoAmIResponse]
+	authenticate *connect.Client[v1.AuthenticateRequest, v1.AuthenticateResponse]
 	login        *connect.Client[v1.LoginRequest, v1.LoginResponse]
 	redeem       *connect.Client[v1.RedeemRequest, v1.RedeemResponse]
 	logout       *connect.Client[v1.LogoutRequest, v1.LogoutResponse]
@@ -201,6 +213,11 @@ type identityServiceClient struct {
 // WhoAmI calls millrace.identity.v1.IdentityService.WhoAmI.
 func (c *identityServiceClient) WhoAmI(ctx context.Context, req *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error) {
 	return c.whoAmI.CallUnary(ctx, req)
+}
+
+// Authenticate calls millrace.identity.v1.IdentityService.Authenticate.
+func (c *identityServiceClient) Authenticate(ctx context.Context, req *connect.Request[v1.AuthenticateRequest]) (*connect.Response[v1.AuthenticateResponse], error) {
+	return c.authenticate.CallUnary(ctx, req)
 }
 
 // Login calls millrace.identity.v1.IdentityService.Login.
@@ -262,6 +279,8 @@ func (c *identityServiceClient) DeleteUser(ctx context.Context, req *connect.Req
 type IdentityServiceHandler interface {
 	// WhoAmI answers without login too: then it has no name.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error)
+	// Authenticate tells the API gateway, where that is a process of its own, who sent a request.
+	Authenticate(context.Context, *connect.Request[v1.AuthenticateRequest]) (*connect.Response[v1.AuthenticateResponse], error)
 	// Login begins a session by a password. The session is a cookie of the answer.
 	Login(context.Context, *connect.Request[v1.LoginRequest]) (*connect.Response[v1.LoginResponse], error)
 	// Redeem begins a session by the code of a login link, once.
@@ -297,6 +316,12 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 		IdentityServiceWhoAmIProcedure,
 		svc.WhoAmI,
 		connect.WithSchema(identityServiceMethods.ByName("WhoAmI")),
+		connect.WithHandlerOptions(opts...),
+	)
+	identityServiceAuthenticateHandler := connect.NewUnaryHandler(
+		IdentityServiceAuthenticateProcedure,
+		svc.Authenticate,
+		connect.WithSchema(identityServiceMethods.ByName("Authenticate")),
 		connect.WithHandlerOptions(opts...),
 	)
 	identityServiceLoginHandler := connect.NewUnaryHandler(
@@ -369,6 +394,8 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 		switch r.URL.Path {
 		case IdentityServiceWhoAmIProcedure:
 			identityServiceWhoAmIHandler.ServeHTTP(w, r)
+		case IdentityServiceAuthenticateProcedure:
+			identityServiceAuthenticateHandler.ServeHTTP(w, r)
 		case IdentityServiceLoginProcedure:
 			identityServiceLoginHandler.ServeHTTP(w, r)
 		case IdentityServiceRedeemProcedure:
@@ -402,6 +429,10 @@ type UnimplementedIdentityServiceHandler struct{}
 
 func (UnimplementedIdentityServiceHandler) WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.WhoAmIResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.WhoAmI is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) Authenticate(context.Context, *connect.Request[v1.AuthenticateRequest]) (*connect.Response[v1.AuthenticateResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.Authenticate is not implemented"))
 }
 
 func (UnimplementedIdentityServiceHandler) Login(context.Context, *connect.Request[v1.LoginRequest]) (*connect.Response[v1.LoginResponse], error) {

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/identity/v1/identity.proto.
  */
 export const file_millrace_identity_v1_identity: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEiggEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRmcm9tGAYgASgJEg0KBWFnZW50GAcgASgJEgwKBHRoaXMYCCABKAgi9wEKBVRva2VuEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSDAoEbmFtZRgDIAEoCRImCgRyb2xlGAQgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIg8KDVdob0FtSVJlcXVlc3QiXAoOV2hvQW1JUmVzcG9uc2USFAoMbG9naW5fbmVlZGVkGAEgASgIEgwKBG5hbWUYAiABKAkSJgoEcm9sZRgDIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIi4KDExvZ2luUmVxdWVzdBIMCgRuYW1lGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJIkUKDUxvZ2luUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiHQoNUmVkZWVtUmVxdWVzdBIMCgRjb2RlGAEgASgJIkYKDlJlZGVlbVJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIiMKDUxvZ291dFJlcXVlc3QSEgoKZXZlcnl3aGVyZRgBIAEoCCIfCg5Mb2dvdXRSZXNwb25zZRINCgVlbmRlZBgBIAEoBSIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkcKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEi8KCHNlc3Npb25zGAEgAygLMh0ubWlsbHJhY2UuaWRlbnRpdHkudjEuU2Vzc2lvbiITChFMaXN0VG9rZW5zUmVxdWVzdCJBChJMaXN0VG9rZW5zUmVzcG9uc2USKwoGdG9rZW5zGAEgAygLMhsubWlsbHJhY2UuaWRlbnRpdHkudjEuVG9rZW4iiAEKEkNyZWF0ZVRva2VuUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIMCgRhcGlzGAMgAygJEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlEKE0NyZWF0ZVRva2VuUmVzcG9uc2USKgoFdG9rZW4YASABKAsyGy5taWxscmFjZS5pZGVudGl0eS52MS5Ub2tlbhIOCgZzZWNyZXQYAiABKAkiIAoSUmV2b2tlVG9rZW5SZXF1ZXN0EgoKAmlkGAEgASgJIhUKE1Jldm9rZVRva2VuUmVzcG9uc2UiPAoSU2V0UGFzc3dvcmRSZXF1ZXN0EgwKBG5hbWUYASABKAkSCwoDb2xkGAIgASgJEgsKA25ldxgDIAEoCSIVChNTZXRQYXNzd29yZFJlc3BvbnNlIhIKEExpc3RVc2Vyc1JlcXVlc3QiPgoRTGlzdFVzZXJzUmVzcG9uc2USKQoFdXNlcnMYASADKAsyGi5taWxscmFjZS5pZGVudGl0eS52MS5Vc2VyIkYKDlB1dFVzZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIjsKD1B1dFVzZXJSZXNwb25zZRIoCgR1c2VyGAEgASgLMhoubWlsbHJhY2UuaWRlbnRpdHkudjEuVXNlciIhChFEZWxldGVVc2VyUmVxdWVzdBIMCgRuYW1lGAEgASgJIhQKEkRlbGV0ZVVzZXJSZXNwb25zZTLdCQoPSWRlbnRpdHlTZXJ2aWNlElsKBldob0FtSRIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLldob0FtSVJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5XaG9BbUlSZXNwb25zZSIG6rUYAggBEloKBUxvZ2luEiIubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9naW5SZXF1ZXN0GiMubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9naW5SZXNwb25zZSII6rUYBAgBEAESXQoGUmVkZWVtEiMubWlsbHJhY2UuaWRlbnRpdHkudjEuUmVkZWVtUmVxdWVzdBokLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJlZGVlbVJlc3BvbnNlIgjqtRgECAEQARJdCgZMb2dvdXQSIy5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dvdXRSZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9nb3V0UmVzcG9uc2UiCOq1GAQIAhABEm0KDExpc3RTZXNzaW9ucxIpLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaKi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIG6rUYAggCEmcKCkxpc3RUb2tlbnMSJy5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RUb2tlbnNSZXNwb25zZSIG6rUYAggCEmwKC0NyZWF0ZVRva2VuEigubWlsbHJhY2UuaWRlbnRpdHkudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0GikubWlsbHJhY2UuaWRlbnRpdHkudjEuQ3JlYXRlVG9rZW5SZXNwb25zZSII6rUYBAgCEAESbAoLUmV2b2tlVG9rZW4SKC5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlc3BvbnNlIgjqtRgECAIQARJsCgtTZXRQYXNzd29yZBIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVzcG9uc2UiCOq1GAQIAhABEmQKCUxpc3RVc2VycxImLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RVc2Vyc1JlcXVlc3QaJy5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXNwb25zZSIG6rUYAggFEmAKB1B1dFVzZXISJC5taWxscmFjZS5pZGVudGl0eS52MS5QdXRVc2VyUmVxdWVzdBolLm1pbGxyYWNlLmlkZW50aXR5LnYxLlB1dFVzZXJSZXNwb25zZSII6rUYBAgFEAESaQoKRGVsZXRlVXNlchInLm1pbGxyYWNlLmlkZW50aXR5LnYxLkRlbGV0ZVVzZXJSZXF1ZXN0GigubWlsbHJhY2UuaWRlbnRpdHkudjEuRGVsZXRlVXNlclJlc3BvbnNlIgjqtRgECAUQAULjAQoYY29tLm1pbGxyYWNlLmlkZW50aXR5LnYxQg1JZGVudGl0eVByb3RvUAFaRmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2lkZW50aXR5L3YxO2lkZW50aXR5djGiAgNNSViqAhRNaWxscmFjZS5JZGVudGl0eS5WMcoCFE1pbGxyYWNlXElkZW50aXR5XFYx4gIgTWlsbHJhY2VcSWRlbnRpdHlcVjFcR1BCTWV0YWRhdGHqAhZNaWxscmFjZTo6SWRlbnRpdHk6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEiggEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRmcm9tGAYgASgJEg0KBWFnZW50GAcgASgJEgwKBHRoaXMYCCABKAgi9wEKBVRva2VuEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSDAoEbmFtZRgDIAEoCRImCgRyb2xlGAQgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjwKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSFQoNYXV0aG9yaXphdGlvbhgBIAEoCRIOCgZjb29raWUYAiABKAkiRAoUQXV0aGVudGljYXRlUmVzcG9uc2USLAoGY2FsbGVyGAEgASgLMhwubWlsbHJhY2UuaWRlbnRpdHkudjEuQ2FsbGVyIoIBCgZDYWxsZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRISCgpjcmVkZW50aWFsGAQgASgJEg8KB3Nlc3Npb24YBSABKAgSDwoHYWRkcmVzcxgGIAEoCSIPCg1XaG9BbUlSZXF1ZXN0IlwKDldob0FtSVJlc3BvbnNlEhQKDGxvZ2luX25lZWRlZBgBIAEoCBIMCgRuYW1lGAIgASgJEiYKBHJvbGUYAyABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIuCgxMb2dpblJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCSJFCg1Mb2dpblJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIh0KDVJlZGVlbVJlcXVlc3QSDAoEY29kZRgBIAEoCSJGCg5SZWRlZW1SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIjCg1Mb2dvdXRSZXF1ZXN0EhIKCmV2ZXJ5d2hlcmUYASABKAgiHwoOTG9nb3V0UmVzcG9uc2USDQoFZW5kZWQYASABKAUiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJHChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIvCghzZXNzaW9ucxgBIAMoCzIdLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNlc3Npb24iEwoRTGlzdFRva2Vuc1JlcXVlc3QiQQoSTGlzdFRva2Vuc1Jlc3BvbnNlEisKBnRva2VucxgBIAMoCzIbLm1pbGxyYWNlLmlkZW50aXR5LnYxLlRva2VuIogBChJDcmVhdGVUb2tlblJlcXVlc3QSDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJRChNDcmVhdGVUb2tlblJlc3BvbnNlEioKBXRva2VuGAEgASgLMhsubWlsbHJhY2UuaWRlbnRpdHkudjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSIVChNSZXZva2VUb2tlblJlc3BvbnNlIjwKElNldFBhc3N3b3JkUmVxdWVzdBIMCgRuYW1lGAEgASgJEgsKA29sZBgCIAEoCRILCgNuZXcYAyABKAkiFQoTU2V0UGFzc3dvcmRSZXNwb25zZSISChBMaXN0VXNlcnNSZXF1ZXN0Ij4KEUxpc3RVc2Vyc1Jlc3BvbnNlEikKBXVzZXJzGAEgAygLMhoubWlsbHJhY2UuaWRlbnRpdHkudjEuVXNlciJGCg5QdXRVc2VyUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSI7Cg9QdXRVc2VyUmVzcG9uc2USKAoEdXNlchgBIAEoCzIaLm1pbGxyYWNlLmlkZW50aXR5LnYxLlVzZXIiIQoRRGVsZXRlVXNlclJlcXVlc3QSDAoEbmFtZRgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2UyzAoKD0lkZW50aXR5U2VydmljZRJbCgZXaG9BbUkSIy5taWxscmFjZS5pZGVudGl0eS52MS5XaG9BbUlSZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuV2hvQW1JUmVzcG9uc2UiBuq1GAIIARJtCgxBdXRoZW50aWNhdGUSKS5taWxscmFjZS5pZGVudGl0eS52MS5BdXRoZW50aWNhdGVSZXF1ZXN0GioubWlsbHJhY2UuaWRlbnRpdHkudjEuQXV0aGVudGljYXRlUmVzcG9uc2UiBuq1GAIIBhJaCgVMb2dpbhIiLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVxdWVzdBojLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVzcG9uc2UiCOq1GAQIARABEl0KBlJlZGVlbRIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJlZGVlbVJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5SZWRlZW1SZXNwb25zZSII6rUYBAgBEAESXQoGTG9nb3V0EiMubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9nb3V0UmVxdWVzdBokLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ291dFJlc3BvbnNlIgjqtRgECAIQARJtCgxMaXN0U2Vzc2lvbnMSKS5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GioubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiBuq1GAIIAhJnCgpMaXN0VG9rZW5zEicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFRva2Vuc1JlcXVlc3QaKC5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVzcG9uc2UiBuq1GAIIAhJsCgtDcmVhdGVUb2tlbhIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVzcG9uc2UiCOq1GAQIAhABEmwKC1Jldm9rZVRva2VuEigubWlsbHJhY2UuaWRlbnRpdHkudjEuUmV2b2tlVG9rZW5SZXF1ZXN0GikubWlsbHJhY2UuaWRlbnRpdHkudjEuUmV2b2tlVG9rZW5SZXNwb25zZSII6rUYBAgCEAESbAoLU2V0UGFzc3dvcmQSKC5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlc3BvbnNlIgjqtRgECAIQARJkCglMaXN0VXNlcnMSJi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXF1ZXN0GicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFVzZXJzUmVzcG9uc2UiBuq1GAIIBRJgCgdQdXRVc2VyEiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUHV0VXNlclJlcXVlc3QaJS5taWxscmFjZS5pZGVudGl0eS52MS5QdXRVc2VyUmVzcG9uc2UiCOq1GAQIBRABEmkKCkRlbGV0ZVVzZXISJy5taWxscmFjZS5pZGVudGl0eS52MS5EZWxldGVVc2VyUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkRlbGV0ZVVzZXJSZXNwb25zZSII6rUYBAgFEAFC4wEKGGNvbS5taWxscmFjZS5pZGVudGl0eS52MUINSWRlbnRpdHlQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9pZGVudGl0eS92MTtpZGVudGl0eXYxogIDTUlYqgIUTWlsbHJhY2UuSWRlbnRpdHkuVjHKAhRNaWxscmFjZVxJZGVudGl0eVxWMeICIE1pbGxyYWNlXElkZW50aXR5XFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OklkZW50aXR5OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * User is a person.
@@ -177,6 +177,99 @@ export const TokenSchema: GenMessage<Token> = /*@__PURE__*/
   messageDesc(file_millrace_identity_v1_identity, 2);
 
 /**
+ * AuthenticateRequest has the headers of a request that say who sent it.
+ *
+ * @generated from message millrace.identity.v1.AuthenticateRequest
+ */
+export type AuthenticateRequest = Message<"millrace.identity.v1.AuthenticateRequest"> & {
+  /**
+   * @generated from field: string authorization = 1;
+   */
+  authorization: string;
+
+  /**
+   * @generated from field: string cookie = 2;
+   */
+  cookie: string;
+};
+
+/**
+ * Describes the message millrace.identity.v1.AuthenticateRequest.
+ * Use `create(AuthenticateRequestSchema)` to create a new message.
+ */
+export const AuthenticateRequestSchema: GenMessage<AuthenticateRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 3);
+
+/**
+ * @generated from message millrace.identity.v1.AuthenticateResponse
+ */
+export type AuthenticateResponse = Message<"millrace.identity.v1.AuthenticateResponse"> & {
+  /**
+   * @generated from field: millrace.identity.v1.Caller caller = 1;
+   */
+  caller?: Caller | undefined;
+};
+
+/**
+ * Describes the message millrace.identity.v1.AuthenticateResponse.
+ * Use `create(AuthenticateResponseSchema)` to create a new message.
+ */
+export const AuthenticateResponseSchema: GenMessage<AuthenticateResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 4);
+
+/**
+ * Caller is who makes a call. Without a role it is nobody who is known.
+ *
+ * @generated from message millrace.identity.v1.Caller
+ */
+export type Caller = Message<"millrace.identity.v1.Caller"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: millrace.rights.v1.Role role = 2;
+   */
+  role: Role;
+
+  /**
+   * APIs that it is limited to, such as circuits; none: all.
+   *
+   * @generated from field: repeated string apis = 3;
+   */
+  apis: string[];
+
+  /**
+   * Id of the session or token that was shown.
+   *
+   * @generated from field: string credential = 4;
+   */
+  credential: string;
+
+  /**
+   * It is a session's, which a person began.
+   *
+   * @generated from field: bool session = 5;
+   */
+  session: boolean;
+
+  /**
+   * Address that the request came from.
+   *
+   * @generated from field: string address = 6;
+   */
+  address: string;
+};
+
+/**
+ * Describes the message millrace.identity.v1.Caller.
+ * Use `create(CallerSchema)` to create a new message.
+ */
+export const CallerSchema: GenMessage<Caller> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 5);
+
+/**
  * @generated from message millrace.identity.v1.WhoAmIRequest
  */
 export type WhoAmIRequest = Message<"millrace.identity.v1.WhoAmIRequest"> & {
@@ -187,7 +280,7 @@ export type WhoAmIRequest = Message<"millrace.identity.v1.WhoAmIRequest"> & {
  * Use `create(WhoAmIRequestSchema)` to create a new message.
  */
 export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 3);
+  messageDesc(file_millrace_identity_v1_identity, 6);
 
 /**
  * @generated from message millrace.identity.v1.WhoAmIResponse
@@ -218,7 +311,7 @@ export type WhoAmIResponse = Message<"millrace.identity.v1.WhoAmIResponse"> & {
  * Use `create(WhoAmIResponseSchema)` to create a new message.
  */
 export const WhoAmIResponseSchema: GenMessage<WhoAmIResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 4);
+  messageDesc(file_millrace_identity_v1_identity, 7);
 
 /**
  * @generated from message millrace.identity.v1.LoginRequest
@@ -240,7 +333,7 @@ export type LoginRequest = Message<"millrace.identity.v1.LoginRequest"> & {
  * Use `create(LoginRequestSchema)` to create a new message.
  */
 export const LoginRequestSchema: GenMessage<LoginRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 5);
+  messageDesc(file_millrace_identity_v1_identity, 8);
 
 /**
  * @generated from message millrace.identity.v1.LoginResponse
@@ -262,7 +355,7 @@ export type LoginResponse = Message<"millrace.identity.v1.LoginResponse"> & {
  * Use `create(LoginResponseSchema)` to create a new message.
  */
 export const LoginResponseSchema: GenMessage<LoginResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 6);
+  messageDesc(file_millrace_identity_v1_identity, 9);
 
 /**
  * @generated from message millrace.identity.v1.RedeemRequest
@@ -279,7 +372,7 @@ export type RedeemRequest = Message<"millrace.identity.v1.RedeemRequest"> & {
  * Use `create(RedeemRequestSchema)` to create a new message.
  */
 export const RedeemRequestSchema: GenMessage<RedeemRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 7);
+  messageDesc(file_millrace_identity_v1_identity, 10);
 
 /**
  * @generated from message millrace.identity.v1.RedeemResponse
@@ -301,7 +394,7 @@ export type RedeemResponse = Message<"millrace.identity.v1.RedeemResponse"> & {
  * Use `create(RedeemResponseSchema)` to create a new message.
  */
 export const RedeemResponseSchema: GenMessage<RedeemResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 8);
+  messageDesc(file_millrace_identity_v1_identity, 11);
 
 /**
  * @generated from message millrace.identity.v1.LogoutRequest
@@ -318,7 +411,7 @@ export type LogoutRequest = Message<"millrace.identity.v1.LogoutRequest"> & {
  * Use `create(LogoutRequestSchema)` to create a new message.
  */
 export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 9);
+  messageDesc(file_millrace_identity_v1_identity, 12);
 
 /**
  * @generated from message millrace.identity.v1.LogoutResponse
@@ -337,7 +430,7 @@ export type LogoutResponse = Message<"millrace.identity.v1.LogoutResponse"> & {
  * Use `create(LogoutResponseSchema)` to create a new message.
  */
 export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 10);
+  messageDesc(file_millrace_identity_v1_identity, 13);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsRequest
@@ -350,7 +443,7 @@ export type ListSessionsRequest = Message<"millrace.identity.v1.ListSessionsRequ
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 11);
+  messageDesc(file_millrace_identity_v1_identity, 14);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsResponse
@@ -367,7 +460,7 @@ export type ListSessionsResponse = Message<"millrace.identity.v1.ListSessionsRes
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 12);
+  messageDesc(file_millrace_identity_v1_identity, 15);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensRequest
@@ -380,7 +473,7 @@ export type ListTokensRequest = Message<"millrace.identity.v1.ListTokensRequest"
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 13);
+  messageDesc(file_millrace_identity_v1_identity, 16);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensResponse
@@ -397,7 +490,7 @@ export type ListTokensResponse = Message<"millrace.identity.v1.ListTokensRespons
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 14);
+  messageDesc(file_millrace_identity_v1_identity, 17);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenRequest
@@ -433,7 +526,7 @@ export type CreateTokenRequest = Message<"millrace.identity.v1.CreateTokenReques
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 15);
+  messageDesc(file_millrace_identity_v1_identity, 18);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenResponse
@@ -457,7 +550,7 @@ export type CreateTokenResponse = Message<"millrace.identity.v1.CreateTokenRespo
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 16);
+  messageDesc(file_millrace_identity_v1_identity, 19);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenRequest
@@ -474,7 +567,7 @@ export type RevokeTokenRequest = Message<"millrace.identity.v1.RevokeTokenReques
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 17);
+  messageDesc(file_millrace_identity_v1_identity, 20);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenResponse
@@ -487,7 +580,7 @@ export type RevokeTokenResponse = Message<"millrace.identity.v1.RevokeTokenRespo
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 18);
+  messageDesc(file_millrace_identity_v1_identity, 21);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordRequest
@@ -518,7 +611,7 @@ export type SetPasswordRequest = Message<"millrace.identity.v1.SetPasswordReques
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 19);
+  messageDesc(file_millrace_identity_v1_identity, 22);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordResponse
@@ -531,7 +624,7 @@ export type SetPasswordResponse = Message<"millrace.identity.v1.SetPasswordRespo
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 20);
+  messageDesc(file_millrace_identity_v1_identity, 23);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersRequest
@@ -544,7 +637,7 @@ export type ListUsersRequest = Message<"millrace.identity.v1.ListUsersRequest"> 
  * Use `create(ListUsersRequestSchema)` to create a new message.
  */
 export const ListUsersRequestSchema: GenMessage<ListUsersRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 21);
+  messageDesc(file_millrace_identity_v1_identity, 24);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersResponse
@@ -561,7 +654,7 @@ export type ListUsersResponse = Message<"millrace.identity.v1.ListUsersResponse"
  * Use `create(ListUsersResponseSchema)` to create a new message.
  */
 export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 22);
+  messageDesc(file_millrace_identity_v1_identity, 25);
 
 /**
  * @generated from message millrace.identity.v1.PutUserRequest
@@ -583,7 +676,7 @@ export type PutUserRequest = Message<"millrace.identity.v1.PutUserRequest"> & {
  * Use `create(PutUserRequestSchema)` to create a new message.
  */
 export const PutUserRequestSchema: GenMessage<PutUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 23);
+  messageDesc(file_millrace_identity_v1_identity, 26);
 
 /**
  * @generated from message millrace.identity.v1.PutUserResponse
@@ -600,7 +693,7 @@ export type PutUserResponse = Message<"millrace.identity.v1.PutUserResponse"> & 
  * Use `create(PutUserResponseSchema)` to create a new message.
  */
 export const PutUserResponseSchema: GenMessage<PutUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 24);
+  messageDesc(file_millrace_identity_v1_identity, 27);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserRequest
@@ -617,7 +710,7 @@ export type DeleteUserRequest = Message<"millrace.identity.v1.DeleteUserRequest"
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 25);
+  messageDesc(file_millrace_identity_v1_identity, 28);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserResponse
@@ -630,7 +723,7 @@ export type DeleteUserResponse = Message<"millrace.identity.v1.DeleteUserRespons
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 26);
+  messageDesc(file_millrace_identity_v1_identity, 29);
 
 /**
  * IdentityService is served by services/identity.
@@ -647,6 +740,16 @@ export const IdentityService: GenService<{
     methodKind: "unary";
     input: typeof WhoAmIRequestSchema;
     output: typeof WhoAmIResponseSchema;
+  },
+  /**
+   * Authenticate tells the API gateway, where that is a process of its own, who sent a request.
+   *
+   * @generated from rpc millrace.identity.v1.IdentityService.Authenticate
+   */
+  authenticate: {
+    methodKind: "unary";
+    input: typeof AuthenticateRequestSchema;
+    output: typeof AuthenticateResponseSchema;
   },
   /**
    * Login begins a session by a password. The session is a cookie of the answer.
