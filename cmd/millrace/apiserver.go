@@ -56,11 +56,11 @@ func (p *process) ownNames() []string {
 
 // port routes what a process without the dashboard serves.
 func (p *process) port(refused func(string)) http.Handler {
+	if p.credentials != nil {
+		p.gate.Who, p.gate.Closed = p.sender, true
+	}
 	gate := p.gate
 	gate.Refused = refused
-	if p.credentials != nil {
-		gate.Who, gate.Closed = p.sender, true
-	}
 	mux := http.NewServeMux()
 	for _, m := range append(p.mounts, p.pages()...) {
 		mux.Handle(m.Path, gate.Wrap(m.Call, m.Handler))

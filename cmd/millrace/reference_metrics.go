@@ -79,7 +79,7 @@ func everyPart() (*prometheus.Registry, error) {
 	defer memory.Close()
 	p := &process{
 		cfg: defaultConfig(defaultDataDir), hosted: map[string]bool{}, mux: http.NewServeMux(), bus: memory, devices: &device.Inventory{},
-		log: slog.New(slog.DiscardHandler), metrics: r, remote: rpc.NewRemote, failed: make(chan error, 1),
+		log: slog.New(slog.DiscardHandler), metrics: r, remotes: map[string]*http.Client{}, failed: make(chan error, 1),
 	}
 	for _, name := range serviceNames() {
 		p.hosted[name] = true
