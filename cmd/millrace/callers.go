@@ -20,8 +20,10 @@ import (
 const front = "dashboard"
 
 // logins reports whether callers need a login.
-func (p *process) logins() bool {
-	return p.cfg.settings("identity").(identity.Configuration).Mode == identity.ModeOn
+func (p *process) logins() bool { return p.cfg.logins() }
+
+func (c *config) logins() bool {
+	return c.settings("identity").(identity.Configuration).Mode == identity.ModeOn
 }
 
 var errNoCertificate = connect.NewError(connect.CodeUnauthenticated,

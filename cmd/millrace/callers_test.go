@@ -211,7 +211,7 @@ func TestWhatTheGatewayForwards(t *testing.T) {
 		t.Fatal(err)
 	}
 	ann := rights.Caller{Name: "ann", Role: rights.Approver, APIs: []string{"push"}, Credential: "c1", Session: true}
-	gateway := serveOn(t, rpc.As(ann, mounts[0].Handler))
+	gateway := serveOn(t, rpc.As(ann, func() rpc.Recorder { return nil }, mounts[0].Handler))
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/millrace.push.v1.ChangeService/List", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func buildIdentity(p *process, cfg identity.Configuration) (lifecycle.Component,
 // buildAudit gives the port's gate somebody who writes down, unless logins are off.
 func buildAudit(p *process, cfg audit.Configuration) (lifecycle.Component, error) {
 	c, err := audit.New(cfg, audit.Dependencies{
-		On: p.cfg.settings("identity").(identity.Configuration).Mode == identity.ModeOn, State: p.state, Log: p.log, Registerer: p.metrics,
+		On: p.logins(), State: p.state, Log: p.log, Registerer: p.metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -34,13 +34,23 @@ func buildAudit(p *process, cfg audit.Configuration) (lifecycle.Component, error
 	return c, nil
 }
 
+// auditors is who writes down what this process is asked, where services/audit runs elsewhere: every process appends to
+// the one chain.
+func (p *process) auditors() ([]lifecycle.Named, error) {
+	if p.hosted["audit"] || !p.logins() {
+		return nil, nil
+	}
+	c, err := buildAudit(p, p.cfg.settings("audit").(audit.Configuration))
+	return []lifecycle.Named{{Name: "audit", Component: c}}, err
+}
+
 // recorder is the gate's, also for calls within the process.
 func (p *process) recorder() rpc.Recorder { return p.gate.Record }
 
 // provesCallers refuses logins where a caller could be made up: services in processes of their own prove to each other
 // who they are, and for whom they call, by certificates, also on the loopback, which other users of the host reach.
 func provesCallers(cfg *config) error {
-	if !cfg.TLS.on() && cfg.settings("identity").(identity.Configuration).Mode == identity.ModeOn {
+	if !cfg.TLS.on() && cfg.logins() {
 		return errors.New("identity.mode is on: services in processes of their own know callers by certificates; set tls.folder (`millrace ca` makes them), or run `millrace up`")
 	}
 	return nil

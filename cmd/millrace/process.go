@@ -127,7 +127,7 @@ func (p *process) messagesLost(topic, group string, messages int64) {
 
 // openState starts or reaches etcd, where a hosted service keeps state there.
 func (p *process) openState(ctx context.Context) error {
-	if !slices.ContainsFunc(services(), func(s service) bool { return p.hosted[s.name] && s.state }) {
+	if !p.logins() && !slices.ContainsFunc(services(), func(s service) bool { return p.hosted[s.name] && s.state }) {
 		return nil
 	}
 	if len(p.cfg.Etcd.Endpoints) > 0 {

@@ -60,8 +60,8 @@ func serveListener(cfg *config, name, listen string) (net.Listener, error) {
 	if len(cfg.Kafka.Brokers) == 0 {
 		return nil, fmt.Errorf("services in processes of their own share a bus: set kafka.brokers, or run `millrace up`")
 	}
-	if serviceNamed(name).state && len(cfg.Etcd.Endpoints) == 0 {
-		return nil, fmt.Errorf("%s keeps its state where its replacement finds it: set etcd.endpoints, or run `millrace up`", name)
+	if (serviceNamed(name).state || cfg.logins()) && len(cfg.Etcd.Endpoints) == 0 {
+		return nil, fmt.Errorf("%s keeps its state, and with logins its audit records, where its replacement finds them: set etcd.endpoints, or run `millrace up`", name)
 	}
 	base, err := url.Parse(cfg.Endpoints[name])
 	if err != nil || base.Port() == "" {

@@ -33,7 +33,10 @@ import (
 
 // assemble builds the hosted services; nothing runs yet.
 func (p *process) assemble() error {
-	var parts []lifecycle.Named
+	parts, err := p.auditors()
+	if err != nil {
+		return err
+	}
 	for _, s := range services() {
 		if !p.hosted[s.name] {
 			continue
