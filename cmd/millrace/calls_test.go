@@ -116,7 +116,8 @@ func clientCalls(t *testing.T, files *token.FileSet, imported types.Importer, p 
 	return out
 }
 
-// procedureOf is the procedure that a method of an interface calls: its name, and the package of its request, say which.
+// procedureOf is the procedure that a method of an interface calls: its name, and the package of its request, say
+// which.
 func procedureOf(s *types.Selection) string {
 	signature, isFunc := s.Type().(*types.Signature)
 	if !isFunc || !types.IsInterface(s.Recv()) || signature.Params().Len() != 2 {

@@ -40,8 +40,8 @@ type etcdConfig struct {
 	// Endpoints are client URLs of an etcd cluster, such as
 	// https://192.0.2.1:2379. Default none: an etcd inside this process.
 	Endpoints []string `yaml:"endpoints"`
-	// CA signed the certificates of the cluster's members, for endpoints that begin with https; Cert and Key are this
-	// process's own. PEM files, relative to this file.
+	// CA signed the certificates of the cluster's members, for endpoints that begin with https; Cert and Key are
+	// this process's own. PEM files, relative to this file.
 	CA   string `yaml:"ca"`
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`

@@ -63,7 +63,8 @@ type process struct {
 	link bool
 	// failed gets the error of a part without which the rest is no use.
 	failed chan error
-	// remotes are the clients of services elsewhere, by their names: each takes the certificate of its service only.
+	// remotes are the clients of services elsewhere, by their names: each takes the certificate of its service
+	// only.
 	remotes map[string]*http.Client
 }
 

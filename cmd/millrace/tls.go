@@ -18,21 +18,21 @@ import (
 
 // tlsConfig is mutual TLS between services, and TLS of the dashboard's port.
 type tlsConfig struct {
-	// Folder has tls.crt, tls.key and ca.crt, as cert-manager writes them. {service} in it stands
-	// for the service's name, so that all services of a host share this file. Default none: services talk in plain text.
+	// Folder has tls.crt, tls.key and ca.crt, as cert-manager writes them. {service} in it stands for the service's
+	// name, so that all services of a host share this file. Default none: services talk in plain text.
 	Folder string `yaml:"folder"`
-	// CA signed the certificates of all services; Cert, with its intermediates, and Key are this service's own. PEM files,
-	// relative to this file; each may have {service}, too. Default: those of Folder.
+	// CA signed the certificates of all services; Cert, with its intermediates, and Key are this service's own. PEM
+	// files, relative to this file; each may have {service}, too. Default: those of Folder.
 	CA   string `yaml:"ca"`
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
 	// CRL is a file with lists of revoked certificates; empty: none is revoked.
 	CRL string `yaml:"crl"`
-	// Domain is what follows the service's name in its certificate's DNS name: push.millrace. Two installations with one
-	// CA need two. Default millrace.
+	// Domain is what follows the service's name in its certificate's DNS name: push.millrace. Two installations
+	// with one CA need two. Default millrace.
 	Domain string `yaml:"domain"`
-	// InsecurePlaintext lets services on several hosts talk without TLS, if InsecurePlaintextAccepts says so too. Default
-	// false.
+	// InsecurePlaintext lets services on several hosts talk without TLS, if InsecurePlaintextAccepts says so too.
+	// Default false.
 	InsecurePlaintext bool `yaml:"insecure_plaintext"`
 	// InsecurePlaintextAccepts must be this sentence: any host on the way can act as any service.
 	InsecurePlaintextAccepts string `yaml:"insecure_plaintext_accepts"`

@@ -14,7 +14,7 @@ import (
 func ServiceName(service, domain string) string { return service + "." + domain }
 
 // Service is the one service of a domain that a certificate names. A certificate of two services, or of all by a
-// wildcard, is refused: what it does could not be told from what the other does.
+// wildcard, is refused: what one of them does could not be distinguished.
 func Service(cert *x509.Certificate, domain string) (string, error) {
 	var found []string
 	for _, name := range cert.DNSNames {

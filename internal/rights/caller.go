@@ -9,8 +9,8 @@ type Caller struct {
 	Role Role
 	// APIs limits it to calls of these, where there are any.
 	APIs []string
-	// Only limits it to these procedures and pages, where it is not nil: a service of another process makes the calls
-	// that it was written to make.
+	// Only limits it to these procedures and pages, where it is not nil: a service of another process makes the
+	// calls that it was written to make.
 	Only []string
 	// Credential is the id of the session or token that was shown.
 	Credential string

@@ -14,8 +14,9 @@ import (
 // Gate lets requests through to what their callers may call, before anything of their bodies is read. Every port has
 // one, and every route of it is behind it.
 type Gate struct {
-	// Who says who sent a request: rights.Anonymous where it has no credentials, and an error of Connect where it has
-	// some that are no good, or that cannot be checked. Nil: there are no logins, and everybody may call everything.
+	// Who says who sent a request: rights.Anonymous where it has no credentials, and an error of Connect where it
+	// has some that are no good, or that cannot be checked. Nil: there are no logins, and everybody may call
+	// everything.
 	Who func(*http.Request) (rights.Caller, error)
 	// Closed refuses calls of unknown callers also where people may make them without a login: it is for ports that
 	// people do not come to.

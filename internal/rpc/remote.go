@@ -9,7 +9,8 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// A call may take minutes, so what is asked of a server that is silent for pingAfter is whether it is there at all.
+	// A call may take minutes, so what is asked of a server that is silent for pingAfter is whether it is there at
+	// all.
 	pingAfter  = 15 * time.Second
 	pingAnswer = 15 * time.Second
 )
