@@ -16,6 +16,7 @@ STAMPS  := .cache/stamps
 export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
+export MILLRACE_K8S := $(CURDIR)/.cache/k8s
 # The binary that tests run; without it each of five packages of e2e links one for itself.
 export MILLRACE_BINARY := $(CURDIR)/bin/millrace
 
@@ -62,6 +63,11 @@ $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
 $(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/gnmic_check/main.go tools/clients/requirements.txt tools/clients/fetch.sh | packages
 	@echo "setup: clients of other people, for tests"
 	@PATH="$(GO_DIR):$$PATH" tools/clients/fetch.sh
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/helm: tools/k8s/helm/package-lock.json tools/k8s/helm/fetch.sh tools/setup/node.sh | packages
+	@echo "setup: helm, for tests"
+	@PATH="$(NODE_DIR):$$PATH" tools/k8s/helm/fetch.sh
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/web: $(STAMPS)/web-modules $(shell git ls-files $(WEB))
@@ -143,12 +149,12 @@ test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can
 	@CGO_ENABLED=1 $(GOTEST) -race -timeout 10m -run $(PE_SHARED) ./services/peagent
 
 .PHONY: test-raceless
-test-raceless: build $(STAMPS)/kafka $(STAMPS)/clients
+test-raceless: build $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm
 	@$(GOTEST) -timeout 30m $$($(LIST) | grep -v $(LAB) | grep $(RACELESS))
 
 .PHONY: test
 test: build ## Run every test
-	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/clients
+	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm
 	@$(MAKE) --no-print-directory --jobs=4 vet test-web test-race test-raceless
 	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(LAB))
 

@@ -43,6 +43,7 @@ func root() *cobra.Command {
 		serveCommand(),
 		backupCommand(),
 		restoreCommand(),
+		readyCommand(),
 		agentCommand(),
 		peCommand(),
 		loginCommand(),

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -36,9 +38,13 @@ const spill = 1 << 30
 const maxConnections = 10
 
 func connect(ctx context.Context, cfg Configuration) (driver.Conn, error) {
+	password, err := cfg.password()
+	if err != nil {
+		return nil, err
+	}
 	options := &clickhouse.Options{
 		Addr: cfg.Servers,
-		Auth: clickhouse.Auth{Database: cfg.Database, Username: cfg.Username, Password: string(cfg.Password)},
+		Auth: clickhouse.Auth{Database: cfg.Database, Username: cfg.Username, Password: password},
 		Settings: clickhouse.Settings{
 			"max_execution_time":                 int(cfg.MaxExecutionTime.Seconds()) + 1, // as in session.go
 			"max_bytes_before_external_group_by": spill, "max_bytes_before_external_sort": spill,
@@ -58,6 +64,18 @@ func connect(ctx context.Context, cfg Configuration) (driver.Conn, error) {
 			cfg.Servers, cfg.Database, cfg.Username, err)
 	}
 	return conn, nil
+}
+
+// password is the configured one, or that of the file, which an editor may have ended with a new line.
+func (c Configuration) password() (string, error) {
+	if c.PasswordFile == "" {
+		return string(c.Password), nil
+	}
+	raw, err := os.ReadFile(c.PasswordFile)
+	if err != nil {
+		return "", fmt.Errorf("read password_file: %w", err)
+	}
+	return strings.TrimRight(string(raw), "\r\n"), nil
 }
 
 // allLoopback reports whether no server is reached over a network, where TLS is a must.

@@ -78,6 +78,12 @@ func TestServer(t *testing.T) {
 	if _, err := Open(t.Context(), wrong); err == nil || strings.Contains(err.Error(), "guess") || !strings.Contains(err.Error(), "may user") {
 		t.Errorf("a wrong password gave %v, want a hint without the password", err)
 	}
+	// The other way to say it: the file of a mounted secret.
+	cfg.Password, cfg.PasswordFile = "", filepath.Join(t.TempDir(), "password")
+	if _, err := Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "password_file") {
+		t.Errorf("a missing file gave %v, want the setting's name", err)
+	}
+	write(t, cfg.PasswordFile, "secret\n")
 	db, err := Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

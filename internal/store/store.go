@@ -70,6 +70,8 @@ type Configuration struct {
 	Database string `yaml:"database"`
 	Username string `yaml:"username"`
 	Password Secret `yaml:"password"`
+	// PasswordFile has the password instead, relative to this file, for a secret that is mounted.
+	PasswordFile string `yaml:"password_file"`
 	// TLS is used towards servers unless they listen on the loopback.
 	TLS bool `yaml:"tls"`
 	// Directory holds the embedded engine's data; one process at a time may use it.
@@ -101,6 +103,8 @@ func (c Configuration) Validate() error {
 		return fmt.Errorf("servers names %d servers; name one: tables are not replicated, and each server would have a part of the data", len(c.Servers))
 	case c.MaxExecutionTime < time.Second || c.MaxExecutionTime%time.Second != 0:
 		return fmt.Errorf("max_execution_time is %s; want whole seconds, at least one", c.MaxExecutionTime)
+	case c.Password != "" && c.PasswordFile != "":
+		return errors.New("password and password_file are both set; set one")
 	case c.SendTimeout <= 0:
 		return fmt.Errorf("send_timeout is %s; it must be above 0", c.SendTimeout)
 	case c.MaxServerMemory > 0 && (c.MaxMemory == 0 || c.MaxServerMemory < least):

@@ -3,6 +3,7 @@ package flowstore
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/millrace/millrace/internal/bus"
@@ -37,6 +38,13 @@ func DefaultConfiguration(dir string) Configuration {
 		Linger:             20 * time.Millisecond,
 		MaxRows:            200_000,
 		Workers:            16,
+	}
+}
+
+// RelativeTo resolves the file with the password against the folder of the configuration file.
+func (c *Configuration) RelativeTo(folder string) {
+	if f := &c.Store.PasswordFile; *f != "" && !filepath.IsAbs(*f) {
+		*f = filepath.Join(folder, *f)
 	}
 }
 

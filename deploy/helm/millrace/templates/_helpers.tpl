@@ -1,0 +1,133 @@
+{{- define "millrace.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name -}}{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}{{ printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" }}
+{{- end -}}
+{{- end -}}
+
+{{- define "millrace.selector" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: control-plane
+{{- end -}}
+
+{{- define "millrace.labels" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "millrace.account" -}}
+{{- if .Values.serviceAccount.create -}}{{ default (include "millrace.fullname" .) .Values.serviceAccount.name }}
+{{- else -}}{{ default "default" .Values.serviceAccount.name }}{{- end -}}
+{{- end -}}
+
+{{- define "millrace.image" -}}
+{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+
+{{/* Where people reach the dashboard. */}}
+{{- define "millrace.url" -}}
+{{- if .Values.identity.url -}}{{ .Values.identity.url }}
+{{- else if .Values.ingress.enabled -}}https://{{ .Values.ingress.host }}
+{{- else if .Values.gateway.enabled -}}https://{{ .Values.gateway.host }}
+{{- else -}}http://localhost:8080{{- end -}}
+{{- end -}}
+
+{{/* What every container may do: nothing. */}}
+{{- define "millrace.container" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- define "millrace.pod" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "millrace.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* millrace.yaml: what the chart decides, then the operator's own keys over it. */}}
+{{- define "millrace.config" -}}
+{{- $name := include "millrace.fullname" . -}}
+{{- $space := printf "%s.%s" $name .Release.Namespace -}}
+{{- $hosts := list $name $space (printf "%s.svc" $space) (printf "%s.svc.cluster.local" $space) -}}
+{{- range list .Values.ingress .Values.gateway }}{{ if .enabled }}{{ $hosts = append $hosts .host }}{{ end }}{{ end -}}
+{{- $config := dict "data_dir" "/var/lib/millrace" "inventory" "inventory.yaml" -}}
+{{- $_ := set $config "dashboard" (dict "listen" "[::]:8080" "allow_remote" true "hosts" (concat $hosts .Values.dashboard.hosts)) -}}
+{{- $_ := set $config "identity" (dict "mode" .Values.identity.mode "url" (include "millrace.url" .)) -}}
+{{- $flow := dict "listen" (list "[::]:2055") -}}
+{{- if .Values.flow.acceptUnlisted }}{{ $_ := set $flow "exporters" (dict "accept_unlisted" true) }}{{ end -}}
+{{- $_ := set $config "flow" $flow -}}
+{{- $_ := set $config "alpha" (dict "nightly_at" (ternary .Values.nightly.at "" (eq .Values.nightly.mode "builtin"))) -}}
+{{- if .Values.policies }}{{ $_ := set $config "policy" (dict "dir" "/etc/millrace-policies") }}{{ end -}}
+{{- if .Values.etcd.endpoints -}}
+{{- $etcd := dict "endpoints" .Values.etcd.endpoints -}}
+{{- if .Values.etcd.tlsSecret }}{{ $etcd = merge $etcd (dict "ca" "/etc/millrace-etcd/ca.crt" "cert" "/etc/millrace-etcd/tls.crt" "key" "/etc/millrace-etcd/tls.key") }}{{ end -}}
+{{- $_ := set $config "etcd" $etcd -}}
+{{- end -}}
+{{- $store := dict "max_memory" (int64 .Values.clickhouse.maxMemory) "max_server_memory" (int64 .Values.clickhouse.maxServerMemory) -}}
+{{- if .Values.clickhouse.servers -}}
+{{- $store = dict "servers" .Values.clickhouse.servers "database" .Values.clickhouse.database "username" .Values.clickhouse.username "tls" .Values.clickhouse.tls -}}
+{{- if .Values.clickhouse.passwordSecret }}{{ $_ := set $store "password_file" "/etc/millrace-clickhouse/password" }}{{ end -}}
+{{- end -}}
+{{- $_ := set $config "flowstore" (dict "store" $store) -}}
+{{- toYaml (mergeOverwrite $config (deepCopy .Values.config)) -}}
+{{- end -}}
+
+{{/* inventory.yaml, with the secret's files where it names none. */}}
+{{- define "millrace.inventory" -}}
+{{- $files := dict "ca" "/etc/millrace-tls/ca.crt" "cert" "/etc/millrace-tls/tls.crt" "key" "/etc/millrace-tls/tls.key" -}}
+{{- $inventory := deepCopy .Values.inventory -}}
+{{- if .Values.inventoryTLSSecret }}{{ $inventory = merge $inventory (dict "tls" $files) }}{{ end -}}
+{{- toYaml $inventory -}}
+{{- end -}}
+
+{{/* What cannot work is said before anything is made. */}}
+{{- define "millrace.check" -}}
+{{- if and .Values.inventory.devices (not .Values.inventoryTLSSecret) (not .Values.inventory.tls) }}
+{{- fail "inventory.devices needs inventoryTLSSecret: routers are spoken to over mutual TLS only. Make a secret with ca.crt, tls.crt and tls.key, such as cert-manager's, and name it" }}
+{{- end }}
+{{- if and (eq .Values.nightly.mode "cronjob") (eq .Values.identity.mode "on") (not .Values.nightly.tokenSecret) }}
+{{- fail "nightly.mode cronjob needs nightly.tokenSecret: with identity.mode on the job logs in by a token of the role operator (millrace tokens create). Install with nightly.mode builtin first, make the token, then upgrade" }}
+{{- end }}
+{{- if and .Values.monitoring.serviceMonitor (eq .Values.identity.mode "on") (not .Values.monitoring.tokenSecret) }}
+{{- fail "monitoring.serviceMonitor needs monitoring.tokenSecret: with identity.mode on /metrics asks for a token of the role viewer (millrace tokens create)" }}
+{{- end }}
+{{- if and .Values.monitoring.serviceMonitor (not (.Capabilities.APIVersions.Has "monitoring.coreos.com/v1/ServiceMonitor")) }}
+{{- fail "monitoring.serviceMonitor: this cluster has no kind ServiceMonitor; install the Prometheus operator first, or set it to false" }}
+{{- end }}
+{{- if and .Values.gateway.enabled (not (.Capabilities.APIVersions.Has "gateway.networking.k8s.io/v1/HTTPRoute")) }}
+{{- fail "gateway.enabled: this cluster has no kind HTTPRoute; install the Gateway API first, or set it to false" }}
+{{- end }}
+{{- if and .Values.ingress.enabled (or (not .Values.ingress.host) (not .Values.ingress.tlsSecret)) }}
+{{- fail "ingress.enabled needs ingress.host and ingress.tlsSecret: logins must not cross the network in plain text" }}
+{{- end }}
+{{- if and .Values.gateway.enabled (or (not .Values.gateway.host) (not .Values.gateway.parentRefs)) }}
+{{- fail "gateway.enabled needs gateway.host and gateway.parentRefs" }}
+{{- end }}
+{{- if and .Values.persistence.enabled (not .Values.persistence.storageClass) (not .Values.persistence.existingClaim) (lookup "v1" "Namespace" "" "kube-system") }}
+{{- $default := false }}
+{{- range (lookup "storage.k8s.io/v1" "StorageClass" "" "").items }}
+{{- if eq (dig "metadata" "annotations" "storageclass.kubernetes.io/is-default-class" "" .) "true" }}{{ $default = true }}{{ end }}
+{{- end }}
+{{- if not $default }}
+{{- fail "persistence: this cluster has no default StorageClass. Name one with persistence.storageClass, a claim with persistence.existingClaim, or set persistence.enabled=false for a trial whose data go with the pod" }}
+{{- end }}
+{{- end }}
+{{- end -}}
