@@ -22,7 +22,7 @@ not, the reason is the error. --wait asks again each second until it is ready or
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client, server := plainClient(cmd)
-			ctx, cancel := context.WithTimeout(cmd.Context(), readyTimeout+patience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), askTimeout+patience)
 			defer cancel()
 			err := askReady(ctx, client, server)
 			for until := time.Now().Add(patience); err != nil && time.Now().Before(until); err = askReady(ctx, client, server) {
@@ -41,6 +41,9 @@ not, the reason is the error. --wait asks again each second until it is ready or
 	cmd.Flags().DurationVar(&patience, "wait", 0, "how long to ask again")
 	return cmd
 }
+
+// askTimeout is how long one answer may take, or the last of several.
+const askTimeout = 10 * time.Second
 
 // askReady is nil if the control plane is ready, else its own reason.
 func askReady(ctx context.Context, client *http.Client, server string) error {
