@@ -41,6 +41,7 @@ var targets = []target{
 	{folder: "services/paths/disjoint"},
 	{folder: "services/paths/graph"},
 	{folder: "services/paths/kshortest"},
+	{folder: "services/paths/lspset"},
 	{folder: "services/paths/segments"},
 	{folder: "services/paths/spf"},
 	// Thousands of packets and orders; the golden plans see the same mistakes.

@@ -19,13 +19,11 @@ func maximum(w *cspf.Workspace, g *graph.Graph, r cspf.Request, free []int64) (r
 	f := &network{g: g, free: free, flow: make([]int64, g.Links()), usable: usable, from: r.From, to: r.To}
 	for f.augment() {
 	}
+	// No link back over the cut carries anything, or its start would be reached too.
 	for l := range int32(g.Links()) {
 		if f.reached(g.From(l)) && !f.reached(g.To(l)) && usable[l] {
 			cut = append(cut, l)
 			rate += f.flow[l]
-		}
-		if !f.reached(g.From(l)) && f.reached(g.To(l)) {
-			rate -= f.flow[l]
 		}
 	}
 	return rate, f.flow, cut, nil

@@ -49,6 +49,7 @@ func TestPartialAndExplicitPathsOfPaper003(t *testing.T) {
 		want string
 	}{
 		{100e6, 3, "R0-R2-R3-R1 x1 100M"},
+		{155e6, 3, "R0-R2-R3-R1 x20 100M, R0-R2-R4-R1 x11 55M"}, // not the wider one of more links
 		{200e6, 3, "R0-R2-R3-R1 x1 100M, R0-R5-R6-R7-R1 x1 100M"},
 		{255e6, 3, "R0-R2-R3-R1 x20 100M, R0-R5-R6-R7-R1 x20 100M, R0-R2-R4-R1 x11 55M"},
 		{256e6, 3, "no set of at most 3 paths from R0 to R1 has 256Mbit/s: those found have 255Mbit/s together, and no number of paths has more than 255Mbit/s, for all of it passes 0-2 (R0 to R2), 0-5 (R0 to R5); 1Mbit/s less would fit"},
@@ -83,6 +84,7 @@ func TestWeights(t *testing.T) {
 		{[]int64{1000, 1}, []int64{255, 1}},
 		{[]int64{1000, 501}, []int64{255, 128}},
 		{[]int64{7}, []int64{1}},
+		{[]int64{5110, 2560}, []int64{255, 128}},
 	} {
 		var s Set
 		for _, r := range c.rates {
@@ -141,6 +143,7 @@ func TestASetHasWhatTheLeastCutHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		cut := leastCut(g, 0, 1)
+		isFlow(t, g, cut)
 		if cut > 0 {
 			s, err := Find(g, cspf.Request{From: 0, To: 1, Rate: cut}, max(len(links), 1))
 			if err != nil {
@@ -166,6 +169,49 @@ func capacities(g *graph.Graph) (out []int64) {
 		out = append(out, g.Capacity(l))
 	}
 	return out
+}
+
+// The shortest way takes the link in the middle, and both of the others need it given back.
+func TestTheMaximumFlowGivesBack(t *testing.T) {
+	var nodes []graph.Node
+	for i := range 8 {
+		nodes = append(nodes, graph.Node{ID: fmt.Sprint(i), Name: fmt.Sprint(i)})
+	}
+	var links []graph.Link
+	for _, l := range [][2]int32{{0, 2}, {2, 3}, {3, 1}, {2, 4}, {4, 5}, {5, 1}, {0, 6}, {6, 7}, {7, 3}} {
+		links = append(links, graph.Link{ID: fmt.Sprint(l), From: l[0], To: l[1], IGP: 1, Capacity: 4})
+	}
+	g, err := graph.New(nodes, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	isFlow(t, g, 8)
+}
+
+// isFlow looks that what links carry of the greatest rate comes from the first router, goes to the second and stays
+// nowhere.
+func isFlow(t *testing.T, g *graph.Graph, want int64) {
+	t.Helper()
+	rate, flow, _, err := maximum(new(cspf.Workspace), g, cspf.Request{From: 0, To: 1}, capacities(g))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := make([]int64, g.Nodes())
+	for l, carried := range flow {
+		if carried < 0 || carried > g.Capacity(int32(l)) {
+			t.Fatalf("link %d carries %d of %d", l, carried, g.Capacity(int32(l)))
+		}
+		kept[g.From(int32(l))] -= carried
+		kept[g.To(int32(l))] += carried
+	}
+	for n, k := range kept {
+		if n == 0 && k != -want || n == 1 && k != want || n > 1 && k != 0 {
+			t.Fatalf("router %d keeps %d of %d", n, k, want)
+		}
+	}
+	if rate != want {
+		t.Fatalf("the greatest rate is %d, want %d", rate, want)
+	}
 }
 
 func fits(t *testing.T, g *graph.Graph, s Set, rate int64) {
