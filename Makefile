@@ -196,11 +196,13 @@ papers: build ## Run every experiment of the five papers in the twin; writes doc
 e2e: build ## Run every scenario on virtual routers; writes docs/reference/lab-results.md and out/e2e
 	@bin/millrace lab run --all --only hntes-exp,geant-,fp-,classifier-,multipath- --json-folder out/e2e --figures scenario/files --results docs/reference/lab-results.md
 
+IMAGE ?= millrace:latest
+
 .PHONY: image
-image: build ## Lay out the container image in out/image; build it where buildah is installed
+image: build ## Write the container image to out/image/millrace.tar (docker load, ctr images import)
 	@deploy/image/rootfs.sh out/image/rootfs
-	@cp deploy/image/Containerfile out/image/
-	@if command -v buildah >/dev/null; then buildah bud -t millrace out/image; else echo "image: out/image is ready for any builder (buildah bud -t millrace out/image)"; fi
+	@PATH="$(GO_DIR):$$PATH" go run ./tools/image --root out/image/rootfs --output out/image/millrace.tar --tag $(IMAGE) \
+		--date "$$(git log -1 --format=%cI)" --commit "$$(git rev-parse HEAD)" --version "$$(bin/millrace version --short)"
 
 .PHONY: clean
 clean: ## Remove what was built; downloads stay in .cache

@@ -13,6 +13,7 @@ import (
 )
 
 func versionCommand() *cobra.Command {
+	var short bool
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print what this program was built from",
@@ -20,6 +21,10 @@ func versionCommand() *cobra.Command {
 		Example: "  millrace version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if short {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Get().Version)
+				return err
+			}
 			if !wantJSON(cmd) {
 				_, err := fmt.Fprint(cmd.OutOrStdout(), version.Get())
 				return err
@@ -28,6 +33,7 @@ func versionCommand() *cobra.Command {
 		},
 	}
 	jsonFlag(cmd)
+	cmd.Flags().BoolVar(&short, "short", false, "print the version alone")
 	return cmd
 }
 

@@ -7,14 +7,15 @@ out=${1:?usage: rootfs.sh FOLDER}
 rm -rf "$out"
 mkdir -p "$out"/{usr/bin,usr/lib/millrace,etc/millrace/policies,etc/ssl/certs,var/lib/millrace,tmp}
 chmod 1777 "$out/tmp"
-cp bin/millrace "$out/usr/bin/"
+binary=${MILLRACE_BINARY:-bin/millrace}
+cp "$binary" "$out/usr/bin/millrace"
 cp "$MILLRACE_LIBCHDB" "$out/usr/lib/millrace/"
 cp policies/*.yaml "$out/etc/millrace/policies/"
 cp deploy/image/millrace.yaml "$out/etc/millrace/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$out/etc/ssl/certs/"
 
 # Shared objects, the loader among them, at the paths where the loader looks for them.
-for object in bin/millrace "$MILLRACE_LIBCHDB"; do
+for object in "$binary" "$MILLRACE_LIBCHDB"; do
   for lib in $(ldd "$object" | grep -oE '/[^ )]+'); do
     cp -Ln --parents "$lib" "$out"
   done
@@ -25,3 +26,5 @@ for lib in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
   cp -Ln --parents "$found" "$out"
 done
 echo "hosts: files dns" > "$out/etc/nsswitch.conf"
+echo "millrace:x:65532:65532:Millrace:/var/lib/millrace:/usr/sbin/nologin" > "$out/etc/passwd"
+echo "millrace:x:65532:" > "$out/etc/group"
