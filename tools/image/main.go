@@ -1,10 +1,10 @@
 // Command image writes a container image without a builder and without a registry.
 //
-//	go run ./tools/image --root out/image/rootfs --date 2026-11-23T20:00:00Z --version 0.1.0 --tag millrace:0.1.0 --output millrace.tar
+//	go run ./tools/image --root out/image/rootfs --date 2026-11-23T20:00:00Z --tag millrace:0.1.0 --output m.tar
 //
 // In: a folder with the image's root file system (deploy/image/rootfs.sh).
 // Out: an archive as docker save writes it, which docker load, podman load and ctr images import read. The same folder
-// and the same flags give the same octets: names are sorted, owners and modes are set, every time is that of the commit.
+// and the same flags give the same octets: names are sorted, owners and modes are set, all times are the commit's.
 // Next: make image, make release, and the cluster that make k8s starts.
 package main
 
