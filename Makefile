@@ -204,6 +204,18 @@ image: build ## Write the container image to out/image/millrace.tar (docker load
 	@PATH="$(GO_DIR):$$PATH" go run ./tools/image --root out/image/rootfs --output out/image/millrace.tar --tag $(IMAGE) \
 		--date "$$(git log -1 --format=%cI)" --commit "$$(git rev-parse HEAD)" --version "$$(bin/millrace version --short)"
 
+.PHONY: release
+release: build ## Build binaries, Debian packages, image and checksums into out/release
+	@PATH="$(GO_DIR):$$PATH" tools/release/build.sh
+
+# Not part of CI: it fetches a whole Debian.
+.PHONY: packages-test
+packages-test: build ## Install, start, upgrade, remove and purge the packages in a fresh Debian
+	@PATH="$(GO_DIR):$$PATH" tools/release/build.sh packages
+	@command -v mmdebstrap >/dev/null || apt-get install -y -qq --no-install-recommends mmdebstrap
+	@rm -rf .cache/debian && mmdebstrap --quiet --variant=minbase --include=passwd,ca-certificates,systemd,iproute2 bookworm .cache/debian
+	@tools/packages/test.sh .cache/debian
+
 .PHONY: clean
 clean: ## Remove what was built; downloads stay in .cache
 	@rm -rf bin out $(STAMPS)/web

@@ -31,6 +31,8 @@ import (
 
 // target is an agent in a router of its own, and a client that speaks to it over TLS.
 type target struct {
+	// capabilities of an agent in a process of its own, as setpriv spells them; empty: all of root.
+	capabilities string
 	*testing.T
 	router *labtest.Router
 	pki    *pki.Authority

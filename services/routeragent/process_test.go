@@ -78,6 +78,9 @@ func (x *target) spawn(r *labtest.Router) *exec.Cmd {
 		x.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
+	if x.capabilities != "" {
+		cmd = exec.Command("setpriv", "--bounding-set=-all"+x.capabilities, os.Args[0])
+	}
 	cmd.Env = append(os.Environ(), childVariable+"="+r.Name+" "+file)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
