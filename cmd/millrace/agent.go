@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"github.com/millrace/millrace/internal/trace"
 	"github.com/millrace/millrace/services/routeragent"
 )
 
@@ -40,11 +42,16 @@ func agentCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			stop, err := trace.Start(cmd.Context(), cfg.Tracing, "millrace-agent", log)
+			if err != nil {
+				return err
+			}
 			if err := agent.Start(cmd.Context()); err != nil {
 				return fmt.Errorf("start router agent: %w", err)
 			}
 			<-cmd.Context().Done()
-			return agent.Stop(context.WithoutCancel(cmd.Context()))
+			ended := context.WithoutCancel(cmd.Context())
+			return errors.Join(agent.Stop(ended), stop(ended))
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "/etc/millrace/agent.yaml", "agent configuration")

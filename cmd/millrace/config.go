@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/trace"
 )
 
 // config is the one file of the control plane. Beside these keys it has one
@@ -27,6 +28,8 @@ type config struct {
 	Etcd etcdConfig `yaml:"etcd"`
 	// Kafka names a cluster; without brokers the bus runs inside this process.
 	Kafka kafkaConfig `yaml:"kafka"`
+	// Tracing says where spans are sent; see docs/reference/tracing.md.
+	Tracing trace.Configuration `yaml:"tracing"`
 	// Endpoints are the base URLs of services that run in processes of their own, by name (`millrace serve NAME`).
 	Endpoints map[string]string `yaml:"endpoints"`
 	// TLS secures what services say to each other, and the dashboard's port.
@@ -66,7 +69,7 @@ const commonField = "Common"
 // defaultConfig is the configuration without a file. The type of the file is made of the table of services,
 // so that a row there is enough for a service to have its section.
 func defaultConfig(dataDir string) *config {
-	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
+	common := config{DataDir: dataDir, Inventory: "inventory.yaml", Tracing: trace.DefaultConfiguration(), Etcd: etcdConfig{Quota: 2 << 30}, TLS: tlsConfig{Domain: "millrace"}}
 	fields := []reflect.StructField{{Name: commonField, Type: reflect.TypeFor[config](), Tag: `yaml:",inline"`}}
 	values := []reflect.Value{reflect.ValueOf(common)}
 	for _, s := range services() {
@@ -142,6 +145,9 @@ func loadConfig(path string) (*config, error) {
 		if *file != "" && !filepath.IsAbs(*file) {
 			*file = filepath.Join(filepath.Dir(path), *file)
 		}
+	}
+	if err := cfg.Tracing.Validate(); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	if err := state.CheckEndpoints(cfg.Etcd.Endpoints, cfg.Etcd.secured(), cfg.Etcd.AllowPlaintext); err != nil {
 		return nil, fmt.Errorf("configuration %s: etcd: %w", path, err)

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/millrace/millrace/internal/rpc"
+	"github.com/millrace/millrace/internal/trace"
 	"github.com/millrace/millrace/services/circuits/rest"
 	"github.com/millrace/millrace/services/dashboard"
 )
@@ -25,9 +26,9 @@ func (p *process) gateway() ([]dashboard.Mount, error) {
 		if err != nil {
 			return nil, fmt.Errorf("endpoints.%s: %w", s.name, err)
 		}
-		out = append(out, dashboard.Mount{Path: "/" + s.api + "/", Handler: p.proxy(s.name, target, connectAway)})
+		out = append(out, dashboard.Mount{Path: "/" + s.api + "/", Handler: trace.Handler(p.proxy(s.name, target, connectAway), changes)})
 		if s.rest != "" {
-			out = append(out, dashboard.Mount{Path: s.rest, Handler: p.proxy(s.name, target, restAway), Call: s.restCall})
+			out = append(out, dashboard.Mount{Path: s.rest, Handler: trace.Handler(p.proxy(s.name, target, restAway), changes), Call: s.restCall})
 		}
 	}
 	return out, nil

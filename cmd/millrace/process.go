@@ -85,7 +85,7 @@ func newProcess(ctx context.Context, cfg *config, listener net.Listener, hosted 
 	p.limitMemory()
 	p.local = rpc.NewLocal(rpc.As(rights.Caller{Name: "millrace", Role: rights.Service}, p.recorder, p.mux))
 	p.closers = append(p.closers, func(context.Context) error { return p.local.Close() })
-	for _, open := range []func(context.Context) error{p.openBus, p.openState, p.openInventory} {
+	for _, open := range []func(context.Context) error{p.trace, p.openBus, p.openState, p.openInventory} {
 		if err := open(ctx); err != nil {
 			return nil, errors.Join(err, p.close(ctx))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/monitor"
+	"github.com/millrace/millrace/internal/trace"
 	"github.com/millrace/millrace/proto/gen/millrace/alpha/v1/alphav1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/circuits/v1/circuitsv1connect"
 	"github.com/millrace/millrace/proto/gen/millrace/flow/v1/flowv1connect"
@@ -50,11 +51,13 @@ func (p *process) assemble() error {
 		}
 		if a, serves := c.(interface{ Handler() (string, http.Handler) }); serves && s.api != "" {
 			path, handler := a.Handler()
+			handler = trace.Handler(handler, changes)
 			p.mux.Handle(path, handler)
 			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler})
 		}
 		if a, serves := c.(interface{ REST() (string, http.Handler) }); serves {
 			path, handler := a.REST()
+			handler = trace.Handler(handler, changes)
 			p.mux.Handle(path, handler)
 			p.mounts = append(p.mounts, dashboard.Mount{Path: path, Handler: handler, Call: s.restCall})
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/millrace/millrace/collectors/flow/exporter"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/flowrecord"
+	"github.com/millrace/millrace/internal/trace"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
@@ -167,6 +169,12 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 	}
 	message.ProtoReflect().SetUnknown(batch.encoded) // which are records: what stands there is written as it is
 	b.count++
+	ctx, span := trace.Flows(ctx, "publish flow records")
+	defer func() { span.End(ctx.Err()) }()
+	if span.Sent() {
+		span.Set("exporter", batch.exporter.String())
+		span.Set("records", strconv.Itoa(batch.records))
+	}
 	for {
 		err := b.bus.Publish(ctx, bus.TopicFlows, batch.exporter.String(), message)
 		if err == nil {

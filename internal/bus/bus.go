@@ -18,6 +18,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/millrace/millrace/internal/trace"
 )
 
 // Topic names end in the version of their message, so that an old and a new
@@ -53,6 +55,8 @@ type Message struct {
 	Key   string
 	// Value is the encoded protobuf message.
 	Value []byte
+	// Trace is the traceparent of what published it; empty where that is in no trace.
+	Trace string
 }
 
 // size is what a message takes in memory: its text and what stands around it.
@@ -86,7 +90,7 @@ type Bus interface {
 }
 
 // encode never returns nil: to Kafka a message without value is a deletion.
-func encode(topic, key string, value proto.Message) (Message, error) {
+func encode(ctx context.Context, topic, key string, value proto.Message) (Message, error) {
 	raw, err := proto.Marshal(value)
 	if err != nil {
 		return Message{}, fmt.Errorf("encode message for %s: %w", topic, err)
@@ -97,5 +101,17 @@ func encode(topic, key string, value proto.Message) (Message, error) {
 	if raw == nil {
 		raw = []byte{}
 	}
-	return Message{Topic: topic, Key: key, Value: raw}, nil
+	return Message{Topic: topic, Key: key, Value: raw, Trace: trace.Parent(ctx)}, nil
+}
+
+// hand has the group's handler take a message, in the trace that it came with.
+func hand(ctx context.Context, group string, take Handler, m Message) error {
+	if m.Trace == "" {
+		return take(ctx, m)
+	}
+	ctx, span := trace.Child(trace.Resume(ctx, m.Trace), group+" takes "+m.Topic)
+	span.Set("key", m.Key)
+	err := take(ctx, m)
+	span.End(err)
+	return err
 }

@@ -148,7 +148,7 @@ func (c KafkaConfiguration) options() []kgo.Opt {
 // message. Kafka keeps what consumers have not taken yet, so publishers wait
 // for brokers only.
 func (k *Kafka) Publish(ctx context.Context, topic, key string, value proto.Message) error {
-	m, err := encode(topic, key, value)
+	m, err := encode(ctx, topic, key, value)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (k *Kafka) Publish(ctx context.Context, topic, key string, value proto.Mess
 	if err := k.ensureTopic(ctx, topic); err != nil {
 		return err
 	}
-	if err := k.produce(ctx, topic, key, m.Value); err != nil {
+	if err := k.produce(ctx, m); err != nil {
 		switch {
 		case errors.Is(err, kgo.ErrClientClosed):
 			return ErrClosed

@@ -31,6 +31,11 @@ func TestKafka(t *testing.T) {
 		cfg.Prefix = fmt.Sprintf("site%d.", installations.Add(1))
 		return cfg
 	}
+	t.Run("a trace goes over Kafka", func(t *testing.T) {
+		if got := traced(t, open(t, config())); got != oneTrace {
+			t.Errorf("spans:\n%s", got)
+		}
+	})
 	t.Run("broker", func(t *testing.T) {
 		for name, run := range map[string]func(*testing.T, bus.KafkaConfiguration){
 			"a group goes on where it stopped":                                       goesOn,

@@ -22,24 +22,40 @@ import (
 const maxRemade = 5
 
 // produce publishes a record, and again where its topic is gone.
-func (k *Kafka) produce(ctx context.Context, topic, key string, value []byte) error {
+func (k *Kafka) produce(ctx context.Context, m Message) error {
 	for attempt := 1; ; attempt++ {
-		times := k.timesMade(topic)
-		record := &kgo.Record{Topic: k.cfg.Prefix + topic, Key: []byte(key), Value: value}
+		times := k.timesMade(m.Topic)
+		record := &kgo.Record{Topic: k.cfg.Prefix + m.Topic, Key: []byte(m.Key), Value: m.Value}
+		if m.Trace != "" {
+			record.Headers = []kgo.RecordHeader{{Key: traceHeader, Value: []byte(m.Trace)}}
+		}
 		err := k.client.ProduceSync(ctx, record).FirstErr()
 		if err == nil || attempt > maxRemade || ctx.Err() != nil {
 			return err
 		}
 		switch {
-		case k.madeSince(topic, times): // another publisher found it gone
+		case k.madeSince(m.Topic, times): // another publisher found it gone
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
-			if again := k.makeAgain(ctx, topic, times); again != nil {
+			if again := k.makeAgain(ctx, m.Topic, times); again != nil {
 				return fmt.Errorf("%w; the topic is not made again: %w", err, again)
 			}
 		default:
 			return err
 		}
 	}
+}
+
+// traceHeader is the header of a record that W3C Trace Context names for messages.
+const traceHeader = "traceparent"
+
+// traceOf is the trace that a record came with.
+func traceOf(r *kgo.Record) string {
+	for _, h := range r.Headers {
+		if h.Key == traceHeader {
+			return string(h.Value)
+		}
+	}
+	return ""
 }
 
 func (k *Kafka) timesMade(topic string) int {

@@ -130,7 +130,7 @@ func (p *partition) run() {
 // partition was taken away first.
 func (p *partition) deliver(r *kgo.Record) bool {
 	m := p.member
-	message := Message{Topic: m.topic, Key: string(r.Key), Value: r.Value}
+	message := Message{Topic: m.topic, Key: string(r.Key), Value: r.Value, Trace: traceOf(r)}
 	for failures := 1; ; failures++ {
 		err := m.call(p.ctx, message)
 		if err == nil {
@@ -157,5 +157,5 @@ func (m *kafkaMember) call(ctx context.Context, message Message) error {
 	if err := ctx.Err(); err != nil { // taken away while waiting for its turn
 		return err
 	}
-	return m.handler(ctx, message)
+	return hand(ctx, m.group, m.handler, message)
 }

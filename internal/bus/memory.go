@@ -47,7 +47,7 @@ func newMemory(room room) *Memory {
 
 // Publish implements Bus. All groups get the message or, after an error, none.
 func (b *Memory) Publish(ctx context.Context, name, key string, value proto.Message) error {
-	m, err := encode(name, key, value)
+	m, err := encode(ctx, name, key, value)
 	if err != nil {
 		return err
 	}

@@ -196,7 +196,7 @@ func (m *member) handle(ctx context.Context, e *list.Element) {
 		return
 	}
 	d := e.Value.(*delivery)
-	err := m.handler(ctx, d.Message)
+	err := hand(ctx, m.group.name, m.handler, d.Message)
 	if err == nil {
 		m.meter.delivered.WithLabelValues(m.topic.name, m.group.name).Inc()
 		m.topic.taken(m.group, e)

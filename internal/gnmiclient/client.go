@@ -27,6 +27,7 @@ import (
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/mtls"
+	"github.com/millrace/millrace/internal/trace"
 )
 
 const (
@@ -65,6 +66,7 @@ func DialBy(ctx context.Context, d device.Device, creds *tls.Config, dialer Dial
 	conn, err := grpc.NewClient("passthrough:///"+d.Address,
 		grpc.WithTransportCredentials(credentials.NewTLS(mtls.To(creds, d.Address))),
 		grpc.WithContextDialer(dialer),
+		grpc.WithUnaryInterceptor(trace.Unary),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},

@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/millrace/millrace/internal/trace"
 )
 
 // LocalURL is the base URL to give Connect clients that use Local.Client.
@@ -48,7 +50,7 @@ func NewLocal(handler http.Handler) *Local {
 func (l *Local) Client() *http.Client {
 	h2 := new(http.Protocols)
 	h2.SetUnencryptedHTTP2(true)
-	c := &http.Client{Transport: &http.Transport{DialContext: l.pipes.dial, Protocols: h2}}
+	c := &http.Client{Transport: trace.Transport(&http.Transport{DialContext: l.pipes.dial, Protocols: h2})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clients = append(l.clients, c)

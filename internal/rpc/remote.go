@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/millrace/millrace/internal/trace"
 )
 
 const (
@@ -23,8 +25,8 @@ func newRemote(creds *tls.Config, after, answer time.Duration) *http.Client {
 	h2 := new(http.Protocols)
 	h2.SetUnencryptedHTTP2(creds == nil)
 	h2.SetHTTP2(creds != nil)
-	return &http.Client{Transport: &http.Transport{
+	return &http.Client{Transport: trace.Transport(&http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: creds, TLSHandshakeTimeout: dialTimeout,
 		Protocols: h2, IdleConnTimeout: 90 * time.Second, HTTP2: &http.HTTP2Config{SendPingTimeout: after, PingTimeout: answer},
-	}}
+	})}
 }

@@ -10,6 +10,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/millrace/millrace/internal/trace"
 	alphav1 "github.com/millrace/millrace/proto/gen/millrace/alpha/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/alpha/detect"
@@ -22,7 +23,10 @@ func (c *Component) run(ctx context.Context, req *alphav1.NightlyRequest) (*alph
 	c.running.Lock()
 	defer c.running.Unlock()
 	started := time.Now()
+	ctx, span := trace.Root(ctx, "nightly run")
 	out, err := c.runLocked(ctx, req)
+	span.Set("change", out.GetChangeId())
+	span.End(err)
 	result := "done"
 	switch {
 	case err != nil:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/trace"
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/driver"
 	"github.com/millrace/millrace/services/push/rollout"
@@ -46,6 +47,18 @@ func (r *run) as(a rollout.Action) driver.Master {
 
 // at does one action at its router.
 func (r *run) at(ctx context.Context, a rollout.Action) rollout.Event {
+	ctx, span := trace.Child(ctx, string(a.Do)+" "+a.Router)
+	span.Set("router", a.Router)
+	e := r.answer(ctx, a)
+	var failed error
+	if e.Result != rollout.Done {
+		failed = errors.New(e.Text)
+	}
+	span.End(failed)
+	return e
+}
+
+func (r *run) answer(ctx context.Context, a rollout.Action) rollout.Event {
 	e := rollout.Event{Kind: rollout.Answer, Router: a.Router, Ticket: a.Ticket}
 	var err error
 	switch a.Do {

@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/trace"
 	policyv1 "github.com/millrace/millrace/proto/gen/millrace/policy/v1"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/diff"
@@ -49,7 +50,7 @@ func (c *Component) draft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.Ch
 	if err != nil {
 		return nil, err
 	}
-	cs.Created, cs.State = at, pushv1.State_STATE_DRAFT
+	cs.Created, cs.State, cs.TraceParent = at, pushv1.State_STATE_DRAFT, trace.Parent(ctx)
 	cs.History = c.transitions([]rollout.Move{{To: rollout.Draft, By: cs.GetAuthor(), Note: cs.GetReason()}})
 	_, err = c.deps.State.Put(ctx, recordPrefix+cs.GetId(), 0, fit(cs))
 	if errors.Is(err, state.ErrConflict) {
@@ -95,6 +96,15 @@ func (c *Component) plan(ctx context.Context, id string) (*pushv1.ChangeSet, err
 	if err != nil {
 		return nil, err
 	}
+	ctx, span := trace.Child(trace.Resume(ctx, cs.GetTraceParent()), "plan change set")
+	span.Set("change", id)
+	planned, err := c.planDraft(ctx, cs)
+	span.End(err)
+	return planned, err
+}
+
+func (c *Component) planDraft(ctx context.Context, cs *pushv1.ChangeSet) (*pushv1.ChangeSet, error) {
+	id := cs.GetId()
 	plan, routers, planErr := c.intended(ctx, cs)
 	if why := tooManyCircuits(plan.GetCircuits()); planErr == nil && why != "" {
 		planErr = errors.New(why)

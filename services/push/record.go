@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/events"
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/trace"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/rollout"
 )
@@ -106,6 +107,9 @@ func (c *Component) decideFrom(ctx context.Context, id string, event func(*pushv
 			return nil
 		}
 		moveOn(m, d.next, c.transitions(d.next.Moves))
+		if parent := trace.Parent(ctx); parent != "" {
+			m.TraceParent = parent
+		}
 		return also(m, d.next)
 	})
 	return cs, d, err

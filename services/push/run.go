@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/trace"
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 	"github.com/millrace/millrace/services/push/diff"
 	"github.com/millrace/millrace/services/push/driver"
@@ -119,6 +121,9 @@ func (r *run) names() (out []string) {
 // do runs the change set to its end, beginning with these actions. If ctx ends or the locks are lost, nothing more is
 // sent or recorded, and the process that finds the change set takes it up from its record.
 func (r *run) do(ctx context.Context, actions []rollout.Action) {
+	ctx, span := trace.Child(trace.Resume(ctx, r.record.GetTraceParent()), "roll out change set")
+	span.Set("change", r.id)
+	defer func() { r.endSpan(span) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.close()
 	defer r.asked.Wait()
@@ -139,6 +144,16 @@ func (r *run) do(ctx context.Context, actions []rollout.Action) {
 		}
 		r.take(ctx, n)
 	}
+}
+
+// endSpan tells how the rollout ended, as failed where the change set did.
+func (r *run) endSpan(span trace.Span) {
+	span.Set("state", string(r.cs.State))
+	var err error
+	if r.cs.State == rollout.Failed {
+		err = errors.New("the change set failed")
+	}
+	span.End(err)
 }
 
 // take is one turn: decide, record, act. Events that have come meanwhile are decided in the same turn.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/millrace/millrace/internal/trace"
 )
 
 // Configuration is agent.yaml.
@@ -32,6 +34,8 @@ type Configuration struct {
 	Users string `yaml:"users"`
 	// Metrics is host:port of plain HTTP with /metrics and /healthz; empty for none.
 	Metrics string `yaml:"metrics"`
+	// Tracing says where spans of gNMI calls are sent; see docs/reference/tracing.md. Default: nowhere.
+	Tracing trace.Configuration `yaml:"tracing"`
 	// Memory in bytes: while the agent holds more, reading calls are refused. Default 1 GiB.
 	Memory uint64 `yaml:"memory"`
 }

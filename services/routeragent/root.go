@@ -31,6 +31,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/millrace/millrace/internal/mtls"
+	"github.com/millrace/millrace/internal/trace"
 	"github.com/millrace/millrace/services/routeragent/apply"
 	"github.com/millrace/millrace/services/routeragent/frr"
 	service "github.com/millrace/millrace/services/routeragent/gnmi"
@@ -159,7 +160,7 @@ func (a *Agent) serve(listener net.Listener, creds grpc.ServerOption) error {
 	a.server = grpc.NewServer(creds, grpc.InTapHandle(a.admit), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveEvery, Timeout: keepaliveAnswer}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastKeepaliveTime, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(a.observe, a.audit), grpc.ChainStreamInterceptor(a.observeStream))
+		grpc.ChainUnaryInterceptor(trace.ServeUnary, a.observe, a.audit), grpc.ChainStreamInterceptor(a.observeStream))
 	gnmi.RegisterGNMIServer(a.server, service.New(service.Dependencies{Store: a.store, State: reader, Wake: a.wake, Room: a.room}))
 	a.health = health.NewServer()
 	a.tellHealth()

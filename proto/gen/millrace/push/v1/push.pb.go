@@ -213,7 +213,9 @@ type ChangeSet struct {
 	// Routers to which this change set restores what earlier ones left there. It is planned from those, not from the policy.
 	Repairs []string `protobuf:"bytes,30,rep,name=repairs,proto3" json:"repairs,omitempty"`
 	// When its plans, diffs and the results of its verification were deleted because nothing needs them; its history stays.
-	Collected     *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=collected,proto3" json:"collected,omitempty"`
+	Collected *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=collected,proto3" json:"collected,omitempty"`
+	// W3C traceparent of the request that moved it last, which its rollout continues; empty where requests are not traced.
+	TraceParent   string `protobuf:"bytes,32,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +416,13 @@ func (x *ChangeSet) GetCollected() *timestamppb.Timestamp {
 		return x.Collected
 	}
 	return nil
+}
+
+func (x *ChangeSet) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
 }
 
 type Transition struct {
@@ -1464,7 +1473,7 @@ var File_millrace_push_v1_push_proto protoreflect.FileDescriptor
 
 const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xb7\a\n" +
+	"\x1bmillrace/push/v1/push.proto\x12\x10millrace.push.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/policy/v1/policy.proto\x1a\x1cmillrace/push/v1/drift.proto\x1a\x1cmillrace/push/v1/guard.proto\x1a\x1fmillrace/rights/v1/rights.proto\x1a\x1bmillrace/twin/v1/twin.proto\"\xda\a\n" +
 	"\tChangeSet\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +
@@ -1493,7 +1502,8 @@ const file_millrace_push_v1_push_proto_rawDesc = "" +
 	"\n" +
 	"left_alone\x18\x16 \x03(\tR\tleftAlone\x12\x18\n" +
 	"\arepairs\x18\x1e \x03(\tR\arepairs\x128\n" +
-	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\"\x8f\x01\n" +
+	"\tcollected\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\tcollected\x12!\n" +
+	"\ftrace_parent\x18  \x01(\tR\vtraceParent\"\x8f\x01\n" +
 	"\n" +
 	"Transition\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.millrace.push.v1.StateR\x05state\x12.\n" +
