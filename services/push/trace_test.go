@@ -14,8 +14,8 @@ import (
 	pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"
 )
 
-// TestOneTraceFromApprovalToTheKernel: the trace of an approval goes on in the rollout that it starts, over gNMI, in the
-// router's real agent.
+// TestOneTraceFromApprovalToTheKernel: the trace of an approval goes on in the rollout that it starts, and over gNMI in
+// the router's real agent.
 func TestOneTraceFromApprovalToTheKernel(t *testing.T) {
 	collector := otlp.Start(t)
 	stop, err := trace.Start(t.Context(), trace.Configuration{Endpoint: collector.URL, Ratio: 1}, "millrace", slog.New(slog.DiscardHandler))
