@@ -2,7 +2,8 @@
 // OpenTelemetry collector.
 //
 // In: where to send spans, and which share of traces; a context, and the W3C traceparent that came with a request, a
-// message or a record. Out: spans over OTLP/HTTP. Next: a collector, and an operator who asks why a change set took long.
+// message or a record. Out: spans over OTLP/HTTP. Next: a collector, and an operator who asks why a change set took
+// long.
 //
 // It is off unless a process calls Start. Then no function here allocates.
 package trace

@@ -10,7 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/trace"
 )
 
-// TestANightlyRunIsOneTrace: from the start of a run to the request of its change set, which services/push goes on with.
+// TestANightlyRunIsOneTrace: from the start of a run to the request of its change set, with which services/push goes
+// on.
 func TestANightlyRunIsOneTrace(t *testing.T) {
 	collector := otlp.Start(t)
 	stop, err := trace.Start(t.Context(), trace.Configuration{Endpoint: collector.URL, Ratio: 1}, "millrace", slog.New(slog.DiscardHandler))
