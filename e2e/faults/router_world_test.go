@@ -36,7 +36,7 @@ import (
 )
 
 // realRouter is R1 of a lab: a kernel with MPLS, FRR and the router agent, all as they are on a router. The push
-// is in the test's process, with an etcd of its own.
+// service is in the test's process, with an etcd of its own.
 type realRouter struct {
 	lab  *lab.Lab
 	gate *gate

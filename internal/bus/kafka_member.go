@@ -50,8 +50,10 @@ type kafkaMember struct {
 	ensure       func(context.Context) error               // makes the topic where there is none
 	giveUp       time.Duration                             // on messages of a topic that is gone
 	options      []kgo.Opt
-	client       *kgo.Client
-	ctx          context.Context // of the subscription
+	// client is the polling goroutine's, once connect has returned. The group calls back earlier: what it calls is given
+	// the client.
+	client *kgo.Client
+	ctx    context.Context // of the subscription
 
 	// serial is held while the handler runs: calls never overlap, while
 	// partitions still wait for their retries side by side.
@@ -130,14 +132,14 @@ func (m *kafkaMember) run() {
 
 // leave stops handlers, commits (in revoked) and gives the partitions back.
 func (m *kafkaMember) leave() {
-	m.drop(m.owned())
+	m.drop(m.client, m.owned())
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := m.client.LeaveGroupContext(ctx); err != nil {
 		slog.Warn("group not left, its partitions wait for the session to expire",
 			"topic", m.topic, "group", m.group, "error", err)
 	}
-	m.drop(m.owned()) // assigned while leaving
+	m.drop(m.client, m.owned()) // assigned while leaving
 	m.client.Close()
 }
 
@@ -163,18 +165,18 @@ func (m *kafkaMember) lost(partition int32, messages int64) {
 }
 
 // committed is the partition's offset of the group, or below 0 where it has none.
-func (m *kafkaMember) committed(partition int32) int64 {
-	if at, ok := m.client.CommittedOffsets()[m.wireTopic][partition]; ok {
+func (m *kafkaMember) committed(client *kgo.Client, partition int32) int64 {
+	if at, ok := client.CommittedOffsets()[m.wireTopic][partition]; ok {
 		return at.Offset
 	}
 	return -1
 }
 
-func (m *kafkaMember) assigned(_ context.Context, _ *kgo.Client, what map[string][]int32) {
+func (m *kafkaMember) assigned(_ context.Context, client *kgo.Client, what map[string][]int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range what[m.wireTopic] {
-		p := newPartition(id, m)
+		p := newPartition(id, m, client)
 		m.partitions[id] = p
 		go p.run() // until drop
 	}
@@ -182,19 +184,19 @@ func (m *kafkaMember) assigned(_ context.Context, _ *kgo.Client, what map[string
 
 // revoked finishes with partitions before another member starts with them:
 // that keeps order per key through a rebalance.
-func (m *kafkaMember) revoked(_ context.Context, _ *kgo.Client, what map[string][]int32) {
-	m.drop(what[m.wireTopic])
-	m.commit()
+func (m *kafkaMember) revoked(_ context.Context, client *kgo.Client, what map[string][]int32) {
+	m.drop(client, what[m.wireTopic])
+	m.commit(client)
 }
 
 // taken is revoked by force: another member has the partitions already, so there
 // is nothing to commit.
-func (m *kafkaMember) taken(_ context.Context, _ *kgo.Client, what map[string][]int32) {
-	m.drop(what[m.wireTopic])
+func (m *kafkaMember) taken(_ context.Context, client *kgo.Client, what map[string][]int32) {
+	m.drop(client, what[m.wireTopic])
 }
 
 // drop stops partitions and waits for their running handlers.
-func (m *kafkaMember) drop(ids []int32) {
+func (m *kafkaMember) drop(client *kgo.Client, ids []int32) {
 	var gone []*partition
 	m.mu.Lock()
 	for _, id := range ids {
@@ -211,7 +213,7 @@ func (m *kafkaMember) drop(ids []int32) {
 		<-p.done
 	}
 	if len(ids) > 0 { // a later assignment must not find its partition still paused
-		m.client.ResumeFetchPartitions(map[string][]int32{m.wireTopic: ids})
+		client.ResumeFetchPartitions(map[string][]int32{m.wireTopic: ids})
 	}
 }
 
@@ -225,10 +227,10 @@ func (m *kafkaMember) owned() []int32 {
 	return ids
 }
 
-func (m *kafkaMember) commit() {
+func (m *kafkaMember) commit(client *kgo.Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
-	if err := m.client.CommitMarkedOffsets(ctx); err != nil {
+	if err := client.CommitMarkedOffsets(ctx); err != nil {
 		slog.Warn("offsets not committed, messages will be delivered again",
 			"topic", m.topic, "group", m.group, "error", err)
 	}

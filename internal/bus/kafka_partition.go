@@ -12,6 +12,7 @@ import (
 type partition struct {
 	id     int32
 	member *kafkaMember
+	client *kgo.Client
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -25,10 +26,10 @@ type partition struct {
 	paused  bool  // fetching stopped because the backlog is long
 }
 
-func newPartition(id int32, m *kafkaMember) *partition {
+func newPartition(id int32, m *kafkaMember, client *kgo.Client) *partition {
 	ctx, cancel := context.WithCancel(m.ctx)
 	return &partition{
-		id: id, member: m, ctx: ctx, cancel: cancel, next: -1, due: -1,
+		id: id, member: m, client: client, ctx: ctx, cancel: cancel, next: -1, due: -1,
 		done: make(chan struct{}), more: make(chan struct{}, 1),
 	}
 }
@@ -40,7 +41,7 @@ func (p *partition) add(records []*kgo.Record) (lost int64) {
 	defer p.mu.Unlock()
 	first, last := records[0].Offset, records[len(records)-1].Offset
 	if p.next < 0 {
-		p.next, p.due = first, p.member.committed(p.id)
+		p.next, p.due = first, p.member.committed(p.client, p.id)
 	}
 	if p.due > 0 {
 		lost = max(first-p.due, 0)
@@ -52,7 +53,7 @@ func (p *partition) add(records []*kgo.Record) (lost int64) {
 	}
 	if !p.paused && (len(p.backlog) > partitionBacklog || p.bytes > partitionBytes) {
 		p.paused = true
-		p.member.client.PauseFetchPartitions(p.name())
+		p.client.PauseFetchPartitions(p.name())
 	}
 	select {
 	case p.more <- struct{}{}:
@@ -85,7 +86,7 @@ func (p *partition) taken() {
 	p.backlog = p.backlog[1:]
 	if p.paused && len(p.backlog) == 0 {
 		p.paused = false
-		p.member.client.ResumeFetchPartitions(p.name())
+		p.client.ResumeFetchPartitions(p.name())
 	}
 }
 
@@ -121,7 +122,7 @@ func (p *partition) run() {
 		}
 		// The offset is marked only now: a crash before this line delivers the
 		// record again.
-		p.member.client.MarkCommitRecords(r)
+		p.client.MarkCommitRecords(r)
 		p.taken()
 	}
 }
