@@ -169,10 +169,12 @@ HOURS ?= 1
 fuzz: $(STAMPS)/go ## Fuzz every decoder of flows (collectors/flow) for HOURS in all, on one core
 	@PATH="$(GO_DIR):$$PATH" tools/fuzz/run.sh collectors/flow $(HOURS)
 
+OUTAGE ?= 10m
+
 .PHONY: faults
 faults: build $(STAMPS)/kafka ## Break each thing at each moment of a change set, a nightly run, an import, a change of weights; writes docs/reference/faults.md
 	@PATH="$(GO_DIR):$$PATH" go test -c -o bin/faults.test ./e2e/faults
-	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 2h -all -build $(shell git describe --always --dirty) -page ../../docs/reference/faults.md
+	@cd e2e/faults && MILLRACE_BINARY=$(CURDIR)/bin/millrace ../../bin/faults.test -test.timeout 4h -all -outage $(OUTAGE) -build $(shell git describe --always --dirty) -page ../../docs/reference/faults.md
 
 FOR  ?= 2h
 SEED ?= 11

@@ -68,17 +68,31 @@ func TestChangeSets(t *testing.T) {
 			if !*all && j != i%len(plane.ChangeSetFaults) && !(f.Forgets && i == len(moments)-1) {
 				continue
 			}
-			t.Run(f.Name+", "+m.name, func(t *testing.T) {
-				r := record(t, m.name, f.Name)
-				cs := w.strike(t, m, f)
-				if r.End = "forgotten"; cs != nil {
-					r.End = word(cs.GetState())
-					w.judge(t, cs)
-				} else {
-					w.judgeForgotten(t)
-				}
-				w.goesOn(t)
-			})
+			w.test(t, m, f)
 		}
 	}
+	for _, o := range outages() {
+		for _, m := range moments {
+			for i, f := range o.faults {
+				if m.name == o.moment && (*all || i == 0) {
+					w.test(t, m, f)
+				}
+			}
+		}
+	}
+}
+
+// test is one fault at one moment.
+func (w *world) test(t *testing.T, m moment, f plane.Fault) {
+	t.Run(f.Name+", "+m.name, func(t *testing.T) {
+		r := record(t, m.name, f.Name)
+		cs := w.strike(t, m, f)
+		if r.End = "forgotten"; cs != nil {
+			r.End = word(cs.GetState())
+			w.judge(t, cs)
+		} else {
+			w.judgeForgotten(t)
+		}
+		w.goesOn(t)
+	})
 }

@@ -53,6 +53,13 @@ and the next change set is verified and rolled back. ` + "`make test`" + ` kills
 
 `
 
+const longer = `
+## Long outages
+
+Those of what keeps and carries everything, %v long. ` + "`make faults`" + ` lets them last ten minutes, ` + "`make faults OUTAGE=10s`" + ` ten seconds, ` + "`make test`" + ` etcd's ten seconds.
+
+`
+
 const how = `
 ## How it is broken
 
@@ -123,6 +130,17 @@ func write(file string) error {
 		names = append(names, f.name)
 	}
 	table(&b, names, routerMoments, "not run")
+	fmt.Fprintf(&b, longer, *outage)
+	names, across = nil, nil
+	for _, o := range outages() {
+		across = append(across, o.moment)
+		for _, f := range o.faults {
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	table(&b, names, across, "–")
 	b.WriteString(how)
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }

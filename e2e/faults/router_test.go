@@ -181,6 +181,10 @@ func (r *realRouter) comesTo(t *testing.T, want state) {
 // goesOn wants a change set to be verified and rolled back; the struck one is, where it was verified.
 func (r *realRouter) goesOn(t *testing.T, cs *pushv1.ChangeSet) {
 	t.Helper()
+	program.Until(t, "FRR knows the way to the LSP's end", func() (bool, any) {
+		routes := r.run(t, "ip", "-f", "mpls", "route", "show", "16003")
+		return strings.Contains(routes, "via"), routes
+	})
 	id := cs.GetId()
 	if cs.GetState() != pushv1.State_STATE_VERIFIED {
 		id = r.verified(t)

@@ -22,18 +22,24 @@ import (
 	"github.com/millrace/millrace/proto/gen/millrace/vpn/v1/vpnv1connect"
 )
 
+const (
+	readsFlows     = "a nightly run reads flows"
+	sentHalf       = "an import has sent half"
+	weightsReached = "weights have reached one of two PEs"
+)
+
 // works are the other things that a control plane does, with the faults that each can meet: those of the services, the
 // stores and the bus that take part.
 var works = []struct {
 	work
 	faults []plane.Fault
 }{
-	{work{"a nightly run reads flows", "alpha", nightReads}, slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets })},
+	{work{readsFlows, "alpha", nightReads}, slices.DeleteFunc(slices.Clone(nightFaults), func(f plane.Fault) bool { return f.Forgets })},
 	{work{"a nightly run requests a change set", "alpha", nightAsks}, nightFaults},
-	{work{"an import has sent half", "alpha", importing}, slices.Concat(
+	{work{sentHalf, "alpha", importing}, slices.Concat(
 		both("flow"), both("flowstore"), []plane.Fault{fullDisk, plane.BusFault, plane.RepeatFault, exporterRestart}, clocks)},
 	{work{"a router exports flows", "alpha", streaming}, []plane.Fault{exporterRestart}},
-	{work{"weights have reached one of two PEs", "vpn", weighing}, slices.Concat(both("vpn"), stateFaults, []plane.Fault{plane.BusFault}, clocks)},
+	{work{weightsReached, "vpn", weighing}, slices.Concat(both("vpn"), stateFaults, []plane.Fault{plane.BusFault}, clocks)},
 }
 
 var (
@@ -115,25 +121,40 @@ func TestWork(t *testing.T) {
 	for _, work := range works {
 		for _, f := range work.faults {
 			n++
-			t.Run(f.Name+", "+work.name, func(t *testing.T) {
-				record(t, work.name, f.Name)
-				if f.Prepare != nil {
-					f.Prepare(t, w.Plane)
-				}
-				told := w.tellings(t, work.keeper)
-				release, done := work.begin(t, w, n)
-				f.Strike(t, w.Plane)
-				release()
-				time.Sleep(f.Lasts)
-				f.Heal(t, w.Plane)
-				done(t, f.Forgets)
-				if f.Forgets {
-					w.toldAgain(t, work.keeper, told)
-				}
-				w.allStored(t)
-			})
+			w.test(t, work.work, f, n)
 		}
 	}
+	for _, o := range outages() {
+		for _, work := range works {
+			for _, f := range o.faults {
+				if work.name == o.moment {
+					n++
+					w.test(t, work.work, f, n)
+				}
+			}
+		}
+	}
+}
+
+// test is one fault in one work, the n-th.
+func (w *workWorld) test(t *testing.T, work work, f plane.Fault, n int) {
+	t.Run(f.Name+", "+work.name, func(t *testing.T) {
+		record(t, work.name, f.Name)
+		if f.Prepare != nil {
+			f.Prepare(t, w.Plane)
+		}
+		told := w.tellings(t, work.keeper)
+		release, done := work.begin(t, w, n)
+		f.Strike(t, w.Plane)
+		release()
+		time.Sleep(f.Lasts)
+		f.Heal(t, w.Plane)
+		done(t, f.Forgets)
+		if f.Forgets {
+			w.toldAgain(t, work.keeper, told)
+		}
+		w.allStored(t)
+	})
 }
 
 // asking asks again until it is answered without an error.
