@@ -110,8 +110,11 @@ func Write(ctx context.Context, s Stores, folder, version string, now time.Time)
 	return m, m.finish(folder)
 }
 
-// whole refuses stores that have a part of a backup only.
+// whole refuses a ClickHouse that cannot have the tables, and stores that have a part of a backup only.
 func (s Stores) whole(ctx context.Context) error {
+	if err := store.Supported(ctx, s.DB); err != nil {
+		return err
+	}
 	return errors.Join(s.State.Whole(ctx), store.Whole(ctx, s.DB))
 }
 

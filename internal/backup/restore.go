@@ -72,6 +72,9 @@ func Restore(ctx context.Context, s Stores, folder string, force bool) (Manifest
 
 // fit finds out, without changing anything, whether the stores can take the backup.
 func (s Stores) fit(ctx context.Context, m Manifest, force bool) error {
+	if err := store.Supported(ctx, s.DB); err != nil {
+		return err
+	}
 	keys, err := s.State.Count(ctx)
 	if err != nil {
 		return err

@@ -3,10 +3,7 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,51 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/millrace/millrace/internal/testkit/ports"
+	"github.com/millrace/millrace/internal/testkit/clickhouse"
 )
-
-// startServer runs Debian's ClickHouse server, which is old (18.16) but real:
-// it proves connecting, logging in, batches and queries over the native
-// protocol, not modern SQL.
-func startServer(t *testing.T) (address string) {
-	t.Helper()
-	binary, err := exec.LookPath("clickhouse-server")
-	if err != nil {
-		t.Skip("clickhouse-server is missing (apt-get install clickhouse-server)")
-	}
-	port := ports.Reserve(t)
-	address = ports.Addr(port)
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "config.xml"), fmt.Sprintf(`<yandex>
-		<logger><level>warning</level><console>1</console></logger>
-		<listen_host>127.0.0.1</listen_host><tcp_port>%d</tcp_port>
-		<path>%s/data/</path><tmp_path>%[2]s/tmp/</tmp_path>
-		<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
-		<mark_cache_size>5368709</mark_cache_size></yandex>`, port, dir))
-	write(t, filepath.Join(dir, "users.xml"), `<yandex><profiles><default/></profiles><quotas><default/></quotas>
-		<users><millrace><password>secret</password><networks><ip>127.0.0.1</ip></networks>
-		<profile>default</profile><quota>default</quota></millrace></users></yandex>`)
-	cmd := exec.Command(binary, "--config-file="+filepath.Join(dir, "config.xml"))
-	var output strings.Builder
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { cmd.Wait(); close(ended) }() //nolint:errcheck // killed below
-	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
-	for {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			conn.Close()
-			return address
-		}
-		select {
-		case <-ended:
-			t.Fatalf("clickhouse-server ended: %s", output.String())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
@@ -68,7 +22,7 @@ func write(t *testing.T, path, content string) {
 }
 
 func TestServer(t *testing.T) {
-	address := startServer(t)
+	address := clickhouse.Start(t)
 	cfg := DefaultConfiguration("")
 	cfg.Servers, cfg.Database, cfg.Username, cfg.Password = []string{address}, "default", "millrace", "secret"
 	cfg.SendTimeout = 20 * time.Millisecond
@@ -89,6 +43,9 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	if err := Supported(t.Context(), db); err == nil || !strings.Contains(err.Error(), "18.16") {
+		t.Errorf("a server without what the tables need gave %v, want its version", err)
+	}
 	if err := db.Exec(t.Context(), "CREATE TABLE t (n UInt64, name String) ENGINE = MergeTree ORDER BY n"); err != nil {
 		t.Fatal(err)
 	}

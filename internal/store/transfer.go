@@ -39,6 +39,22 @@ func allTables(ctx context.Context, db DB) ([]string, error) {
 	return texts(ctx, db, "SELECT name FROM system.tables WHERE database = currentDatabase() AND NOT is_temporary ORDER BY name")
 }
 
+// newest is the newest of the settings that the schema's statements have. A server that has it has the types as well.
+const newest = "materialize_ttl_after_modify"
+
+// Supported refuses a server that is too old for the tables.
+func Supported(ctx context.Context, db DB) error {
+	found, err := texts(ctx, db, "SELECT name FROM system.settings WHERE name = '"+newest+"'")
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	version, err := texts(ctx, db, "SELECT version()")
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("ClickHouse %s is too old for the tables (it has no %s): install a later server, or leave store.servers empty for the embedded engine", strings.Join(version, ""), newest)
+}
+
 // Whole is nil unless a restore into the database was cut off.
 func Whole(ctx context.Context, db DB) error {
 	all, err := allTables(ctx, db)

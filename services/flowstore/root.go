@@ -85,6 +85,9 @@ func (c *Component) Start(ctx context.Context) error {
 }
 
 func (c *Component) prepare(ctx context.Context, db store.DB) error {
+	if err := store.Supported(ctx, db); err != nil {
+		return err
+	}
 	if err := store.Whole(ctx, db); err != nil {
 		return err
 	}
