@@ -50,8 +50,8 @@ type kafkaMember struct {
 	ensure       func(context.Context) error               // makes the topic where there is none
 	giveUp       time.Duration                             // on messages of a topic that is gone
 	options      []kgo.Opt
-	// client is the polling goroutine's, once connect has returned. The group calls back earlier: what it calls is given
-	// the client.
+	// client is the polling goroutine's, once connect has returned. The group calls back earlier, and is given
+	// the client then.
 	client *kgo.Client
 	ctx    context.Context // of the subscription
 

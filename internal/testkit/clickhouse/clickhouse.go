@@ -1,6 +1,7 @@
 // Package clickhouse runs a real ClickHouse server for tests.
 //
-// In: the program clickhouse-server. Out: a server that lives as long as the test. Next: internal/store, internal/backup.
+// In: the program clickhouse-server. Out: a server that lives as long as the test.
+// Next: internal/store, internal/backup.
 package clickhouse
 
 import (

@@ -175,7 +175,8 @@ type HourQuality struct {
 	NoTemplate uint64 `protobuf:"varint,12,opt,name=no_template,json=noTemplate,proto3" json:"no_template,omitempty"`
 	// Records dropped because their times were out of range.
 	OutOfRange uint64 `protobuf:"varint,13,opt,name=out_of_range,json=outOfRange,proto3" json:"out_of_range,omitempty"`
-	// Datagrams that did not decode.
+	// Datagrams that did not decode, without those that hold no flows (too short, empty, of a version that is not read),
+	// and those above the exporter's max_datagrams_per_second, which are not looked at.
 	Refused uint64 `protobuf:"varint,14,opt,name=refused,proto3" json:"refused,omitempty"`
 	// Datagrams that the kernel dropped; only of 0.0.0.0.
 	SocketDrops   uint64 `protobuf:"varint,15,opt,name=socket_drops,json=socketDrops,proto3" json:"socket_drops,omitempty"`

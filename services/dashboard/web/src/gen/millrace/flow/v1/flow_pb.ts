@@ -142,7 +142,8 @@ export type HourQuality = Message<"millrace.flow.v1.HourQuality"> & {
   outOfRange: bigint;
 
   /**
-   * Datagrams that did not decode.
+   * Datagrams that did not decode, without those that hold no flows (too short, empty, of a version that is not read),
+   * and those above the exporter's max_datagrams_per_second, which are not looked at.
    *
    * @generated from field: uint64 refused = 14;
    */
