@@ -15,7 +15,7 @@ const head = `# Faults
 
 What becomes of work when something breaks at a moment of it and is mended after a while. Processes are real: the services, each in a process of
 its own, etcd, Kafka, ClickHouse (the engine in the flow store's process). The two routers speak gNMI with commit-confirm and a real timer, and
-their PE agents take weights; neither has a kernel underneath (` + "`e2e/plane`, `services/push/pushtest`" + `), which the router of the last table has. A fault lasts 5 s, longer than a lock
+their PE agents take weights; neither has a kernel underneath (` + "`e2e/plane`, `services/push/pushtest`" + `); the table of FRR has a router with one. A fault lasts 5 s, longer than a lock
 outlives its owner and than a call waits; a killed service is started again at once. ` + "`make test`" + ` runs one fault of each moment of a change set, and
 etcd's older data once.
 
@@ -35,7 +35,7 @@ const otherWork = `
 A nightly run holds if, run again, it has found its pair once, the change sets have ended, and the router has the pair; an import, if each flow is counted
 once after the file was sent again; a router's export, if each record that its template came before is counted as what it was, none by the former
 template, and the quality has the restart and what came too early; weights, if every PE has those in force, and the change is in the history once. The store counts what was taken before, and
-nothing twice. Operators are told that etcd has older data; weights that it has forgotten are set again by hand.
+nothing twice. An event reports that etcd has older data; weights that it has forgotten are set again by hand.
 
 `
 
