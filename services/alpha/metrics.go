@@ -21,7 +21,7 @@ type metrics struct {
 // newMetrics registers with r; a nil r counts without being shown.
 func newMetrics(r prometheus.Registerer) *metrics {
 	f := promauto.With(r)
-	return &metrics{
+	m := &metrics{
 		runs: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "millrace_services_alpha_runs_total",
 			Help: "Nightly runs by result: done, dry-run, failed.",
@@ -56,6 +56,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
 		}),
 	}
+	for _, change := range []string{"added", "refreshed", "aged-out"} {
+		m.changes.WithLabelValues(change)
+	}
+	for _, result := range []string{"done", "dry-run", "failed"} {
+		m.runs.WithLabelValues(result)
+	}
+	return m
 }
 
 // judgedUntil shows up to when runs have judged; zero: none has.
