@@ -27,9 +27,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
-// TestQueriesOnALivePrometheus runs every query of every board and rule on a real Prometheus that scrapes a live control
-// plane: flows come from a router whose agent does not answer, and a nightly run has judged them. Each must return
-// series, unless excused has the reason why not, and what is excused must return none: else its reason is gone.
+// TestQueriesOnALivePrometheus runs every query of every board and rule on a real Prometheus that scrapes a live
+// control plane: flows come from a router whose agent does not answer, and a nightly run has judged them. Each must
+// return series, unless excused has the reason why not, and what is excused must return none: else its reason is gone.
 func TestQueriesOnALivePrometheus(t *testing.T) {
 	plane := startPlane(t)
 	prometheus := startPrometheus(t, plane.web)
