@@ -23,7 +23,7 @@ func alphaCommand() *cobra.Command {
 		Short: "Find and list alpha pairs: prefixes between which huge transfers happen",
 	}
 	serverFlag(cmd)
-	cmd.AddCommand(alphaNightlyCommand(), alphaListCommand(), alphaExplainCommand())
+	cmd.AddCommand(alphaNightlyCommand(), alphaListCommand(), alphaExplainCommand(), alphaEffectivenessCommand(), alphaReplayCommand())
 	return cmd
 }
 

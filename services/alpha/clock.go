@@ -54,6 +54,9 @@ func (c *Component) runIfDue(ctx context.Context) {
 		if err := c.reschedule(ctx, func(s schedule) schedule { return s.done(now) }); err != nil {
 			c.deps.Log.WarnContext(ctx, "the nightly run is done, but may be made again", "error", err)
 		}
+		if _, err := c.effectiveness(ctx, false); err != nil && ctx.Err() == nil {
+			c.deps.Log.WarnContext(ctx, "effectiveness of the last days is not known; it is tried again tomorrow, or when somebody asks", "error", err)
+		}
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:

@@ -55,6 +55,8 @@ type Component struct {
 	at      *timeOfDay
 	// running allows one nightly run at a time; reading pairs does not need it.
 	running sync.Mutex
+	// judging allows one evaluation of effectiveness at a time, so that a day is read once.
+	judging sync.Mutex
 	loops   lifecycle.Loops
 }
 

@@ -2,7 +2,6 @@ package months
 
 import (
 	"math"
-	"math/big"
 	"net/netip"
 	"slices"
 	"testing"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/millrace/millrace/internal/flowrecord"
 )
 
 var byValue = cmpopts.EquateComparable(netip.Addr{})
@@ -72,7 +69,7 @@ func TestTheRecordsSumToTheTruth(t *testing.T) {
 	for _, r := range months.Records {
 		for at := r.Start.Truncate(time.Minute); at.Before(r.End) || at.Equal(r.Start.Truncate(time.Minute)); at = at.Add(time.Minute) {
 			k := key{r.Exporter, r.Src, r.Dst, r.SrcPort, at.Unix()}
-			sums[k] += exactly(r, at.Add(time.Minute)) - exactly(r, at)
+			sums[k] += sentUntil(r, at.Add(time.Minute)) - sentUntil(r, at)
 			ends[k] = later(ends[k], r.End)
 		}
 	}
@@ -100,18 +97,6 @@ func TestTheRecordsSumToTheTruth(t *testing.T) {
 	if exact < 12*6 || over < 12*2 {
 		t.Errorf("%d intervals have exactly the threshold and %d one byte more, want at least %d and %d", exact, over, 12*6, 12*2)
 	}
-}
-
-// exactly is what of a record was sent before t, in whole numbers.
-func exactly(r flowrecord.Record, t time.Time) uint64 {
-	switch {
-	case !t.After(r.Start):
-		return 0
-	case !t.Before(r.End):
-		return r.Bytes
-	}
-	n := new(big.Int).Mul(new(big.Int).SetUint64(r.Bytes), big.NewInt(t.Sub(r.Start).Milliseconds()))
-	return n.Div(n, big.NewInt(r.End.Sub(r.Start).Milliseconds())).Uint64()
 }
 
 func TestNearMissesLieWhereNothingIsAlpha(t *testing.T) {

@@ -1,6 +1,7 @@
 package months
 
 import (
+	"math/big"
 	"net/netip"
 	"time"
 
@@ -31,8 +32,9 @@ type Day struct {
 	Date time.Time
 	// Known are the pairs before the day, Added those that are added after it, AgedOut those that are forgotten.
 	Known, Added, AgedOut int
-	// Bytes were sent in bursts, Caught of them by known pairs. Redirected is all that known pairs sent.
-	Bytes, Caught, Redirected uint64
+	// Bytes were sent in bursts, Caught of them by known pairs. Redirected is all that known pairs sent, False what
+	// they sent in flows without a burst on the day.
+	Bytes, Caught, Redirected, False uint64
 }
 
 const day = 24 * time.Hour
@@ -60,15 +62,23 @@ func (t Traffic) Oracle(v4 int, age time.Duration) []Day {
 // night judges one day and brings up to date when each known pair was seen.
 func night(at time.Time, records []flowrecord.Record, bursts []Burst, seen map[Pair]time.Time, v4 int, age time.Duration) Day {
 	d, next := Day{Date: at, Known: len(seen)}, at.Add(day)
+	loud := map[flow]bool{}
+	for _, b := range bursts {
+		loud[flowOf(b.Exporter, b.Src, b.Dst, b.SrcPort)] = true
+	}
 	for _, r := range records {
 		pair := PairOf(r.Exporter, r.Src, r.Dst, v4)
 		last, known := seen[pair]
 		if !known {
 			continue
 		}
-		d.Redirected += sentUntil(r, next) - sentUntil(r, at)
-		if r.End.Before(next) {
-			seen[pair] = later(last, r.End)
+		sent := sentUntil(r, next) - sentUntil(r, at)
+		d.Redirected += sent
+		if !loud[flowOf(r.Exporter, r.Src, r.Dst, r.SrcPort)] {
+			d.False += sent
+		}
+		if r.End.After(at) || !r.Start.Before(at) {
+			seen[pair] = later(last, earlier(r.End, next))
 		}
 	}
 	fresh := map[Pair]time.Time{}
@@ -95,6 +105,14 @@ func night(at time.Time, records []flowrecord.Record, bursts []Burst, seen map[P
 	return d
 }
 
+// flow is what is different among the flows of the months.
+type flow struct {
+	exporter, src, dst netip.Addr
+	port               uint16
+}
+
+func flowOf(exporter, src, dst netip.Addr, port uint16) flow { return flow{exporter, src, dst, port} }
+
 // sentUntil is what of a record was sent before t; a record without duration was sent at its start.
 func sentUntil(r flowrecord.Record, t time.Time) uint64 {
 	switch {
@@ -103,7 +121,8 @@ func sentUntil(r flowrecord.Record, t time.Time) uint64 {
 	case !t.Before(r.End):
 		return r.Bytes
 	}
-	return uint64(float64(r.Bytes) * float64(t.Sub(r.Start)) / float64(r.End.Sub(r.Start)))
+	n := new(big.Int).Mul(new(big.Int).SetUint64(r.Bytes), big.NewInt(t.Sub(r.Start).Milliseconds()))
+	return n.Div(n, big.NewInt(r.End.Sub(r.Start).Milliseconds())).Uint64()
 }
 
 // Effectiveness is the share of the bytes sent in bursts that known pairs caught.

@@ -43,8 +43,8 @@ func Run(rule Rule, remembered []Pair, in Input, now time.Time) Result {
 func find(rule Rule, in Input) map[Key][]Evidence {
 	out := map[Key][]Evidence{}
 	for _, s := range in.Sums {
-		key, ok := rule.KeyOf(s)
-		if !ok || s.Bytes <= rule.MinBytes || in.Frozen[s.Exporter] {
+		key, alpha := rule.Alpha(s)
+		if !alpha || in.Frozen[s.Exporter] {
 			continue
 		}
 		out[key] = append(out[key], Evidence{
@@ -53,6 +53,12 @@ func find(rule Rule, in Input) map[Key][]Evidence {
 		})
 	}
 	return out
+}
+
+// Alpha decides whether a flow is alpha by what it sent in one interval, and names its pair.
+func (r Rule) Alpha(s Sum) (Key, bool) {
+	key, ok := r.KeyOf(s)
+	return key, ok && s.Bytes > r.MinBytes
 }
 
 // KeyOf names the pair a flow belongs to; false where its ends are of two

@@ -27,6 +27,612 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type EffectivenessRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only days that were judged before: no flow is read.
+	StoredOnly    bool `protobuf:"varint,1,opt,name=stored_only,json=storedOnly,proto3" json:"stored_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EffectivenessRequest) Reset() {
+	*x = EffectivenessRequest{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EffectivenessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EffectivenessRequest) ProtoMessage() {}
+
+func (x *EffectivenessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EffectivenessRequest.ProtoReflect.Descriptor instead.
+func (*EffectivenessRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *EffectivenessRequest) GetStoredOnly() bool {
+	if x != nil {
+		return x.StoredOnly
+	}
+	return false
+}
+
+type EffectivenessResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Oldest first, one per UTC day since the first with an alpha flow.
+	Days []*EffectivenessDay `protobuf:"bytes,1,rep,name=days,proto3" json:"days,omitempty"`
+	// The rule that they were judged by.
+	MinBytes      uint64               `protobuf:"varint,2,opt,name=min_bytes,json=minBytes,proto3" json:"min_bytes,omitempty"`
+	Interval      *durationpb.Duration `protobuf:"bytes,3,opt,name=interval,proto3" json:"interval,omitempty"`
+	AgeAfter      *durationpb.Duration `protobuf:"bytes,4,opt,name=age_after,json=ageAfter,proto3" json:"age_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EffectivenessResponse) Reset() {
+	*x = EffectivenessResponse{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EffectivenessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EffectivenessResponse) ProtoMessage() {}
+
+func (x *EffectivenessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EffectivenessResponse.ProtoReflect.Descriptor instead.
+func (*EffectivenessResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EffectivenessResponse) GetDays() []*EffectivenessDay {
+	if x != nil {
+		return x.Days
+	}
+	return nil
+}
+
+func (x *EffectivenessResponse) GetMinBytes() uint64 {
+	if x != nil {
+		return x.MinBytes
+	}
+	return 0
+}
+
+func (x *EffectivenessResponse) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *EffectivenessResponse) GetAgeAfter() *durationpb.Duration {
+	if x != nil {
+		return x.AgeAfter
+	}
+	return nil
+}
+
+type EffectivenessDay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its start, midnight UTC.
+	Day *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`
+	// Bytes of flows in intervals in which they sent more than the threshold.
+	AlphaBytes uint64 `protobuf:"varint,2,opt,name=alpha_bytes,json=alphaBytes,proto3" json:"alpha_bytes,omitempty"`
+	// Of these, what pairs known before the day caught, under /24 (IPv6: /48) and /32 (/64).
+	Caught_24Bytes uint64 `protobuf:"varint,3,opt,name=caught_24_bytes,json=caught24Bytes,proto3" json:"caught_24_bytes,omitempty"`
+	Caught_32Bytes uint64 `protobuf:"varint,4,opt,name=caught_32_bytes,json=caught32Bytes,proto3" json:"caught_32_bytes,omitempty"`
+	// Pairs known before the day.
+	Pairs_24      uint32 `protobuf:"varint,5,opt,name=pairs_24,json=pairs24,proto3" json:"pairs_24,omitempty"`
+	Pairs_32      uint32 `protobuf:"varint,6,opt,name=pairs_32,json=pairs32,proto3" json:"pairs_32,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EffectivenessDay) Reset() {
+	*x = EffectivenessDay{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EffectivenessDay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EffectivenessDay) ProtoMessage() {}
+
+func (x *EffectivenessDay) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EffectivenessDay.ProtoReflect.Descriptor instead.
+func (*EffectivenessDay) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *EffectivenessDay) GetDay() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Day
+	}
+	return nil
+}
+
+func (x *EffectivenessDay) GetAlphaBytes() uint64 {
+	if x != nil {
+		return x.AlphaBytes
+	}
+	return 0
+}
+
+func (x *EffectivenessDay) GetCaught_24Bytes() uint64 {
+	if x != nil {
+		return x.Caught_24Bytes
+	}
+	return 0
+}
+
+func (x *EffectivenessDay) GetCaught_32Bytes() uint64 {
+	if x != nil {
+		return x.Caught_32Bytes
+	}
+	return 0
+}
+
+func (x *EffectivenessDay) GetPairs_24() uint32 {
+	if x != nil {
+		return x.Pairs_24
+	}
+	return 0
+}
+
+func (x *EffectivenessDay) GetPairs_32() uint32 {
+	if x != nil {
+		return x.Pairs_32
+	}
+	return 0
+}
+
+// EffectivenessState is how services/alpha keeps the days in etcd, and the pairs known after the last one.
+type EffectivenessState struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Judged *EffectivenessResponse `protobuf:"bytes,1,opt,name=judged,proto3" json:"judged,omitempty"`
+	// Days before it are judged.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	Known_24      []*KnownPair           `protobuf:"bytes,3,rep,name=known_24,json=known24,proto3" json:"known_24,omitempty"`
+	Known_32      []*KnownPair           `protobuf:"bytes,4,rep,name=known_32,json=known32,proto3" json:"known_32,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EffectivenessState) Reset() {
+	*x = EffectivenessState{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EffectivenessState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EffectivenessState) ProtoMessage() {}
+
+func (x *EffectivenessState) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EffectivenessState.ProtoReflect.Descriptor instead.
+func (*EffectivenessState) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EffectivenessState) GetJudged() *EffectivenessResponse {
+	if x != nil {
+		return x.Judged
+	}
+	return nil
+}
+
+func (x *EffectivenessState) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *EffectivenessState) GetKnown_24() []*KnownPair {
+	if x != nil {
+		return x.Known_24
+	}
+	return nil
+}
+
+func (x *EffectivenessState) GetKnown_32() []*KnownPair {
+	if x != nil {
+		return x.Known_32
+	}
+	return nil
+}
+
+// KnownPair is a pair without its evidence; addresses of 4 or 16 bytes, networks of the length under which it is known.
+type KnownPair struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Exporter      []byte                 `protobuf:"bytes,1,opt,name=exporter,proto3" json:"exporter,omitempty"`
+	Src           []byte                 `protobuf:"bytes,2,opt,name=src,proto3" json:"src,omitempty"`
+	Dst           []byte                 `protobuf:"bytes,3,opt,name=dst,proto3" json:"dst,omitempty"`
+	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KnownPair) Reset() {
+	*x = KnownPair{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KnownPair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KnownPair) ProtoMessage() {}
+
+func (x *KnownPair) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KnownPair.ProtoReflect.Descriptor instead.
+func (*KnownPair) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *KnownPair) GetExporter() []byte {
+	if x != nil {
+		return x.Exporter
+	}
+	return nil
+}
+
+func (x *KnownPair) GetSrc() []byte {
+	if x != nil {
+		return x.Src
+	}
+	return nil
+}
+
+func (x *KnownPair) GetDst() []byte {
+	if x != nil {
+		return x.Dst
+	}
+	return nil
+}
+
+func (x *KnownPair) GetLastSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeen
+	}
+	return nil
+}
+
+type ReplayRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset is the configured rule.
+	MinBytes *uint64              `protobuf:"varint,1,opt,name=min_bytes,json=minBytes,proto3,oneof" json:"min_bytes,omitempty"`
+	Interval *durationpb.Duration `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
+	// 24 or 32; IPv6 /48 or /64 with it.
+	Ipv4Length    *uint32              `protobuf:"varint,3,opt,name=ipv4_length,json=ipv4Length,proto3,oneof" json:"ipv4_length,omitempty"`
+	AgeAfter      *durationpb.Duration `protobuf:"bytes,4,opt,name=age_after,json=ageAfter,proto3" json:"age_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplayRule) Reset() {
+	*x = ReplayRule{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayRule) ProtoMessage() {}
+
+func (x *ReplayRule) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayRule.ProtoReflect.Descriptor instead.
+func (*ReplayRule) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReplayRule) GetMinBytes() uint64 {
+	if x != nil && x.MinBytes != nil {
+		return *x.MinBytes
+	}
+	return 0
+}
+
+func (x *ReplayRule) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *ReplayRule) GetIpv4Length() uint32 {
+	if x != nil && x.Ipv4Length != nil {
+		return *x.Ipv4Length
+	}
+	return 0
+}
+
+func (x *ReplayRule) GetAgeAfter() *durationpb.Duration {
+	if x != nil {
+		return x.AgeAfter
+	}
+	return nil
+}
+
+type ReplayRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Up to 8, side by side.
+	Rules []*ReplayRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	// Both are moved back to midnight UTC. Default: the 30 days before the last midnight.
+	From *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	// Nights before `from` that are made, but not returned, so that pairs are known. Default: 30 days.
+	WarmUp        *durationpb.Duration `protobuf:"bytes,4,opt,name=warm_up,json=warmUp,proto3" json:"warm_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplayRequest) Reset() {
+	*x = ReplayRequest{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayRequest) ProtoMessage() {}
+
+func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
+func (*ReplayRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ReplayRequest) GetRules() []*ReplayRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+func (x *ReplayRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *ReplayRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *ReplayRequest) GetWarmUp() *durationpb.Duration {
+	if x != nil {
+		return x.WarmUp
+	}
+	return nil
+}
+
+// ReplayResponse is one nightly run under one rule.
+type ReplayResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position in the request.
+	Rule uint32 `protobuf:"varint,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// Start of the day that it judges.
+	Day *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=day,proto3" json:"day,omitempty"`
+	// Known before the day, and what the nightly run after it changes.
+	Pairs   uint32 `protobuf:"varint,3,opt,name=pairs,proto3" json:"pairs,omitempty"`
+	Added   uint32 `protobuf:"varint,4,opt,name=added,proto3" json:"added,omitempty"`
+	AgedOut uint32 `protobuf:"varint,5,opt,name=aged_out,json=agedOut,proto3" json:"aged_out,omitempty"`
+	// Bytes of flows in intervals in which they sent more than the threshold, and what known pairs caught of them.
+	AlphaBytes  uint64 `protobuf:"varint,6,opt,name=alpha_bytes,json=alphaBytes,proto3" json:"alpha_bytes,omitempty"`
+	CaughtBytes uint64 `protobuf:"varint,7,opt,name=caught_bytes,json=caughtBytes,proto3" json:"caught_bytes,omitempty"`
+	// All bytes of known pairs, and those of flows that were alpha in no interval of the day.
+	RedirectedBytes        uint64 `protobuf:"varint,8,opt,name=redirected_bytes,json=redirectedBytes,proto3" json:"redirected_bytes,omitempty"`
+	FalselyRedirectedBytes uint64 `protobuf:"varint,9,opt,name=falsely_redirected_bytes,json=falselyRedirectedBytes,proto3" json:"falsely_redirected_bytes,omitempty"`
+	// Exporters that the collection-quality gate refuses that day.
+	RefusedExporters uint32 `protobuf:"varint,10,opt,name=refused_exporters,json=refusedExporters,proto3" json:"refused_exporters,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ReplayResponse) Reset() {
+	*x = ReplayResponse{}
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayResponse) ProtoMessage() {}
+
+func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
+func (*ReplayResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReplayResponse) GetRule() uint32 {
+	if x != nil {
+		return x.Rule
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetDay() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Day
+	}
+	return nil
+}
+
+func (x *ReplayResponse) GetPairs() uint32 {
+	if x != nil {
+		return x.Pairs
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetAdded() uint32 {
+	if x != nil {
+		return x.Added
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetAgedOut() uint32 {
+	if x != nil {
+		return x.AgedOut
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetAlphaBytes() uint64 {
+	if x != nil {
+		return x.AlphaBytes
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetCaughtBytes() uint64 {
+	if x != nil {
+		return x.CaughtBytes
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetRedirectedBytes() uint64 {
+	if x != nil {
+		return x.RedirectedBytes
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetFalselyRedirectedBytes() uint64 {
+	if x != nil {
+		return x.FalselyRedirectedBytes
+	}
+	return 0
+}
+
+func (x *ReplayResponse) GetRefusedExporters() uint32 {
+	if x != nil {
+		return x.RefusedExporters
+	}
+	return 0
+}
+
 type NightlyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Default: the 24 hours before `to`; without `to` also, where that is earlier, from a while before the end of the last
@@ -46,7 +652,7 @@ type NightlyRequest struct {
 
 func (x *NightlyRequest) Reset() {
 	*x = NightlyRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -58,7 +664,7 @@ func (x *NightlyRequest) String() string {
 func (*NightlyRequest) ProtoMessage() {}
 
 func (x *NightlyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[0]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -71,7 +677,7 @@ func (x *NightlyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NightlyRequest.ProtoReflect.Descriptor instead.
 func (*NightlyRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{0}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NightlyRequest) GetFrom() *timestamppb.Timestamp {
@@ -135,7 +741,7 @@ type NightlyResponse struct {
 
 func (x *NightlyResponse) Reset() {
 	*x = NightlyResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -147,7 +753,7 @@ func (x *NightlyResponse) String() string {
 func (*NightlyResponse) ProtoMessage() {}
 
 func (x *NightlyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[1]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -160,7 +766,7 @@ func (x *NightlyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NightlyResponse.ProtoReflect.Descriptor instead.
 func (*NightlyResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{1}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NightlyResponse) GetAdded() []*Pair {
@@ -225,7 +831,7 @@ type InCircuit struct {
 
 func (x *InCircuit) Reset() {
 	*x = InCircuit{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +843,7 @@ func (x *InCircuit) String() string {
 func (*InCircuit) ProtoMessage() {}
 
 func (x *InCircuit) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[2]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +856,7 @@ func (x *InCircuit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InCircuit.ProtoReflect.Descriptor instead.
 func (*InCircuit) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{2}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InCircuit) GetCircuit() string {
@@ -286,7 +892,7 @@ type Generation struct {
 
 func (x *Generation) Reset() {
 	*x = Generation{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -298,7 +904,7 @@ func (x *Generation) String() string {
 func (*Generation) ProtoMessage() {}
 
 func (x *Generation) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[3]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -311,7 +917,7 @@ func (x *Generation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generation.ProtoReflect.Descriptor instead.
 func (*Generation) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{3}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Generation) GetId() string {
@@ -361,7 +967,7 @@ type Asked struct {
 
 func (x *Asked) Reset() {
 	*x = Asked{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -373,7 +979,7 @@ func (x *Asked) String() string {
 func (*Asked) ProtoMessage() {}
 
 func (x *Asked) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[4]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -386,7 +992,7 @@ func (x *Asked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Asked.ProtoReflect.Descriptor instead.
 func (*Asked) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{4}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Asked) GetRequest() *v1.CreateRequest {
@@ -419,7 +1025,7 @@ type Schedule struct {
 
 func (x *Schedule) Reset() {
 	*x = Schedule{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +1037,7 @@ func (x *Schedule) String() string {
 func (*Schedule) ProtoMessage() {}
 
 func (x *Schedule) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[5]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +1050,7 @@ func (x *Schedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Schedule.ProtoReflect.Descriptor instead.
 func (*Schedule) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{5}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Schedule) GetLast() *timestamppb.Timestamp {
@@ -485,7 +1091,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +1103,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[6]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +1116,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{6}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Refusal) GetExporter() string {
@@ -535,7 +1141,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +1153,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[7]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +1166,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{7}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{15}
 }
 
 type ListResponse struct {
@@ -572,7 +1178,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +1190,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[8]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +1203,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{8}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListResponse) GetPairs() []*Pair {
@@ -617,7 +1223,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +1235,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[9]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +1248,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{9}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ExplainRequest) GetPair() string {
@@ -661,7 +1267,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +1279,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[10]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +1292,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{10}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExplainResponse) GetPair() *Pair {
@@ -717,7 +1323,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +1335,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[11]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +1348,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{11}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Pair) GetId() string {
@@ -833,7 +1439,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +1451,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[12]
+	mi := &file_millrace_alpha_v1_alpha_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +1464,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{12}
+	return file_millrace_alpha_v1_alpha_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Evidence) GetIntervalStart() *timestamppb.Timestamp {
@@ -963,7 +1569,61 @@ var File_millrace_alpha_v1_alpha_proto protoreflect.FileDescriptor
 
 const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/push/v1/push.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xa2\x02\n" +
+	"\x1dmillrace/alpha/v1/alpha.proto\x12\x11millrace.alpha.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bmillrace/push/v1/push.proto\x1a\x1fmillrace/rights/v1/rights.proto\"7\n" +
+	"\x14EffectivenessRequest\x12\x1f\n" +
+	"\vstored_only\x18\x01 \x01(\bR\n" +
+	"storedOnly\"\xdc\x01\n" +
+	"\x15EffectivenessResponse\x127\n" +
+	"\x04days\x18\x01 \x03(\v2#.millrace.alpha.v1.EffectivenessDayR\x04days\x12\x1b\n" +
+	"\tmin_bytes\x18\x02 \x01(\x04R\bminBytes\x125\n" +
+	"\binterval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\binterval\x126\n" +
+	"\tage_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bageAfter\"\xe7\x01\n" +
+	"\x10EffectivenessDay\x12,\n" +
+	"\x03day\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03day\x12\x1f\n" +
+	"\valpha_bytes\x18\x02 \x01(\x04R\n" +
+	"alphaBytes\x12&\n" +
+	"\x0fcaught_24_bytes\x18\x03 \x01(\x04R\rcaught24Bytes\x12&\n" +
+	"\x0fcaught_32_bytes\x18\x04 \x01(\x04R\rcaught32Bytes\x12\x19\n" +
+	"\bpairs_24\x18\x05 \x01(\rR\apairs24\x12\x19\n" +
+	"\bpairs_32\x18\x06 \x01(\rR\apairs32\"\xfa\x01\n" +
+	"\x12EffectivenessState\x12@\n" +
+	"\x06judged\x18\x01 \x01(\v2(.millrace.alpha.v1.EffectivenessResponseR\x06judged\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x127\n" +
+	"\bknown_24\x18\x03 \x03(\v2\x1c.millrace.alpha.v1.KnownPairR\aknown24\x127\n" +
+	"\bknown_32\x18\x04 \x03(\v2\x1c.millrace.alpha.v1.KnownPairR\aknown32\"\x84\x01\n" +
+	"\tKnownPair\x12\x1a\n" +
+	"\bexporter\x18\x01 \x01(\fR\bexporter\x12\x10\n" +
+	"\x03src\x18\x02 \x01(\fR\x03src\x12\x10\n" +
+	"\x03dst\x18\x03 \x01(\fR\x03dst\x127\n" +
+	"\tlast_seen\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\"\xe1\x01\n" +
+	"\n" +
+	"ReplayRule\x12 \n" +
+	"\tmin_bytes\x18\x01 \x01(\x04H\x00R\bminBytes\x88\x01\x01\x125\n" +
+	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12$\n" +
+	"\vipv4_length\x18\x03 \x01(\rH\x01R\n" +
+	"ipv4Length\x88\x01\x01\x126\n" +
+	"\tage_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\bageAfterB\f\n" +
+	"\n" +
+	"_min_bytesB\x0e\n" +
+	"\f_ipv4_length\"\xd4\x01\n" +
+	"\rReplayRequest\x123\n" +
+	"\x05rules\x18\x01 \x03(\v2\x1d.millrace.alpha.v1.ReplayRuleR\x05rules\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x122\n" +
+	"\awarm_up\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06warmUp\"\xef\x02\n" +
+	"\x0eReplayResponse\x12\x12\n" +
+	"\x04rule\x18\x01 \x01(\rR\x04rule\x12,\n" +
+	"\x03day\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03day\x12\x14\n" +
+	"\x05pairs\x18\x03 \x01(\rR\x05pairs\x12\x14\n" +
+	"\x05added\x18\x04 \x01(\rR\x05added\x12\x19\n" +
+	"\baged_out\x18\x05 \x01(\rR\aagedOut\x12\x1f\n" +
+	"\valpha_bytes\x18\x06 \x01(\x04R\n" +
+	"alphaBytes\x12!\n" +
+	"\fcaught_bytes\x18\a \x01(\x04R\vcaughtBytes\x12)\n" +
+	"\x10redirected_bytes\x18\b \x01(\x04R\x0fredirectedBytes\x128\n" +
+	"\x18falsely_redirected_bytes\x18\t \x01(\x04R\x16falselyRedirectedBytes\x12+\n" +
+	"\x11refused_exporters\x18\n" +
+	" \x01(\rR\x10refusedExporters\"\xa2\x02\n" +
 	"\x0eNightlyRequest\x12.\n" +
 	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
 	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12 \n" +
@@ -1039,11 +1699,13 @@ const file_millrace_alpha_v1_alpha_proto_rawDesc = "" +
 	"\rsampling_rate\x18\v \x01(\x04R\fsamplingRate\x12%\n" +
 	"\x0esampling_error\x18\f \x01(\x01R\rsamplingError\x12\x13\n" +
 	"\x05in_if\x18\r \x01(\rR\x04inIf\x12B\n" +
-	"\x0flast_record_end\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd2\x95\x02\n" +
+	"\x0flast_record_end\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rlastRecordEnd2\xda\x03\n" +
 	"\fAlphaService\x12Z\n" +
 	"\aNightly\x12!.millrace.alpha.v1.NightlyRequest\x1a\".millrace.alpha.v1.NightlyResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01\x12O\n" +
 	"\x04List\x12\x1e.millrace.alpha.v1.ListRequest\x1a\x1f.millrace.alpha.v1.ListResponse\"\x06\xea\xb5\x18\x02\b\x02\x12X\n" +
-	"\aExplain\x12!.millrace.alpha.v1.ExplainRequest\x1a\".millrace.alpha.v1.ExplainResponse\"\x06\xea\xb5\x18\x02\b\x02B\xcb\x01\n" +
+	"\aExplain\x12!.millrace.alpha.v1.ExplainRequest\x1a\".millrace.alpha.v1.ExplainResponse\"\x06\xea\xb5\x18\x02\b\x02\x12j\n" +
+	"\rEffectiveness\x12'.millrace.alpha.v1.EffectivenessRequest\x1a(.millrace.alpha.v1.EffectivenessResponse\"\x06\xea\xb5\x18\x02\b\x02\x12W\n" +
+	"\x06Replay\x12 .millrace.alpha.v1.ReplayRequest\x1a!.millrace.alpha.v1.ReplayResponse\"\x06\xea\xb5\x18\x02\b\x020\x01B\xcb\x01\n" +
 	"\x15com.millrace.alpha.v1B\n" +
 	"AlphaProtoP\x01Z@github.com/millrace/millrace/proto/gen/millrace/alpha/v1;alphav1\xa2\x02\x03MAX\xaa\x02\x11Millrace.Alpha.V1\xca\x02\x11Millrace\\Alpha\\V1\xe2\x02\x1dMillrace\\Alpha\\V1\\GPBMetadata\xea\x02\x13Millrace::Alpha::V1b\x06proto3"
 
@@ -1059,63 +1721,91 @@ func file_millrace_alpha_v1_alpha_proto_rawDescGZIP() []byte {
 	return file_millrace_alpha_v1_alpha_proto_rawDescData
 }
 
-var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_millrace_alpha_v1_alpha_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_millrace_alpha_v1_alpha_proto_goTypes = []any{
-	(*NightlyRequest)(nil),        // 0: millrace.alpha.v1.NightlyRequest
-	(*NightlyResponse)(nil),       // 1: millrace.alpha.v1.NightlyResponse
-	(*InCircuit)(nil),             // 2: millrace.alpha.v1.InCircuit
-	(*Generation)(nil),            // 3: millrace.alpha.v1.Generation
-	(*Asked)(nil),                 // 4: millrace.alpha.v1.Asked
-	(*Schedule)(nil),              // 5: millrace.alpha.v1.Schedule
-	(*Refusal)(nil),               // 6: millrace.alpha.v1.Refusal
-	(*ListRequest)(nil),           // 7: millrace.alpha.v1.ListRequest
-	(*ListResponse)(nil),          // 8: millrace.alpha.v1.ListResponse
-	(*ExplainRequest)(nil),        // 9: millrace.alpha.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 10: millrace.alpha.v1.ExplainResponse
-	(*Pair)(nil),                  // 11: millrace.alpha.v1.Pair
-	(*Evidence)(nil),              // 12: millrace.alpha.v1.Evidence
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(*v1.CreateRequest)(nil),      // 15: millrace.push.v1.CreateRequest
+	(*EffectivenessRequest)(nil),  // 0: millrace.alpha.v1.EffectivenessRequest
+	(*EffectivenessResponse)(nil), // 1: millrace.alpha.v1.EffectivenessResponse
+	(*EffectivenessDay)(nil),      // 2: millrace.alpha.v1.EffectivenessDay
+	(*EffectivenessState)(nil),    // 3: millrace.alpha.v1.EffectivenessState
+	(*KnownPair)(nil),             // 4: millrace.alpha.v1.KnownPair
+	(*ReplayRule)(nil),            // 5: millrace.alpha.v1.ReplayRule
+	(*ReplayRequest)(nil),         // 6: millrace.alpha.v1.ReplayRequest
+	(*ReplayResponse)(nil),        // 7: millrace.alpha.v1.ReplayResponse
+	(*NightlyRequest)(nil),        // 8: millrace.alpha.v1.NightlyRequest
+	(*NightlyResponse)(nil),       // 9: millrace.alpha.v1.NightlyResponse
+	(*InCircuit)(nil),             // 10: millrace.alpha.v1.InCircuit
+	(*Generation)(nil),            // 11: millrace.alpha.v1.Generation
+	(*Asked)(nil),                 // 12: millrace.alpha.v1.Asked
+	(*Schedule)(nil),              // 13: millrace.alpha.v1.Schedule
+	(*Refusal)(nil),               // 14: millrace.alpha.v1.Refusal
+	(*ListRequest)(nil),           // 15: millrace.alpha.v1.ListRequest
+	(*ListResponse)(nil),          // 16: millrace.alpha.v1.ListResponse
+	(*ExplainRequest)(nil),        // 17: millrace.alpha.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 18: millrace.alpha.v1.ExplainResponse
+	(*Pair)(nil),                  // 19: millrace.alpha.v1.Pair
+	(*Evidence)(nil),              // 20: millrace.alpha.v1.Evidence
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*v1.CreateRequest)(nil),      // 23: millrace.push.v1.CreateRequest
 }
 var file_millrace_alpha_v1_alpha_proto_depIdxs = []int32{
-	13, // 0: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
-	13, // 1: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
-	14, // 2: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
-	11, // 3: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
-	11, // 4: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
-	11, // 5: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
-	6,  // 6: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
-	2,  // 7: millrace.alpha.v1.NightlyResponse.in_circuits:type_name -> millrace.alpha.v1.InCircuit
-	11, // 8: millrace.alpha.v1.InCircuit.pair:type_name -> millrace.alpha.v1.Pair
-	13, // 9: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
-	15, // 10: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
-	4,  // 11: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
-	15, // 12: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
-	13, // 13: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
-	13, // 14: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
-	13, // 15: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
-	11, // 16: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
-	11, // 17: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
-	13, // 18: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
-	13, // 19: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
-	13, // 20: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
-	13, // 21: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
-	12, // 22: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
-	13, // 23: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
-	14, // 24: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
-	13, // 25: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
-	0,  // 26: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
-	7,  // 27: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
-	9,  // 28: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
-	1,  // 29: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
-	8,  // 30: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
-	10, // 31: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
-	29, // [29:32] is the sub-list for method output_type
-	26, // [26:29] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	2,  // 0: millrace.alpha.v1.EffectivenessResponse.days:type_name -> millrace.alpha.v1.EffectivenessDay
+	21, // 1: millrace.alpha.v1.EffectivenessResponse.interval:type_name -> google.protobuf.Duration
+	21, // 2: millrace.alpha.v1.EffectivenessResponse.age_after:type_name -> google.protobuf.Duration
+	22, // 3: millrace.alpha.v1.EffectivenessDay.day:type_name -> google.protobuf.Timestamp
+	1,  // 4: millrace.alpha.v1.EffectivenessState.judged:type_name -> millrace.alpha.v1.EffectivenessResponse
+	22, // 5: millrace.alpha.v1.EffectivenessState.until:type_name -> google.protobuf.Timestamp
+	4,  // 6: millrace.alpha.v1.EffectivenessState.known_24:type_name -> millrace.alpha.v1.KnownPair
+	4,  // 7: millrace.alpha.v1.EffectivenessState.known_32:type_name -> millrace.alpha.v1.KnownPair
+	22, // 8: millrace.alpha.v1.KnownPair.last_seen:type_name -> google.protobuf.Timestamp
+	21, // 9: millrace.alpha.v1.ReplayRule.interval:type_name -> google.protobuf.Duration
+	21, // 10: millrace.alpha.v1.ReplayRule.age_after:type_name -> google.protobuf.Duration
+	5,  // 11: millrace.alpha.v1.ReplayRequest.rules:type_name -> millrace.alpha.v1.ReplayRule
+	22, // 12: millrace.alpha.v1.ReplayRequest.from:type_name -> google.protobuf.Timestamp
+	22, // 13: millrace.alpha.v1.ReplayRequest.to:type_name -> google.protobuf.Timestamp
+	21, // 14: millrace.alpha.v1.ReplayRequest.warm_up:type_name -> google.protobuf.Duration
+	22, // 15: millrace.alpha.v1.ReplayResponse.day:type_name -> google.protobuf.Timestamp
+	22, // 16: millrace.alpha.v1.NightlyRequest.from:type_name -> google.protobuf.Timestamp
+	22, // 17: millrace.alpha.v1.NightlyRequest.to:type_name -> google.protobuf.Timestamp
+	21, // 18: millrace.alpha.v1.NightlyRequest.interval:type_name -> google.protobuf.Duration
+	19, // 19: millrace.alpha.v1.NightlyResponse.added:type_name -> millrace.alpha.v1.Pair
+	19, // 20: millrace.alpha.v1.NightlyResponse.refreshed:type_name -> millrace.alpha.v1.Pair
+	19, // 21: millrace.alpha.v1.NightlyResponse.aged_out:type_name -> millrace.alpha.v1.Pair
+	14, // 22: millrace.alpha.v1.NightlyResponse.refused:type_name -> millrace.alpha.v1.Refusal
+	10, // 23: millrace.alpha.v1.NightlyResponse.in_circuits:type_name -> millrace.alpha.v1.InCircuit
+	19, // 24: millrace.alpha.v1.InCircuit.pair:type_name -> millrace.alpha.v1.Pair
+	22, // 25: millrace.alpha.v1.Generation.time:type_name -> google.protobuf.Timestamp
+	23, // 26: millrace.alpha.v1.Generation.pending:type_name -> millrace.push.v1.CreateRequest
+	12, // 27: millrace.alpha.v1.Generation.earlier:type_name -> millrace.alpha.v1.Asked
+	23, // 28: millrace.alpha.v1.Asked.request:type_name -> millrace.push.v1.CreateRequest
+	22, // 29: millrace.alpha.v1.Schedule.last:type_name -> google.protobuf.Timestamp
+	22, // 30: millrace.alpha.v1.Schedule.end:type_name -> google.protobuf.Timestamp
+	22, // 31: millrace.alpha.v1.Schedule.next_attempt:type_name -> google.protobuf.Timestamp
+	19, // 32: millrace.alpha.v1.ListResponse.pairs:type_name -> millrace.alpha.v1.Pair
+	19, // 33: millrace.alpha.v1.ExplainResponse.pair:type_name -> millrace.alpha.v1.Pair
+	22, // 34: millrace.alpha.v1.Pair.first_seen:type_name -> google.protobuf.Timestamp
+	22, // 35: millrace.alpha.v1.Pair.last_seen:type_name -> google.protobuf.Timestamp
+	22, // 36: millrace.alpha.v1.Pair.last_alpha:type_name -> google.protobuf.Timestamp
+	22, // 37: millrace.alpha.v1.Pair.ages_out:type_name -> google.protobuf.Timestamp
+	20, // 38: millrace.alpha.v1.Pair.evidence:type_name -> millrace.alpha.v1.Evidence
+	22, // 39: millrace.alpha.v1.Evidence.interval_start:type_name -> google.protobuf.Timestamp
+	21, // 40: millrace.alpha.v1.Evidence.interval:type_name -> google.protobuf.Duration
+	22, // 41: millrace.alpha.v1.Evidence.last_record_end:type_name -> google.protobuf.Timestamp
+	8,  // 42: millrace.alpha.v1.AlphaService.Nightly:input_type -> millrace.alpha.v1.NightlyRequest
+	15, // 43: millrace.alpha.v1.AlphaService.List:input_type -> millrace.alpha.v1.ListRequest
+	17, // 44: millrace.alpha.v1.AlphaService.Explain:input_type -> millrace.alpha.v1.ExplainRequest
+	0,  // 45: millrace.alpha.v1.AlphaService.Effectiveness:input_type -> millrace.alpha.v1.EffectivenessRequest
+	6,  // 46: millrace.alpha.v1.AlphaService.Replay:input_type -> millrace.alpha.v1.ReplayRequest
+	9,  // 47: millrace.alpha.v1.AlphaService.Nightly:output_type -> millrace.alpha.v1.NightlyResponse
+	16, // 48: millrace.alpha.v1.AlphaService.List:output_type -> millrace.alpha.v1.ListResponse
+	18, // 49: millrace.alpha.v1.AlphaService.Explain:output_type -> millrace.alpha.v1.ExplainResponse
+	1,  // 50: millrace.alpha.v1.AlphaService.Effectiveness:output_type -> millrace.alpha.v1.EffectivenessResponse
+	7,  // 51: millrace.alpha.v1.AlphaService.Replay:output_type -> millrace.alpha.v1.ReplayResponse
+	47, // [47:52] is the sub-list for method output_type
+	42, // [42:47] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_millrace_alpha_v1_alpha_proto_init() }
@@ -1123,14 +1813,15 @@ func file_millrace_alpha_v1_alpha_proto_init() {
 	if File_millrace_alpha_v1_alpha_proto != nil {
 		return
 	}
-	file_millrace_alpha_v1_alpha_proto_msgTypes[0].OneofWrappers = []any{}
+	file_millrace_alpha_v1_alpha_proto_msgTypes[5].OneofWrappers = []any{}
+	file_millrace_alpha_v1_alpha_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_alpha_v1_alpha_proto_rawDesc), len(file_millrace_alpha_v1_alpha_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1363,6 +1363,193 @@ func (x *PairSeen) GetLastSeen() *timestamppb.Timestamp {
 	return nil
 }
 
+type PairTrafficRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each with its exporter.
+	Pairs []*PrefixPair `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	// The fixed intervals that start in [from, to), as in IntervalsRequest.
+	From     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	To       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=to,proto3" json:"to,omitempty"`
+	Interval *durationpb.Duration   `protobuf:"bytes,4,opt,name=interval,proto3" json:"interval,omitempty"`
+	// H: a flow that sent more in one of the intervals is an alpha flow.
+	MinBytes      uint64 `protobuf:"varint,5,opt,name=min_bytes,json=minBytes,proto3" json:"min_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairTrafficRequest) Reset() {
+	*x = PairTrafficRequest{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairTrafficRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairTrafficRequest) ProtoMessage() {}
+
+func (x *PairTrafficRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairTrafficRequest.ProtoReflect.Descriptor instead.
+func (*PairTrafficRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PairTrafficRequest) GetPairs() []*PrefixPair {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+func (x *PairTrafficRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *PairTrafficRequest) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *PairTrafficRequest) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *PairTrafficRequest) GetMinBytes() uint64 {
+	if x != nil {
+		return x.MinBytes
+	}
+	return 0
+}
+
+type PairTrafficResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the request.
+	Pairs         []*PairTraffic `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairTrafficResponse) Reset() {
+	*x = PairTrafficResponse{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairTrafficResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairTrafficResponse) ProtoMessage() {}
+
+func (x *PairTrafficResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairTrafficResponse.ProtoReflect.Descriptor instead.
+func (*PairTrafficResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PairTrafficResponse) GetPairs() []*PairTraffic {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+// PairTraffic is what a pair sent in the window, sampling applied.
+type PairTraffic struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Bytes uint64                 `protobuf:"varint,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Of these, what alpha flows sent, also in their intervals below the threshold.
+	AlphaFlowBytes uint64 `protobuf:"varint,2,opt,name=alpha_flow_bytes,json=alphaFlowBytes,proto3" json:"alpha_flow_bytes,omitempty"`
+	// When its last record that sent anything in the window ended, at most the window's end; unset where there is none.
+	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairTraffic) Reset() {
+	*x = PairTraffic{}
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairTraffic) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairTraffic) ProtoMessage() {}
+
+func (x *PairTraffic) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairTraffic.ProtoReflect.Descriptor instead.
+func (*PairTraffic) Descriptor() ([]byte, []int) {
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PairTraffic) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *PairTraffic) GetAlphaFlowBytes() uint64 {
+	if x != nil {
+		return x.AlphaFlowBytes
+	}
+	return 0
+}
+
+func (x *PairTraffic) GetLastSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeen
+	}
+	return nil
+}
+
 type TopRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	From  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -1376,7 +1563,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1575,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[16]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1588,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{16}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TopRequest) GetFrom() *timestamppb.Timestamp {
@@ -1441,7 +1628,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1640,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[17]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1653,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{17}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TopResponse) GetPairs() []*PairBytes {
@@ -1488,7 +1675,7 @@ type PairBytes struct {
 
 func (x *PairBytes) Reset() {
 	*x = PairBytes{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1687,7 @@ func (x *PairBytes) String() string {
 func (*PairBytes) ProtoMessage() {}
 
 func (x *PairBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[18]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1700,7 @@ func (x *PairBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PairBytes.ProtoReflect.Descriptor instead.
 func (*PairBytes) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{18}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PairBytes) GetPair() *PrefixPair {
@@ -1557,7 +1744,7 @@ type TelemetryRequest struct {
 
 func (x *TelemetryRequest) Reset() {
 	*x = TelemetryRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1756,7 @@ func (x *TelemetryRequest) String() string {
 func (*TelemetryRequest) ProtoMessage() {}
 
 func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[19]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1769,7 @@ func (x *TelemetryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryRequest.ProtoReflect.Descriptor instead.
 func (*TelemetryRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{19}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TelemetryRequest) GetDevice() string {
@@ -1622,7 +1809,7 @@ type TelemetryResponse struct {
 
 func (x *TelemetryResponse) Reset() {
 	*x = TelemetryResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +1821,7 @@ func (x *TelemetryResponse) String() string {
 func (*TelemetryResponse) ProtoMessage() {}
 
 func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[20]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +1834,7 @@ func (x *TelemetryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryResponse.ProtoReflect.Descriptor instead.
 func (*TelemetryResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{20}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TelemetryResponse) GetSeries() []*TelemetrySeries {
@@ -1668,7 +1855,7 @@ type TelemetrySeries struct {
 
 func (x *TelemetrySeries) Reset() {
 	*x = TelemetrySeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1867,7 @@ func (x *TelemetrySeries) String() string {
 func (*TelemetrySeries) ProtoMessage() {}
 
 func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[21]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1880,7 @@ func (x *TelemetrySeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetrySeries.ProtoReflect.Descriptor instead.
 func (*TelemetrySeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{21}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TelemetrySeries) GetDevice() string {
@@ -1727,7 +1914,7 @@ type TelemetryPoint struct {
 
 func (x *TelemetryPoint) Reset() {
 	*x = TelemetryPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1926,7 @@ func (x *TelemetryPoint) String() string {
 func (*TelemetryPoint) ProtoMessage() {}
 
 func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[22]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1939,7 @@ func (x *TelemetryPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryPoint.ProtoReflect.Descriptor instead.
 func (*TelemetryPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{22}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TelemetryPoint) GetTime() *timestamppb.Timestamp {
@@ -1783,7 +1970,7 @@ type VpnSeriesRequest struct {
 
 func (x *VpnSeriesRequest) Reset() {
 	*x = VpnSeriesRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1982,7 @@ func (x *VpnSeriesRequest) String() string {
 func (*VpnSeriesRequest) ProtoMessage() {}
 
 func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[23]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1995,7 @@ func (x *VpnSeriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesRequest.ProtoReflect.Descriptor instead.
 func (*VpnSeriesRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{23}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *VpnSeriesRequest) GetFrom() *timestamppb.Timestamp {
@@ -1849,7 +2036,7 @@ type VpnSeriesResponse struct {
 
 func (x *VpnSeriesResponse) Reset() {
 	*x = VpnSeriesResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +2048,7 @@ func (x *VpnSeriesResponse) String() string {
 func (*VpnSeriesResponse) ProtoMessage() {}
 
 func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[24]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +2061,7 @@ func (x *VpnSeriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnSeriesResponse.ProtoReflect.Descriptor instead.
 func (*VpnSeriesResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{24}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VpnSeriesResponse) GetFlows() []*VpnFlowSeries {
@@ -1905,7 +2092,7 @@ type VpnFlowSeries struct {
 
 func (x *VpnFlowSeries) Reset() {
 	*x = VpnFlowSeries{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2104,7 @@ func (x *VpnFlowSeries) String() string {
 func (*VpnFlowSeries) ProtoMessage() {}
 
 func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[25]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2117,7 @@ func (x *VpnFlowSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFlowSeries.ProtoReflect.Descriptor instead.
 func (*VpnFlowSeries) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{25}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *VpnFlowSeries) GetVpn() string {
@@ -1982,7 +2169,7 @@ type VpnPoint struct {
 
 func (x *VpnPoint) Reset() {
 	*x = VpnPoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2181,7 @@ func (x *VpnPoint) String() string {
 func (*VpnPoint) ProtoMessage() {}
 
 func (x *VpnPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[26]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2194,7 @@ func (x *VpnPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnPoint.ProtoReflect.Descriptor instead.
 func (*VpnPoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{26}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *VpnPoint) GetTime() *timestamppb.Timestamp {
@@ -2087,7 +2274,7 @@ type VpnFairness struct {
 
 func (x *VpnFairness) Reset() {
 	*x = VpnFairness{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2286,7 @@ func (x *VpnFairness) String() string {
 func (*VpnFairness) ProtoMessage() {}
 
 func (x *VpnFairness) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[27]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2299,7 @@ func (x *VpnFairness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VpnFairness.ProtoReflect.Descriptor instead.
 func (*VpnFairness) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{27}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *VpnFairness) GetTime() *timestamppb.Timestamp {
@@ -2165,7 +2352,7 @@ type CircuitUsageRequest struct {
 
 func (x *CircuitUsageRequest) Reset() {
 	*x = CircuitUsageRequest{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2364,7 @@ func (x *CircuitUsageRequest) String() string {
 func (*CircuitUsageRequest) ProtoMessage() {}
 
 func (x *CircuitUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[28]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2377,7 @@ func (x *CircuitUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsageRequest.ProtoReflect.Descriptor instead.
 func (*CircuitUsageRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{28}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CircuitUsageRequest) GetCircuits() []string {
@@ -2233,7 +2420,7 @@ type CircuitUsageResponse struct {
 
 func (x *CircuitUsageResponse) Reset() {
 	*x = CircuitUsageResponse{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2432,7 @@ func (x *CircuitUsageResponse) String() string {
 func (*CircuitUsageResponse) ProtoMessage() {}
 
 func (x *CircuitUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[29]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2445,7 @@ func (x *CircuitUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsageResponse.ProtoReflect.Descriptor instead.
 func (*CircuitUsageResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{29}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CircuitUsageResponse) GetCircuits() []*CircuitUsage {
@@ -2287,7 +2474,7 @@ type CircuitUsage struct {
 
 func (x *CircuitUsage) Reset() {
 	*x = CircuitUsage{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2486,7 @@ func (x *CircuitUsage) String() string {
 func (*CircuitUsage) ProtoMessage() {}
 
 func (x *CircuitUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[30]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2499,7 @@ func (x *CircuitUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CircuitUsage.ProtoReflect.Descriptor instead.
 func (*CircuitUsage) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{30}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CircuitUsage) GetCircuit() string {
@@ -2346,7 +2533,7 @@ type UsagePoint struct {
 
 func (x *UsagePoint) Reset() {
 	*x = UsagePoint{}
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2545,7 @@ func (x *UsagePoint) String() string {
 func (*UsagePoint) ProtoMessage() {}
 
 func (x *UsagePoint) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_flow_v1_flow_proto_msgTypes[31]
+	mi := &file_millrace_flow_v1_flow_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2558,7 @@ func (x *UsagePoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsagePoint.ProtoReflect.Descriptor instead.
 func (*UsagePoint) Descriptor() ([]byte, []int) {
-	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{31}
+	return file_millrace_flow_v1_flow_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UsagePoint) GetTime() *timestamppb.Timestamp {
@@ -2527,7 +2714,19 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\x05pairs\x18\x01 \x03(\v2\x1a.millrace.flow.v1.PairSeenR\x05pairs\"u\n" +
 	"\bPairSeen\x120\n" +
 	"\x04pair\x18\x01 \x01(\v2\x1c.millrace.flow.v1.PrefixPairR\x04pair\x127\n" +
-	"\tlast_seen\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\"\x9f\x01\n" +
+	"\tlast_seen\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\"\xf8\x01\n" +
+	"\x12PairTrafficRequest\x122\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x1c.millrace.flow.v1.PrefixPairR\x05pairs\x12.\n" +
+	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x125\n" +
+	"\binterval\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x1b\n" +
+	"\tmin_bytes\x18\x05 \x01(\x04R\bminBytes\"J\n" +
+	"\x13PairTrafficResponse\x123\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x1d.millrace.flow.v1.PairTrafficR\x05pairs\"\x86\x01\n" +
+	"\vPairTraffic\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x12(\n" +
+	"\x10alpha_flow_bytes\x18\x02 \x01(\x04R\x0ealphaFlowBytes\x127\n" +
+	"\tlast_seen\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\"\x9f\x01\n" +
 	"\n" +
 	"TopRequest\x12.\n" +
 	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
@@ -2619,11 +2818,12 @@ const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\fSOURCE_SFLOW\x10\x052\xc7\x01\n" +
 	"\x14FlowCollectorService\x12W\n" +
 	"\x06Import\x12\x1f.millrace.flow.v1.ImportRequest\x1a .millrace.flow.v1.ImportResponse\"\b\xea\xb5\x18\x04\b\x03\x10\x01(\x01\x12V\n" +
-	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse\"\x06\xea\xb5\x18\x02\b\x022\xa8\x05\n" +
+	"\aQuality\x12 .millrace.flow.v1.QualityRequest\x1a!.millrace.flow.v1.QualityResponse\"\x06\xea\xb5\x18\x02\b\x022\x8c\x06\n" +
 	"\x10FlowStoreService\x12^\n" +
 	"\tIntervals\x12\".millrace.flow.v1.IntervalsRequest\x1a#.millrace.flow.v1.IntervalsResponse\"\x06\xea\xb5\x18\x02\b\x020\x01\x12j\n" +
 	"\rExportQuality\x12&.millrace.flow.v1.ExportQualityRequest\x1a'.millrace.flow.v1.ExportQualityResponse\"\x06\xea\xb5\x18\x02\b\x020\x01\x12Y\n" +
-	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\"\x06\xea\xb5\x18\x02\b\x02\x12J\n" +
+	"\bLastSeen\x12!.millrace.flow.v1.LastSeenRequest\x1a\".millrace.flow.v1.LastSeenResponse\"\x06\xea\xb5\x18\x02\b\x02\x12b\n" +
+	"\vPairTraffic\x12$.millrace.flow.v1.PairTrafficRequest\x1a%.millrace.flow.v1.PairTrafficResponse\"\x06\xea\xb5\x18\x02\b\x02\x12J\n" +
 	"\x03Top\x12\x1c.millrace.flow.v1.TopRequest\x1a\x1d.millrace.flow.v1.TopResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
 	"\tTelemetry\x12\".millrace.flow.v1.TelemetryRequest\x1a#.millrace.flow.v1.TelemetryResponse\"\x06\xea\xb5\x18\x02\b\x02\x12\\\n" +
 	"\tVpnSeries\x12\".millrace.flow.v1.VpnSeriesRequest\x1a#.millrace.flow.v1.VpnSeriesResponse\"\x06\xea\xb5\x18\x02\b\x02\x12e\n" +
@@ -2643,7 +2843,7 @@ func file_millrace_flow_v1_flow_proto_rawDescGZIP() []byte {
 }
 
 var file_millrace_flow_v1_flow_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_millrace_flow_v1_flow_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(Source)(0),                   // 0: millrace.flow.v1.Source
 	(*FlowBatch)(nil),             // 1: millrace.flow.v1.FlowBatch
@@ -2662,98 +2862,109 @@ var file_millrace_flow_v1_flow_proto_goTypes = []any{
 	(*LastSeenRequest)(nil),       // 14: millrace.flow.v1.LastSeenRequest
 	(*LastSeenResponse)(nil),      // 15: millrace.flow.v1.LastSeenResponse
 	(*PairSeen)(nil),              // 16: millrace.flow.v1.PairSeen
-	(*TopRequest)(nil),            // 17: millrace.flow.v1.TopRequest
-	(*TopResponse)(nil),           // 18: millrace.flow.v1.TopResponse
-	(*PairBytes)(nil),             // 19: millrace.flow.v1.PairBytes
-	(*TelemetryRequest)(nil),      // 20: millrace.flow.v1.TelemetryRequest
-	(*TelemetryResponse)(nil),     // 21: millrace.flow.v1.TelemetryResponse
-	(*TelemetrySeries)(nil),       // 22: millrace.flow.v1.TelemetrySeries
-	(*TelemetryPoint)(nil),        // 23: millrace.flow.v1.TelemetryPoint
-	(*VpnSeriesRequest)(nil),      // 24: millrace.flow.v1.VpnSeriesRequest
-	(*VpnSeriesResponse)(nil),     // 25: millrace.flow.v1.VpnSeriesResponse
-	(*VpnFlowSeries)(nil),         // 26: millrace.flow.v1.VpnFlowSeries
-	(*VpnPoint)(nil),              // 27: millrace.flow.v1.VpnPoint
-	(*VpnFairness)(nil),           // 28: millrace.flow.v1.VpnFairness
-	(*CircuitUsageRequest)(nil),   // 29: millrace.flow.v1.CircuitUsageRequest
-	(*CircuitUsageResponse)(nil),  // 30: millrace.flow.v1.CircuitUsageResponse
-	(*CircuitUsage)(nil),          // 31: millrace.flow.v1.CircuitUsage
-	(*UsagePoint)(nil),            // 32: millrace.flow.v1.UsagePoint
-	nil,                           // 33: millrace.flow.v1.ExporterQuality.DropsEntry
-	nil,                           // 34: millrace.flow.v1.ExporterQuality.EventsEntry
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
+	(*PairTrafficRequest)(nil),    // 17: millrace.flow.v1.PairTrafficRequest
+	(*PairTrafficResponse)(nil),   // 18: millrace.flow.v1.PairTrafficResponse
+	(*PairTraffic)(nil),           // 19: millrace.flow.v1.PairTraffic
+	(*TopRequest)(nil),            // 20: millrace.flow.v1.TopRequest
+	(*TopResponse)(nil),           // 21: millrace.flow.v1.TopResponse
+	(*PairBytes)(nil),             // 22: millrace.flow.v1.PairBytes
+	(*TelemetryRequest)(nil),      // 23: millrace.flow.v1.TelemetryRequest
+	(*TelemetryResponse)(nil),     // 24: millrace.flow.v1.TelemetryResponse
+	(*TelemetrySeries)(nil),       // 25: millrace.flow.v1.TelemetrySeries
+	(*TelemetryPoint)(nil),        // 26: millrace.flow.v1.TelemetryPoint
+	(*VpnSeriesRequest)(nil),      // 27: millrace.flow.v1.VpnSeriesRequest
+	(*VpnSeriesResponse)(nil),     // 28: millrace.flow.v1.VpnSeriesResponse
+	(*VpnFlowSeries)(nil),         // 29: millrace.flow.v1.VpnFlowSeries
+	(*VpnPoint)(nil),              // 30: millrace.flow.v1.VpnPoint
+	(*VpnFairness)(nil),           // 31: millrace.flow.v1.VpnFairness
+	(*CircuitUsageRequest)(nil),   // 32: millrace.flow.v1.CircuitUsageRequest
+	(*CircuitUsageResponse)(nil),  // 33: millrace.flow.v1.CircuitUsageResponse
+	(*CircuitUsage)(nil),          // 34: millrace.flow.v1.CircuitUsage
+	(*UsagePoint)(nil),            // 35: millrace.flow.v1.UsagePoint
+	nil,                           // 36: millrace.flow.v1.ExporterQuality.DropsEntry
+	nil,                           // 37: millrace.flow.v1.ExporterQuality.EventsEntry
+	(*timestamppb.Timestamp)(nil), // 38: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 39: google.protobuf.Duration
 }
 var file_millrace_flow_v1_flow_proto_depIdxs = []int32{
 	3,  // 0: millrace.flow.v1.FlowBatch.records:type_name -> millrace.flow.v1.FlowRecord
 	2,  // 1: millrace.flow.v1.FlowBatch.quality:type_name -> millrace.flow.v1.HourQuality
 	0,  // 2: millrace.flow.v1.HourQuality.source:type_name -> millrace.flow.v1.Source
-	35, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
-	35, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
-	35, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
+	38, // 3: millrace.flow.v1.HourQuality.hour:type_name -> google.protobuf.Timestamp
+	38, // 4: millrace.flow.v1.FlowRecord.start:type_name -> google.protobuf.Timestamp
+	38, // 5: millrace.flow.v1.FlowRecord.end:type_name -> google.protobuf.Timestamp
 	0,  // 6: millrace.flow.v1.FlowRecord.source:type_name -> millrace.flow.v1.Source
 	1,  // 7: millrace.flow.v1.ImportRequest.batch:type_name -> millrace.flow.v1.FlowBatch
 	8,  // 8: millrace.flow.v1.QualityResponse.exporters:type_name -> millrace.flow.v1.ExporterQuality
 	0,  // 9: millrace.flow.v1.ExporterQuality.source:type_name -> millrace.flow.v1.Source
-	33, // 10: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
-	35, // 11: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
-	34, // 12: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
-	35, // 13: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 14: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
-	36, // 15: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
-	35, // 16: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
-	35, // 17: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
-	35, // 18: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 19: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
+	36, // 10: millrace.flow.v1.ExporterQuality.drops:type_name -> millrace.flow.v1.ExporterQuality.DropsEntry
+	38, // 11: millrace.flow.v1.ExporterQuality.last_seen:type_name -> google.protobuf.Timestamp
+	37, // 12: millrace.flow.v1.ExporterQuality.events:type_name -> millrace.flow.v1.ExporterQuality.EventsEntry
+	38, // 13: millrace.flow.v1.IntervalsRequest.from:type_name -> google.protobuf.Timestamp
+	38, // 14: millrace.flow.v1.IntervalsRequest.to:type_name -> google.protobuf.Timestamp
+	39, // 15: millrace.flow.v1.IntervalsRequest.interval:type_name -> google.protobuf.Duration
+	38, // 16: millrace.flow.v1.IntervalsResponse.interval_start:type_name -> google.protobuf.Timestamp
+	38, // 17: millrace.flow.v1.IntervalsResponse.last_record_end:type_name -> google.protobuf.Timestamp
+	38, // 18: millrace.flow.v1.ExportQualityRequest.from:type_name -> google.protobuf.Timestamp
+	38, // 19: millrace.flow.v1.ExportQualityRequest.to:type_name -> google.protobuf.Timestamp
 	2,  // 20: millrace.flow.v1.ExportQualityResponse.quality:type_name -> millrace.flow.v1.HourQuality
 	13, // 21: millrace.flow.v1.LastSeenRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
-	35, // 22: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
+	38, // 22: millrace.flow.v1.LastSeenRequest.since:type_name -> google.protobuf.Timestamp
 	16, // 23: millrace.flow.v1.LastSeenResponse.pairs:type_name -> millrace.flow.v1.PairSeen
 	13, // 24: millrace.flow.v1.PairSeen.pair:type_name -> millrace.flow.v1.PrefixPair
-	35, // 25: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
-	35, // 26: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 27: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
-	19, // 28: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
-	13, // 29: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
-	35, // 30: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 31: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
-	22, // 32: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
-	23, // 33: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
-	35, // 34: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
-	35, // 35: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 36: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
-	26, // 37: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
-	28, // 38: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
-	27, // 39: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
-	35, // 40: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
-	35, // 41: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
-	35, // 42: millrace.flow.v1.CircuitUsageRequest.from:type_name -> google.protobuf.Timestamp
-	35, // 43: millrace.flow.v1.CircuitUsageRequest.to:type_name -> google.protobuf.Timestamp
-	31, // 44: millrace.flow.v1.CircuitUsageResponse.circuits:type_name -> millrace.flow.v1.CircuitUsage
-	32, // 45: millrace.flow.v1.CircuitUsage.points:type_name -> millrace.flow.v1.UsagePoint
-	35, // 46: millrace.flow.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
-	4,  // 47: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
-	6,  // 48: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
-	9,  // 49: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
-	11, // 50: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
-	14, // 51: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
-	17, // 52: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
-	20, // 53: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
-	24, // 54: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
-	29, // 55: millrace.flow.v1.FlowStoreService.CircuitUsage:input_type -> millrace.flow.v1.CircuitUsageRequest
-	5,  // 56: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
-	7,  // 57: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
-	10, // 58: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
-	12, // 59: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
-	15, // 60: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
-	18, // 61: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
-	21, // 62: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
-	25, // 63: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
-	30, // 64: millrace.flow.v1.FlowStoreService.CircuitUsage:output_type -> millrace.flow.v1.CircuitUsageResponse
-	56, // [56:65] is the sub-list for method output_type
-	47, // [47:56] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	38, // 25: millrace.flow.v1.PairSeen.last_seen:type_name -> google.protobuf.Timestamp
+	13, // 26: millrace.flow.v1.PairTrafficRequest.pairs:type_name -> millrace.flow.v1.PrefixPair
+	38, // 27: millrace.flow.v1.PairTrafficRequest.from:type_name -> google.protobuf.Timestamp
+	38, // 28: millrace.flow.v1.PairTrafficRequest.to:type_name -> google.protobuf.Timestamp
+	39, // 29: millrace.flow.v1.PairTrafficRequest.interval:type_name -> google.protobuf.Duration
+	19, // 30: millrace.flow.v1.PairTrafficResponse.pairs:type_name -> millrace.flow.v1.PairTraffic
+	38, // 31: millrace.flow.v1.PairTraffic.last_seen:type_name -> google.protobuf.Timestamp
+	38, // 32: millrace.flow.v1.TopRequest.from:type_name -> google.protobuf.Timestamp
+	38, // 33: millrace.flow.v1.TopRequest.to:type_name -> google.protobuf.Timestamp
+	22, // 34: millrace.flow.v1.TopResponse.pairs:type_name -> millrace.flow.v1.PairBytes
+	13, // 35: millrace.flow.v1.PairBytes.pair:type_name -> millrace.flow.v1.PrefixPair
+	38, // 36: millrace.flow.v1.TelemetryRequest.from:type_name -> google.protobuf.Timestamp
+	38, // 37: millrace.flow.v1.TelemetryRequest.to:type_name -> google.protobuf.Timestamp
+	25, // 38: millrace.flow.v1.TelemetryResponse.series:type_name -> millrace.flow.v1.TelemetrySeries
+	26, // 39: millrace.flow.v1.TelemetrySeries.points:type_name -> millrace.flow.v1.TelemetryPoint
+	38, // 40: millrace.flow.v1.TelemetryPoint.time:type_name -> google.protobuf.Timestamp
+	38, // 41: millrace.flow.v1.VpnSeriesRequest.from:type_name -> google.protobuf.Timestamp
+	38, // 42: millrace.flow.v1.VpnSeriesRequest.to:type_name -> google.protobuf.Timestamp
+	29, // 43: millrace.flow.v1.VpnSeriesResponse.flows:type_name -> millrace.flow.v1.VpnFlowSeries
+	31, // 44: millrace.flow.v1.VpnSeriesResponse.fairness:type_name -> millrace.flow.v1.VpnFairness
+	30, // 45: millrace.flow.v1.VpnFlowSeries.points:type_name -> millrace.flow.v1.VpnPoint
+	38, // 46: millrace.flow.v1.VpnPoint.time:type_name -> google.protobuf.Timestamp
+	38, // 47: millrace.flow.v1.VpnFairness.time:type_name -> google.protobuf.Timestamp
+	38, // 48: millrace.flow.v1.CircuitUsageRequest.from:type_name -> google.protobuf.Timestamp
+	38, // 49: millrace.flow.v1.CircuitUsageRequest.to:type_name -> google.protobuf.Timestamp
+	34, // 50: millrace.flow.v1.CircuitUsageResponse.circuits:type_name -> millrace.flow.v1.CircuitUsage
+	35, // 51: millrace.flow.v1.CircuitUsage.points:type_name -> millrace.flow.v1.UsagePoint
+	38, // 52: millrace.flow.v1.UsagePoint.time:type_name -> google.protobuf.Timestamp
+	4,  // 53: millrace.flow.v1.FlowCollectorService.Import:input_type -> millrace.flow.v1.ImportRequest
+	6,  // 54: millrace.flow.v1.FlowCollectorService.Quality:input_type -> millrace.flow.v1.QualityRequest
+	9,  // 55: millrace.flow.v1.FlowStoreService.Intervals:input_type -> millrace.flow.v1.IntervalsRequest
+	11, // 56: millrace.flow.v1.FlowStoreService.ExportQuality:input_type -> millrace.flow.v1.ExportQualityRequest
+	14, // 57: millrace.flow.v1.FlowStoreService.LastSeen:input_type -> millrace.flow.v1.LastSeenRequest
+	17, // 58: millrace.flow.v1.FlowStoreService.PairTraffic:input_type -> millrace.flow.v1.PairTrafficRequest
+	20, // 59: millrace.flow.v1.FlowStoreService.Top:input_type -> millrace.flow.v1.TopRequest
+	23, // 60: millrace.flow.v1.FlowStoreService.Telemetry:input_type -> millrace.flow.v1.TelemetryRequest
+	27, // 61: millrace.flow.v1.FlowStoreService.VpnSeries:input_type -> millrace.flow.v1.VpnSeriesRequest
+	32, // 62: millrace.flow.v1.FlowStoreService.CircuitUsage:input_type -> millrace.flow.v1.CircuitUsageRequest
+	5,  // 63: millrace.flow.v1.FlowCollectorService.Import:output_type -> millrace.flow.v1.ImportResponse
+	7,  // 64: millrace.flow.v1.FlowCollectorService.Quality:output_type -> millrace.flow.v1.QualityResponse
+	10, // 65: millrace.flow.v1.FlowStoreService.Intervals:output_type -> millrace.flow.v1.IntervalsResponse
+	12, // 66: millrace.flow.v1.FlowStoreService.ExportQuality:output_type -> millrace.flow.v1.ExportQualityResponse
+	15, // 67: millrace.flow.v1.FlowStoreService.LastSeen:output_type -> millrace.flow.v1.LastSeenResponse
+	18, // 68: millrace.flow.v1.FlowStoreService.PairTraffic:output_type -> millrace.flow.v1.PairTrafficResponse
+	21, // 69: millrace.flow.v1.FlowStoreService.Top:output_type -> millrace.flow.v1.TopResponse
+	24, // 70: millrace.flow.v1.FlowStoreService.Telemetry:output_type -> millrace.flow.v1.TelemetryResponse
+	28, // 71: millrace.flow.v1.FlowStoreService.VpnSeries:output_type -> millrace.flow.v1.VpnSeriesResponse
+	33, // 72: millrace.flow.v1.FlowStoreService.CircuitUsage:output_type -> millrace.flow.v1.CircuitUsageResponse
+	63, // [63:73] is the sub-list for method output_type
+	53, // [53:63] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_millrace_flow_v1_flow_proto_init() }
@@ -2767,7 +2978,7 @@ func file_millrace_flow_v1_flow_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_flow_v1_flow_proto_rawDesc), len(file_millrace_flow_v1_flow_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -41,6 +41,11 @@ const (
 	AlphaServiceListProcedure = "/millrace.alpha.v1.AlphaService/List"
 	// AlphaServiceExplainProcedure is the fully-qualified name of the AlphaService's Explain RPC.
 	AlphaServiceExplainProcedure = "/millrace.alpha.v1.AlphaService/Explain"
+	// AlphaServiceEffectivenessProcedure is the fully-qualified name of the AlphaService's
+	// Effectiveness RPC.
+	AlphaServiceEffectivenessProcedure = "/millrace.alpha.v1.AlphaService/Effectiveness"
+	// AlphaServiceReplayProcedure is the fully-qualified name of the AlphaService's Replay RPC.
+	AlphaServiceReplayProcedure = "/millrace.alpha.v1.AlphaService/Replay"
 )
 
 // AlphaServiceClient is a client for the millrace.alpha.v1.AlphaService service.
@@ -51,6 +56,10 @@ type AlphaServiceClient interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Explain returns one pair with all its evidence.
 	Explain(context.Context, *connect.Request[v1.ExplainRequest]) (*connect.Response[v1.ExplainResponse], error)
+	// Effectiveness returns what share of each day's alpha bytes the pairs known before it caught.
+	Effectiveness(context.Context, *connect.Request[v1.EffectivenessRequest]) (*connect.Response[v1.EffectivenessResponse], error)
+	// Replay makes the nightly runs of a past time again under other rules. Nothing is stored.
+	Replay(context.Context, *connect.Request[v1.ReplayRequest]) (*connect.ServerStreamForClient[v1.ReplayResponse], error)
 }
 
 // NewAlphaServiceClient constructs a client for the millrace.alpha.v1.AlphaService service. By
@@ -82,14 +91,28 @@ func NewAlphaServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(alphaServiceMethods.ByName("Explain")),
 			connect.WithClientOptions(opts...),
 		),
+		effectiveness: connect.NewClient[v1.EffectivenessRequest, v1.EffectivenessResponse](
+			httpClient,
+			baseURL+AlphaServiceEffectivenessProcedure,
+			connect.WithSchema(alphaServiceMethods.ByName("Effectiveness")),
+			connect.WithClientOptions(opts...),
+		),
+		replay: connect.NewClient[v1.ReplayRequest, v1.ReplayResponse](
+			httpClient,
+			baseURL+AlphaServiceReplayProcedure,
+			connect.WithSchema(alphaServiceMethods.ByName("Replay")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // alphaServiceClient implements AlphaServiceClient.
 type alphaServiceClient struct {
-	nightly *connect.Client[v1.NightlyRequest, v1.NightlyResponse]
-	list    *connect.Client[v1.ListRequest, v1.ListResponse]
-	explain *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	nightly       *connect.Client[v1.NightlyRequest, v1.NightlyResponse]
+	list          *connect.Client[v1.ListRequest, v1.ListResponse]
+	explain       *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	effectiveness *connect.Client[v1.EffectivenessRequest, v1.EffectivenessResponse]
+	replay        *connect.Client[v1.ReplayRequest, v1.ReplayResponse]
 }
 
 // Nightly calls millrace.alpha.v1.AlphaService.Nightly.
@@ -107,6 +130,16 @@ func (c *alphaServiceClient) Explain(ctx context.Context, req *connect.Request[v
 	return c.explain.CallUnary(ctx, req)
 }
 
+// Effectiveness calls millrace.alpha.v1.AlphaService.Effectiveness.
+func (c *alphaServiceClient) Effectiveness(ctx context.Context, req *connect.Request[v1.EffectivenessRequest]) (*connect.Response[v1.EffectivenessResponse], error) {
+	return c.effectiveness.CallUnary(ctx, req)
+}
+
+// Replay calls millrace.alpha.v1.AlphaService.Replay.
+func (c *alphaServiceClient) Replay(ctx context.Context, req *connect.Request[v1.ReplayRequest]) (*connect.ServerStreamForClient[v1.ReplayResponse], error) {
+	return c.replay.CallServerStream(ctx, req)
+}
+
 // AlphaServiceHandler is an implementation of the millrace.alpha.v1.AlphaService service.
 type AlphaServiceHandler interface {
 	// Nightly finds alpha pairs in stored flows, ages old ones out, and creates a change set.
@@ -115,6 +148,10 @@ type AlphaServiceHandler interface {
 	List(context.Context, *connect.Request[v1.ListRequest]) (*connect.Response[v1.ListResponse], error)
 	// Explain returns one pair with all its evidence.
 	Explain(context.Context, *connect.Request[v1.ExplainRequest]) (*connect.Response[v1.ExplainResponse], error)
+	// Effectiveness returns what share of each day's alpha bytes the pairs known before it caught.
+	Effectiveness(context.Context, *connect.Request[v1.EffectivenessRequest]) (*connect.Response[v1.EffectivenessResponse], error)
+	// Replay makes the nightly runs of a past time again under other rules. Nothing is stored.
+	Replay(context.Context, *connect.Request[v1.ReplayRequest], *connect.ServerStream[v1.ReplayResponse]) error
 }
 
 // NewAlphaServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -142,6 +179,18 @@ func NewAlphaServiceHandler(svc AlphaServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(alphaServiceMethods.ByName("Explain")),
 		connect.WithHandlerOptions(opts...),
 	)
+	alphaServiceEffectivenessHandler := connect.NewUnaryHandler(
+		AlphaServiceEffectivenessProcedure,
+		svc.Effectiveness,
+		connect.WithSchema(alphaServiceMethods.ByName("Effectiveness")),
+		connect.WithHandlerOptions(opts...),
+	)
+	alphaServiceReplayHandler := connect.NewServerStreamHandler(
+		AlphaServiceReplayProcedure,
+		svc.Replay,
+		connect.WithSchema(alphaServiceMethods.ByName("Replay")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/millrace.alpha.v1.AlphaService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case AlphaServiceNightlyProcedure:
@@ -150,6 +199,10 @@ func NewAlphaServiceHandler(svc AlphaServiceHandler, opts ...connect.HandlerOpti
 			alphaServiceListHandler.ServeHTTP(w, r)
 		case AlphaServiceExplainProcedure:
 			alphaServiceExplainHandler.ServeHTTP(w, r)
+		case AlphaServiceEffectivenessProcedure:
+			alphaServiceEffectivenessHandler.ServeHTTP(w, r)
+		case AlphaServiceReplayProcedure:
+			alphaServiceReplayHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -169,4 +222,12 @@ func (UnimplementedAlphaServiceHandler) List(context.Context, *connect.Request[v
 
 func (UnimplementedAlphaServiceHandler) Explain(context.Context, *connect.Request[v1.ExplainRequest]) (*connect.Response[v1.ExplainResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.alpha.v1.AlphaService.Explain is not implemented"))
+}
+
+func (UnimplementedAlphaServiceHandler) Effectiveness(context.Context, *connect.Request[v1.EffectivenessRequest]) (*connect.Response[v1.EffectivenessResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.alpha.v1.AlphaService.Effectiveness is not implemented"))
+}
+
+func (UnimplementedAlphaServiceHandler) Replay(context.Context, *connect.Request[v1.ReplayRequest], *connect.ServerStream[v1.ReplayResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("millrace.alpha.v1.AlphaService.Replay is not implemented"))
 }

@@ -53,6 +53,9 @@ const (
 	// FlowStoreServiceLastSeenProcedure is the fully-qualified name of the FlowStoreService's LastSeen
 	// RPC.
 	FlowStoreServiceLastSeenProcedure = "/millrace.flow.v1.FlowStoreService/LastSeen"
+	// FlowStoreServicePairTrafficProcedure is the fully-qualified name of the FlowStoreService's
+	// PairTraffic RPC.
+	FlowStoreServicePairTrafficProcedure = "/millrace.flow.v1.FlowStoreService/PairTraffic"
 	// FlowStoreServiceTopProcedure is the fully-qualified name of the FlowStoreService's Top RPC.
 	FlowStoreServiceTopProcedure = "/millrace.flow.v1.FlowStoreService/Top"
 	// FlowStoreServiceTelemetryProcedure is the fully-qualified name of the FlowStoreService's
@@ -177,6 +180,8 @@ type FlowStoreServiceClient interface {
 	ExportQuality(context.Context, *connect.Request[v1.ExportQualityRequest]) (*connect.ServerStreamForClient[v1.ExportQualityResponse], error)
 	// LastSeen reports, for each prefix pair, when any flow of it was last observed (ageing).
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
+	// PairTraffic returns what prefix pairs sent in a window, and how much of it flows above a threshold did.
+	PairTraffic(context.Context, *connect.Request[v1.PairTrafficRequest]) (*connect.Response[v1.PairTrafficResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
 	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
@@ -216,6 +221,12 @@ func NewFlowStoreServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(flowStoreServiceMethods.ByName("LastSeen")),
 			connect.WithClientOptions(opts...),
 		),
+		pairTraffic: connect.NewClient[v1.PairTrafficRequest, v1.PairTrafficResponse](
+			httpClient,
+			baseURL+FlowStoreServicePairTrafficProcedure,
+			connect.WithSchema(flowStoreServiceMethods.ByName("PairTraffic")),
+			connect.WithClientOptions(opts...),
+		),
 		top: connect.NewClient[v1.TopRequest, v1.TopResponse](
 			httpClient,
 			baseURL+FlowStoreServiceTopProcedure,
@@ -248,6 +259,7 @@ type flowStoreServiceClient struct {
 	intervals     *connect.Client[v1.IntervalsRequest, v1.IntervalsResponse]
 	exportQuality *connect.Client[v1.ExportQualityRequest, v1.ExportQualityResponse]
 	lastSeen      *connect.Client[v1.LastSeenRequest, v1.LastSeenResponse]
+	pairTraffic   *connect.Client[v1.PairTrafficRequest, v1.PairTrafficResponse]
 	top           *connect.Client[v1.TopRequest, v1.TopResponse]
 	telemetry     *connect.Client[v1.TelemetryRequest, v1.TelemetryResponse]
 	vpnSeries     *connect.Client[v1.VpnSeriesRequest, v1.VpnSeriesResponse]
@@ -267,6 +279,11 @@ func (c *flowStoreServiceClient) ExportQuality(ctx context.Context, req *connect
 // LastSeen calls millrace.flow.v1.FlowStoreService.LastSeen.
 func (c *flowStoreServiceClient) LastSeen(ctx context.Context, req *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error) {
 	return c.lastSeen.CallUnary(ctx, req)
+}
+
+// PairTraffic calls millrace.flow.v1.FlowStoreService.PairTraffic.
+func (c *flowStoreServiceClient) PairTraffic(ctx context.Context, req *connect.Request[v1.PairTrafficRequest]) (*connect.Response[v1.PairTrafficResponse], error) {
+	return c.pairTraffic.CallUnary(ctx, req)
 }
 
 // Top calls millrace.flow.v1.FlowStoreService.Top.
@@ -299,6 +316,8 @@ type FlowStoreServiceHandler interface {
 	ExportQuality(context.Context, *connect.Request[v1.ExportQualityRequest], *connect.ServerStream[v1.ExportQualityResponse]) error
 	// LastSeen reports, for each prefix pair, when any flow of it was last observed (ageing).
 	LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error)
+	// PairTraffic returns what prefix pairs sent in a window, and how much of it flows above a threshold did.
+	PairTraffic(context.Context, *connect.Request[v1.PairTrafficRequest]) (*connect.Response[v1.PairTrafficResponse], error)
 	// Top ranks prefix pairs by bytes.
 	Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error)
 	// Telemetry returns readings of counters over time; a rate is the difference of two by their times.
@@ -334,6 +353,12 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 		connect.WithSchema(flowStoreServiceMethods.ByName("LastSeen")),
 		connect.WithHandlerOptions(opts...),
 	)
+	flowStoreServicePairTrafficHandler := connect.NewUnaryHandler(
+		FlowStoreServicePairTrafficProcedure,
+		svc.PairTraffic,
+		connect.WithSchema(flowStoreServiceMethods.ByName("PairTraffic")),
+		connect.WithHandlerOptions(opts...),
+	)
 	flowStoreServiceTopHandler := connect.NewUnaryHandler(
 		FlowStoreServiceTopProcedure,
 		svc.Top,
@@ -366,6 +391,8 @@ func NewFlowStoreServiceHandler(svc FlowStoreServiceHandler, opts ...connect.Han
 			flowStoreServiceExportQualityHandler.ServeHTTP(w, r)
 		case FlowStoreServiceLastSeenProcedure:
 			flowStoreServiceLastSeenHandler.ServeHTTP(w, r)
+		case FlowStoreServicePairTrafficProcedure:
+			flowStoreServicePairTrafficHandler.ServeHTTP(w, r)
 		case FlowStoreServiceTopProcedure:
 			flowStoreServiceTopHandler.ServeHTTP(w, r)
 		case FlowStoreServiceTelemetryProcedure:
@@ -393,6 +420,10 @@ func (UnimplementedFlowStoreServiceHandler) ExportQuality(context.Context, *conn
 
 func (UnimplementedFlowStoreServiceHandler) LastSeen(context.Context, *connect.Request[v1.LastSeenRequest]) (*connect.Response[v1.LastSeenResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.LastSeen is not implemented"))
+}
+
+func (UnimplementedFlowStoreServiceHandler) PairTraffic(context.Context, *connect.Request[v1.PairTrafficRequest]) (*connect.Response[v1.PairTrafficResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.flow.v1.FlowStoreService.PairTraffic is not implemented"))
 }
 
 func (UnimplementedFlowStoreServiceHandler) Top(context.Context, *connect.Request[v1.TopRequest]) (*connect.Response[v1.TopResponse], error) {

@@ -17,7 +17,332 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/alpha/v1/alpha.proto.
  */
 export const file_millrace_alpha_v1_alpha: GenFile = /*@__PURE__*/
-  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEi8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgilQIKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJEjEKC2luX2NpcmN1aXRzGAcgAygLMhwubWlsbHJhY2UuYWxwaGEudjEuSW5DaXJjdWl0IkMKCUluQ2lyY3VpdBIPCgdjaXJjdWl0GAEgASgJEiUKBHBhaXIYAiABKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIrIBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJEikKB2VhcmxpZXIYBSADKAsyGC5taWxscmFjZS5hbHBoYS52MS5Bc2tlZCJMCgVBc2tlZBIwCgdyZXF1ZXN0GAEgASgLMh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0EhEKCWNoYW5nZV9pZBgCIAEoCSKhAQoIU2NoZWR1bGUSKAoEbGFzdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgDIAEoDRIwCgxuZXh0X2F0dGVtcHQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIusCCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMpUCCgxBbHBoYVNlcnZpY2USWgoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlIgjqtRgECAMQARJPCgRMaXN0Eh4ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlcXVlc3QaHy5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVzcG9uc2UiBuq1GAIIAhJYCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2UiBuq1GAIIAkLLAQoVY29tLm1pbGxyYWNlLmFscGhhLnYxQgpBbHBoYVByb3RvUAFaQGdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2FscGhhL3YxO2FscGhhdjGiAgNNQViqAhFNaWxscmFjZS5BbHBoYS5WMcoCEU1pbGxyYWNlXEFscGhhXFYx4gIdTWlsbHJhY2VcQWxwaGFcVjFcR1BCTWV0YWRhdGHqAhNNaWxscmFjZTo6QWxwaGE6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push, file_millrace_rights_v1_rights]);
+  fileDesc("Ch1taWxscmFjZS9hbHBoYS92MS9hbHBoYS5wcm90bxIRbWlsbHJhY2UuYWxwaGEudjEiKwoURWZmZWN0aXZlbmVzc1JlcXVlc3QSEwoLc3RvcmVkX29ubHkYASABKAgiuAEKFUVmZmVjdGl2ZW5lc3NSZXNwb25zZRIxCgRkYXlzGAEgAygLMiMubWlsbHJhY2UuYWxwaGEudjEuRWZmZWN0aXZlbmVzc0RheRIRCgltaW5fYnl0ZXMYAiABKAQSKwoIaW50ZXJ2YWwYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoJYWdlX2FmdGVyGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIqYBChBFZmZlY3RpdmVuZXNzRGF5EicKA2RheRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLYWxwaGFfYnl0ZXMYAiABKAQSFwoPY2F1Z2h0XzI0X2J5dGVzGAMgASgEEhcKD2NhdWdodF8zMl9ieXRlcxgEIAEoBBIQCghwYWlyc18yNBgFIAEoDRIQCghwYWlyc18zMhgGIAEoDSLZAQoSRWZmZWN0aXZlbmVzc1N0YXRlEjgKBmp1ZGdlZBgBIAEoCzIoLm1pbGxyYWNlLmFscGhhLnYxLkVmZmVjdGl2ZW5lc3NSZXNwb25zZRIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoIa25vd25fMjQYAyADKAsyHC5taWxscmFjZS5hbHBoYS52MS5Lbm93blBhaXISLgoIa25vd25fMzIYBCADKAsyHC5taWxscmFjZS5hbHBoYS52MS5Lbm93blBhaXIiZgoJS25vd25QYWlyEhAKCGV4cG9ydGVyGAEgASgMEgsKA3NyYxgCIAEoDBILCgNkc3QYAyABKAwSLQoJbGFzdF9zZWVuGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK3AQoKUmVwbGF5UnVsZRIWCgltaW5fYnl0ZXMYASABKARIAIgBARIrCghpbnRlcnZhbBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgDIAEoDUgBiAEBEiwKCWFnZV9hZnRlchgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIMCgpfbWluX2J5dGVzQg4KDF9pcHY0X2xlbmd0aCK7AQoNUmVwbGF5UmVxdWVzdBIsCgVydWxlcxgBIAMoCzIdLm1pbGxyYWNlLmFscGhhLnYxLlJlcGxheVJ1bGUSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEioKB3dhcm1fdXAYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24i+QEKDlJlcGxheVJlc3BvbnNlEgwKBHJ1bGUYASABKA0SJwoDZGF5GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVwYWlycxgDIAEoDRINCgVhZGRlZBgEIAEoDRIQCghhZ2VkX291dBgFIAEoDRITCgthbHBoYV9ieXRlcxgGIAEoBBIUCgxjYXVnaHRfYnl0ZXMYByABKAQSGAoQcmVkaXJlY3RlZF9ieXRlcxgIIAEoBBIgChhmYWxzZWx5X3JlZGlyZWN0ZWRfYnl0ZXMYCSABKAQSGQoRcmVmdXNlZF9leHBvcnRlcnMYCiABKA0i8AEKDk5pZ2h0bHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgltaW5fYnl0ZXMYAyABKARIAIgBARIrCghpbnRlcnZhbBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIYCgtpcHY0X2xlbmd0aBgFIAEoDUgBiAEBEg8KB2RyeV9ydW4YBiABKAhCDAoKX21pbl9ieXRlc0IOCgxfaXB2NF9sZW5ndGgilQIKD05pZ2h0bHlSZXNwb25zZRImCgVhZGRlZBgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKgoJcmVmcmVzaGVkGAIgAygLMhcubWlsbHJhY2UuYWxwaGEudjEuUGFpchIpCghhZ2VkX291dBgDIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXISKwoHcmVmdXNlZBgEIAMoCzIaLm1pbGxyYWNlLmFscGhhLnYxLlJlZnVzYWwSEQoJY2hhbmdlX2lkGAUgASgJEhAKCHdhcm5pbmdzGAYgAygJEjEKC2luX2NpcmN1aXRzGAcgAygLMhwubWlsbHJhY2UuYWxwaGEudjEuSW5DaXJjdWl0IkMKCUluQ2lyY3VpdBIPCgdjaXJjdWl0GAEgASgJEiUKBHBhaXIYAiABKAsyFy5taWxscmFjZS5hbHBoYS52MS5QYWlyIrIBCgpHZW5lcmF0aW9uEgoKAmlkGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKB3BlbmRpbmcYAyABKAsyHy5taWxscmFjZS5wdXNoLnYxLkNyZWF0ZVJlcXVlc3QSEQoJY2hhbmdlX2lkGAQgASgJEikKB2VhcmxpZXIYBSADKAsyGC5taWxscmFjZS5hbHBoYS52MS5Bc2tlZCJMCgVBc2tlZBIwCgdyZXF1ZXN0GAEgASgLMh8ubWlsbHJhY2UucHVzaC52MS5DcmVhdGVSZXF1ZXN0EhEKCWNoYW5nZV9pZBgCIAEoCSKhAQoIU2NoZWR1bGUSKAoEbGFzdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghhdHRlbXB0cxgDIAEoDRIwCgxuZXh0X2F0dGVtcHQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIisKB1JlZnVzYWwSEAoIZXhwb3J0ZXIYASABKAkSDgoGcmVhc29uGAIgASgJIg0KC0xpc3RSZXF1ZXN0IjYKDExpc3RSZXNwb25zZRImCgVwYWlycxgBIAMoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiHgoORXhwbGFpblJlcXVlc3QSDAoEcGFpchgBIAEoCSI4Cg9FeHBsYWluUmVzcG9uc2USJQoEcGFpchgBIAEoCzIXLm1pbGxyYWNlLmFscGhhLnYxLlBhaXIiqgIKBFBhaXISCgoCaWQYASABKAkSCwoDc3JjGAIgASgJEgsKA2RzdBgDIAEoCRIQCghleHBvcnRlchgEIAEoCRIuCgpmaXJzdF9zZWVuGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlZW4YBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmxhc3RfYWxwaGEYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGFnZXNfb3V0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCghldmlkZW5jZRgJIAMoCzIbLm1pbGxyYWNlLmFscGhhLnYxLkV2aWRlbmNlIusCCghFdmlkZW5jZRIyCg5pbnRlcnZhbF9zdGFydBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIc3JjX2FkZHIYAyABKAkSEAoIZHN0X2FkZHIYBCABKAkSEAoIc3JjX3BvcnQYBSABKA0SEAoIZHN0X3BvcnQYBiABKA0SEAoIcHJvdG9jb2wYByABKA0SDQoFYnl0ZXMYCCABKAQSDwoHcGFja2V0cxgJIAEoBBIRCgltaW5fYnl0ZXMYCiABKAQSFQoNc2FtcGxpbmdfcmF0ZRgLIAEoBBIWCg5zYW1wbGluZ19lcnJvchgMIAEoARINCgVpbl9pZhgNIAEoDRIzCg9sYXN0X3JlY29yZF9lbmQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtoDCgxBbHBoYVNlcnZpY2USWgoHTmlnaHRseRIhLm1pbGxyYWNlLmFscGhhLnYxLk5pZ2h0bHlSZXF1ZXN0GiIubWlsbHJhY2UuYWxwaGEudjEuTmlnaHRseVJlc3BvbnNlIgjqtRgECAMQARJPCgRMaXN0Eh4ubWlsbHJhY2UuYWxwaGEudjEuTGlzdFJlcXVlc3QaHy5taWxscmFjZS5hbHBoYS52MS5MaXN0UmVzcG9uc2UiBuq1GAIIAhJYCgdFeHBsYWluEiEubWlsbHJhY2UuYWxwaGEudjEuRXhwbGFpblJlcXVlc3QaIi5taWxscmFjZS5hbHBoYS52MS5FeHBsYWluUmVzcG9uc2UiBuq1GAIIAhJqCg1FZmZlY3RpdmVuZXNzEicubWlsbHJhY2UuYWxwaGEudjEuRWZmZWN0aXZlbmVzc1JlcXVlc3QaKC5taWxscmFjZS5hbHBoYS52MS5FZmZlY3RpdmVuZXNzUmVzcG9uc2UiBuq1GAIIAhJXCgZSZXBsYXkSIC5taWxscmFjZS5hbHBoYS52MS5SZXBsYXlSZXF1ZXN0GiEubWlsbHJhY2UuYWxwaGEudjEuUmVwbGF5UmVzcG9uc2UiBuq1GAIIAjABQssBChVjb20ubWlsbHJhY2UuYWxwaGEudjFCCkFscGhhUHJvdG9QAVpAZ2l0aHViLmNvbS9taWxscmFjZS9taWxscmFjZS9wcm90by9nZW4vbWlsbHJhY2UvYWxwaGEvdjE7YWxwaGF2MaICA01BWKoCEU1pbGxyYWNlLkFscGhhLlYxygIRTWlsbHJhY2VcQWxwaGFcVjHiAh1NaWxscmFjZVxBbHBoYVxWMVxHUEJNZXRhZGF0YeoCE01pbGxyYWNlOjpBbHBoYTo6VjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_push_v1_push, file_millrace_rights_v1_rights]);
+
+/**
+ * @generated from message millrace.alpha.v1.EffectivenessRequest
+ */
+export type EffectivenessRequest = Message<"millrace.alpha.v1.EffectivenessRequest"> & {
+  /**
+   * Only days that were judged before: no flow is read.
+   *
+   * @generated from field: bool stored_only = 1;
+   */
+  storedOnly: boolean;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.EffectivenessRequest.
+ * Use `create(EffectivenessRequestSchema)` to create a new message.
+ */
+export const EffectivenessRequestSchema: GenMessage<EffectivenessRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 0);
+
+/**
+ * @generated from message millrace.alpha.v1.EffectivenessResponse
+ */
+export type EffectivenessResponse = Message<"millrace.alpha.v1.EffectivenessResponse"> & {
+  /**
+   * Oldest first, one per UTC day since the first with an alpha flow.
+   *
+   * @generated from field: repeated millrace.alpha.v1.EffectivenessDay days = 1;
+   */
+  days: EffectivenessDay[];
+
+  /**
+   * The rule that they were judged by.
+   *
+   * @generated from field: uint64 min_bytes = 2;
+   */
+  minBytes: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Duration interval = 3;
+   */
+  interval?: Duration | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration age_after = 4;
+   */
+  ageAfter?: Duration | undefined;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.EffectivenessResponse.
+ * Use `create(EffectivenessResponseSchema)` to create a new message.
+ */
+export const EffectivenessResponseSchema: GenMessage<EffectivenessResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 1);
+
+/**
+ * @generated from message millrace.alpha.v1.EffectivenessDay
+ */
+export type EffectivenessDay = Message<"millrace.alpha.v1.EffectivenessDay"> & {
+  /**
+   * Its start, midnight UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp day = 1;
+   */
+  day?: Timestamp | undefined;
+
+  /**
+   * Bytes of flows in intervals in which they sent more than the threshold.
+   *
+   * @generated from field: uint64 alpha_bytes = 2;
+   */
+  alphaBytes: bigint;
+
+  /**
+   * Of these, what pairs known before the day caught, under /24 (IPv6: /48) and /32 (/64).
+   *
+   * @generated from field: uint64 caught_24_bytes = 3;
+   */
+  caught24Bytes: bigint;
+
+  /**
+   * @generated from field: uint64 caught_32_bytes = 4;
+   */
+  caught32Bytes: bigint;
+
+  /**
+   * Pairs known before the day.
+   *
+   * @generated from field: uint32 pairs_24 = 5;
+   */
+  pairs24: number;
+
+  /**
+   * @generated from field: uint32 pairs_32 = 6;
+   */
+  pairs32: number;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.EffectivenessDay.
+ * Use `create(EffectivenessDaySchema)` to create a new message.
+ */
+export const EffectivenessDaySchema: GenMessage<EffectivenessDay> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 2);
+
+/**
+ * EffectivenessState is how services/alpha keeps the days in etcd, and the pairs known after the last one.
+ *
+ * @generated from message millrace.alpha.v1.EffectivenessState
+ */
+export type EffectivenessState = Message<"millrace.alpha.v1.EffectivenessState"> & {
+  /**
+   * @generated from field: millrace.alpha.v1.EffectivenessResponse judged = 1;
+   */
+  judged?: EffectivenessResponse | undefined;
+
+  /**
+   * Days before it are judged.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 2;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated millrace.alpha.v1.KnownPair known_24 = 3;
+   */
+  known24: KnownPair[];
+
+  /**
+   * @generated from field: repeated millrace.alpha.v1.KnownPair known_32 = 4;
+   */
+  known32: KnownPair[];
+};
+
+/**
+ * Describes the message millrace.alpha.v1.EffectivenessState.
+ * Use `create(EffectivenessStateSchema)` to create a new message.
+ */
+export const EffectivenessStateSchema: GenMessage<EffectivenessState> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 3);
+
+/**
+ * KnownPair is a pair without its evidence; addresses of 4 or 16 bytes, networks of the length under which it is known.
+ *
+ * @generated from message millrace.alpha.v1.KnownPair
+ */
+export type KnownPair = Message<"millrace.alpha.v1.KnownPair"> & {
+  /**
+   * @generated from field: bytes exporter = 1;
+   */
+  exporter: Uint8Array;
+
+  /**
+   * @generated from field: bytes src = 2;
+   */
+  src: Uint8Array;
+
+  /**
+   * @generated from field: bytes dst = 3;
+   */
+  dst: Uint8Array;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_seen = 4;
+   */
+  lastSeen?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.KnownPair.
+ * Use `create(KnownPairSchema)` to create a new message.
+ */
+export const KnownPairSchema: GenMessage<KnownPair> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 4);
+
+/**
+ * @generated from message millrace.alpha.v1.ReplayRule
+ */
+export type ReplayRule = Message<"millrace.alpha.v1.ReplayRule"> & {
+  /**
+   * Unset is the configured rule.
+   *
+   * @generated from field: optional uint64 min_bytes = 1;
+   */
+  minBytes?: bigint | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration interval = 2;
+   */
+  interval?: Duration | undefined;
+
+  /**
+   * 24 or 32; IPv6 /48 or /64 with it.
+   *
+   * @generated from field: optional uint32 ipv4_length = 3;
+   */
+  ipv4Length?: number | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration age_after = 4;
+   */
+  ageAfter?: Duration | undefined;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.ReplayRule.
+ * Use `create(ReplayRuleSchema)` to create a new message.
+ */
+export const ReplayRuleSchema: GenMessage<ReplayRule> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 5);
+
+/**
+ * @generated from message millrace.alpha.v1.ReplayRequest
+ */
+export type ReplayRequest = Message<"millrace.alpha.v1.ReplayRequest"> & {
+  /**
+   * Up to 8, side by side.
+   *
+   * @generated from field: repeated millrace.alpha.v1.ReplayRule rules = 1;
+   */
+  rules: ReplayRule[];
+
+  /**
+   * Both are moved back to midnight UTC. Default: the 30 days before the last midnight.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * Nights before `from` that are made, but not returned, so that pairs are known. Default: 30 days.
+   *
+   * @generated from field: google.protobuf.Duration warm_up = 4;
+   */
+  warmUp?: Duration | undefined;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.ReplayRequest.
+ * Use `create(ReplayRequestSchema)` to create a new message.
+ */
+export const ReplayRequestSchema: GenMessage<ReplayRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 6);
+
+/**
+ * ReplayResponse is one nightly run under one rule.
+ *
+ * @generated from message millrace.alpha.v1.ReplayResponse
+ */
+export type ReplayResponse = Message<"millrace.alpha.v1.ReplayResponse"> & {
+  /**
+   * Position in the request.
+   *
+   * @generated from field: uint32 rule = 1;
+   */
+  rule: number;
+
+  /**
+   * Start of the day that it judges.
+   *
+   * @generated from field: google.protobuf.Timestamp day = 2;
+   */
+  day?: Timestamp | undefined;
+
+  /**
+   * Known before the day, and what the nightly run after it changes.
+   *
+   * @generated from field: uint32 pairs = 3;
+   */
+  pairs: number;
+
+  /**
+   * @generated from field: uint32 added = 4;
+   */
+  added: number;
+
+  /**
+   * @generated from field: uint32 aged_out = 5;
+   */
+  agedOut: number;
+
+  /**
+   * Bytes of flows in intervals in which they sent more than the threshold, and what known pairs caught of them.
+   *
+   * @generated from field: uint64 alpha_bytes = 6;
+   */
+  alphaBytes: bigint;
+
+  /**
+   * @generated from field: uint64 caught_bytes = 7;
+   */
+  caughtBytes: bigint;
+
+  /**
+   * All bytes of known pairs, and those of flows that were alpha in no interval of the day.
+   *
+   * @generated from field: uint64 redirected_bytes = 8;
+   */
+  redirectedBytes: bigint;
+
+  /**
+   * @generated from field: uint64 falsely_redirected_bytes = 9;
+   */
+  falselyRedirectedBytes: bigint;
+
+  /**
+   * Exporters that the collection-quality gate refuses that day.
+   *
+   * @generated from field: uint32 refused_exporters = 10;
+   */
+  refusedExporters: number;
+};
+
+/**
+ * Describes the message millrace.alpha.v1.ReplayResponse.
+ * Use `create(ReplayResponseSchema)` to create a new message.
+ */
+export const ReplayResponseSchema: GenMessage<ReplayResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_alpha_v1_alpha, 7);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyRequest
@@ -68,7 +393,7 @@ export type NightlyRequest = Message<"millrace.alpha.v1.NightlyRequest"> & {
  * Use `create(NightlyRequestSchema)` to create a new message.
  */
 export const NightlyRequestSchema: GenMessage<NightlyRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 0);
+  messageDesc(file_millrace_alpha_v1_alpha, 8);
 
 /**
  * @generated from message millrace.alpha.v1.NightlyResponse
@@ -123,7 +448,7 @@ export type NightlyResponse = Message<"millrace.alpha.v1.NightlyResponse"> & {
  * Use `create(NightlyResponseSchema)` to create a new message.
  */
 export const NightlyResponseSchema: GenMessage<NightlyResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 1);
+  messageDesc(file_millrace_alpha_v1_alpha, 9);
 
 /**
  * InCircuit is a pair with the alpha flows that arrived within one circuit.
@@ -151,7 +476,7 @@ export type InCircuit = Message<"millrace.alpha.v1.InCircuit"> & {
  * Use `create(InCircuitSchema)` to create a new message.
  */
 export const InCircuitSchema: GenMessage<InCircuit> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 2);
+  messageDesc(file_millrace_alpha_v1_alpha, 10);
 
 /**
  * Generation is how services/alpha keeps its pairs in etcd: the pairs of one nightly run lie under the generation's id, and
@@ -198,7 +523,7 @@ export type Generation = Message<"millrace.alpha.v1.Generation"> & {
  * Use `create(GenerationSchema)` to create a new message.
  */
 export const GenerationSchema: GenMessage<Generation> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 3);
+  messageDesc(file_millrace_alpha_v1_alpha, 11);
 
 /**
  * Asked is a change set that a nightly run requested.
@@ -224,7 +549,7 @@ export type Asked = Message<"millrace.alpha.v1.Asked"> & {
  * Use `create(AskedSchema)` to create a new message.
  */
 export const AskedSchema: GenMessage<Asked> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 4);
+  messageDesc(file_millrace_alpha_v1_alpha, 12);
 
 /**
  * Schedule is what is known of nightly runs, kept in etcd so that none is missed or made twice.
@@ -264,7 +589,7 @@ export type Schedule = Message<"millrace.alpha.v1.Schedule"> & {
  * Use `create(ScheduleSchema)` to create a new message.
  */
 export const ScheduleSchema: GenMessage<Schedule> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 5);
+  messageDesc(file_millrace_alpha_v1_alpha, 13);
 
 /**
  * @generated from message millrace.alpha.v1.Refusal
@@ -286,7 +611,7 @@ export type Refusal = Message<"millrace.alpha.v1.Refusal"> & {
  * Use `create(RefusalSchema)` to create a new message.
  */
 export const RefusalSchema: GenMessage<Refusal> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 6);
+  messageDesc(file_millrace_alpha_v1_alpha, 14);
 
 /**
  * @generated from message millrace.alpha.v1.ListRequest
@@ -299,7 +624,7 @@ export type ListRequest = Message<"millrace.alpha.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 7);
+  messageDesc(file_millrace_alpha_v1_alpha, 15);
 
 /**
  * @generated from message millrace.alpha.v1.ListResponse
@@ -316,7 +641,7 @@ export type ListResponse = Message<"millrace.alpha.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 8);
+  messageDesc(file_millrace_alpha_v1_alpha, 16);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainRequest
@@ -335,7 +660,7 @@ export type ExplainRequest = Message<"millrace.alpha.v1.ExplainRequest"> & {
  * Use `create(ExplainRequestSchema)` to create a new message.
  */
 export const ExplainRequestSchema: GenMessage<ExplainRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 9);
+  messageDesc(file_millrace_alpha_v1_alpha, 17);
 
 /**
  * @generated from message millrace.alpha.v1.ExplainResponse
@@ -352,7 +677,7 @@ export type ExplainResponse = Message<"millrace.alpha.v1.ExplainResponse"> & {
  * Use `create(ExplainResponseSchema)` to create a new message.
  */
 export const ExplainResponseSchema: GenMessage<ExplainResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 10);
+  messageDesc(file_millrace_alpha_v1_alpha, 18);
 
 /**
  * Pair is a source and a destination prefix remembered as alpha at one ingress router.
@@ -417,7 +742,7 @@ export type Pair = Message<"millrace.alpha.v1.Pair"> & {
  * Use `create(PairSchema)` to create a new message.
  */
 export const PairSchema: GenMessage<Pair> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 11);
+  messageDesc(file_millrace_alpha_v1_alpha, 19);
 
 /**
  * Evidence is one flow in one fixed interval that crossed the threshold.
@@ -505,7 +830,7 @@ export type Evidence = Message<"millrace.alpha.v1.Evidence"> & {
  * Use `create(EvidenceSchema)` to create a new message.
  */
 export const EvidenceSchema: GenMessage<Evidence> = /*@__PURE__*/
-  messageDesc(file_millrace_alpha_v1_alpha, 12);
+  messageDesc(file_millrace_alpha_v1_alpha, 20);
 
 /**
  * AlphaService is served by services/alpha.
@@ -542,6 +867,26 @@ export const AlphaService: GenService<{
     methodKind: "unary";
     input: typeof ExplainRequestSchema;
     output: typeof ExplainResponseSchema;
+  },
+  /**
+   * Effectiveness returns what share of each day's alpha bytes the pairs known before it caught.
+   *
+   * @generated from rpc millrace.alpha.v1.AlphaService.Effectiveness
+   */
+  effectiveness: {
+    methodKind: "unary";
+    input: typeof EffectivenessRequestSchema;
+    output: typeof EffectivenessResponseSchema;
+  },
+  /**
+   * Replay makes the nightly runs of a past time again under other rules. Nothing is stored.
+   *
+   * @generated from rpc millrace.alpha.v1.AlphaService.Replay
+   */
+  replay: {
+    methodKind: "server_streaming";
+    input: typeof ReplayRequestSchema;
+    output: typeof ReplayResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_millrace_alpha_v1_alpha, 0);

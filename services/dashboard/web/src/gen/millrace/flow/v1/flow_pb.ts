@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/flow/v1/flow.proto.
  */
 export const file_millrace_flow_v1_flow: GenFile = /*@__PURE__*/
-  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEifAoJRmxvd0JhdGNoEhAKCGJhdGNoX2lkGAEgASgJEi0KB3JlY29yZHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLkZsb3dSZWNvcmQSLgoHcXVhbGl0eRgDIAMoCzIdLm1pbGxyYWNlLmZsb3cudjEuSG91clF1YWxpdHki4AIKC0hvdXJRdWFsaXR5EhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIoCgZzb3VyY2UYAyABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZRIoCgRob3VyGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb2xsZWN0b3IYBSABKAkSEAoIcmV2aXNpb24YBiABKAQSEQoJZGF0YWdyYW1zGAcgASgEEg8KB3JlY29yZHMYCCABKAQSFAoMdW5rbm93bl9yYXRlGAkgASgEEhAKCHJlY2VpdmVkGAogASgEEgwKBGxvc3QYCyABKAQSEwoLbm9fdGVtcGxhdGUYDCABKAQSFAoMb3V0X29mX3JhbmdlGA0gASgEEg8KB3JlZnVzZWQYDiABKAQSFAoMc29ja2V0X2Ryb3BzGA8gASgEIogDCgpGbG93UmVjb3JkEhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIpCgVzdGFydBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzcmNfYWRkchgFIAEoDBIQCghkc3RfYWRkchgGIAEoDBIQCghzcmNfcG9ydBgHIAEoDRIQCghkc3RfcG9ydBgIIAEoDRIQCghwcm90b2NvbBgJIAEoDRILCgN0b3MYCiABKA0SEQoJdGNwX2ZsYWdzGAsgASgNEg0KBWluX2lmGAwgASgNEg4KBm91dF9pZhgNIAEoDRINCgVieXRlcxgOIAEoBBIPCgdwYWNrZXRzGA8gASgEEhUKDXNhbXBsaW5nX3JhdGUYECABKAQSKAoGc291cmNlGBEgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2UiOwoNSW1wb3J0UmVxdWVzdBIqCgViYXRjaBgBIAEoCzIbLm1pbGxyYWNlLmZsb3cudjEuRmxvd0JhdGNoIjIKDkltcG9ydFJlc3BvbnNlEg8KB2JhdGNoZXMYASABKAQSDwoHcmVjb3JkcxgCIAEoBCIQCg5RdWFsaXR5UmVxdWVzdCJdCg9RdWFsaXR5UmVzcG9uc2USNAoJZXhwb3J0ZXJzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkSFAoMc29ja2V0X2Ryb3BzGAIgASgEIpMECg9FeHBvcnRlclF1YWxpdHkSEAoIZXhwb3J0ZXIYASABKAkSGgoSb2JzZXJ2YXRpb25fZG9tYWluGAIgASgNEigKBnNvdXJjZRgDIAEoDjIYLm1pbGxyYWNlLmZsb3cudjEuU291cmNlEhEKCWRhdGFncmFtcxgEIAEoBBIPCgdyZWNvcmRzGAUgASgEEhoKEnJlY29yZHNfcGVyX3NlY29uZBgGIAEoARIMCgRsb3N0GAcgASgEEhIKCmxvc3NfcmF0aW8YCCABKAESEQoJdGVtcGxhdGVzGAkgASgNEhUKDXNhbXBsaW5nX3JhdGUYCiABKAQSOwoFZHJvcHMYCyADKAsyLC5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eS5Ecm9wc0VudHJ5Ei0KCWxhc3Rfc2VlbhgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASPQoGZXZlbnRzGA0gAygLMi0ubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkuRXZlbnRzRW50cnkSFAoMdW5rbm93bl9yYXRlGA4gASgEGiwKCkRyb3BzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARotCgtFdmVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBIqQBChBJbnRlcnZhbHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghpbnRlcnZhbBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIRCgltaW5fYnl0ZXMYBCABKAQivwIKEUludGVydmFsc1Jlc3BvbnNlEhAKCGV4cG9ydGVyGAEgASgJEhAKCHNyY19hZGRyGAIgASgJEhAKCGRzdF9hZGRyGAMgASgJEhAKCHNyY19wb3J0GAQgASgNEhAKCGRzdF9wb3J0GAUgASgNEhAKCHByb3RvY29sGAYgASgNEg0KBWluX2lmGAcgASgNEjIKDmludGVydmFsX3N0YXJ0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVieXRlcxgJIAEoBBIPCgdwYWNrZXRzGAogASgEEg8KB3JlY29yZHMYCyABKA0SFQoNc2FtcGxpbmdfcmF0ZRgMIAEoBBIzCg9sYXN0X3JlY29yZF9lbmQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImgKFEV4cG9ydFF1YWxpdHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJHChVFeHBvcnRRdWFsaXR5UmVzcG9uc2USLgoHcXVhbGl0eRgBIAEoCzIdLm1pbGxyYWNlLmZsb3cudjEuSG91clF1YWxpdHkiOAoKUHJlZml4UGFpchILCgNzcmMYASABKAkSCwoDZHN0GAIgASgJEhAKCGV4cG9ydGVyGAMgASgJImkKD0xhc3RTZWVuUmVxdWVzdBIrCgVwYWlycxgBIAMoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPQoQTGFzdFNlZW5SZXNwb25zZRIpCgVwYWlycxgBIAMoCzIaLm1pbGxyYWNlLmZsb3cudjEuUGFpclNlZW4iZQoIUGFpclNlZW4SKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchItCglsYXN0X3NlZW4YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoIBCgpUb3BSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtpcHY0X2xlbmd0aBgDIAEoDRINCgVsaW1pdBgEIAEoDSI5CgtUb3BSZXNwb25zZRIqCgVwYWlycxgBIAMoCzIbLm1pbGxyYWNlLmZsb3cudjEuUGFpckJ5dGVzImYKCVBhaXJCeXRlcxIqCgRwYWlyGAEgASgLMhwubWlsbHJhY2UuZmxvdy52MS5QcmVmaXhQYWlyEg0KBWJ5dGVzGAIgASgEEg8KB3BhY2tldHMYAyABKAQSDQoFZmxvd3MYBCABKAQiiQEKEFRlbGVtZXRyeVJlcXVlc3QSDgoGZGV2aWNlGAEgASgJEigKBGZyb20YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtwYXRoX3ByZWZpeBgEIAEoCSJGChFUZWxlbWV0cnlSZXNwb25zZRIxCgZzZXJpZXMYASADKAsyIS5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVNlcmllcyJhCg9UZWxlbWV0cnlTZXJpZXMSDgoGZGV2aWNlGAEgASgJEgwKBHBhdGgYAiABKAkSMAoGcG9pbnRzGAMgAygLMiAubWlsbHJhY2UuZmxvdy52MS5UZWxlbWV0cnlQb2ludCJJCg5UZWxlbWV0cnlQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgV2YWx1ZRgCIAEoBCKAAQoQVnBuU2VyaWVzUmVxdWVzdBIoCgRmcm9tGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdnBuGAMgASgJEg0KBWxpbWl0GAQgASgNInQKEVZwblNlcmllc1Jlc3BvbnNlEi4KBWZsb3dzGAEgAygLMh8ubWlsbHJhY2UuZmxvdy52MS5WcG5GbG93U2VyaWVzEi8KCGZhaXJuZXNzGAIgAygLMh0ubWlsbHJhY2UuZmxvdy52MS5WcG5GYWlybmVzcyJpCg1WcG5GbG93U2VyaWVzEgsKA3ZwbhgBIAEoCRIPCgdpbmdyZXNzGAIgASgJEg4KBmVncmVzcxgDIAEoCRIqCgZwb2ludHMYBCADKAsyGi5taWxscmFjZS5mbG93LnYxLlZwblBvaW50Ir0BCghWcG5Qb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgp0aHJvdWdocHV0GAIgASgBEhIKCmZhaXJfc2hhcmUYAyABKAESDgoGd2luZG93GAQgASgBEhMKC3J0dF9zZWNvbmRzGAUgASgBEgwKBGxvc3MYBiABKAESDQoFcXVldWUYByABKAESDgoGd2VpZ2h0GAggASgBEg0KBWRyb3BzGAkgASgEInsKC1ZwbkZhaXJuZXNzEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGZhaXJuZXNzGAIgASgBEgwKBGphaW4YAyABKAESDgoGYWN0aXZlGAQgASgNEhIKCnRocm91Z2hwdXQYBSABKAEiiQEKE0NpcmN1aXRVc2FnZVJlcXVlc3QSEAoIY2lyY3VpdHMYASADKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnRvdGFscxgEIAEoCCJeChRDaXJjdWl0VXNhZ2VSZXNwb25zZRIwCghjaXJjdWl0cxgBIAMoCzIeLm1pbGxyYWNlLmZsb3cudjEuQ2lyY3VpdFVzYWdlEhQKDHN0ZXBfc2Vjb25kcxgCIAEoAyJNCgxDaXJjdWl0VXNhZ2USDwoHY2lyY3VpdBgBIAEoCRIsCgZwb2ludHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLlVzYWdlUG9pbnQinAEKClVzYWdlUG9pbnQSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRaW5fcHJvZmlsZV9vY3RldHMYAiABKAQSGgoSaW5fcHJvZmlsZV9wYWNrZXRzGAMgASgEEhUKDWV4Y2Vzc19vY3RldHMYBCABKAQSFgoOZXhjZXNzX3BhY2tldHMYBSABKAQqhQEKBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIVChFTT1VSQ0VfTkVURkxPV19WNRABEhUKEVNPVVJDRV9ORVRGTE9XX1Y5EAISEAoMU09VUkNFX0lQRklYEAMSEQoNU09VUkNFX05GQ0FQRBAEEhAKDFNPVVJDRV9TRkxPVxAFMscBChRGbG93Q29sbGVjdG9yU2VydmljZRJXCgZJbXBvcnQSHy5taWxscmFjZS5mbG93LnYxLkltcG9ydFJlcXVlc3QaIC5taWxscmFjZS5mbG93LnYxLkltcG9ydFJlc3BvbnNlIgjqtRgECAMQASgBElYKB1F1YWxpdHkSIC5taWxscmFjZS5mbG93LnYxLlF1YWxpdHlSZXF1ZXN0GiEubWlsbHJhY2UuZmxvdy52MS5RdWFsaXR5UmVzcG9uc2UiBuq1GAIIAjKoBQoQRmxvd1N0b3JlU2VydmljZRJeCglJbnRlcnZhbHMSIi5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLkludGVydmFsc1Jlc3BvbnNlIgbqtRgCCAIwARJqCg1FeHBvcnRRdWFsaXR5EiYubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRRdWFsaXR5UmVxdWVzdBonLm1pbGxyYWNlLmZsb3cudjEuRXhwb3J0UXVhbGl0eVJlc3BvbnNlIgbqtRgCCAIwARJZCghMYXN0U2VlbhIhLm1pbGxyYWNlLmZsb3cudjEuTGFzdFNlZW5SZXF1ZXN0GiIubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlc3BvbnNlIgbqtRgCCAISSgoDVG9wEhwubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXF1ZXN0Gh0ubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXNwb25zZSIG6rUYAggCElwKCVRlbGVtZXRyeRIiLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVzcG9uc2UiBuq1GAIIAhJcCglWcG5TZXJpZXMSIi5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1Jlc3BvbnNlIgbqtRgCCAISZQoMQ2lyY3VpdFVzYWdlEiUubWlsbHJhY2UuZmxvdy52MS5DaXJjdWl0VXNhZ2VSZXF1ZXN0GiYubWlsbHJhY2UuZmxvdy52MS5DaXJjdWl0VXNhZ2VSZXNwb25zZSIG6rUYAggCQsMBChRjb20ubWlsbHJhY2UuZmxvdy52MUIJRmxvd1Byb3RvUAFaPmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2Zsb3cvdjE7Zmxvd3YxogIDTUZYqgIQTWlsbHJhY2UuRmxvdy5WMcoCEE1pbGxyYWNlXEZsb3dcVjHiAhxNaWxscmFjZVxGbG93XFYxXEdQQk1ldGFkYXRh6gISTWlsbHJhY2U6OkZsb3c6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("ChttaWxscmFjZS9mbG93L3YxL2Zsb3cucHJvdG8SEG1pbGxyYWNlLmZsb3cudjEifAoJRmxvd0JhdGNoEhAKCGJhdGNoX2lkGAEgASgJEi0KB3JlY29yZHMYAiADKAsyHC5taWxscmFjZS5mbG93LnYxLkZsb3dSZWNvcmQSLgoHcXVhbGl0eRgDIAMoCzIdLm1pbGxyYWNlLmZsb3cudjEuSG91clF1YWxpdHki4AIKC0hvdXJRdWFsaXR5EhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIoCgZzb3VyY2UYAyABKA4yGC5taWxscmFjZS5mbG93LnYxLlNvdXJjZRIoCgRob3VyGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb2xsZWN0b3IYBSABKAkSEAoIcmV2aXNpb24YBiABKAQSEQoJZGF0YWdyYW1zGAcgASgEEg8KB3JlY29yZHMYCCABKAQSFAoMdW5rbm93bl9yYXRlGAkgASgEEhAKCHJlY2VpdmVkGAogASgEEgwKBGxvc3QYCyABKAQSEwoLbm9fdGVtcGxhdGUYDCABKAQSFAoMb3V0X29mX3JhbmdlGA0gASgEEg8KB3JlZnVzZWQYDiABKAQSFAoMc29ja2V0X2Ryb3BzGA8gASgEIogDCgpGbG93UmVjb3JkEhAKCGV4cG9ydGVyGAEgASgMEhoKEm9ic2VydmF0aW9uX2RvbWFpbhgCIAEoDRIpCgVzdGFydBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoDZW5kGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghzcmNfYWRkchgFIAEoDBIQCghkc3RfYWRkchgGIAEoDBIQCghzcmNfcG9ydBgHIAEoDRIQCghkc3RfcG9ydBgIIAEoDRIQCghwcm90b2NvbBgJIAEoDRILCgN0b3MYCiABKA0SEQoJdGNwX2ZsYWdzGAsgASgNEg0KBWluX2lmGAwgASgNEg4KBm91dF9pZhgNIAEoDRINCgVieXRlcxgOIAEoBBIPCgdwYWNrZXRzGA8gASgEEhUKDXNhbXBsaW5nX3JhdGUYECABKAQSKAoGc291cmNlGBEgASgOMhgubWlsbHJhY2UuZmxvdy52MS5Tb3VyY2UiOwoNSW1wb3J0UmVxdWVzdBIqCgViYXRjaBgBIAEoCzIbLm1pbGxyYWNlLmZsb3cudjEuRmxvd0JhdGNoIjIKDkltcG9ydFJlc3BvbnNlEg8KB2JhdGNoZXMYASABKAQSDwoHcmVjb3JkcxgCIAEoBCIQCg5RdWFsaXR5UmVxdWVzdCJdCg9RdWFsaXR5UmVzcG9uc2USNAoJZXhwb3J0ZXJzGAEgAygLMiEubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkSFAoMc29ja2V0X2Ryb3BzGAIgASgEIpMECg9FeHBvcnRlclF1YWxpdHkSEAoIZXhwb3J0ZXIYASABKAkSGgoSb2JzZXJ2YXRpb25fZG9tYWluGAIgASgNEigKBnNvdXJjZRgDIAEoDjIYLm1pbGxyYWNlLmZsb3cudjEuU291cmNlEhEKCWRhdGFncmFtcxgEIAEoBBIPCgdyZWNvcmRzGAUgASgEEhoKEnJlY29yZHNfcGVyX3NlY29uZBgGIAEoARIMCgRsb3N0GAcgASgEEhIKCmxvc3NfcmF0aW8YCCABKAESEQoJdGVtcGxhdGVzGAkgASgNEhUKDXNhbXBsaW5nX3JhdGUYCiABKAQSOwoFZHJvcHMYCyADKAsyLC5taWxscmFjZS5mbG93LnYxLkV4cG9ydGVyUXVhbGl0eS5Ecm9wc0VudHJ5Ei0KCWxhc3Rfc2VlbhgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASPQoGZXZlbnRzGA0gAygLMi0ubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRlclF1YWxpdHkuRXZlbnRzRW50cnkSFAoMdW5rbm93bl9yYXRlGA4gASgEGiwKCkRyb3BzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgEOgI4ARotCgtFdmVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAQ6AjgBIqQBChBJbnRlcnZhbHNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghpbnRlcnZhbBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIRCgltaW5fYnl0ZXMYBCABKAQivwIKEUludGVydmFsc1Jlc3BvbnNlEhAKCGV4cG9ydGVyGAEgASgJEhAKCHNyY19hZGRyGAIgASgJEhAKCGRzdF9hZGRyGAMgASgJEhAKCHNyY19wb3J0GAQgASgNEhAKCGRzdF9wb3J0GAUgASgNEhAKCHByb3RvY29sGAYgASgNEg0KBWluX2lmGAcgASgNEjIKDmludGVydmFsX3N0YXJ0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVieXRlcxgJIAEoBBIPCgdwYWNrZXRzGAogASgEEg8KB3JlY29yZHMYCyABKA0SFQoNc2FtcGxpbmdfcmF0ZRgMIAEoBBIzCg9sYXN0X3JlY29yZF9lbmQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImgKFEV4cG9ydFF1YWxpdHlSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJHChVFeHBvcnRRdWFsaXR5UmVzcG9uc2USLgoHcXVhbGl0eRgBIAEoCzIdLm1pbGxyYWNlLmZsb3cudjEuSG91clF1YWxpdHkiOAoKUHJlZml4UGFpchILCgNzcmMYASABKAkSCwoDZHN0GAIgASgJEhAKCGV4cG9ydGVyGAMgASgJImkKD0xhc3RTZWVuUmVxdWVzdBIrCgVwYWlycxgBIAMoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiPQoQTGFzdFNlZW5SZXNwb25zZRIpCgVwYWlycxgBIAMoCzIaLm1pbGxyYWNlLmZsb3cudjEuUGFpclNlZW4iZQoIUGFpclNlZW4SKgoEcGFpchgBIAEoCzIcLm1pbGxyYWNlLmZsb3cudjEuUHJlZml4UGFpchItCglsYXN0X3NlZW4YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wItMBChJQYWlyVHJhZmZpY1JlcXVlc3QSKwoFcGFpcnMYASADKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKCGludGVydmFsGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhEKCW1pbl9ieXRlcxgFIAEoBCJDChNQYWlyVHJhZmZpY1Jlc3BvbnNlEiwKBXBhaXJzGAEgAygLMh0ubWlsbHJhY2UuZmxvdy52MS5QYWlyVHJhZmZpYyJlCgtQYWlyVHJhZmZpYxINCgVieXRlcxgBIAEoBBIYChBhbHBoYV9mbG93X2J5dGVzGAIgASgEEi0KCWxhc3Rfc2VlbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiggEKClRvcFJlcXVlc3QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2lwdjRfbGVuZ3RoGAMgASgNEg0KBWxpbWl0GAQgASgNIjkKC1RvcFJlc3BvbnNlEioKBXBhaXJzGAEgAygLMhsubWlsbHJhY2UuZmxvdy52MS5QYWlyQnl0ZXMiZgoJUGFpckJ5dGVzEioKBHBhaXIYASABKAsyHC5taWxscmFjZS5mbG93LnYxLlByZWZpeFBhaXISDQoFYnl0ZXMYAiABKAQSDwoHcGFja2V0cxgDIAEoBBINCgVmbG93cxgEIAEoBCKJAQoQVGVsZW1ldHJ5UmVxdWVzdBIOCgZkZXZpY2UYASABKAkSKAoEZnJvbRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3BhdGhfcHJlZml4GAQgASgJIkYKEVRlbGVtZXRyeVJlc3BvbnNlEjEKBnNlcmllcxgBIAMoCzIhLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5U2VyaWVzImEKD1RlbGVtZXRyeVNlcmllcxIOCgZkZXZpY2UYASABKAkSDAoEcGF0aBgCIAEoCRIwCgZwb2ludHMYAyADKAsyIC5taWxscmFjZS5mbG93LnYxLlRlbGVtZXRyeVBvaW50IkkKDlRlbGVtZXRyeVBvaW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXZhbHVlGAIgASgEIoABChBWcG5TZXJpZXNSZXF1ZXN0EigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN2cG4YAyABKAkSDQoFbGltaXQYBCABKA0idAoRVnBuU2VyaWVzUmVzcG9uc2USLgoFZmxvd3MYASADKAsyHy5taWxscmFjZS5mbG93LnYxLlZwbkZsb3dTZXJpZXMSLwoIZmFpcm5lc3MYAiADKAsyHS5taWxscmFjZS5mbG93LnYxLlZwbkZhaXJuZXNzImkKDVZwbkZsb3dTZXJpZXMSCwoDdnBuGAEgASgJEg8KB2luZ3Jlc3MYAiABKAkSDgoGZWdyZXNzGAMgASgJEioKBnBvaW50cxgEIAMoCzIaLm1pbGxyYWNlLmZsb3cudjEuVnBuUG9pbnQivQEKCFZwblBvaW50EigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnRocm91Z2hwdXQYAiABKAESEgoKZmFpcl9zaGFyZRgDIAEoARIOCgZ3aW5kb3cYBCABKAESEwoLcnR0X3NlY29uZHMYBSABKAESDAoEbG9zcxgGIAEoARINCgVxdWV1ZRgHIAEoARIOCgZ3ZWlnaHQYCCABKAESDQoFZHJvcHMYCSABKAQiewoLVnBuRmFpcm5lc3MSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmFpcm5lc3MYAiABKAESDAoEamFpbhgDIAEoARIOCgZhY3RpdmUYBCABKA0SEgoKdGhyb3VnaHB1dBgFIAEoASKJAQoTQ2lyY3VpdFVzYWdlUmVxdWVzdBIQCghjaXJjdWl0cxgBIAMoCRIoCgRmcm9tGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBImCgJ0bxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGdG90YWxzGAQgASgIIl4KFENpcmN1aXRVc2FnZVJlc3BvbnNlEjAKCGNpcmN1aXRzGAEgAygLMh4ubWlsbHJhY2UuZmxvdy52MS5DaXJjdWl0VXNhZ2USFAoMc3RlcF9zZWNvbmRzGAIgASgDIk0KDENpcmN1aXRVc2FnZRIPCgdjaXJjdWl0GAEgASgJEiwKBnBvaW50cxgCIAMoCzIcLm1pbGxyYWNlLmZsb3cudjEuVXNhZ2VQb2ludCKcAQoKVXNhZ2VQb2ludBIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFpbl9wcm9maWxlX29jdGV0cxgCIAEoBBIaChJpbl9wcm9maWxlX3BhY2tldHMYAyABKAQSFQoNZXhjZXNzX29jdGV0cxgEIAEoBBIWCg5leGNlc3NfcGFja2V0cxgFIAEoBCqFAQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhUKEVNPVVJDRV9ORVRGTE9XX1Y1EAESFQoRU09VUkNFX05FVEZMT1dfVjkQAhIQCgxTT1VSQ0VfSVBGSVgQAxIRCg1TT1VSQ0VfTkZDQVBEEAQSEAoMU09VUkNFX1NGTE9XEAUyxwEKFEZsb3dDb2xsZWN0b3JTZXJ2aWNlElcKBkltcG9ydBIfLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVxdWVzdBogLm1pbGxyYWNlLmZsb3cudjEuSW1wb3J0UmVzcG9uc2UiCOq1GAQIAxABKAESVgoHUXVhbGl0eRIgLm1pbGxyYWNlLmZsb3cudjEuUXVhbGl0eVJlcXVlc3QaIS5taWxscmFjZS5mbG93LnYxLlF1YWxpdHlSZXNwb25zZSIG6rUYAggCMowGChBGbG93U3RvcmVTZXJ2aWNlEl4KCUludGVydmFscxIiLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuSW50ZXJ2YWxzUmVzcG9uc2UiBuq1GAIIAjABEmoKDUV4cG9ydFF1YWxpdHkSJi5taWxscmFjZS5mbG93LnYxLkV4cG9ydFF1YWxpdHlSZXF1ZXN0GicubWlsbHJhY2UuZmxvdy52MS5FeHBvcnRRdWFsaXR5UmVzcG9uc2UiBuq1GAIIAjABElkKCExhc3RTZWVuEiEubWlsbHJhY2UuZmxvdy52MS5MYXN0U2VlblJlcXVlc3QaIi5taWxscmFjZS5mbG93LnYxLkxhc3RTZWVuUmVzcG9uc2UiBuq1GAIIAhJiCgtQYWlyVHJhZmZpYxIkLm1pbGxyYWNlLmZsb3cudjEuUGFpclRyYWZmaWNSZXF1ZXN0GiUubWlsbHJhY2UuZmxvdy52MS5QYWlyVHJhZmZpY1Jlc3BvbnNlIgbqtRgCCAISSgoDVG9wEhwubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXF1ZXN0Gh0ubWlsbHJhY2UuZmxvdy52MS5Ub3BSZXNwb25zZSIG6rUYAggCElwKCVRlbGVtZXRyeRIiLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVxdWVzdBojLm1pbGxyYWNlLmZsb3cudjEuVGVsZW1ldHJ5UmVzcG9uc2UiBuq1GAIIAhJcCglWcG5TZXJpZXMSIi5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1JlcXVlc3QaIy5taWxscmFjZS5mbG93LnYxLlZwblNlcmllc1Jlc3BvbnNlIgbqtRgCCAISZQoMQ2lyY3VpdFVzYWdlEiUubWlsbHJhY2UuZmxvdy52MS5DaXJjdWl0VXNhZ2VSZXF1ZXN0GiYubWlsbHJhY2UuZmxvdy52MS5DaXJjdWl0VXNhZ2VSZXNwb25zZSIG6rUYAggCQsMBChRjb20ubWlsbHJhY2UuZmxvdy52MUIJRmxvd1Byb3RvUAFaPmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2Zsb3cvdjE7Zmxvd3YxogIDTUZYqgIQTWlsbHJhY2UuRmxvdy5WMcoCEE1pbGxyYWNlXEZsb3dcVjHiAhxNaWxscmFjZVxGbG93XFYxXEdQQk1ldGFkYXRh6gISTWlsbHJhY2U6OkZsb3c6OlYxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * FlowBatch is the bus message of topic millrace.flows.v1, keyed by exporter.
@@ -709,6 +709,101 @@ export const PairSeenSchema: GenMessage<PairSeen> = /*@__PURE__*/
   messageDesc(file_millrace_flow_v1_flow, 15);
 
 /**
+ * @generated from message millrace.flow.v1.PairTrafficRequest
+ */
+export type PairTrafficRequest = Message<"millrace.flow.v1.PairTrafficRequest"> & {
+  /**
+   * Each with its exporter.
+   *
+   * @generated from field: repeated millrace.flow.v1.PrefixPair pairs = 1;
+   */
+  pairs: PrefixPair[];
+
+  /**
+   * The fixed intervals that start in [from, to), as in IntervalsRequest.
+   *
+   * @generated from field: google.protobuf.Timestamp from = 2;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 3;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration interval = 4;
+   */
+  interval?: Duration | undefined;
+
+  /**
+   * H: a flow that sent more in one of the intervals is an alpha flow.
+   *
+   * @generated from field: uint64 min_bytes = 5;
+   */
+  minBytes: bigint;
+};
+
+/**
+ * Describes the message millrace.flow.v1.PairTrafficRequest.
+ * Use `create(PairTrafficRequestSchema)` to create a new message.
+ */
+export const PairTrafficRequestSchema: GenMessage<PairTrafficRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 16);
+
+/**
+ * @generated from message millrace.flow.v1.PairTrafficResponse
+ */
+export type PairTrafficResponse = Message<"millrace.flow.v1.PairTrafficResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated millrace.flow.v1.PairTraffic pairs = 1;
+   */
+  pairs: PairTraffic[];
+};
+
+/**
+ * Describes the message millrace.flow.v1.PairTrafficResponse.
+ * Use `create(PairTrafficResponseSchema)` to create a new message.
+ */
+export const PairTrafficResponseSchema: GenMessage<PairTrafficResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 17);
+
+/**
+ * PairTraffic is what a pair sent in the window, sampling applied.
+ *
+ * @generated from message millrace.flow.v1.PairTraffic
+ */
+export type PairTraffic = Message<"millrace.flow.v1.PairTraffic"> & {
+  /**
+   * @generated from field: uint64 bytes = 1;
+   */
+  bytes: bigint;
+
+  /**
+   * Of these, what alpha flows sent, also in their intervals below the threshold.
+   *
+   * @generated from field: uint64 alpha_flow_bytes = 2;
+   */
+  alphaFlowBytes: bigint;
+
+  /**
+   * When its last record that sent anything in the window ended, at most the window's end; unset where there is none.
+   *
+   * @generated from field: google.protobuf.Timestamp last_seen = 3;
+   */
+  lastSeen?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.flow.v1.PairTraffic.
+ * Use `create(PairTrafficSchema)` to create a new message.
+ */
+export const PairTrafficSchema: GenMessage<PairTraffic> = /*@__PURE__*/
+  messageDesc(file_millrace_flow_v1_flow, 18);
+
+/**
  * @generated from message millrace.flow.v1.TopRequest
  */
 export type TopRequest = Message<"millrace.flow.v1.TopRequest"> & {
@@ -740,7 +835,7 @@ export type TopRequest = Message<"millrace.flow.v1.TopRequest"> & {
  * Use `create(TopRequestSchema)` to create a new message.
  */
 export const TopRequestSchema: GenMessage<TopRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 16);
+  messageDesc(file_millrace_flow_v1_flow, 19);
 
 /**
  * @generated from message millrace.flow.v1.TopResponse
@@ -757,7 +852,7 @@ export type TopResponse = Message<"millrace.flow.v1.TopResponse"> & {
  * Use `create(TopResponseSchema)` to create a new message.
  */
 export const TopResponseSchema: GenMessage<TopResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 17);
+  messageDesc(file_millrace_flow_v1_flow, 20);
 
 /**
  * @generated from message millrace.flow.v1.PairBytes
@@ -789,7 +884,7 @@ export type PairBytes = Message<"millrace.flow.v1.PairBytes"> & {
  * Use `create(PairBytesSchema)` to create a new message.
  */
 export const PairBytesSchema: GenMessage<PairBytes> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 18);
+  messageDesc(file_millrace_flow_v1_flow, 21);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryRequest
@@ -823,7 +918,7 @@ export type TelemetryRequest = Message<"millrace.flow.v1.TelemetryRequest"> & {
  * Use `create(TelemetryRequestSchema)` to create a new message.
  */
 export const TelemetryRequestSchema: GenMessage<TelemetryRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 19);
+  messageDesc(file_millrace_flow_v1_flow, 22);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryResponse
@@ -840,7 +935,7 @@ export type TelemetryResponse = Message<"millrace.flow.v1.TelemetryResponse"> & 
  * Use `create(TelemetryResponseSchema)` to create a new message.
  */
 export const TelemetryResponseSchema: GenMessage<TelemetryResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 20);
+  messageDesc(file_millrace_flow_v1_flow, 23);
 
 /**
  * @generated from message millrace.flow.v1.TelemetrySeries
@@ -867,7 +962,7 @@ export type TelemetrySeries = Message<"millrace.flow.v1.TelemetrySeries"> & {
  * Use `create(TelemetrySeriesSchema)` to create a new message.
  */
 export const TelemetrySeriesSchema: GenMessage<TelemetrySeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 21);
+  messageDesc(file_millrace_flow_v1_flow, 24);
 
 /**
  * @generated from message millrace.flow.v1.TelemetryPoint
@@ -889,7 +984,7 @@ export type TelemetryPoint = Message<"millrace.flow.v1.TelemetryPoint"> & {
  * Use `create(TelemetryPointSchema)` to create a new message.
  */
 export const TelemetryPointSchema: GenMessage<TelemetryPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 22);
+  messageDesc(file_millrace_flow_v1_flow, 25);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesRequest
@@ -925,7 +1020,7 @@ export type VpnSeriesRequest = Message<"millrace.flow.v1.VpnSeriesRequest"> & {
  * Use `create(VpnSeriesRequestSchema)` to create a new message.
  */
 export const VpnSeriesRequestSchema: GenMessage<VpnSeriesRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 23);
+  messageDesc(file_millrace_flow_v1_flow, 26);
 
 /**
  * @generated from message millrace.flow.v1.VpnSeriesResponse
@@ -947,7 +1042,7 @@ export type VpnSeriesResponse = Message<"millrace.flow.v1.VpnSeriesResponse"> & 
  * Use `create(VpnSeriesResponseSchema)` to create a new message.
  */
 export const VpnSeriesResponseSchema: GenMessage<VpnSeriesResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 24);
+  messageDesc(file_millrace_flow_v1_flow, 27);
 
 /**
  * VpnFlowSeries is one VPN flow; where there are many samples, a point is the mean of a step.
@@ -983,7 +1078,7 @@ export type VpnFlowSeries = Message<"millrace.flow.v1.VpnFlowSeries"> & {
  * Use `create(VpnFlowSeriesSchema)` to create a new message.
  */
 export const VpnFlowSeriesSchema: GenMessage<VpnFlowSeries> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 25);
+  messageDesc(file_millrace_flow_v1_flow, 28);
 
 /**
  * @generated from message millrace.flow.v1.VpnPoint
@@ -1048,7 +1143,7 @@ export type VpnPoint = Message<"millrace.flow.v1.VpnPoint"> & {
  * Use `create(VpnPointSchema)` to create a new message.
  */
 export const VpnPointSchema: GenMessage<VpnPoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 26);
+  messageDesc(file_millrace_flow_v1_flow, 29);
 
 /**
  * @generated from message millrace.flow.v1.VpnFairness
@@ -1087,7 +1182,7 @@ export type VpnFairness = Message<"millrace.flow.v1.VpnFairness"> & {
  * Use `create(VpnFairnessSchema)` to create a new message.
  */
 export const VpnFairnessSchema: GenMessage<VpnFairness> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 27);
+  messageDesc(file_millrace_flow_v1_flow, 30);
 
 /**
  * @generated from message millrace.flow.v1.CircuitUsageRequest
@@ -1125,7 +1220,7 @@ export type CircuitUsageRequest = Message<"millrace.flow.v1.CircuitUsageRequest"
  * Use `create(CircuitUsageRequestSchema)` to create a new message.
  */
 export const CircuitUsageRequestSchema: GenMessage<CircuitUsageRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 28);
+  messageDesc(file_millrace_flow_v1_flow, 31);
 
 /**
  * @generated from message millrace.flow.v1.CircuitUsageResponse
@@ -1151,7 +1246,7 @@ export type CircuitUsageResponse = Message<"millrace.flow.v1.CircuitUsageRespons
  * Use `create(CircuitUsageResponseSchema)` to create a new message.
  */
 export const CircuitUsageResponseSchema: GenMessage<CircuitUsageResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 29);
+  messageDesc(file_millrace_flow_v1_flow, 32);
 
 /**
  * CircuitUsage is what a circuit sent where it enters.
@@ -1177,7 +1272,7 @@ export type CircuitUsage = Message<"millrace.flow.v1.CircuitUsage"> & {
  * Use `create(CircuitUsageSchema)` to create a new message.
  */
 export const CircuitUsageSchema: GenMessage<CircuitUsage> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 30);
+  messageDesc(file_millrace_flow_v1_flow, 33);
 
 /**
  * UsagePoint is what was sent in a step, in octets of IP packets.
@@ -1222,7 +1317,7 @@ export type UsagePoint = Message<"millrace.flow.v1.UsagePoint"> & {
  * Use `create(UsagePointSchema)` to create a new message.
  */
 export const UsagePointSchema: GenMessage<UsagePoint> = /*@__PURE__*/
-  messageDesc(file_millrace_flow_v1_flow, 31);
+  messageDesc(file_millrace_flow_v1_flow, 34);
 
 /**
  * @generated from enum millrace.flow.v1.Source
@@ -1331,6 +1426,16 @@ export const FlowStoreService: GenService<{
     methodKind: "unary";
     input: typeof LastSeenRequestSchema;
     output: typeof LastSeenResponseSchema;
+  },
+  /**
+   * PairTraffic returns what prefix pairs sent in a window, and how much of it flows above a threshold did.
+   *
+   * @generated from rpc millrace.flow.v1.FlowStoreService.PairTraffic
+   */
+  pairTraffic: {
+    methodKind: "unary";
+    input: typeof PairTrafficRequestSchema;
+    output: typeof PairTrafficResponseSchema;
   },
   /**
    * Top ranks prefix pairs by bytes.
