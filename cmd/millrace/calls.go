@@ -22,6 +22,7 @@ var callsOf = map[string][]string{
 		flowv1connect.FlowStoreServiceExportQualityProcedure,
 		flowv1connect.FlowStoreServiceIntervalsProcedure,
 		flowv1connect.FlowStoreServiceLastSeenProcedure,
+		flowv1connect.FlowStoreServicePairTrafficProcedure,
 		flowv1connect.FlowStoreServiceTopProcedure,
 		pushv1connect.ChangeServiceCreateProcedure,
 		pushv1connect.ChangeServiceGetProcedure,
