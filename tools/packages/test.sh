@@ -11,12 +11,13 @@ mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mkdir -p "$root/packages" && mount --bind out/release "$root/packages"
 fails=0
+exec= # as_unit sets it, so that its process is the program itself
 holds() { # WHAT COMMAND...
   local what=$1; shift
   if "$@" >/tmp/packages-test.log 2>&1; then echo "holds: $what"; else echo "FAILS: $what"; sed 's/^/    /' /tmp/packages-test.log; fails=$((fails + 1)); fi
 }
 not() { ! "$@"; }
-in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+in_root() { $exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
 state() { in_root dpkg-query -W -f='${Status}' "$1"; }
 deb() { basename "$(ls out/release/"$1"_*_amd64.deb)"; }
 
@@ -25,6 +26,7 @@ as_unit() { # UNIT
   local unit="$root/lib/systemd/system/$1.service" user caps=-all
   user=$(sed -n 's/^User=//p' "$unit")
   for c in $(sed -n 's/^CapabilityBoundingSet=//p' "$unit"); do c=${c#CAP_}; caps+=",+${c,,}"; done
+  exec=exec
   in_root setpriv --reuid="$user" --regid="$user" --init-groups --no-new-privs --inh-caps="$caps" --ambient-caps="$caps" --bounding-set="$caps" \
     $(sed -n 's/^ExecStart=//p' "$unit")
 }
