@@ -44,6 +44,7 @@ func root() *cobra.Command {
 		backupCommand(),
 		restoreCommand(),
 		readyCommand(),
+		caCommand(),
 		agentCommand(),
 		peCommand(),
 		loginCommand(),
