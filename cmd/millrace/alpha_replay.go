@@ -146,6 +146,15 @@ func parseDays(flag, s string) (*durationpb.Duration, error) {
 	return durationpb.New(d), nil
 }
 
+// daysText writes whole days as parseDays reads them.
+func daysText(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return d.String()
+}
+
 // replayed is what one rule would have done.
 type replayed struct {
 	Rule string `json:"rule"`
@@ -212,7 +221,7 @@ func runReplay(cmd *cobra.Command, req *alphav1.ReplayRequest) ([]*replayed, err
 func replayRuleText(r *alphav1.ReplayRule) string {
 	var parts []string
 	if r.MinBytes != nil {
-		parts = append(parts, megabytes(r.GetMinBytes()))
+		parts = append(parts, units.Size(r.GetMinBytes()).String())
 	}
 	if r.GetInterval() != nil {
 		parts = append(parts, "in "+r.GetInterval().AsDuration().String())
@@ -221,7 +230,7 @@ func replayRuleText(r *alphav1.ReplayRule) string {
 		parts = append(parts, fmt.Sprintf("/%d", r.GetIpv4Length()))
 	}
 	if r.GetAgeAfter() != nil {
-		parts = append(parts, "age "+r.GetAgeAfter().AsDuration().String())
+		parts = append(parts, "age "+daysText(r.GetAgeAfter().AsDuration()))
 	}
 	if len(parts) == 0 {
 		return "as configured"

@@ -91,3 +91,16 @@ func TestEffectivenessIsSummedUpByMonth(t *testing.T) {
 		t.Errorf("%d lines by day, want 4 and their sum", n)
 	}
 }
+
+// A rule is named as it was written, so that a row can be tried again.
+func TestReplayRulesAreNamedAsTheyAreWritten(t *testing.T) {
+	for want, rule := range map[string]*alphav1.ReplayRule{
+		"as configured":           {},
+		"1GB in 1m0s /24 age 30d": {MinBytes: proto.Uint64(1e9), Interval: durationpb.New(time.Minute), Ipv4Length: proto.Uint32(24), AgeAfter: durationpb.New(30 * 24 * time.Hour)},
+		"500MB age 12h0m0s":       {MinBytes: proto.Uint64(5e8), AgeAfter: durationpb.New(12 * time.Hour)},
+	} {
+		if got := replayRuleText(rule); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
