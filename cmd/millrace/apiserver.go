@@ -72,12 +72,12 @@ func (p *process) port(refused func(string)) http.Handler {
 
 // Start implements lifecycle.Component.
 func (s *apiServer) Start(context.Context) error {
+	s.log.Info("API serves", "url", scheme(s.server.TLSConfig)+s.listener.Addr().String()) // serve writes TLSConfig
 	go func() {
 		if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
 			s.failed(fmt.Errorf("API stopped serving: %w", err))
 		}
 	}()
-	s.log.Info("API serves", "url", scheme(s.server.TLSConfig)+s.listener.Addr().String())
 	return nil
 }
 

@@ -213,7 +213,7 @@ func startPrometheus(t *testing.T, target string) server {
 	return server{"http://" + listen}
 }
 
-// ask returns how many series a query has now.
+// ask returns how many series a query has now. One that is no number, such as a quantile of nothing, is none.
 func (s server) ask(expr string) (series int, err error) {
 	r, err := http.PostForm(s.url+"/api/v1/query", url.Values{"query": {expr}})
 	if err != nil {
@@ -222,7 +222,9 @@ func (s server) ask(expr string) (series int, err error) {
 	defer r.Body.Close()
 	var answer struct {
 		Status, Error string
-		Data          struct{ Result []json.RawMessage }
+		Data          struct {
+			Result []struct{ Value [2]any } // time and value of an instant vector
+		}
 	}
 	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
 		return 0, fmt.Errorf("decode Prometheus' answer: %w", err)
@@ -230,5 +232,10 @@ func (s server) ask(expr string) (series int, err error) {
 	if answer.Status != "success" {
 		return 0, fmt.Errorf("Prometheus: %s", answer.Error) //nolint:staticcheck // a name
 	}
-	return len(answer.Data.Result), nil
+	for _, one := range answer.Data.Result {
+		if one.Value[1] != "NaN" {
+			series++
+		}
+	}
+	return series, nil
 }

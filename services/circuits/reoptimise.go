@@ -163,6 +163,9 @@ func (b *book) moveOf(r *circuitsv1.Record, to *better) *circuitsv1.PathMove {
 
 // moveToBetter books a better path for a circuit, if there still is one that is worth it: nil where there is none.
 func (c *Component) moveToBetter(ctx context.Context, id, by string, now time.Time) (booked *circuitsv1.PathMove, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // etcd may take what is written for a caller who is gone, and nobody gets its answer
+	}
 	note := ""
 	record, err := c.ledger.Rebook(ctx, id, func(was *circuitsv1.Record) (*circuitsv1.Record, error) {
 		booked = nil

@@ -212,16 +212,13 @@ func TestPyGNMI(t *testing.T) {
 	}
 	for name, credentials := range map[string][]string{"by certificate": nil, "by password": {"py", "right-py"}} {
 		t.Run(name, func(t *testing.T) {
-			out, ok := run(t, python, append([]string{"../../tools/clients/pygnmi_check.py", host, port, x.pki.CA, x.cert, x.key}, credentials...)...)
-			if !ok {
-				t.Fatalf("pygnmi:\n%s", out)
-			}
+			check := exec.CommandContext(t.Context(), python, append([]string{"../../tools/clients/pygnmi_check.py", host, port, x.pki.CA, x.cert, x.key}, credentials...)...)
+			var complaints strings.Builder
+			check.Stderr = &complaints // its threads complain about a stream that was closed, also amid the answer
+			out, err := check.Output()
 			var got map[string]any
-			// Its threads complain on standard error about a stream that
-			// was closed; the answer is the line that is an object.
-			answer := out[max(strings.Index(out, `{"version"`), 0):]
-			if answer, _, _ = strings.Cut(answer, "\n"); json.Unmarshal([]byte(answer), &got) != nil {
-				t.Fatalf("no answer in:\n%s", out)
+			if err != nil || json.Unmarshal(out, &got) != nil {
+				t.Fatalf("pygnmi: %v\n%s\n%s", err, out, complaints.String())
 			}
 			want := map[string]any{
 				"version": "0.10.0", "set": []any{"REPLACE", "UPDATE"}, "notifications": 2.0, "oper-status": "UP",
