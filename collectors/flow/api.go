@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"connectrpc.com/connect"
@@ -21,27 +20,23 @@ func (a *api) Import(ctx context.Context, stream *connect.ClientStream[flowv1.Im
 	answer := &flowv1.ImportResponse{}
 	for stream.Receive() {
 		batch := stream.Msg().GetBatch()
-		if err := a.c.checkImport(batch, time.Now()); err != nil {
+		block, err := a.c.checkImport(batch, time.Now())
+		if err != nil {
 			return nil, connect.NewError(connect.CodeInvalidArgument, err)
 		}
-		batch.Quality = importedHours(batch)
-		key := exporterOf(batch.GetRecords()[0])
-		if err := a.c.deps.Bus.Publish(ctx, bus.TopicFlows, key, batch); err != nil {
+		message := &flowv1.FlowBatch{BatchId: batch.GetBatchId(), Block: block.AppendNative(nil), Quality: importedHours(batch)}
+		first := block.Record(0)
+		if err := a.c.deps.Bus.Publish(ctx, bus.TopicFlows, first.Exporter.String(), message); err != nil {
 			return nil, connect.NewError(connect.CodeUnavailable, err)
 		}
-		a.c.metrics.published.Add(float64(len(batch.GetRecords())))
+		a.c.metrics.published.Add(float64(block.Rows()))
 		answer.Batches++
-		answer.Records += uint64(len(batch.GetRecords()))
+		answer.Records += uint64(block.Rows())
 	}
 	if err := stream.Err(); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(answer), nil
-}
-
-func exporterOf(r *flowv1.FlowRecord) string {
-	addr, _ := netip.AddrFromSlice(r.GetExporter())
-	return addr.Unmap().String()
 }
 
 // Quality implements FlowCollectorService.

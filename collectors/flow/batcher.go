@@ -29,8 +29,8 @@ type batcher struct {
 	changed *sync.Cond // queue, held or closed
 	open    map[netip.Addr]*outgoing
 	queue   []*outgoing
-	spare   [][]byte // memory of batches that were published
-	held    int      // what open, queue and the batch being published weigh
+	spare   []*flowrecord.Block // memory of batches that were published
+	held    int                 // what open, queue and the batch being published weigh
 	closed  bool
 
 	// instance and count make batch ids that no other run of the collector makes.
@@ -43,17 +43,16 @@ type batcher struct {
 // outgoing is one message: records of one exporter and what there is to say of its hours.
 type outgoing struct {
 	exporter netip.Addr
-	records  int
-	encoded  []byte // the records, as elements of FlowBatch.records
+	block    *flowrecord.Block
 	hours    []exporter.Hour
 }
 
-// maxHeld is how many records may wait for the bus: some 25 MB, at most 42. Beyond it the sockets are not read, and
-// what the kernel then drops is counted there. One read of a socket comes on top of it.
+// maxHeld is how many records may wait for the bus: 27 MB, at most twice that where blocks have just grown. Beyond it
+// the sockets are not read, and what the kernel then drops is counted there. One read of a socket comes on top of it.
 const maxHeld = 250_000
 
 // weight is in records; an hour has about the size of one.
-func (o outgoing) weight() int { return o.records + len(o.hours) }
+func (o outgoing) weight() int { return o.block.Rows() + len(o.hours) }
 
 func newBatcher(cfg Configuration, deps Dependencies, m *metrics) *batcher {
 	b := &batcher{
@@ -78,9 +77,8 @@ func (b *batcher) add(records []flowrecord.Record) {
 		if to == nil || to.exporter != r.Exporter {
 			to = b.of(r.Exporter)
 		}
-		to.encoded = r.AppendWire(to.encoded)
-		to.records++
-		if to.records >= b.records {
+		to.block.Append(r)
+		if to.block.Rows() >= b.records {
 			b.queue = append(b.queue, to)
 			delete(b.open, to.exporter)
 			to = nil
@@ -95,7 +93,9 @@ func (b *batcher) of(from netip.Addr) *outgoing {
 	if o == nil {
 		o = &outgoing{exporter: from}
 		if n := len(b.spare); n > 0 {
-			o.encoded, b.spare = b.spare[n-1], b.spare[:n-1]
+			o.block, b.spare = b.spare[n-1], b.spare[:n-1]
+		} else {
+			o.block = &flowrecord.Block{}
 		}
 		b.open[from] = o
 	}
@@ -132,15 +132,16 @@ func (b *batcher) publish(ctx context.Context) {
 		b.publishOne(ctx, batch)
 		b.mu.Lock()
 		b.held -= batch.weight()
-		if len(b.spare) < maxSpare && cap(batch.encoded) > 0 {
-			b.spare = append(b.spare, batch.encoded[:0])
+		if len(b.spare) < maxSpare {
+			batch.block.Reset()
+			b.spare = append(b.spare, batch.block)
 		}
 		b.changed.Broadcast()
 		b.mu.Unlock()
 	}
 }
 
-// maxSpare is how many batches' memory is kept for the next ones, at most 1.7 MB each.
+// maxSpare is how many batches' memory is kept for the next ones, at most 1.8 MB each.
 const maxSpare = 4
 
 // next waits for a batch.
@@ -167,25 +168,28 @@ func (b *batcher) publishOne(ctx context.Context, batch *outgoing) {
 	message := &flowv1.FlowBatch{
 		BatchId: fmt.Sprintf("%s-%d", b.instance, b.count), Quality: hoursToProto(batch.hours, b.instance),
 	}
-	message.ProtoReflect().SetUnknown(batch.encoded) // which are records: what stands there is written as it is
+	records := batch.block.Rows()
+	if records > 0 {
+		message.Block = batch.block.AppendNative(nil)
+	}
 	b.count++
 	ctx, span := trace.Flows(ctx, "publish flow records")
 	defer func() { span.End(ctx.Err()) }()
 	if span.Sent() {
 		span.Set("exporter", batch.exporter.String())
-		span.Set("records", strconv.Itoa(batch.records))
+		span.Set("records", strconv.Itoa(records))
 	}
 	for {
 		err := b.bus.Publish(ctx, bus.TopicFlows, batch.exporter.String(), message)
 		if err == nil {
-			b.metrics.published.Add(float64(batch.records))
-			b.published.Add(uint64(batch.records))
+			b.metrics.published.Add(float64(records))
+			b.published.Add(uint64(records))
 			return
 		}
 		if ctx.Err() != nil {
-			b.metrics.unpublished.Add(float64(batch.records))
-			b.unpublished.Add(uint64(batch.records))
-			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", batch.records, "error", err)
+			b.metrics.unpublished.Add(float64(records))
+			b.unpublished.Add(uint64(records))
+			b.log.Error("flow records lost: the bus did not take them before the collector was stopped", "records", records, "error", err)
 			return
 		}
 		b.log.Warn("the bus does not take flow records, trying again", "error", err)

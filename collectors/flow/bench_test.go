@@ -41,13 +41,13 @@ func BenchmarkDatagram(b *testing.B) {
 		}
 		report(b)
 	})
-	var wire []byte
+	block := &flowrecord.Block{}
 	b.Run("encode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			wire = wire[:0]
+			block.Reset()
 			for i := range out {
-				wire = out[i].AppendWire(wire)
+				block.Append(&out[i])
 			}
 		}
 		report(b)

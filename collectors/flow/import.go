@@ -10,17 +10,21 @@ import (
 )
 
 // checkImport refuses what no exporter of this network can have seen: imported records become pairs, and pairs become
-// rules on routers, just as those that come as datagrams. now is the time of the import.
-func (c *Component) checkImport(b *flowv1.FlowBatch, now time.Time) error {
+// rules on routers, just as those that come as datagrams. now is the time of the import. The records are returned as
+// the bus carries them.
+func (c *Component) checkImport(b *flowv1.FlowBatch, now time.Time) (*flowrecord.Block, error) {
 	switch {
 	case b.GetBatchId() == "":
-		return errors.New("batch without batch_id, which makes importing twice harmless")
+		return nil, errors.New("batch without batch_id, which makes importing twice harmless")
+	case len(b.GetBlock()) > 0:
+		return nil, fmt.Errorf("batch %s has a block, which is for the bus; want records", b.GetBatchId())
 	case len(b.GetRecords()) == 0:
-		return fmt.Errorf("batch %s has no records", b.GetBatchId())
+		return nil, fmt.Errorf("batch %s has no records", b.GetBatchId())
 	case len(b.GetRecords()) > maxBatchRecords:
-		return fmt.Errorf("batch %s has %d records; want at most %d", b.GetBatchId(), len(b.GetRecords()), maxBatchRecords)
+		return nil, fmt.Errorf("batch %s has %d records; want at most %d", b.GetBatchId(), len(b.GetRecords()), maxBatchRecords)
 	}
 	var first flowrecord.Record
+	block := &flowrecord.Block{}
 	for i, p := range b.GetRecords() {
 		r, err := flowrecord.FromProto(p)
 		if err == nil {
@@ -30,13 +34,14 @@ func (c *Component) checkImport(b *flowv1.FlowBatch, now time.Time) error {
 			err = fmt.Errorf("its exporter is %s, and the batch's is %s: a batch is of one exporter", r.Exporter, first.Exporter)
 		}
 		if err != nil {
-			return fmt.Errorf("batch %s, record %d: %w", b.GetBatchId(), i, err)
+			return nil, fmt.Errorf("batch %s, record %d: %w", b.GetBatchId(), i, err)
 		}
 		if i == 0 {
 			first = r
 		}
+		block.Append(&r)
 	}
-	return nil
+	return block, nil
 }
 
 // largestPacket is an IPv6 packet that is no jumbogram (RFC 8200, section 3).

@@ -42,7 +42,7 @@ func TestImportRefusesWhatNoExporterCanHaveSeen(t *testing.T) {
 				Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), Bytes: 1500, Packets: 1, SamplingRate: 1, Source: flowrecord.Nfcapd,
 			}
 			tc.change(&r)
-			err := c.checkImport(&flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{r.ToProto()}}, now)
+			_, err := c.checkImport(&flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{r.ToProto()}}, now)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error is %v, want one with %q", err, tc.want)
 			}
@@ -64,7 +64,7 @@ func TestImportRefusesBatchesOfSeveralExporters(t *testing.T) {
 		r := flowrecord.Record{Exporter: netip.MustParseAddr(from), Start: now, End: now, Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"), Bytes: 1}
 		b.Records = append(b.Records, r.ToProto())
 	}
-	if err := c.checkImport(b, now); err == nil || !strings.Contains(err.Error(), "of one exporter") {
+	if _, err := c.checkImport(b, now); err == nil || !strings.Contains(err.Error(), "of one exporter") {
 		t.Errorf("error is %v", err)
 	}
 }

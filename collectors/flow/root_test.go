@@ -21,13 +21,13 @@ import (
 	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace/millrace/collectors/flow/nfcapd"
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/device"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/testkit/await"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
@@ -42,7 +42,7 @@ type rig struct {
 	reg    *prometheus.Registry
 
 	mu      sync.Mutex
-	batches []*flowv1.FlowBatch // with records
+	batches []flowrecord.Batch // with records
 	hours   []*flowv1.HourQuality
 	came    chan struct{}
 }
@@ -84,14 +84,14 @@ func newRig(t *testing.T, change func(*Configuration)) *rig {
 }
 
 func (r *rig) take(_ context.Context, m bus.Message) error {
-	b := &flowv1.FlowBatch{}
-	if err := proto.Unmarshal(m.Value, b); err != nil {
+	b, err := flowrecord.DecodeBatch(m.Value)
+	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hours = append(r.hours, b.GetQuality()...)
-	if len(b.GetRecords()) > 0 {
+	r.hours = append(r.hours, b.Hours...)
+	if b.Block.Rows() > 0 {
 		r.batches = append(r.batches, b)
 	}
 	r.came <- struct{}{}
@@ -99,13 +99,15 @@ func (r *rig) take(_ context.Context, m bus.Message) error {
 }
 
 // records waits until at least n came.
-func (r *rig) records(n int) []*flowv1.FlowRecord {
+func (r *rig) records(n int) []flowrecord.Record {
 	r.t.Helper()
 	for {
 		r.mu.Lock()
-		var all []*flowv1.FlowRecord
+		var all []flowrecord.Record
 		for _, b := range r.batches {
-			all = append(all, b.GetRecords()...)
+			for one := range b.Records() {
+				all = append(all, *one)
+			}
 		}
 		r.mu.Unlock()
 		if len(all) >= n {
@@ -183,10 +185,10 @@ func TestDatagramsBecomeBatchesAndQuality(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, b := range r.batches {
-		if ids[b.GetBatchId()] || b.GetBatchId() == "" {
-			t.Errorf("batch id %q is not unique", b.GetBatchId())
+		if ids[b.ID] || b.ID == "" {
+			t.Errorf("batch id %q is not unique", b.ID)
 		}
-		ids[b.GetBatchId()] = true
+		ids[b.ID] = true
 	}
 }
 
@@ -377,7 +379,7 @@ func TestImportTwiceGivesTheSameBatches(t *testing.T) {
 		}
 	}
 	r.records(20)
-	if diff := cmp.Diff(r.batches[0].GetBatchId(), r.batches[1].GetBatchId()); diff != "" {
+	if diff := cmp.Diff(r.batches[0].ID, r.batches[1].ID); diff != "" {
 		t.Errorf("ids differ: %s", diff)
 	}
 }
@@ -391,6 +393,7 @@ func TestImportRefusesWhatCannotBeStored(t *testing.T) {
 	}{
 		{"no id", &flowv1.FlowBatch{Records: []*flowv1.FlowRecord{{}}}, "without batch_id"},
 		{"no records", &flowv1.FlowBatch{BatchId: "x"}, "has no records"},
+		{"a block", &flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{{}}, Block: []byte{1}}, "for the bus"},
 		{"a record without addresses", &flowv1.FlowBatch{BatchId: "x", Records: []*flowv1.FlowRecord{{}}}, "record 0"},
 		{"too many records", &flowv1.FlowBatch{BatchId: "x", Records: make([]*flowv1.FlowRecord, maxBatchRecords+1)}, "at most"},
 	} {

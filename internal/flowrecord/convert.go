@@ -11,7 +11,7 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// ToProto is the record as it travels on the bus.
+// ToProto is the record as a message of its own, as imports send it.
 func (r *Record) ToProto() *flowv1.FlowRecord {
 	return &flowv1.FlowRecord{
 		Exporter:          r.Exporter.AsSlice(),
@@ -41,7 +41,7 @@ var (
 	ErrRange   = errors.New("a field is larger than its header field on the wire")
 )
 
-// FromProto checks what came over the bus and makes it a Record.
+// FromProto checks a message and makes it a Record.
 func FromProto(p *flowv1.FlowRecord) (Record, error) {
 	r := Record{
 		Domain:       p.GetObservationDomain(),

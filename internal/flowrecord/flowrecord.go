@@ -1,8 +1,8 @@
 // Package flowrecord is a flow record inside Millrace.
 //
 // In: what collectors/flow decodes from NetFlow v5, v9, IPFIX and sFlow v5 or reads from
-// nfcapd files. Out: the record as millrace.flow.v1 on the bus, and back. Next:
-// services/flowstore, which stores records.
+// nfcapd files. Out: blocks of records as columns, and messages of millrace.flows.v1 read back (DecodeBatch), whichever
+// way they were written. Next: services/flowstore, which stores blocks.
 package flowrecord
 
 import (

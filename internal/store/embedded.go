@@ -131,7 +131,7 @@ func (e *embedded) write(ctx context.Context, sql string, done func()) error {
 
 // Insert implements DB. The block goes to the engine through a file in memory.
 func (e *embedded) Insert(ctx context.Context, b Batch) error {
-	raw, err := encode(b)
+	raw, err := pieces(b)
 	if err == nil {
 		err = standSomewhere(e.cfg.Directory)
 	}

@@ -1,15 +1,18 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"strings"
 
+	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -110,7 +113,7 @@ func (s *server) Insert(ctx context.Context, b Batch) error {
 	}
 	defer batch.Close()
 	for i, c := range b.Columns {
-		if err := batch.Column(i).Append(c.Values); err != nil {
+		if err := fill(batch, i, c, b.Rows); err != nil {
 			return fmt.Errorf("column %s of %s: %w", c.Name, b.Table, err)
 		}
 	}
@@ -118,6 +121,26 @@ func (s *server) Insert(ctx context.Context, b Batch) error {
 		return fmt.Errorf("insert into %s: %w", b.Table, err)
 	}
 	return nil
+}
+
+// fill gives a column its values. Encoded ones are read into the driver's own column, which copies them at once.
+func fill(batch driver.Batch, place int, c Column, rows int) error {
+	values, encoded := c.Values.(Encoded)
+	if !encoded {
+		return batch.Column(place).Append(c.Values)
+	}
+	to := batch.Columns()
+	if place >= len(to) {
+		return fmt.Errorf("the table has %d of the columns", len(to))
+	}
+	if kind := string(to[place].Type()); kind != c.Type {
+		return fmt.Errorf("the table's type is %s, want %s", kind, c.Type)
+	}
+	readers := make([]io.Reader, len(values))
+	for i, v := range values {
+		readers[i] = bytes.NewReader(v)
+	}
+	return to[place].Decode(chproto.NewReader(io.MultiReader(readers...)), rows)
 }
 
 // Query implements DB.

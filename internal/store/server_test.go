@@ -65,6 +65,7 @@ func TestServer(t *testing.T) {
 	if err := db.Exec(ctx, "SELECT 1"); err == nil {
 		t.Error("a cancelled statement ran")
 	}
+	encodedToServer(t, db)
 	slowReaders(t, db)
 }
 

@@ -50,10 +50,16 @@ type Rows interface {
 type Batch struct {
 	Table   string
 	Columns []Column
+	// Rows is the length where the columns are Encoded: then all are.
+	Rows int
 }
 
+// Encoded are a column's values as the format Native has them, in pieces that follow each other. They go to the
+// database as they are.
+type Encoded [][]byte
+
 // Column holds the values of one column as a slice: []uint8 … []uint64,
-// []string, []time.Time, []netip.Addr, []uuid.UUID.
+// []string, []time.Time, []netip.Addr, []uuid.UUID; or Encoded.
 type Column struct {
 	Name string
 	// Type as ClickHouse writes it, such as DateTime64(3, 'UTC').

@@ -33,7 +33,7 @@ func BenchmarkStore(b *testing.B) {
 			records[j] = benchRecord(rng)
 		}
 		began := time.Now()
-		if err := w.insert(b.Context(), []flowBatch{{id: batchKey(fmt.Sprint(i)), records: records}}); err != nil {
+		if err := w.insert(b.Context(), []flowBatch{recordBatch(fmt.Sprint(i), records...)}); err != nil {
 			b.Fatal(err)
 		}
 		inserting += time.Since(began)

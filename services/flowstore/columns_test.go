@@ -19,7 +19,7 @@ import (
 
 // A record that differs in any field gives a different row.
 func TestEveryFieldIsStored(t *testing.T) {
-	row := func(r flowrecord.Record) any { return flowColumns([]flowBatch{{records: []flowrecord.Record{r}}}) }
+	row := func(r flowrecord.Record) any { return flowColumns([]dayPart{{block: blockOf(r)}}) }
 	empty := row(flowrecord.Record{})
 	fields := reflect.TypeFor[flowrecord.Record]()
 	for i := range fields.NumField() {

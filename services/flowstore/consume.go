@@ -2,14 +2,12 @@ package flowstore
 
 import (
 	"context"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace/millrace/internal/bus"
 	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/store"
-	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 	telemetryv1 "github.com/millrace/millrace/proto/gen/millrace/telemetry/v1"
 )
 
@@ -22,54 +20,34 @@ const (
 	reasonTime        = "time_out_of_range"
 )
 
-// oldest and newest bound the times the store takes: what ClickHouse's DateTime can hold.
-var (
-	oldest = time.Date(1970, 1, 2, 0, 0, 0, 0, time.UTC)
-	newest = time.Date(2105, 12, 31, 0, 0, 0, 0, time.UTC)
-)
-
-func storable(from, to time.Time) bool { return !from.Before(oldest) && to.Before(newest) }
-
 // takeFlows is the handler of topic millrace.flows.v1.
 func (c *Component) takeFlows(ctx context.Context, m bus.Message) error {
 	defer c.busy.enter()()
-	b := &flowv1.FlowBatch{}
-	if err := proto.Unmarshal(m.Value, b); err != nil {
+	b, err := flowrecord.DecodeBatch(m.Value)
+	if err != nil {
 		c.drop(m, reasonUndecodable, 1)
 		return nil
 	}
-	if len(b.GetRecords()) > store.MaxAtomicRows {
-		c.drop(m, reasonTooLarge, len(b.GetRecords()))
+	if n := b.Block.Rows(); n > store.MaxAtomicRows {
+		c.drop(m, reasonTooLarge, n)
 		return nil
 	}
-	batch := flowBatch{id: batchKey(b.GetBatchId()), records: c.validFlows(m, b)}
-	if b.GetBatchId() == "" { // the content stands in for it
+	batch := flowBatch{id: batchKey(b.ID)}
+	if b.ID == "" { // the content stands in for it
 		batch.id = batchKey(string(m.Value))
 	}
-	var bad int
-	if batch.hours, bad = validHours(b.GetQuality()); bad > 0 {
-		c.drop(m, reasonInvalid, bad)
-	}
-	if len(batch.records)+len(batch.hours) == 0 {
-		return nil
-	}
-	return c.flows.store(ctx, batch, len(batch.records))
-}
-
-func (c *Component) validFlows(m bus.Message, b *flowv1.FlowBatch) []flowrecord.Record {
-	records := make([]flowrecord.Record, 0, len(b.GetRecords()))
-	for _, p := range b.GetRecords() {
-		r, err := flowrecord.FromProto(p)
-		switch {
-		case err != nil:
-			c.drop(m, reasonInvalid, 1)
-		case !storable(r.Start, r.End):
-			c.drop(m, reasonTime, 1)
-		default:
-			records = append(records, r)
+	var outOfRange, badHours int
+	batch.days, outOfRange = split(b.Block)
+	batch.hours, badHours = validHours(b.Hours)
+	for reason, n := range map[string]int{reasonInvalid: b.Refused + badHours, reasonTime: outOfRange} {
+		if n > 0 {
+			c.drop(m, reason, n)
 		}
 	}
-	return records
+	if len(batch.days)+len(batch.hours) == 0 {
+		return nil
+	}
+	return c.flows.store(ctx, batch, batch.rows())
 }
 
 // takeTelemetry is the handler of topic millrace.telemetry.v1.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -16,11 +15,19 @@ import (
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
 
-// flowBatch is one bus message's records, and what it says of hours.
+// flowBatch is one bus message's records by day, and what it says of hours.
 type flowBatch struct {
-	id      uuid.UUID
-	records []flowrecord.Record
-	hours   []*flowv1.HourQuality
+	id    uuid.UUID
+	days  map[day]*flowrecord.Block
+	hours []*flowv1.HourQuality
+}
+
+// rows is how many records the batch has.
+func (b *flowBatch) rows() (n int) {
+	for _, block := range b.days {
+		n += block.Rows()
+	}
+	return n
 }
 
 // batchKey turns a batch_id into the fixed-size key that rows carry.
@@ -45,8 +52,8 @@ func (w *flowWriter) insert(ctx context.Context, batches []flowBatch) error {
 	if err := w.insertHours(ctx, batches); err != nil {
 		return err
 	}
-	for day, parts := range byDay(batches) {
-		if err := w.insertDay(ctx, day, parts); err != nil {
+	for at, parts := range byDay(batches) {
+		if err := w.insertDay(ctx, at, parts); err != nil {
 			w.metrics.insertErrors.WithLabelValues("flows").Inc()
 			return err
 		}
@@ -55,34 +62,34 @@ func (w *flowWriter) insert(ctx context.Context, batches []flowBatch) error {
 	return nil
 }
 
-// byDay splits batches by the partition of each record. A batch that is in the
-// group twice is taken once.
-func byDay(batches []flowBatch) map[time.Time][]flowBatch {
-	days := map[time.Time][]flowBatch{}
+// dayPart is what one batch has of a day.
+type dayPart struct {
+	id    uuid.UUID
+	block *flowrecord.Block
+}
+
+// byDay sorts the parts of batches. A batch that is in the group twice is taken once.
+func byDay(batches []flowBatch) map[day][]dayPart {
+	days := map[day][]dayPart{}
 	seen := map[uuid.UUID]bool{}
 	for _, b := range batches {
 		if seen[b.id] {
 			continue
 		}
 		seen[b.id] = true
-		part := map[time.Time][]flowrecord.Record{}
-		for _, r := range b.records {
-			day := r.Start.UTC().Truncate(24 * time.Hour)
-			part[day] = append(part[day], r)
-		}
-		for day, records := range part {
-			days[day] = append(days[day], flowBatch{id: b.id, records: records})
+		for at, block := range b.days {
+			days[at] = append(days[at], dayPart{b.id, block})
 		}
 	}
 	return days
 }
 
-func (w *flowWriter) insertDay(ctx context.Context, day time.Time, batches []flowBatch) error {
-	stored, err := w.stored(ctx, day, batches)
+func (w *flowWriter) insertDay(ctx context.Context, at day, parts []dayPart) error {
+	stored, err := w.stored(ctx, at, parts)
 	if err != nil {
 		return err
 	}
-	fresh := slices.DeleteFunc(batches, func(b flowBatch) bool { return stored[b.id] })
+	fresh := slices.DeleteFunc(parts, func(p dayPart) bool { return stored[p.id] })
 	w.metrics.duplicates.Add(float64(len(stored)))
 	for len(fresh) > 0 {
 		n, rows := atomicPrefix(fresh)
@@ -95,25 +102,25 @@ func (w *flowWriter) insertDay(ctx context.Context, day time.Time, batches []flo
 	return nil
 }
 
-// atomicPrefix is how many of the batches fit into one part, at least one.
-func atomicPrefix(batches []flowBatch) (n, rows int) {
-	for _, b := range batches {
-		if n > 0 && rows+len(b.records) > store.MaxAtomicRows {
+// atomicPrefix is how many of the parts fit into one insert, at least one.
+func atomicPrefix(parts []dayPart) (n, rows int) {
+	for _, p := range parts {
+		if n > 0 && rows+p.block.Rows() > store.MaxAtomicRows {
 			break
 		}
-		n, rows = n+1, rows+len(b.records)
+		n, rows = n+1, rows+p.block.Rows()
 	}
 	return n, rows
 }
 
 // stored tells which of the batches the day's partition already holds.
-func (w *flowWriter) stored(ctx context.Context, day time.Time, batches []flowBatch) (map[uuid.UUID]bool, error) {
-	ids := make([]string, len(batches))
-	for i, b := range batches {
-		ids[i] = "toUUID('" + b.id.String() + "')"
+func (w *flowWriter) stored(ctx context.Context, at day, parts []dayPart) (map[uuid.UUID]bool, error) {
+	ids := make([]string, len(parts))
+	for i, p := range parts {
+		ids[i] = "toUUID('" + p.id.String() + "')"
 	}
 	sql := "SELECT DISTINCT batch FROM flows WHERE start >= ? AND start < ? AND batch IN (" + strings.Join(ids, ",") + ")"
-	rows, err := w.db.Lookup(ctx, sql, day, day.Add(24*time.Hour))
+	rows, err := w.db.Lookup(ctx, sql, at.begins(), (at + 1).begins())
 	if err != nil {
 		return nil, fmt.Errorf("look for batches already stored: %w", err)
 	}
@@ -130,47 +137,34 @@ func (w *flowWriter) stored(ctx context.Context, day time.Time, batches []flowBa
 }
 
 // milliseconds is the type of every time in the store: NetFlow's own resolution.
-const milliseconds = "DateTime64(3, 'UTC')"
+const milliseconds = flowrecord.Milliseconds
 
-// flowColumns turns records into the columns of table flows.
-func flowColumns(batches []flowBatch) store.Batch {
-	n := 0
-	for _, b := range batches {
-		n += len(b.records)
+// flowColumns are the columns of table flows: those of the blocks as they came, each behind the other, and the batch.
+func flowColumns(parts []dayPart) store.Batch {
+	out := store.Batch{Table: "flows"}
+	var ids store.Encoded
+	for _, p := range parts {
+		ids = append(ids, repeated(p.id, p.block.Rows()))
+		out.Rows += p.block.Rows()
 	}
-	ids := make([]uuid.UUID, 0, n)
-	records := make([]*flowrecord.Record, 0, n)
-	for _, b := range batches {
-		for i := range b.records {
-			ids, records = append(ids, b.id), append(records, &b.records[i])
+	out.Columns = []store.Column{{Name: "batch", Type: "UUID", Values: ids}}
+	for i, c := range flowrecord.Columns {
+		var values store.Encoded
+		for _, p := range parts {
+			values = append(values, p.block.Values(i))
 		}
+		out.Columns = append(out.Columns, store.Column{Name: c.Name, Type: c.Type, Values: values})
 	}
-	return store.Batch{Table: "flows", Columns: []store.Column{
-		{Name: "batch", Type: "UUID", Values: ids},
-		column(records, "exporter", "IPv6", func(r *flowrecord.Record) netip.Addr { return r.Exporter }),
-		column(records, "domain", "UInt32", func(r *flowrecord.Record) uint32 { return r.Domain }),
-		column(records, "start", milliseconds, func(r *flowrecord.Record) time.Time { return r.Start }),
-		column(records, "end", milliseconds, func(r *flowrecord.Record) time.Time { return r.End }),
-		column(records, "src", "IPv6", func(r *flowrecord.Record) netip.Addr { return r.Src }),
-		column(records, "dst", "IPv6", func(r *flowrecord.Record) netip.Addr { return r.Dst }),
-		column(records, "src_port", "UInt16", func(r *flowrecord.Record) uint16 { return r.SrcPort }),
-		column(records, "dst_port", "UInt16", func(r *flowrecord.Record) uint16 { return r.DstPort }),
-		column(records, "protocol", "UInt8", func(r *flowrecord.Record) uint8 { return r.Protocol }),
-		column(records, "tos", "UInt8", func(r *flowrecord.Record) uint8 { return r.TOS }),
-		column(records, "tcp_flags", "UInt16", func(r *flowrecord.Record) uint16 { return r.TCPFlags }),
-		column(records, "in_if", "UInt32", func(r *flowrecord.Record) uint32 { return r.InIf }),
-		column(records, "out_if", "UInt32", func(r *flowrecord.Record) uint32 { return r.OutIf }),
-		column(records, "bytes", "UInt64", func(r *flowrecord.Record) uint64 { return r.Bytes }),
-		column(records, "packets", "UInt64", func(r *flowrecord.Record) uint64 { return r.Packets }),
-		column(records, "sampling_rate", "UInt64", func(r *flowrecord.Record) uint64 { return r.SamplingRate }),
-		column(records, "source", "UInt8", func(r *flowrecord.Record) uint8 { return uint8(r.Source) }),
-	}}
+	return out
 }
 
-func column[T any](records []*flowrecord.Record, name, kind string, of func(*flowrecord.Record) T) store.Column {
-	values := make([]T, len(records))
-	for i, r := range records {
-		values[i] = of(r)
+// repeated is a column of equal ids, as the format Native has them: two numbers of 64 bits, little-endian.
+func repeated(id uuid.UUID, rows int) []byte {
+	out := make([]byte, len(id)*rows)
+	slices.Reverse(id[:8])
+	slices.Reverse(id[8:])
+	for n := copy(out, id[:]); n < len(out); n *= 2 {
+		copy(out[n:], out[:n])
 	}
-	return store.Column{Name: name, Type: kind, Values: values}
+	return out
 }

@@ -8,9 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/millrace/millrace/internal/bus"
+	"github.com/millrace/millrace/internal/flowrecord"
 	"github.com/millrace/millrace/internal/store"
 	flowv1 "github.com/millrace/millrace/proto/gen/millrace/flow/v1"
 )
@@ -78,7 +81,7 @@ func TestABatchCutOffBetweenTwoDaysIsCompletedNotDoubled(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	records := randomRecords(rand.New(rand.NewPCG(5, 6)), 500)
 	w := &flowWriter{&cutting{*r.comp.db.Load(), 1}, r.comp.metrics}
-	b := []flowBatch{{id: batchKey("one"), records: records}}
+	b := []flowBatch{recordBatch("one", records...)}
 	if err := w.insert(t.Context(), b); !errors.Is(err, errCut) {
 		t.Fatalf("error is %v, want %v", err, errCut)
 	}
@@ -96,7 +99,7 @@ func TestABatchCutOffBetweenTwoDaysIsCompletedNotDoubled(t *testing.T) {
 
 func TestTheSameBatchTwiceInOneInsertCountsOnce(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
-	b := flowBatch{id: batchKey("one"), records: randomRecords(rand.New(rand.NewPCG(7, 8)), 50)}
+	b := recordBatch("one", randomRecords(rand.New(rand.NewPCG(7, 8)), 50)...)
 	w := &flowWriter{*r.comp.db.Load(), r.comp.metrics}
 	if err := w.insert(t.Context(), []flowBatch{b, b}); err != nil {
 		t.Fatal(err)
@@ -115,7 +118,7 @@ func TestOneInsertIsOnePart(t *testing.T) {
 		records[i].End = day0
 	}
 	w := &flowWriter{*r.comp.db.Load(), r.comp.metrics}
-	if err := w.insert(t.Context(), []flowBatch{{id: batchKey("large"), records: records}}); err != nil {
+	if err := w.insert(t.Context(), []flowBatch{recordBatch("large", records...)}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.count("SELECT count() FROM system.parts WHERE table = 'flows' AND active"); n != 1 {
@@ -135,6 +138,28 @@ func TestBatchesWithoutIDAreKnownByTheirContent(t *testing.T) {
 	}
 }
 
+// TestBothEncodingsAreOneBatch: a collector of before the columns publishes again what a new one has published, or the
+// other way round, and each record counts once, with the same values.
+func TestBothEncodingsAreOneBatch(t *testing.T) {
+	r := newRig(t, testConfiguration(t.TempDir()))
+	records := randomRecords(rand.New(rand.NewPCG(19, 20)), 400) // over midnight
+	r.deliver(batch("old first", records[:200]...))
+	r.deliver(columnBatch("old first", records[:200]...))
+	r.deliver(columnBatch("new first", records[200:]...))
+	r.deliver(batch("new first", records[200:]...))
+	if n := r.count(countFlows); n != 400 {
+		t.Errorf("%d rows, want 400", n)
+	}
+	window := question(day0.Add(-time.Hour), day0.Add(2*time.Hour), 10*time.Second, 0)
+	got := r.intervals(window)
+	r.stop()
+	other := newRig(t, testConfiguration(t.TempDir()))
+	other.deliver(batch("all", records...))
+	if diff := cmp.Diff(got, other.intervals(window), protocmp.Transform()); diff != "" {
+		t.Errorf("intervals of both encodings -got +want\n%s", diff)
+	}
+}
+
 func TestWhatCannotBeStoredIsDroppedNotRetried(t *testing.T) {
 	r := newRig(t, testConfiguration(t.TempDir()))
 	good := randomRecords(rand.New(rand.NewPCG(13, 14)), 3)
@@ -143,14 +168,20 @@ func TestWhatCannotBeStoredIsDroppedNotRetried(t *testing.T) {
 	b.Records[1].Start.Seconds = 1 << 40
 	b.Records[1].End.Seconds = 1 << 40
 	r.deliver(b)
+	wrong := columnBatch("wrong", good...)
+	wrong.Block = wrong.Block[1:]
+	r.deliver(wrong)
+	good[0].Start, good[0].End = time.Unix(1<<40, 0), time.Unix(1<<40, 0)
+	good[1].End = good[1].Start.Add(-time.Second)
+	r.deliver(columnBatch("mixed columns", good...))
 	if err := r.comp.takeFlows(t.Context(), bus.Message{Topic: bus.TopicFlows, Value: []byte{0xff, 0xff}}); err != nil {
 		t.Errorf("a message that is no FlowBatch would be delivered for ever: %v", err)
 	}
 	if err := r.comp.takeTelemetry(t.Context(), bus.Message{Topic: bus.TopicTelemetry, Value: []byte{0xff, 0xff}}); err != nil {
 		t.Errorf("a message that is no CounterBatch would be delivered for ever: %v", err)
 	}
-	if n := r.count(countFlows); n != 1 {
-		t.Errorf("%d rows, want the one good record", n)
+	if n := r.count(countFlows); n != 2 {
+		t.Errorf("%d rows, want the one good record of each batch", n)
 	}
 }
 
@@ -183,25 +214,32 @@ func TestStopStoresWhatIsOnTheBus(t *testing.T) {
 }
 
 func FuzzBusMessages(f *testing.F) {
-	raw, err := proto.Marshal(batch("x", randomRecords(rand.New(rand.NewPCG(1, 1)), 2)...))
-	if err != nil {
-		f.Fatal(err)
+	records := randomRecords(rand.New(rand.NewPCG(1, 1)), 2)
+	for _, b := range []*flowv1.FlowBatch{batch("x", records...), columnBatch("x", records...)} {
+		raw, err := proto.Marshal(b)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
 	}
-	f.Add(raw)
 	f.Add([]byte{0xff})
-	c, err := New(DefaultConfiguration(f.TempDir()), Dependencies{Log: discard})
-	if err != nil {
-		f.Fatal(err)
-	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		b := &flowv1.FlowBatch{}
-		if proto.Unmarshal(raw, b) != nil {
+		b, err := flowrecord.DecodeBatch(raw)
+		if err != nil {
 			return
 		}
-		for _, r := range c.validFlows(bus.Message{}, b) {
-			if !storable(r.Start, r.End) {
-				t.Errorf("record %+v would not fit the table", r)
+		days, refused := split(b.Block)
+		rows := refused
+		for at, block := range days {
+			for i := range block.Rows() {
+				if r := block.Record(i); !storable(r.Start, r.End) || r.Start.Before(at.begins()) || !r.Start.Before((at + 1).begins()) {
+					t.Errorf("record %+v would not fit the table's day %s", r, at.begins())
+				}
 			}
+			rows += block.Rows()
+		}
+		if rows != b.Block.Rows() {
+			t.Errorf("%d records became %d", b.Block.Rows(), rows)
 		}
 	})
 }

@@ -110,6 +110,25 @@ func batch(id string, records ...flowrecord.Record) *flowv1.FlowBatch {
 	return b
 }
 
+// columnBatch is as collectors write it.
+func columnBatch(id string, records ...flowrecord.Record) *flowv1.FlowBatch {
+	return &flowv1.FlowBatch{BatchId: id, Block: blockOf(records...).AppendNative(nil)}
+}
+
+func blockOf(records ...flowrecord.Record) *flowrecord.Block {
+	b := &flowrecord.Block{}
+	for i := range records {
+		b.Append(&records[i])
+	}
+	return b
+}
+
+// recordBatch is a message as the writer takes it.
+func recordBatch(id string, records ...flowrecord.Record) flowBatch {
+	days, _ := split(blockOf(records...))
+	return flowBatch{id: batchKey(id), days: days}
+}
+
 func (r *rig) intervals(req *flowv1.IntervalsRequest) []*flowv1.IntervalsResponse {
 	r.t.Helper()
 	stream, err := r.client.Intervals(r.t.Context(), connect.NewRequest(req))

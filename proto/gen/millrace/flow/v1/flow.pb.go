@@ -94,7 +94,10 @@ type FlowBatch struct {
 	Records []*FlowRecord `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
 	// How complete the export was, for the hours of which something changed since the exporter's batch before. A batch may
 	// hold nothing else. It is stored before the records, so that readers of these find it.
-	Quality       []*HourQuality `protobuf:"bytes,3,rep,name=quality,proto3" json:"quality,omitempty"`
+	Quality []*HourQuality `protobuf:"bytes,3,rep,name=quality,proto3" json:"quality,omitempty"`
+	// The records as columns: one block of ClickHouse's format Native, docs/reference/bus.md. Collectors write it, with records
+	// of one exporter. `records` is how they wrote before and how Import takes them; a message may have both.
+	Block         []byte `protobuf:"bytes,4,opt,name=block,proto3" json:"block,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,6 +149,13 @@ func (x *FlowBatch) GetRecords() []*FlowRecord {
 func (x *FlowBatch) GetQuality() []*HourQuality {
 	if x != nil {
 		return x.Quality
+	}
+	return nil
+}
+
+func (x *FlowBatch) GetBlock() []byte {
+	if x != nil {
+		return x.Block
 	}
 	return nil
 }
@@ -2600,11 +2610,12 @@ var File_millrace_flow_v1_flow_proto protoreflect.FileDescriptor
 
 const file_millrace_flow_v1_flow_proto_rawDesc = "" +
 	"\n" +
-	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\x97\x01\n" +
+	"\x1bmillrace/flow/v1/flow.proto\x12\x10millrace.flow.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xad\x01\n" +
 	"\tFlowBatch\x12\x19\n" +
 	"\bbatch_id\x18\x01 \x01(\tR\abatchId\x126\n" +
 	"\arecords\x18\x02 \x03(\v2\x1c.millrace.flow.v1.FlowRecordR\arecords\x127\n" +
-	"\aquality\x18\x03 \x03(\v2\x1d.millrace.flow.v1.HourQualityR\aquality\"\xff\x03\n" +
+	"\aquality\x18\x03 \x03(\v2\x1d.millrace.flow.v1.HourQualityR\aquality\x12\x14\n" +
+	"\x05block\x18\x04 \x01(\fR\x05block\"\xff\x03\n" +
 	"\vHourQuality\x12\x1a\n" +
 	"\bexporter\x18\x01 \x01(\fR\bexporter\x12-\n" +
 	"\x12observation_domain\x18\x02 \x01(\rR\x11observationDomain\x120\n" +
