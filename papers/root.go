@@ -1,9 +1,7 @@
-// Package papers is the scoreboard: every number of the five papers that the product implements, compared
-// with the twin's
-// result for the same experiment.
+// Package papers is the scoreboard: every number of the five papers that the product implements, compared with the
+// twin's result for the same experiment.
 //
-// An experiment is a list of independent runs and a list of rows. The tolerance of a row is argued beside
-// it before
+// An experiment is a list of independent runs and a list of rows. The tolerance of a row is argued beside it before
 // anything is run, and a number that is not reproduced keeps its row with the best explanation found.
 //
 // In: nothing but the code. Out: verdicts, totals and plots. Next: `millrace papers`,

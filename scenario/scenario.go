@@ -297,8 +297,8 @@ func (a Application) WireRate() float64 {
 // Expectation is a claim about one metric.
 type Expectation struct {
 	Name string `yaml:"name"`
-	// Metric is PHASE/NAME/STATISTIC, with @FROM-TO for a part of the phase in
-	// whole seconds, such as day1/ping/rtt_mean_ms@10s-20s; or several with " + " between them, which are summed.
+	// Metric is PHASE/NAME/STATISTIC, with @FROM-TO for a part of the phase in whole seconds, such as
+	// day1/ping/rtt_mean_ms@10s-20s; or several with " + " between them, which are summed.
 	Metric string `yaml:"metric"`
 	// Op is one of < <= > >= ==, within (Tolerance) and within% (Tolerance in percent of the value).
 	Op        string  `yaml:"op"`

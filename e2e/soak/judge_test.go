@@ -156,9 +156,8 @@ type grown struct {
 }
 
 // bounds per minute, which is per nightly run, by quantity. What every one leaves behind of one goroutine or descriptor
-// grows by one, so half of one separates a leak from none. Memory: one of them stands for a day of a network,
-// and a process may live for a year, 365 runs; at 1 MiB a run it would have 365 MiB more, which a host of 4 GiB
-// bears.
+// grows by one, so half of one separates a leak from none. Memory: one of them stands for a day of a network, and a
+// process may live for a year, 365 runs; at 1 MiB a run it would have 365 MiB more, which a host of 4 GiB bears.
 // Descriptors of the flow store are connections to Kafka, which come and go thirty at a time, and three for each thread
 // of the engine in it: internal/store bounds how many of those are kept without work.
 var bounds = map[string]float64{goroutines: 0.5, descriptors: 0.5, resident: 1 << 20}

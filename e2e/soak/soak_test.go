@@ -1,11 +1,9 @@
-// Package soak lets a control plane work for a set time while parts fail one after another, and then checks
-// data and
+// Package soak lets a control plane work for a set time while parts fail one after another, and then checks data and
 // routers.
 //
-// In: the millrace binary, Kafka's jars, libchdb.so; a duration, and a seed that determines which part
-// fails in which
-// order. Out: a verdict, and figures of the run: `make soak` writes docs/reference/soak.md; `make test`
-// runs three faults.
+// In: the millrace binary, Kafka's jars, libchdb.so; a duration, and a seed that determines which part fails in which
+// order. Out: a verdict, and figures of the run: `make soak` writes docs/reference/soak.md; `make test` runs three
+// faults.
 // Next: an operator who decides whether it can run unattended.
 package soak
 

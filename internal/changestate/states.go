@@ -1,11 +1,9 @@
 // Package changestate lists for each state of a change set who acts next: the push service, an operator, or
 // no one.
 //
-// In: a change set's state. Out: its row of one table: who acts next, and what an operator may do. Next:
-// services/push rejects
-// other steps, `millrace change` follows a change set until it needs an operator, and the page shows the
-// buttons
-// (services/dashboard/web).
+// In: a change set's state. Out: its row of one table: who acts next, and what an operator may do. Next: services/push
+// rejects other steps, `millrace change` follows a change set until it needs an operator, and the page shows the
+// buttons (services/dashboard/web).
 package changestate
 
 import pushv1 "github.com/millrace/millrace/proto/gen/millrace/push/v1"

@@ -1,11 +1,8 @@
-// Package configentry defines managed config entries, the pieces of a router's configuration that are
-// compared, replaced or
-// deleted as one. For OpenConfig it defines which list entries they are, the order in which they refer to
-// each other, and
-// the canonical JSON in which they are compared.
+// Package configentry defines managed config entries, the pieces of a router's configuration that are compared,
+// replaced or deleted as one. For OpenConfig it defines which list entries they are, the order in which they refer to
+// each other, and the canonical JSON in which they are compared.
 //
-// In: subtrees a router returned (RFC 7951 JSON), or entries of a plan. Out: the same as entries keyed by
-// path. Next:
+// In: subtrees a router returned (RFC 7951 JSON), or entries of a plan. Out: the same as entries keyed by path. Next:
 // services/policy renders entries, services/push compares and sends them.
 package configentry
 

@@ -1,6 +1,5 @@
-// Package store is the one client of ClickHouse, for the engine embedded in this process (chDB, `millrace
-// up`) and for a
-// server (native protocol, production). The SQL is the same for both.
+// Package store is the one client of ClickHouse, for the engine embedded in this process (chDB, `millrace up`) and for
+// a server (native protocol, production). The SQL is the same for both.
 //
 // In: SQL, and batches of columns to insert. Out: rows. Next:
 // services/flowstore, the only reader and writer of flow and telemetry tables.

@@ -1,9 +1,9 @@
 // Package alpha finds the prefix pairs with alpha flows and remembers them (paper 002, section II).
 //
-// In: flow sums per fixed interval, last-seen times and the quality of the
-// export in each hour from services/flowstore, and circuits from services/circuits, if there is one. Out: prefix
-// pairs with evidence, and one change set per nightly run that changed them. Next: services/push, which plans
-// the change; services/policy, which reads the pairs while it does.
+// In: flow sums per fixed interval, last-seen times and the quality of the export in each hour from services/flowstore,
+// and circuits from services/circuits, if there is one. Out: prefix pairs with evidence, and one change set per nightly
+// run that changed them. Next: services/push, which plans the change; services/policy, which reads the pairs while it
+// does.
 //
 // The pure packages detect and gate decide which flows are alpha and whose are
 // complete; this package queries the flow store, persists the pairs and publishes events.

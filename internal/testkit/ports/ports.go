@@ -1,21 +1,14 @@
-// Package ports gives a test a port that no other process takes, for a program, or for a server that goes
-// away and comes
-// back.
+// Package ports gives a test a port that no other process takes, for a program, or for a server that goes away and
+// comes back.
 //
-// To listen on port 0, close, and pass the number on is a race: until the program listens, the kernel may
-// give the
-// number to any other test's listener, or to a connection that any program opens. Three things keep a port
-// of this package
-// free. It lies below net.ipv4.ip_local_port_range, from which the kernel takes ports for programs that
-// bind to port 0. It
-// is reserved among all tests of the machine by an abstract Unix socket of that name, which belongs to a
-// network
-// namespace, as ports do, and which the kernel frees when its process ends. And a port on which another
-// program listens
-// is skipped.
+// To listen on port 0, close, and pass the number on is a race: until the program listens, the kernel may give the
+// number to any other test's listener, or to a connection that any program opens. Three things keep a port of this
+// package free. It lies below net.ipv4.ip_local_port_range, from which the kernel takes ports for programs that bind to
+// port 0. It is reserved among all tests of the machine by an abstract Unix socket of that name, which belongs to a
+// network namespace, as ports do, and which the kernel frees when its process ends. And a port on which another program
+// listens is skipped.
 //
-// In: a test. Out: a port number, for TCP and UDP on all addresses, until the test ends. Next:
-// internal/testkit/kafka
+// In: a test. Out: a port number, for TCP and UDP on all addresses, until the test ends. Next: internal/testkit/kafka
 // and tests that start programs.
 package ports
 

@@ -1,5 +1,4 @@
-// Package search visits every state that a small model can reach, so that a test checks an invariant in all
-// of them and
+// Package search visits every state that a small model can reach, so that a test checks an invariant in all of them and
 // not only in some.
 //
 // In: a first world, and what may happen in each. Out: how many there are, and the shortest way to one that breaks an

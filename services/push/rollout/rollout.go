@@ -1,11 +1,8 @@
-// Package rollout decides the next step of a change set. It has no clock, store, message format or
-// connection: the caller
-// passes in events, and performs the actions that are returned.
+// Package rollout decides the next step of a change set. It has no clock, store, message format or connection: the
+// caller passes in events, and performs the actions that are returned.
 //
-// In: a change set and an event, such as a router's answer. Out: the change set after it, and actions:
-// which request to
-// send to which router. Next: services/push, which records the change set, performs the actions and returns
-// their
+// In: a change set and an event, such as a router's answer. Out: the change set after it, and actions: which request to
+// send to which router. Next: services/push, which records the change set, performs the actions and returns their
 // events.
 //
 // The contract is that of a write-ahead log. The caller records what Next returned before it performs any of the

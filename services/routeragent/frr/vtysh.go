@@ -5,8 +5,8 @@
 // default route per LSP table that resolves through the policy, and the
 // link-state database as Go values. Next: services/routeragent/apply and state.
 //
-// A segment list begins in services/paths/segments, segments.go;
-// services/paths/compute writes it as loopbacks. Here resolve.go finds their labels and policies.go writes them.
+// A segment list begins in services/paths/segments, segments.go; services/paths/compute writes it as loopbacks. Here
+// resolve.go finds their labels and policies.go writes them.
 //
 // vtysh is not to be trusted: a dry run finds syntax errors only, a file with
 // one wrong line is applied in part, refused configuration still ends with exit

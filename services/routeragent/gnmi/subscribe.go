@@ -153,8 +153,8 @@ func (u *subscriber) sendPart(ctx context.Context, p *part, data *tree.Node) err
 	return u.sendOne(n)
 }
 
-// poll sends what is there when the subscription is made (section 3.5.1.2:
-// before "proceeding to process poll requests"; the clients of openconfig/gnmi wait for it), then once per poll.
+// poll sends what is there when the subscription is made (section 3.5.1.2: before "proceeding to process poll
+// requests"; the clients of openconfig/gnmi wait for it), then once per poll.
 func (u *subscriber) poll() error {
 	if err := u.round(u.out.Context()); err != nil {
 		return err

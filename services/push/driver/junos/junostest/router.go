@@ -1,11 +1,8 @@
-// Package junostest is a router for tests that behaves as published material describes Junos' gNMI server:
-// real gNMI
-// over mutual TLS on the loopback, configuration text by origin cli with a commit check, and the known
-// peculiarities on
+// Package junostest is a router for tests that behaves as published material describes Junos' gNMI server: real gNMI
+// over mutual TLS on the loopback, configuration text by origin cli with a commit check, and the known peculiarities on
 // demand (gnmi.md section 2.2). It has never been compared with a device.
 //
-// In: SetRequests, quirks. Out: answers, and the router's configuration. Next: tests of services/push and
-// of its driver
+// In: SetRequests, quirks. Out: answers, and the router's configuration. Next: tests of services/push and of its driver
 // for Junos.
 package junostest
 
