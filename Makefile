@@ -5,8 +5,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # One set of build flags for everything but test-race, so that nothing is compiled twice; only test-race needs a C compiler.
+# Without paths of this folder in what is compiled, all clones and worktrees of a machine share Go's build cache.
 export GOTOOLCHAIN := local
 export CGO_ENABLED := 0
+export GOFLAGS := -trimpath $(GOFLAGS)
 GO_DIR   = $(shell tools/setup/go.sh)
 NODE_DIR = $(shell tools/setup/node.sh)
 WEB     := services/dashboard/web

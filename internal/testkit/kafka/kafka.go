@@ -24,6 +24,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace/millrace/internal/testkit/await"
+	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/pki"
 	"github.com/millrace/millrace/internal/testkit/ports"
 )
@@ -150,27 +151,12 @@ func classpath(t testing.TB) string {
 	}
 	lib := os.Getenv(Lib)
 	if lib == "" {
-		lib = filepath.Join(repository(t), ".cache", "kafka")
+		lib = filepath.Join(checkout.Root(t), ".cache", "kafka")
 	}
 	if jars, _ := filepath.Glob(filepath.Join(lib, "kafka_*.jar")); len(jars) == 0 {
 		t.Skipf("Kafka's jars are missing in %s: run 'make .cache/stamps/kafka' ('make test' does)", lib)
 	}
 	return filepath.Join(lib, "*")
-}
-
-func repository(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; dir != "/"; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-	}
-	t.Fatalf("no go.mod above the test's folder; set %s", Lib)
-	return ""
 }
 
 // format writes the cluster id and the one voter into the data folder.

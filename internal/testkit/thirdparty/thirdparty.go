@@ -11,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/internal/testkit/ports"
 )
 
@@ -30,8 +30,7 @@ func Tool(t testing.TB, name string) string {
 	dir := os.Getenv(Variable)
 	given := dir != "" || os.Getenv("CI") != ""
 	if dir == "" {
-		_, here, _, _ := runtime.Caller(0)
-		dir = filepath.Join(filepath.Dir(here), "../../../.cache/clients")
+		dir = filepath.Join(checkout.Root(t), ".cache", "clients")
 	}
 	file := filepath.Join(dir, name)
 	if _, err := os.Stat(file); err != nil {

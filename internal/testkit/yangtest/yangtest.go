@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit/checkout"
 )
 
 // Dir is a folder of the published models: MILLRACE_YANG, or shared/yang beside the repository.
@@ -21,30 +23,13 @@ func Dir(t testing.TB, name, probe string) string {
 	t.Helper()
 	root := os.Getenv("MILLRACE_YANG")
 	if root == "" {
-		root = filepath.Join(moduleRoot(t), "../shared/yang")
+		root = filepath.Join(checkout.Root(t), "../shared/yang")
 	}
 	dir := filepath.Join(root, name)
 	if _, err := os.Stat(filepath.Join(dir, probe)); err != nil {
 		t.Skipf("published models are missing: set MILLRACE_YANG to the folder that holds %s/%s (%v)", name, probe, err)
 	}
 	return dir
-}
-
-func moduleRoot(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 // Modules copies Juniper's modules to a folder in which libyang can read them:

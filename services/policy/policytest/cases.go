@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/testkit/checkout"
 	"github.com/millrace/millrace/policies"
 	"github.com/millrace/millrace/services/policy/compile"
 	"github.com/millrace/millrace/services/policy/document"
@@ -34,17 +35,10 @@ func Names(t testing.TB) []string {
 	return out
 }
 
-// Path is a file of a case. Tests run in the folder of their package, somewhere below the module's root.
+// Path is a file of a case.
 func Path(t testing.TB, name, file string) string {
 	t.Helper()
-	for root := "."; ; root += "/.." {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			return filepath.Join(root, "policies/golden", name, file)
-		}
-		if dir, err := filepath.Abs(root); err != nil || dir == "/" {
-			t.Fatal("no go.mod above the test")
-		}
-	}
+	return filepath.Join(checkout.Root(t), "policies/golden", name, file)
 }
 
 // Read gives a case as the compiler takes it. Its network.yaml names a shipped policy, or one beside it.
