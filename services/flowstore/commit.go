@@ -14,6 +14,9 @@ type committer[T any] struct {
 	maxRows int
 	linger  time.Duration
 	insert  func(ctx context.Context, items []T) error
+	// expected is how many messages came together the last time, and so how many handlers there are that get any: of
+	// the workers of a Kafka group only as many as the topic has partitions.
+	expected int
 }
 
 type pending[T any] struct {
@@ -56,21 +59,33 @@ func (c *committer[T]) run(ctx context.Context) {
 	}
 }
 
-// gather collects what shares an insert with first: until there are enough
-// rows, until every worker waits (no more can come), or until linger is over.
+// gather collects what shares an insert with first: what waits already, and, until linger is over, as many messages as
+// came together the last time. It ends before that with enough rows.
 func (c *committer[T]) gather(ctx context.Context, first pending[T]) []pending[T] {
 	group, rows := []pending[T]{first}, first.rows
+	full := func() bool { return rows >= c.maxRows || len(group) >= c.workers }
 	timer := time.NewTimer(c.linger)
 	defer timer.Stop()
-	for rows < c.maxRows && len(group) < c.workers {
+	for over := false; !over && !full() && len(group) < c.expected; {
 		select {
 		case p := <-c.queue:
 			group, rows = append(group, p), rows+p.rows
 		case <-timer.C:
-			return group
+			over = true
 		case <-ctx.Done():
 			return group
 		}
+	}
+	for waiting := true; waiting && !full(); {
+		select {
+		case p := <-c.queue:
+			group, rows = append(group, p), rows+p.rows
+		default:
+			waiting = false
+		}
+	}
+	if rows < c.maxRows || len(group) > c.expected {
+		c.expected = len(group)
 	}
 	return group
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/testkit/await"
 )
 
 // TestOneBadItemFailsAlone: those that were gathered with it are stored.
@@ -30,5 +34,53 @@ func TestOneBadItemFailsAlone(t *testing.T) {
 	}
 	if !slices.Equal(stored, []string{"one", "two"}) {
 		t.Errorf("stored %v, want the two good ones", stored)
+	}
+}
+
+// TestNobodyWaitsForHandlersThatGetNothing (review B7): a Kafka group has 16 members, and six partitions. An insert
+// waits for the six that get messages, and not until linger is over, which it never is here.
+func TestNobodyWaitsForHandlersThatGetNothing(t *testing.T) {
+	const members, inserts = 6, 200
+	ctx, end := context.WithCancel(t.Context())
+	sizes := make(chan int)
+	c := newCommitter(Configuration{Workers: 16, MaxRows: 1000, Linger: time.Hour}, func(_ context.Context, items []int) error {
+		select {
+		case sizes <- len(items):
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	var all sync.WaitGroup
+	all.Go(func() { c.run(ctx) })
+	for member := range members {
+		all.Go(func() {
+			for c.store(ctx, member, 1) == nil {
+			}
+		})
+	}
+	for range inserts {
+		if n := await.Value(t, "an insert", sizes); n > members {
+			t.Errorf("an insert has %d messages of %d members", n, members)
+		}
+	}
+	end()
+	all.Wait()
+}
+
+// TestAnInsertWaitsForAsManyAsCameTogether until they no longer come.
+func TestAnInsertWaitsForAsManyAsCameTogether(t *testing.T) {
+	c := newCommitter[int](Configuration{Workers: 16, MaxRows: 1000}, nil)
+	c.expected = 3
+	for _, tt := range []struct {
+		linger    time.Duration
+		come, got int
+	}{{time.Hour, 2, 3}, {time.Millisecond, 0, 1}, {time.Hour, 0, 1}} {
+		c.linger = tt.linger
+		for range tt.come {
+			go c.store(t.Context(), 1, 1) //nolint:errcheck // it ends with the test
+		}
+		if got := len(c.gather(t.Context(), pending[int]{rows: 1})); got != tt.got {
+			t.Errorf("with %d more messages and a linger of %s an insert has %d, want %d", tt.come, tt.linger, got, tt.got)
+		}
 	}
 }
