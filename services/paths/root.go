@@ -49,7 +49,9 @@ type Component struct {
 	// mu guards areas; graph and merged are replaced as one in view.
 	mu    sync.Mutex
 	areas map[string]topo.Snapshot
-	view  atomic.Pointer[view]
+	// read is when an area was last read from routers.
+	read map[string]time.Time
+	view atomic.Pointer[view]
 	// heard is when the last snapshot came; nil before the first.
 	heard atomic.Pointer[time.Time]
 }
@@ -67,7 +69,7 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), areas: map[string]topo.Snapshot{}}
+	c := &Component{cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), areas: map[string]topo.Snapshot{}, read: map[string]time.Time{}}
 	c.view.Store(newView(nil))
 	return c, nil
 }
@@ -106,30 +108,20 @@ func (c *Component) take(ctx context.Context, m bus.Message) error {
 		c.deps.Log.WarnContext(ctx, "topology snapshot dropped", "area", m.Key, "error", err)
 		return nil
 	}
-	c.replace(snapshot)
-	c.hear(snapshot.Time)
+	c.replace(ctx, snapshot, time.Now())
 	c.metrics.read.WithLabelValues(snapshot.Area).Set(float64(snapshot.Time.UnixMilli()) / 1000)
 	c.metrics.snapshots.WithLabelValues("taken").Inc()
 	return nil
 }
 
-// hear notes that somebody has just read the network. The first snapshot may be an old one, which the topic has kept
-// while nobody did.
-func (c *Component) hear(read time.Time) {
-	at := time.Now()
-	if c.heard.Load() == nil && !read.IsZero() && read.Before(at) {
-		at = read
-	}
-	c.heard.Store(&at)
-}
-
-// replace makes the graph anew only if the area has changed: collectors publish it again and again.
-func (c *Component) replace(s topo.Snapshot) {
+// replace makes the graph anew only if an area has changed: collectors publish it again and again.
+func (c *Component) replace(ctx context.Context, s topo.Snapshot, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, known := c.areas[s.Area]
 	c.areas[s.Area] = s
-	if last.Time, last.Source = s.Time, s.Source; known && proto.Equal(last.ToProto(), s.ToProto()) {
+	gone := c.hear(ctx, s, known, now)
+	if last.Time, last.Source = s.Time, s.Source; known && len(gone) == 0 && proto.Equal(last.ToProto(), s.ToProto()) {
 		c.view.Store(c.view.Load().readAgain(c.areas))
 		return
 	}
