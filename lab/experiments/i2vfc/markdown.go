@@ -49,6 +49,33 @@ func (r *Report) section(b *strings.Builder) {
 	for _, c := range r.Cells {
 		c.row(b)
 	}
+	r.distributions(b)
+}
+
+// many runs of a cell have a distribution; of fewer the range says as much.
+const many = 5
+
+// distributions lists every run of the cells with many.
+func (r *Report) distributions(b *strings.Builder) {
+	var rows []string
+	for _, c := range r.Cells {
+		if len(c.Runs) < many {
+			continue
+		}
+		row := fmt.Sprintf("| %s | %d |", c.Name, len(c.Runs))
+		for _, of := range []struct{ statistic, format string }{{"inter_f", " %.3f"}, {"intra_f", " %.3f"}, {"converged_s", " %.0f"}} {
+			if all := c.sorted(statistics[of.statistic]); all[len(all)-1] > 0 || of.statistic == "converged_s" {
+				for _, x := range all {
+					row += fmt.Sprintf(of.format, x)
+				}
+			}
+			row += " |"
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(b, "\nEvery run, sorted:\n\n| run | n | inter-VPN F | intra | converged, s |\n|---|---|---|---|---|\n%s\n", strings.Join(rows, "\n"))
+	}
 }
 
 func (c Cell) row(b *strings.Builder) {

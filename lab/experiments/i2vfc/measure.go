@@ -170,13 +170,18 @@ var statistics = map[string]func(Figures) float64{
 	"converged_s":  func(f Figures) float64 { return f.Converged },
 }
 
-// median of a cell's runs, and their range.
-func (c Cell) median(of func(Figures) float64) (middle, low, high float64) {
-	var all []float64
+// sorted is a statistic of all of a cell's runs.
+func (c Cell) sorted(of func(Figures) float64) (all []float64) {
 	for _, f := range c.Runs {
 		all = append(all, of(f))
 	}
 	slices.Sort(all)
+	return all
+}
+
+// median of a cell's runs, and their range.
+func (c Cell) median(of func(Figures) float64) (middle, low, high float64) {
+	all := c.sorted(of)
 	n := len(all)
 	return (all[(n-1)/2] + all[n/2]) / 2, all[0], all[n-1]
 }

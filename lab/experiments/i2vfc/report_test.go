@@ -30,6 +30,28 @@ func TestReportsAreJudgedByMedians(t *testing.T) {
 	}
 }
 
+// TestManyRunsHaveADistribution: a median hides the one run of many in which a VPN never gets its share.
+func TestManyRunsHaveADistribution(t *testing.T) {
+	r := &Report{Scenario: "s"}
+	for i := range many {
+		r.add("B3-30-without", Figures{Inter: 0.7, Converged: never})
+		r.add("B3-30-a0.5-b0.05", Figures{Inter: 0.999 - float64(i)/1000, Intra: 0.9, Converged: float64(10 - i)})
+	}
+	r.add("B3-20-a0.5-b0.05", Figures{Inter: 0.5})
+	page := Markdown([]*Report{r})
+	for _, want := range []string{
+		"| B3-30-without | 5 | 0.700 0.700 0.700 0.700 0.700 | | 999 999 999 999 999 |",
+		"| B3-30-a0.5-b0.05 | 5 | 0.995 0.996 0.997 0.998 0.999 | 0.900 0.900 0.900 0.900 0.900 | 6 7 8 9 10 |",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "| B3-20-a0.5-b0.05 | 1 | 0") {
+		t.Errorf("one run has a distribution:\n%s", page)
+	}
+}
+
 func TestCellsThatWereNotRunKeepTheirRuns(t *testing.T) {
 	earlier, now := &Report{}, &Report{}
 	earlier.add("without", Figures{Inter: 0.5})
