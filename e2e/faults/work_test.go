@@ -86,7 +86,8 @@ type workWorld struct {
 	taken []octets
 }
 
-const workSettings = `alpha: {nightly_at: "", rule: {ipv4_length: 32}, window: 10m, overlap: 10m}
+// workSettings: the window is longer than outages are, so that a run after one still reads the flows of before it.
+const workSettings = `alpha: {nightly_at: "", rule: {ipv4_length: 32}, window: 30m, overlap: 10m}
 flow: {listen: ["%s"], exporters: {default_sampling_rate: 1}}
 push: {rollback_after: 20s, verify_for: 5s, call_timeout: 3s, commit_timeout: 4s, lock_ttl: 3s}`
 

@@ -31,7 +31,7 @@ func (c *Component) silent(ctx context.Context, o order) (map[netip.Addr]string,
 	if len(top.Msg.GetPairs()) > 0 {
 		return nil, nil
 	}
-	return map[netip.Addr]string{everyone: fmt.Sprintf("no flow of any exporter is stored between %s and %s; check the window, the clock and `millrace flows quality`",
+	return map[netip.Addr]string{everyone: fmt.Sprintf("no flow of any exporter that began between %s and %s is stored; check the window, the clock and `millrace flows quality`",
 		stamp(o.from), stamp(o.to))}, nil
 }
 
