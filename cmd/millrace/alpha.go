@@ -42,7 +42,8 @@ func alphaNightlyCommand() *cobra.Command {
 		Example: "  millrace alpha nightly\n" +
 			"  millrace alpha nightly --dry-run --min-bytes 500MB --prefix-length 32\n" +
 			"  millrace alpha nightly --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z\n" +
-			"  millrace alpha nightly --from 2h",
+			"  millrace alpha nightly --from 2h\n" +
+			"  millrace alpha nightly --report mail | sendmail noc@example.net",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			req, err := o.request(cmd, time.Now())
@@ -60,6 +61,9 @@ func alphaNightlyCommand() *cobra.Command {
 			if wantJSON(cmd) {
 				return printJSON(cmd, r.Msg)
 			}
+			if o.report != "" {
+				return o.write(cmd, r.Msg)
+			}
 			return printNight(cmd.OutOrStdout(), r.Msg, o.dryRun)
 		},
 	}
@@ -74,6 +78,7 @@ type nightlyFlags struct {
 	interval           time.Duration
 	prefixLength       uint32
 	dryRun             bool
+	report             string
 }
 
 func (o *nightlyFlags) register(cmd *cobra.Command) {
@@ -84,10 +89,14 @@ func (o *nightlyFlags) register(cmd *cobra.Command) {
 	f.DurationVar(&o.interval, "interval", 0, "length of the fixed intervals, such as 60s")
 	f.Uint32Var(&o.prefixLength, "prefix-length", 0, "IPv4 prefix length under which pairs are remembered: 24 or 32 (IPv6: 48 or 64)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "find and print, but store nothing and request no change set")
+	f.StringVar(&o.report, "report", "", "print a report for people who were not there: text, html, or mail (a message with both)")
 }
 
 func (o *nightlyFlags) request(cmd *cobra.Command, now time.Time) (*alphav1.NightlyRequest, error) {
 	req := &alphav1.NightlyRequest{DryRun: o.dryRun}
+	if _, known := reports[o.report]; o.report != "" && !known {
+		return nil, fmt.Errorf("--report %q: write text, html or mail", o.report)
+	}
 	var err error
 	if req.From, err = parseTime("--from", o.from, now); err != nil {
 		return nil, err

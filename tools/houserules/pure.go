@@ -19,6 +19,7 @@ var pureFolders = []string{
 	"scenario",
 	"services/alpha/detect",
 	"services/alpha/gate",
+	"services/alpha/letter",
 	"services/alpha/replay",
 	"services/audit/chain",
 	"services/circuits/admit",
