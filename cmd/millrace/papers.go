@@ -53,6 +53,7 @@ Ctrl-C prints what is known so far.`,
 			return err
 		},
 	}
+	cmd.AddCommand(papersLoopCommand())
 	cmd.Flags().StringVar(&o.Only, "only", "", "only experiments whose ids begin so: 002, or 002-exp3,004")
 	cmd.Flags().BoolVar(&o.Quick, "quick", false, "only the reduced set that the tests run")
 	cmd.Flags().IntVar(&o.Workers, "workers", 0, "runs at a time (default: one per processor)")

@@ -6,6 +6,8 @@
 package liman
 
 import (
+	"strconv"
+
 	"github.com/millrace/millrace/services/twin/discipline"
 	"github.com/millrace/millrace/services/twin/engine"
 	"github.com/millrace/millrace/services/twin/tcp"
@@ -99,8 +101,8 @@ func (t *Testbed) Err() error { return t.err }
 
 func schedule(queues []Queue) *discipline.Config {
 	c := &discipline.Config{}
-	for _, q := range queues {
-		d := discipline.Queue{Weight: uint64(q.Rate), Limit: int64(q.Buffer / 100 * Buffer), Priority: q.Priority}
+	for i, q := range queues {
+		d := discipline.Queue{Name: strconv.Itoa(i), Weight: uint64(q.Rate), Limit: int64(q.Buffer / 100 * Buffer), Priority: q.Priority}
 		if q.Strict {
 			d.Max.Percent = d.Weight
 		}
@@ -111,6 +113,12 @@ func schedule(queues []Queue) *discipline.Config {
 		c.Queues = append(c.Queues, d)
 	}
 	return c
+}
+
+// Reshare gives the contended port other shares while packets pass; what waits keeps its queue. The counters of the
+// queues begin at zero.
+func (t *Testbed) Reshare(queues []Queue) error {
+	return t.Requeue(t.contended, schedule(queues), len(queues)-1)
 }
 
 // Police limits what is sent with policed set to 1 Gbit/s: packets out of profile go to another queue, or with

@@ -12,6 +12,7 @@ var pureFolders = []string{
 	"internal/configentry",
 	"internal/rights",
 	"internal/shares",
+	"internal/split",
 	"internal/testkit/months",
 	"internal/topo",
 	"internal/units",
