@@ -19,6 +19,7 @@ export MILLRACE_LIBCHDB := $(CURDIR)/.cache/chdb/node_modules/@chdb/lib-linux-x6
 export MILLRACE_KAFKA_LIB := $(CURDIR)/.cache/kafka
 export MILLRACE_CLIENTS := $(CURDIR)/.cache/clients
 export MILLRACE_K8S := $(CURDIR)/.cache/k8s
+export MILLRACE_OIDC := $(CURDIR)/.cache/oidc
 # The binary that tests run; without it each of five packages of e2e links one for itself.
 export MILLRACE_BINARY := $(CURDIR)/bin/millrace
 
@@ -65,6 +66,12 @@ $(STAMPS)/kafka: tools/kafka/pom.xml tools/kafka/fetch.sh | packages
 $(STAMPS)/clients: tools/clients/go.mod tools/clients/go.sum tools/clients/gnmic_check/main.go tools/clients/requirements.txt tools/clients/fetch.sh | packages
 	@echo "setup: clients of other people, for tests"
 	@PATH="$(GO_DIR):$$PATH" tools/clients/fetch.sh
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/oidc: tools/oidc/package-lock.json tools/oidc/provider.mjs tools/setup/node.sh | packages
+	@echo "setup: an OpenID provider, for tests"
+	@mkdir -p .cache/oidc && cp tools/oidc/package.json tools/oidc/package-lock.json tools/oidc/provider.mjs .cache/oidc/
+	@PATH="$(NODE_DIR):$$PATH" npm ci --loglevel=error --no-audit --no-fund --prefix .cache/oidc
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/helm: tools/k8s/helm/package-lock.json tools/k8s/helm/fetch.sh tools/setup/node.sh | packages
@@ -116,7 +123,7 @@ current: setup
 	@files=$$(PATH="$(GO_DIR):$$PATH" gofmt -l cmd collectors e2e internal lab papers scenario services tools); test -z "$$files" || { echo "check: run gofmt -w on these:"; echo "$$files"; exit 1; } >&2
 
 .PHONY: test-web
-test-web: $(STAMPS)/web
+test-web: $(STAMPS)/web $(STAMPS)/oidc
 	@cd $(WEB) && export PATH="$(GO_DIR):$(NODE_DIR):$$PATH" && for t in typecheck lint test e2e; do npm run --silent $$t; done
 
 # The lab's tests and the PE agent's measure delay and rates on real kernels, so one package runs after the other:
@@ -146,7 +153,7 @@ GOTEST = PATH="$(GO_DIR):$(NODE_DIR):$$PATH" go tool gotestsum --format pkgname 
 LIST   = PATH="$(GO_DIR):$$PATH" go list ./...
 
 .PHONY: test-race
-test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/web ## Run what can run under the race detector
+test-race: setup $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/oidc $(STAMPS)/web ## Run what can run under the race detector
 	@CGO_ENABLED=1 $(GOTEST) -race -timeout 30m $$($(LIST) | grep -v $(LAB) $(RACELESS))
 	@CGO_ENABLED=1 $(GOTEST) -race -timeout 10m -run $(PE_SHARED) ./services/peagent
 
@@ -156,7 +163,7 @@ test-raceless: build $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm
 
 .PHONY: test
 test: build ## Run every test
-	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm
+	@$(MAKE) --no-print-directory --jobs=3 current $(STAMPS)/kafka $(STAMPS)/clients $(STAMPS)/helm $(STAMPS)/oidc
 	@$(MAKE) --no-print-directory --jobs=4 vet test-web test-race test-raceless
 	@$(GOTEST) -p 1 -timeout 30m $$($(LIST) | grep $(LAB))
 

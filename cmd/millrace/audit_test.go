@@ -12,7 +12,7 @@ import (
 
 // Who logged in, made and revoked a token is in the log; an export is verified, and one that was edited is found.
 func TestAuditOnTheCommandLine(t *testing.T) {
-	c, run := loginServer(t)
+	c, run, _ := loginServer(t)
 	link, err := c.LoginLink(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)

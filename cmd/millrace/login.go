@@ -21,15 +21,17 @@ func loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login",
 		Short: "Log in to a control plane, for the commands that follow",
-		Long: `Logs in by name and password, or by a link that ` + "`millrace up`" + ` printed, and keeps a
-token of 90 days in the user's own configuration (tokens.json, mode 0600). The password is read
-from the terminal, or from the first line of standard input.`,
-		Example: `  millrace login --name ann
+		Long: `Logs in by the OpenID provider of the control plane: prints a URL and a code, which any
+browser on any host can confirm. With --name it logs in by a password instead, which is read from
+the terminal, or from the first line of standard input; with --link by a link that ` + "`millrace up`" + `
+printed. It keeps a token of 90 days in the user's own configuration (tokens.json, mode 0600).`,
+		Example: `  millrace login --server https://millrace.example.net
+  millrace login --name ann
   millrace login --link 'http://127.0.0.1:8080/#login=mrl_...'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if (name == "") == (link == "") {
-				return coded{errors.New("give --name or --link"), exitUsage}
+			if name != "" && link != "" {
+				return coded{errors.New("give one of --name and --link"), exitUsage}
 			}
 			return login(cmd, name, link)
 		},

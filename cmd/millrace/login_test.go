@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,7 @@ import (
 )
 
 // loginServer serves logins on a port, with an etcd of its own; the user's configuration is an empty folder.
-func loginServer(t *testing.T) (*identity.Component, func(input string, args ...string) (string, error)) {
+func loginServer(t *testing.T, change ...func(*identity.Configuration)) (c *identity.Component, run func(input string, args ...string) (string, error), start func(input string, out io.Writer, args ...string) error) {
 	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv(tokenVariable, "")
@@ -27,6 +28,9 @@ func loginServer(t *testing.T) (*identity.Component, func(input string, args ...
 	t.Cleanup(func() { etcd.Stop(t.Context()) })
 	cfg := identity.DefaultConfiguration()
 	cfg.Mode = identity.ModeOn
+	for _, set := range change {
+		set(&cfg)
+	}
 	c, err := identity.New(cfg, identity.Dependencies{State: etcd.Store(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -47,21 +51,24 @@ func loginServer(t *testing.T) (*identity.Component, func(input string, args ...
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return c, func(input string, args ...string) (string, error) {
-		var out bytes.Buffer
+	start = func(input string, out io.Writer, args ...string) error {
 		cmd := root()
 		cmd.SetArgs(append(args, "--server", server.URL))
 		cmd.SetIn(strings.NewReader(input))
-		cmd.SetOut(&out)
-		cmd.SetErr(&out)
-		err := cmd.ExecuteContext(t.Context())
-		return out.String(), err
+		cmd.SetOut(out)
+		cmd.SetErr(out)
+		return cmd.ExecuteContext(t.Context())
 	}
+	return c, func(input string, args ...string) (string, error) {
+		var out bytes.Buffer
+		err := start(input, &out, args...)
+		return out.String(), err
+	}, start
 }
 
 // The way of the reference page, from the printed link to a log-out; what a token may not do logs in first.
 func TestLoginsOnTheCommandLine(t *testing.T) {
-	c, run := loginServer(t)
+	c, run, _ := loginServer(t)
 	link, err := c.LoginLink(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)

@@ -59,6 +59,9 @@ func (w *who) do(cmd *cobra.Command, use func(*session) error) error {
 		if w.name = r.Msg.GetName(); w.name == "" {
 			return coded{errors.New("this needs a login by a password or a link: give --as or --link"), exitUsage}
 		}
+		if r.Msg.GetByProvider() {
+			w.name = ""
+		}
 	}
 	s, err := begin(cmd, w.name, w.link)
 	if err != nil {
@@ -70,7 +73,7 @@ func (w *who) do(cmd *cobra.Command, use func(*session) error) error {
 	return s.end(cmd.Context())
 }
 
-// begin logs in, by a link where there is one.
+// begin logs in: by a link or a password, and without either by the control plane's OpenID provider.
 func begin(cmd *cobra.Command, name, link string) (*session, error) {
 	if link != "" && !cmd.Flags().Changed("server") {
 		if err := serverOfLink(cmd, link); err != nil {
@@ -90,6 +93,9 @@ func begin(cmd *cobra.Command, name, link string) (*session, error) {
 		}
 		s.cookie, s.name, s.role = cookieOf(r.Header()), r.Msg.GetName(), r.Msg.GetRole()
 		return s, nil
+	}
+	if name == "" {
+		return s, byDevice(cmd, s)
 	}
 	password, err := readPassword(cmd, "password of "+name+": ")
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -33,6 +34,12 @@ func usersListCommand() *cobra.Command {
 				password := "no password"
 				if u.GetHasPassword() {
 					password = "password"
+				}
+				if u.GetIssuer() != "" {
+					password = "by " + u.GetIssuer() + ", not confirmed"
+				}
+				if u.GetConfirmedAt() != nil {
+					password = "by " + u.GetIssuer() + ", confirmed " + u.GetConfirmedAt().AsTime().Format(time.RFC3339)
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%-24s %-9s %s\n", u.GetName(), rights.Name(u.GetRole()), password)
 			}

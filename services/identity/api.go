@@ -53,8 +53,15 @@ func (a *api) inSession(ctx context.Context) (rights.Caller, error) {
 // WhoAmI answers everybody.
 func (a *api) WhoAmI(ctx context.Context, _ *connect.Request[identityv1.WhoAmIRequest]) (*connect.Response[identityv1.WhoAmIResponse], error) {
 	out := &identityv1.WhoAmIResponse{LoginNeeded: a.On()}
+	if a.provider != nil {
+		out.Provider = a.cfg.OIDC.Title
+	}
 	if who, ok := rights.From(ctx); ok && a.On() && who.Role > rights.Nobody {
 		out.Name, out.Role = who.Name, who.Role
+		user := &identityv1.UserRecord{}
+		if _, err := a.user(ctx, who.Name, user); err == nil { // and else a service, which has no way to log in
+			out.ByProvider = user.GetProvider() != nil
+		}
 	}
 	return connect.NewResponse(out), nil
 }
@@ -124,6 +131,9 @@ func (a *api) SetPassword(ctx context.Context, r *connect.Request[identityv1.Set
 	if err != nil {
 		return nil, err
 	}
+	if user.GetProvider() != nil {
+		return nil, errOfProvider
+	}
 	if of == who.Name && user.GetPassword() != "" {
 		if err := a.checkOld(ctx, user, r.Msg.GetOld(), host(r.Peer().Addr)); err != nil {
 			return nil, err
@@ -182,7 +192,10 @@ func conflict(err error) error {
 }
 
 func shownUser(u *identityv1.UserRecord) *identityv1.User {
-	return &identityv1.User{Name: u.GetName(), Role: u.GetRole(), CreatedAt: u.GetCreatedAt(), HasPassword: u.GetPassword() != ""}
+	return &identityv1.User{
+		Name: u.GetName(), Role: u.GetRole(), CreatedAt: u.GetCreatedAt(), HasPassword: u.GetPassword() != "",
+		Issuer: u.GetProvider().GetIssuer(), ConfirmedAt: u.GetProvider().GetConfirmedAt(),
+	}
 }
 
 // now is a time for records.

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace/services/identity/oidc"
 )
 
 // Modes.
@@ -30,11 +32,13 @@ type Configuration struct {
 	Link time.Duration `yaml:"link"`
 	// Rate is how many requests per second one session or token may make over time. Default 200.
 	Rate int `yaml:"rate"`
+	// OIDC is the OpenID provider by which people log in.
+	OIDC oidc.Configuration `yaml:"oidc"`
 }
 
 // DefaultConfiguration asks nobody to log in.
 func DefaultConfiguration() Configuration {
-	return Configuration{Mode: ModeOff, Session: 12 * time.Hour, Token: 365 * 24 * time.Hour, Link: 15 * time.Minute, Rate: 200}
+	return Configuration{Mode: ModeOff, Session: 12 * time.Hour, Token: 365 * 24 * time.Hour, Link: 15 * time.Minute, Rate: 200, OIDC: oidc.DefaultConfiguration()}
 }
 
 // Validate says what is wrong and what to write instead.
@@ -51,8 +55,20 @@ func (c Configuration) Validate() error {
 	if u, err := url.Parse(c.URL); c.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("url is %q; write one such as https://millrace.example.net", c.URL)
 	}
+	if err := c.OIDC.Validate(); err != nil {
+		return fmt.Errorf("oidc: %w", err)
+	}
+	if c.OIDC.On() && c.URL == "" {
+		return errors.New("url is missing: the provider of oidc sends browsers back there")
+	}
 	return nil
 }
+
+// RelativeTo resolves the files of the provider against the folder of the configuration file.
+func (c *Configuration) RelativeTo(folder string) { c.OIDC.RelativeTo(folder) }
+
+// redirect is the redirect URI that the client is registered with.
+func (c Configuration) redirect() string { return strings.TrimRight(c.URL, "/") + "/" }
 
 // secure reports whether browsers reach the dashboard over TLS.
 func (c Configuration) secure() bool { return strings.HasPrefix(c.URL, "https://") }

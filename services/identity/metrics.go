@@ -6,13 +6,19 @@ import (
 )
 
 type metrics struct {
-	logins *prometheus.CounterVec
+	logins, confirmed *prometheus.CounterVec
 }
 
 // newMetrics registers with r; a nil r counts without being shown.
 func newMetrics(r prometheus.Registerer) *metrics {
-	return &metrics{logins: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
-		Name: "millrace_services_identity_logins_total",
-		Help: "Logins, by way (password, link) and result: done, refused, delayed, failed.",
-	}, []string{"way", "result"})}
+	return &metrics{
+		logins: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_identity_logins_total",
+			Help: "Logins, by way (password, link, provider, device) and result: done, refused, delayed, failed.",
+		}, []string{"way", "result"}),
+		confirmed: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+			Name: "millrace_services_identity_confirmations_total",
+			Help: "Questions to the OpenID provider for people who are logged in, by result: confirmed, ended, failed.",
+		}, []string{"result"}),
+	}
 }

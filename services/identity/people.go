@@ -57,8 +57,14 @@ func (a *api) PutUser(ctx context.Context, r *connect.Request[identityv1.PutUser
 	if err != nil && !errors.Is(err, state.ErrNotFound) {
 		return nil, away(err)
 	}
+	if user.GetProvider() != nil {
+		return nil, errOfProvider
+	}
 	if revision == 0 {
 		user = &identityv1.UserRecord{Name: of, CreatedAt: a.now()}
+		if err := a.endLogins(ctx, of); err != nil { // of a namesake, made in the moment in which that was removed
+			return nil, away(err)
+		}
 	}
 	user.Role = r.Msg.GetRole()
 	guards = append(guards, state.Guard{Key: userKey(of), Revision: revision})
@@ -78,25 +84,27 @@ func (a *api) DeleteUser(ctx context.Context, r *connect.Request[identityv1.Dele
 	if err != nil {
 		return nil, err
 	}
-	revision, err := a.user(ctx, of, &identityv1.UserRecord{})
+	user := &identityv1.UserRecord{}
+	revision, err := a.user(ctx, of, user)
 	if err != nil {
 		return nil, err
 	}
-	guards := []state.Guard{other, {Key: userKey(of), Revision: revision}}
-	if _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: userKey(of)}); err != nil {
+	guards, ops := []state.Guard{other, {Key: userKey(of), Revision: revision}}, []state.Op{{Key: userKey(of)}}
+	if p := user.GetProvider(); p != nil {
+		ops = append(ops, state.Op{Key: subjectKey(p.GetIssuer(), p.GetSubject())})
+	}
+	if _, err := a.deps.State.Commit(ctx, guards, ops...); err != nil {
 		return nil, conflict(err)
 	}
-	if err := errors.Join(
-		deleteWhere(ctx, a.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == of }),
-		deleteWhere(ctx, a.deps.State, tokensPrefix, func(t *identityv1.TokenRecord) bool { return t.GetUser() == of }),
-	); err != nil {
+	if err := a.endLogins(ctx, of); err != nil {
 		return nil, away(err)
 	}
 	return connect.NewResponse(&identityv1.DeleteUserResponse{}), nil
 }
 
 // otherAdmin holds while somebody else is admin: without it nobody could give roles. It is a guard of what is written,
-// so that two admins who remove each other at once do not both succeed.
+// so that two admins who remove each other at once do not both succeed. Admins of the provider do not count: it may be
+// down.
 func (a *api) otherAdmin(ctx context.Context, but string) (state.Guard, error) {
 	entries, err := a.deps.State.List(ctx, usersPrefix)
 	if err != nil {
@@ -107,7 +115,7 @@ func (a *api) otherAdmin(ctx context.Context, but string) (state.Guard, error) {
 		if err := proto.Unmarshal(e.Value, u); err != nil {
 			return state.Guard{}, away(fmt.Errorf("decode %s: %w", e.Key, err))
 		}
-		if u.GetName() != but && u.GetRole() == rights.Admin {
+		if u.GetName() != but && u.GetRole() == rights.Admin && u.GetProvider() == nil {
 			return state.Guard{Key: e.Key, Revision: e.Revision}, nil
 		}
 	}

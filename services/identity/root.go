@@ -1,7 +1,8 @@
 // Package identity knows people and programs, and who of them sent a request.
 //
-// In: passwords, login links, session cookies and tokens, of which etcd has hashes. Out: the caller of a request for
-// the gate of the port (internal/rpc), and IdentityService. Next: every service, which finds the caller in the context.
+// In: passwords, login links, session cookies and tokens, of which etcd has hashes, and what an OpenID provider says.
+// Out: the caller of a request for the gate of the port (internal/rpc), and IdentityService. Next: every service, which
+// finds the caller in the context.
 package identity
 
 import (
@@ -12,11 +13,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 
 	"github.com/millrace/millrace/internal/lifecycle"
 	"github.com/millrace/millrace/internal/rpc"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/proto/gen/millrace/identity/v1/identityv1connect"
+	"github.com/millrace/millrace/services/identity/oidc"
 )
 
 // Dependencies of the service.
@@ -40,6 +43,11 @@ type Component struct {
 	cost     argonCost
 	// hashing has room for the passwords that are hashed at once, queue for those that wait for it.
 	hashing, queue chan struct{}
+	// provider is nil where people log in by passwords and links alone. devices bounds the logins of commands that
+	// begin there, polls how often one of them asks.
+	provider *oidc.Client
+	devices  *rate.Limiter
+	polls    *rates
 }
 
 // New checks the configuration and is otherwise inert.
@@ -50,20 +58,32 @@ func New(cfg Configuration, deps Dependencies) (*Component, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	return &Component{
+	c := &Component{
 		cfg: cfg, deps: deps, metrics: newMetrics(deps.Registerer), attempts: newAttempts(), rates: newRates(cfg.Rate),
 		hashing: make(chan struct{}, maxHashing), queue: make(chan struct{}, maxWaiting), cost: memoryConstrained,
-	}, nil
+		devices: rate.NewLimiter(1, maxDevices), polls: newRates(1),
+	}
+	if c.On() && cfg.OIDC.On() {
+		p, err := oidc.New(cfg.OIDC, cfg.redirect(), deps.Now)
+		if err != nil {
+			return nil, fmt.Errorf("identity: oidc: %w", err)
+		}
+		c.provider = p
+	}
+	return c, nil
 }
 
 // cleanEvery is how often what has expired is deleted; it is refused before.
 const cleanEvery = 10 * time.Minute
 
-// Start deletes what has expired, now and then.
+// Start deletes what has expired, now and then, and asks the provider for those who are logged in.
 func (c *Component) Start(ctx context.Context) error {
 	c.loops.Start(ctx)
 	if c.On() {
 		c.loops.Every(cleanEvery, c.clean)
+	}
+	if c.provider != nil {
+		c.loops.Every(confirmEvery, c.confirm)
 	}
 	return nil
 }

@@ -2,8 +2,11 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -19,12 +22,21 @@ const (
 	sessionsPrefix = "identity/sessions/"
 	tokensPrefix   = "identity/tokens/"
 	linksPrefix    = "identity/links/"
+	subjectsPrefix = "identity/subjects/"
+	flowsPrefix    = "identity/flows/"
 )
 
 func userKey(name string) string  { return usersPrefix + name }
 func sessionKey(id string) string { return sessionsPrefix + id }
 func tokenKey(id string) string   { return tokensPrefix + id }
 func linkKey(id string) string    { return linksPrefix + id }
+func flowKey(id string) string    { return flowsPrefix + id }
+
+// subjectKey is of a person of a provider, whatever is in its names.
+func subjectKey(issuer, subject string) string {
+	sum := sha256.Sum256([]byte(strconv.Quote(issuer) + strconv.Quote(subject)))
+	return subjectsPrefix + hex.EncodeToString(sum[:])
+}
 
 // record is a message of record.proto.
 type record[T any] interface {
@@ -81,10 +93,19 @@ func (c *Component) clean(ctx context.Context) {
 	errs = append(errs,
 		deleteWhere(ctx, c.deps.State, sessionsPrefix, func(r *identityv1.SessionRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }),
 		deleteWhere(ctx, c.deps.State, tokensPrefix, func(r *identityv1.TokenRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }),
-		deleteWhere(ctx, c.deps.State, linksPrefix, func(r *identityv1.LinkRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }))
+		deleteWhere(ctx, c.deps.State, linksPrefix, func(r *identityv1.LinkRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }),
+		deleteWhere(ctx, c.deps.State, flowsPrefix, func(r *identityv1.FlowRecord) bool { return now.After(r.GetExpiresAt().AsTime()) }))
 	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
 		c.deps.Log.Warn("expired logins are not deleted; they are refused all the same", "error", err)
 	}
+}
+
+// endLogins deletes a person's sessions and tokens.
+func (c *Component) endLogins(ctx context.Context, of string) error {
+	return errors.Join(
+		deleteWhere(ctx, c.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == of }),
+		deleteWhere(ctx, c.deps.State, tokensPrefix, func(t *identityv1.TokenRecord) bool { return t.GetUser() == of }),
+	)
 }
 
 // deleteWhere deletes the records below a prefix that are chosen.

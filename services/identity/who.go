@@ -98,6 +98,9 @@ func (c *Component) person(ctx context.Context, name, credential string, now tim
 	case err != nil:
 		return rights.Caller{}, away(err)
 	}
+	if !c.vouched(user.GetProvider(), now) {
+		return rights.Caller{}, errUnconfirmed
+	}
 	if !c.rates.take(credential, now) {
 		return rights.Caller{}, errRate
 	}

@@ -24,6 +24,7 @@ var elsewhere = map[string]string{
 	"store.Configuration":    "internal/store",
 	"detect.Rule":            "services/alpha/detect",
 	"gate.Limits":            "services/alpha/gate",
+	"oidc.Configuration":     "services/identity/oidc",
 	"trace.Configuration":    "internal/trace",
 }
 

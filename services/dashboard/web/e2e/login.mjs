@@ -1,6 +1,7 @@
 // The whole program with logins, as a person meets it. flags are the fixture's, which takes no part.
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { patience, until, withPage } from "./browser.mjs";
@@ -8,13 +9,23 @@ import { patience, until, withPage } from "./browser.mjs";
 const laptop = { width: 1280, height: 800 };
 const password = "correct horse battery";
 
-/** Starts `millrace up` with logins, and gives the login link that it prints. */
-async function up(binary, folder) {
+/** A socket that listens, for a child: its address is known before the child starts. */
+export async function socket() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { port: server.address().port, fd: server._handle.fd, close: () => server.close() };
+}
+
+/** Starts `millrace up` with logins on a socket, and gives the login link that it prints. */
+export async function up(binary, folder, { port, fd, close }, identity = "") {
   mkdirSync(folder);
   writeFileSync(join(folder, "inventory.yaml"), "devices: []\n");
-  const text = `data_dir: ${folder}\ninventory: inventory.yaml\nidentity: {mode: on}\ndashboard: {listen: "127.0.0.1:0"}\nflow: {listen: ["127.0.0.1:0"]}\n`;
+  const text = `data_dir: ${folder}\ninventory: inventory.yaml\nidentity:\n  mode: on\n  url: http://127.0.0.1:${port}\n${identity}flow: {listen: ["127.0.0.1:0"]}\n`;
   writeFileSync(join(folder, "millrace.yaml"), text);
-  const child = spawn(binary, ["up", "--config", join(folder, "millrace.yaml")], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(binary, ["up", "--config", join(folder, "millrace.yaml"), "--listen-fd", "3"], {
+    stdio: ["ignore", "pipe", "pipe", fd],
+  });
+  close();
   let log = "";
   child.stderr.on("data", (data) => {
     log += data;
@@ -93,7 +104,7 @@ export const loginScenarios = [
     play: async (_, { scratch, run }) => {
       const binary = join(scratch, "millrace");
       await run("go", ["build", "-o", binary, "./cmd/millrace"]);
-      const server = await up(binary, join(scratch, "up"));
+      const server = await up(binary, join(scratch, "up"), await socket());
       try {
         await journey(server);
       } finally {

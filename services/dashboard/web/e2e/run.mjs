@@ -12,6 +12,7 @@ import { apidocsScenarios } from "./apidocs.mjs";
 import { circuitScenarios } from "./circuits.mjs";
 import { guardScenarios } from "./guards.mjs";
 import { loginScenarios } from "./login.mjs";
+import { providerScenarios } from "./provider.mjs";
 import { scenarios } from "./scenarios.mjs";
 
 const repository = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -54,6 +55,7 @@ try {
     ...circuitScenarios,
     ...apidocsScenarios,
     ...loginScenarios,
+    ...providerScenarios,
   ]) {
     const server = await serve(flags);
     try {

@@ -1,7 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { createApi } from "./api/clients";
-import { loginCode, Session } from "./state/identity";
+import { loginCode, providerAnswer, Session, takeBegun } from "./state/identity";
 import { createStore } from "./state/store";
 import "./styles/base.css";
 import "./styles/layout.css";
@@ -23,7 +23,11 @@ const session = new Session(api.identity);
 const store = createStore(api);
 const code = loginCode(location.hash);
 if (code) history.replaceState(null, "", location.pathname + location.search);
-void session.start(code);
+const answer = providerAnswer(location.search);
+const begun = answer && takeBegun();
+// Only the query comes back, and replaceState refuses another origin.
+if (begun) history.replaceState(null, "", location.pathname + begun.search);
+void session.start(code, answer && begun && { ...answer, login: begun.login });
 createRoot(root).render(
   <StrictMode>
     <Gate session={session} store={store}>

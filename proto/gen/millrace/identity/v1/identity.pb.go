@@ -32,7 +32,11 @@ type User struct {
 	Role      v1.Role                `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// The person can log in by a password.
-	HasPassword   bool `protobuf:"varint,4,opt,name=has_password,json=hasPassword,proto3" json:"has_password,omitempty"`
+	HasPassword bool `protobuf:"varint,4,opt,name=has_password,json=hasPassword,proto3" json:"has_password,omitempty"`
+	// The OpenID provider that the person logs in by, and that gives the role; empty: none.
+	Issuer string `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// When the provider confirmed the person and the role last.
+	ConfirmedAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,6 +97,20 @@ func (x *User) GetHasPassword() bool {
 		return x.HasPassword
 	}
 	return false
+}
+
+func (x *User) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *User) GetConfirmedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ConfirmedAt
+	}
+	return nil
 }
 
 // Session is one login.
@@ -531,8 +549,12 @@ type WhoAmIResponse struct {
 	// Without it nobody logs in, and everybody may do everything.
 	LoginNeeded bool `protobuf:"varint,1,opt,name=login_needed,json=loginNeeded,proto3" json:"login_needed,omitempty"`
 	// Empty without login.
-	Name          string  `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Role          v1.Role `protobuf:"varint,3,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	Name string  `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Role v1.Role `protobuf:"varint,3,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	// What the OpenID provider is called, by which people can log in; empty: there is none.
+	Provider string `protobuf:"bytes,4,opt,name=provider,proto3" json:"provider,omitempty"`
+	// The person logs in by that provider, and has no password.
+	ByProvider    bool `protobuf:"varint,5,opt,name=by_provider,json=byProvider,proto3" json:"by_provider,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +608,20 @@ func (x *WhoAmIResponse) GetRole() v1.Role {
 		return x.Role
 	}
 	return v1.Role(0)
+}
+
+func (x *WhoAmIResponse) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *WhoAmIResponse) GetByProvider() bool {
+	if x != nil {
+		return x.ByProvider
+	}
+	return false
 }
 
 type LoginRequest struct {
@@ -788,6 +824,452 @@ func (x *RedeemResponse) GetRole() v1.Role {
 	return v1.Role(0)
 }
 
+type BeginProviderLoginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginProviderLoginRequest) Reset() {
+	*x = BeginProviderLoginRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginProviderLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginProviderLoginRequest) ProtoMessage() {}
+
+func (x *BeginProviderLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginProviderLoginRequest.ProtoReflect.Descriptor instead.
+func (*BeginProviderLoginRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{12}
+}
+
+type BeginProviderLoginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the browser goes.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// The login, sealed. The browser keeps it until it comes back.
+	Login         string `protobuf:"bytes,2,opt,name=login,proto3" json:"login,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginProviderLoginResponse) Reset() {
+	*x = BeginProviderLoginResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginProviderLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginProviderLoginResponse) ProtoMessage() {}
+
+func (x *BeginProviderLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginProviderLoginResponse.ProtoReflect.Descriptor instead.
+func (*BeginProviderLoginResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *BeginProviderLoginResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *BeginProviderLoginResponse) GetLogin() string {
+	if x != nil {
+		return x.Login
+	}
+	return ""
+}
+
+// EndProviderLoginRequest has the login, and the parameters of the URL that the provider sent the browser back to.
+type EndProviderLoginRequest struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Login            string                 `protobuf:"bytes,1,opt,name=login,proto3" json:"login,omitempty"`
+	Code             string                 `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	State            string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Iss              string                 `protobuf:"bytes,4,opt,name=iss,proto3" json:"iss,omitempty"`
+	Error            string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	ErrorDescription string                 `protobuf:"bytes,6,opt,name=error_description,json=errorDescription,proto3" json:"error_description,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *EndProviderLoginRequest) Reset() {
+	*x = EndProviderLoginRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndProviderLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndProviderLoginRequest) ProtoMessage() {}
+
+func (x *EndProviderLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndProviderLoginRequest.ProtoReflect.Descriptor instead.
+func (*EndProviderLoginRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *EndProviderLoginRequest) GetLogin() string {
+	if x != nil {
+		return x.Login
+	}
+	return ""
+}
+
+func (x *EndProviderLoginRequest) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *EndProviderLoginRequest) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *EndProviderLoginRequest) GetIss() string {
+	if x != nil {
+		return x.Iss
+	}
+	return ""
+}
+
+func (x *EndProviderLoginRequest) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *EndProviderLoginRequest) GetErrorDescription() string {
+	if x != nil {
+		return x.ErrorDescription
+	}
+	return ""
+}
+
+type EndProviderLoginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Role          v1.Role                `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndProviderLoginResponse) Reset() {
+	*x = EndProviderLoginResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndProviderLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndProviderLoginResponse) ProtoMessage() {}
+
+func (x *EndProviderLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndProviderLoginResponse.ProtoReflect.Descriptor instead.
+func (*EndProviderLoginResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *EndProviderLoginResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EndProviderLoginResponse) GetRole() v1.Role {
+	if x != nil {
+		return x.Role
+	}
+	return v1.Role(0)
+}
+
+type BeginDeviceLoginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginDeviceLoginRequest) Reset() {
+	*x = BeginDeviceLoginRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginDeviceLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginDeviceLoginRequest) ProtoMessage() {}
+
+func (x *BeginDeviceLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginDeviceLoginRequest.ProtoReflect.Descriptor instead.
+func (*BeginDeviceLoginRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{16}
+}
+
+type BeginDeviceLoginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The login, sealed, for EndDeviceLogin.
+	Login string `protobuf:"bytes,1,opt,name=login,proto3" json:"login,omitempty"`
+	// What the person types at the URL, and a URL that has it already.
+	UserCode    string `protobuf:"bytes,2,opt,name=user_code,json=userCode,proto3" json:"user_code,omitempty"`
+	Url         string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
+	CompleteUrl string `protobuf:"bytes,4,opt,name=complete_url,json=completeUrl,proto3" json:"complete_url,omitempty"`
+	// How long to wait between two calls of EndDeviceLogin, in seconds.
+	Interval      int32                  `protobuf:"varint,5,opt,name=interval,proto3" json:"interval,omitempty"`
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeginDeviceLoginResponse) Reset() {
+	*x = BeginDeviceLoginResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeginDeviceLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeginDeviceLoginResponse) ProtoMessage() {}
+
+func (x *BeginDeviceLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeginDeviceLoginResponse.ProtoReflect.Descriptor instead.
+func (*BeginDeviceLoginResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BeginDeviceLoginResponse) GetLogin() string {
+	if x != nil {
+		return x.Login
+	}
+	return ""
+}
+
+func (x *BeginDeviceLoginResponse) GetUserCode() string {
+	if x != nil {
+		return x.UserCode
+	}
+	return ""
+}
+
+func (x *BeginDeviceLoginResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *BeginDeviceLoginResponse) GetCompleteUrl() string {
+	if x != nil {
+		return x.CompleteUrl
+	}
+	return ""
+}
+
+func (x *BeginDeviceLoginResponse) GetInterval() int32 {
+	if x != nil {
+		return x.Interval
+	}
+	return 0
+}
+
+func (x *BeginDeviceLoginResponse) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+type EndDeviceLoginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Login         string                 `protobuf:"bytes,1,opt,name=login,proto3" json:"login,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndDeviceLoginRequest) Reset() {
+	*x = EndDeviceLoginRequest{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndDeviceLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndDeviceLoginRequest) ProtoMessage() {}
+
+func (x *EndDeviceLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndDeviceLoginRequest.ProtoReflect.Descriptor instead.
+func (*EndDeviceLoginRequest) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *EndDeviceLoginRequest) GetLogin() string {
+	if x != nil {
+		return x.Login
+	}
+	return ""
+}
+
+type EndDeviceLoginResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Role          v1.Role                `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndDeviceLoginResponse) Reset() {
+	*x = EndDeviceLoginResponse{}
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndDeviceLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndDeviceLoginResponse) ProtoMessage() {}
+
+func (x *EndDeviceLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndDeviceLoginResponse.ProtoReflect.Descriptor instead.
+func (*EndDeviceLoginResponse) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *EndDeviceLoginResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *EndDeviceLoginResponse) GetRole() v1.Role {
+	if x != nil {
+		return x.Role
+	}
+	return v1.Role(0)
+}
+
 type LogoutRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Everywhere    bool                   `protobuf:"varint,1,opt,name=everywhere,proto3" json:"everywhere,omitempty"`
@@ -797,7 +1279,7 @@ type LogoutRequest struct {
 
 func (x *LogoutRequest) Reset() {
 	*x = LogoutRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +1291,7 @@ func (x *LogoutRequest) String() string {
 func (*LogoutRequest) ProtoMessage() {}
 
 func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[12]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +1304,7 @@ func (x *LogoutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutRequest.ProtoReflect.Descriptor instead.
 func (*LogoutRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{12}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LogoutRequest) GetEverywhere() bool {
@@ -842,7 +1324,7 @@ type LogoutResponse struct {
 
 func (x *LogoutResponse) Reset() {
 	*x = LogoutResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -854,7 +1336,7 @@ func (x *LogoutResponse) String() string {
 func (*LogoutResponse) ProtoMessage() {}
 
 func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[13]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -867,7 +1349,7 @@ func (x *LogoutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogoutResponse.ProtoReflect.Descriptor instead.
 func (*LogoutResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{13}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LogoutResponse) GetEnded() int32 {
@@ -885,7 +1367,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -897,7 +1379,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[14]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -910,7 +1392,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{14}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
 }
 
 type ListSessionsResponse struct {
@@ -922,7 +1404,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1416,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[15]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1429,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{15}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -965,7 +1447,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1459,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[16]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1472,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{16}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
 }
 
 type ListTokensResponse struct {
@@ -1002,7 +1484,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1496,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[17]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1509,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{17}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -1051,7 +1533,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1545,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[18]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1558,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{18}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -1118,7 +1600,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1612,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[19]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1625,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{19}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CreateTokenResponse) GetToken() *Token {
@@ -1169,7 +1651,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1663,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[20]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1676,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{20}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -1212,7 +1694,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1706,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[21]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1719,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{21}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
 }
 
 type SetPasswordRequest struct {
@@ -1253,7 +1735,7 @@ type SetPasswordRequest struct {
 
 func (x *SetPasswordRequest) Reset() {
 	*x = SetPasswordRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1747,7 @@ func (x *SetPasswordRequest) String() string {
 func (*SetPasswordRequest) ProtoMessage() {}
 
 func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[22]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1760,7 @@ func (x *SetPasswordRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordRequest.ProtoReflect.Descriptor instead.
 func (*SetPasswordRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{22}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetPasswordRequest) GetName() string {
@@ -1310,7 +1792,7 @@ type SetPasswordResponse struct {
 
 func (x *SetPasswordResponse) Reset() {
 	*x = SetPasswordResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1804,7 @@ func (x *SetPasswordResponse) String() string {
 func (*SetPasswordResponse) ProtoMessage() {}
 
 func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[23]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1817,7 @@ func (x *SetPasswordResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPasswordResponse.ProtoReflect.Descriptor instead.
 func (*SetPasswordResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{23}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{31}
 }
 
 type ListUsersRequest struct {
@@ -1346,7 +1828,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1840,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[24]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1853,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{24}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{32}
 }
 
 type ListUsersResponse struct {
@@ -1383,7 +1865,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1877,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[25]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1890,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{25}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -1428,7 +1910,7 @@ type PutUserRequest struct {
 
 func (x *PutUserRequest) Reset() {
 	*x = PutUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1922,7 @@ func (x *PutUserRequest) String() string {
 func (*PutUserRequest) ProtoMessage() {}
 
 func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[26]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1935,7 @@ func (x *PutUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserRequest.ProtoReflect.Descriptor instead.
 func (*PutUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{26}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PutUserRequest) GetName() string {
@@ -1479,7 +1961,7 @@ type PutUserResponse struct {
 
 func (x *PutUserResponse) Reset() {
 	*x = PutUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1973,7 @@ func (x *PutUserResponse) String() string {
 func (*PutUserResponse) ProtoMessage() {}
 
 func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[27]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1986,7 @@ func (x *PutUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserResponse.ProtoReflect.Descriptor instead.
 func (*PutUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{27}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PutUserResponse) GetUser() *User {
@@ -1523,7 +2005,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +2017,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[28]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +2030,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{28}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeleteUserRequest) GetName() string {
@@ -1566,7 +2048,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +2060,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_identity_proto_msgTypes[29]
+	mi := &file_millrace_identity_v1_identity_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,20 +2073,22 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{29}
+	return file_millrace_identity_v1_identity_proto_rawDescGZIP(), []int{37}
 }
 
 var File_millrace_identity_v1_identity_proto protoreflect.FileDescriptor
 
 const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\n" +
-	"#millrace/identity/v1/identity.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xa6\x01\n" +
+	"#millrace/identity/v1/identity.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xfd\x01\n" +
 	"\x04User\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x129\n" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12!\n" +
-	"\fhas_password\x18\x04 \x01(\bR\vhasPassword\"\x9f\x02\n" +
+	"\fhas_password\x18\x04 \x01(\bR\vhasPassword\x12\x16\n" +
+	"\x06issuer\x18\x05 \x01(\tR\x06issuer\x12=\n" +
+	"\fconfirmed_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vconfirmedAt\"\x9f\x02\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x129\n" +
@@ -1643,11 +2127,14 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"credential\x12\x18\n" +
 	"\asession\x18\x05 \x01(\bR\asession\x12\x18\n" +
 	"\aaddress\x18\x06 \x01(\tR\aaddress\"\x0f\n" +
-	"\rWhoAmIRequest\"u\n" +
+	"\rWhoAmIRequest\"\xb2\x01\n" +
 	"\x0eWhoAmIResponse\x12!\n" +
 	"\flogin_needed\x18\x01 \x01(\bR\vloginNeeded\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12,\n" +
-	"\x04role\x18\x03 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\">\n" +
+	"\x04role\x18\x03 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x12\x1a\n" +
+	"\bprovider\x18\x04 \x01(\tR\bprovider\x12\x1f\n" +
+	"\vby_provider\x18\x05 \x01(\bR\n" +
+	"byProvider\">\n" +
 	"\fLoginRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bpassword\x18\x02 \x01(\tR\bpassword\"Q\n" +
@@ -1657,6 +2144,34 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\rRedeemRequest\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\"R\n" +
 	"\x0eRedeemResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\"\x1b\n" +
+	"\x19BeginProviderLoginRequest\"D\n" +
+	"\x1aBeginProviderLoginResponse\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n" +
+	"\x05login\x18\x02 \x01(\tR\x05login\"\xae\x01\n" +
+	"\x17EndProviderLoginRequest\x12\x14\n" +
+	"\x05login\x18\x01 \x01(\tR\x05login\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x10\n" +
+	"\x03iss\x18\x04 \x01(\tR\x03iss\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\x12+\n" +
+	"\x11error_description\x18\x06 \x01(\tR\x10errorDescription\"\\\n" +
+	"\x18EndProviderLoginResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\"\x19\n" +
+	"\x17BeginDeviceLoginRequest\"\xd9\x01\n" +
+	"\x18BeginDeviceLoginResponse\x12\x14\n" +
+	"\x05login\x18\x01 \x01(\tR\x05login\x12\x1b\n" +
+	"\tuser_code\x18\x02 \x01(\tR\buserCode\x12\x10\n" +
+	"\x03url\x18\x03 \x01(\tR\x03url\x12!\n" +
+	"\fcomplete_url\x18\x04 \x01(\tR\vcompleteUrl\x12\x1a\n" +
+	"\binterval\x18\x05 \x01(\x05R\binterval\x129\n" +
+	"\n" +
+	"expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"-\n" +
+	"\x15EndDeviceLoginRequest\x12\x14\n" +
+	"\x05login\x18\x01 \x01(\tR\x05login\"Z\n" +
+	"\x16EndDeviceLoginResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\"/\n" +
 	"\rLogoutRequest\x12\x1e\n" +
@@ -1698,13 +2213,16 @@ const file_millrace_identity_v1_identity_proto_rawDesc = "" +
 	"\x04user\x18\x01 \x01(\v2\x1a.millrace.identity.v1.UserR\x04user\"'\n" +
 	"\x11DeleteUserRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteUserResponse2\xcc\n" +
-	"\n" +
+	"\x12DeleteUserResponse2\xbc\x0e\n" +
 	"\x0fIdentityService\x12[\n" +
 	"\x06WhoAmI\x12#.millrace.identity.v1.WhoAmIRequest\x1a$.millrace.identity.v1.WhoAmIResponse\"\x06\xea\xb5\x18\x02\b\x01\x12m\n" +
 	"\fAuthenticate\x12).millrace.identity.v1.AuthenticateRequest\x1a*.millrace.identity.v1.AuthenticateResponse\"\x06\xea\xb5\x18\x02\b\x06\x12Z\n" +
 	"\x05Login\x12\".millrace.identity.v1.LoginRequest\x1a#.millrace.identity.v1.LoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12]\n" +
-	"\x06Redeem\x12#.millrace.identity.v1.RedeemRequest\x1a$.millrace.identity.v1.RedeemResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12]\n" +
+	"\x06Redeem\x12#.millrace.identity.v1.RedeemRequest\x1a$.millrace.identity.v1.RedeemResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12\x7f\n" +
+	"\x12BeginProviderLogin\x12/.millrace.identity.v1.BeginProviderLoginRequest\x1a0.millrace.identity.v1.BeginProviderLoginResponse\"\x06\xea\xb5\x18\x02\b\x01\x12{\n" +
+	"\x10EndProviderLogin\x12-.millrace.identity.v1.EndProviderLoginRequest\x1a..millrace.identity.v1.EndProviderLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12y\n" +
+	"\x10BeginDeviceLogin\x12-.millrace.identity.v1.BeginDeviceLoginRequest\x1a..millrace.identity.v1.BeginDeviceLoginResponse\"\x06\xea\xb5\x18\x02\b\x01\x12u\n" +
+	"\x0eEndDeviceLogin\x12+.millrace.identity.v1.EndDeviceLoginRequest\x1a,.millrace.identity.v1.EndDeviceLoginResponse\"\b\xea\xb5\x18\x04\b\x01\x10\x01\x12]\n" +
 	"\x06Logout\x12#.millrace.identity.v1.LogoutRequest\x1a$.millrace.identity.v1.LogoutResponse\"\b\xea\xb5\x18\x04\b\x02\x10\x01\x12m\n" +
 	"\fListSessions\x12).millrace.identity.v1.ListSessionsRequest\x1a*.millrace.identity.v1.ListSessionsResponse\"\x06\xea\xb5\x18\x02\b\x02\x12g\n" +
 	"\n" +
@@ -1730,95 +2248,115 @@ func file_millrace_identity_v1_identity_proto_rawDescGZIP() []byte {
 	return file_millrace_identity_v1_identity_proto_rawDescData
 }
 
-var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_millrace_identity_v1_identity_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_millrace_identity_v1_identity_proto_goTypes = []any{
-	(*User)(nil),                  // 0: millrace.identity.v1.User
-	(*Session)(nil),               // 1: millrace.identity.v1.Session
-	(*Token)(nil),                 // 2: millrace.identity.v1.Token
-	(*AuthenticateRequest)(nil),   // 3: millrace.identity.v1.AuthenticateRequest
-	(*AuthenticateResponse)(nil),  // 4: millrace.identity.v1.AuthenticateResponse
-	(*Caller)(nil),                // 5: millrace.identity.v1.Caller
-	(*WhoAmIRequest)(nil),         // 6: millrace.identity.v1.WhoAmIRequest
-	(*WhoAmIResponse)(nil),        // 7: millrace.identity.v1.WhoAmIResponse
-	(*LoginRequest)(nil),          // 8: millrace.identity.v1.LoginRequest
-	(*LoginResponse)(nil),         // 9: millrace.identity.v1.LoginResponse
-	(*RedeemRequest)(nil),         // 10: millrace.identity.v1.RedeemRequest
-	(*RedeemResponse)(nil),        // 11: millrace.identity.v1.RedeemResponse
-	(*LogoutRequest)(nil),         // 12: millrace.identity.v1.LogoutRequest
-	(*LogoutResponse)(nil),        // 13: millrace.identity.v1.LogoutResponse
-	(*ListSessionsRequest)(nil),   // 14: millrace.identity.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 15: millrace.identity.v1.ListSessionsResponse
-	(*ListTokensRequest)(nil),     // 16: millrace.identity.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),    // 17: millrace.identity.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),    // 18: millrace.identity.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),   // 19: millrace.identity.v1.CreateTokenResponse
-	(*RevokeTokenRequest)(nil),    // 20: millrace.identity.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),   // 21: millrace.identity.v1.RevokeTokenResponse
-	(*SetPasswordRequest)(nil),    // 22: millrace.identity.v1.SetPasswordRequest
-	(*SetPasswordResponse)(nil),   // 23: millrace.identity.v1.SetPasswordResponse
-	(*ListUsersRequest)(nil),      // 24: millrace.identity.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),     // 25: millrace.identity.v1.ListUsersResponse
-	(*PutUserRequest)(nil),        // 26: millrace.identity.v1.PutUserRequest
-	(*PutUserResponse)(nil),       // 27: millrace.identity.v1.PutUserResponse
-	(*DeleteUserRequest)(nil),     // 28: millrace.identity.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),    // 29: millrace.identity.v1.DeleteUserResponse
-	(v1.Role)(0),                  // 30: millrace.rights.v1.Role
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*User)(nil),                       // 0: millrace.identity.v1.User
+	(*Session)(nil),                    // 1: millrace.identity.v1.Session
+	(*Token)(nil),                      // 2: millrace.identity.v1.Token
+	(*AuthenticateRequest)(nil),        // 3: millrace.identity.v1.AuthenticateRequest
+	(*AuthenticateResponse)(nil),       // 4: millrace.identity.v1.AuthenticateResponse
+	(*Caller)(nil),                     // 5: millrace.identity.v1.Caller
+	(*WhoAmIRequest)(nil),              // 6: millrace.identity.v1.WhoAmIRequest
+	(*WhoAmIResponse)(nil),             // 7: millrace.identity.v1.WhoAmIResponse
+	(*LoginRequest)(nil),               // 8: millrace.identity.v1.LoginRequest
+	(*LoginResponse)(nil),              // 9: millrace.identity.v1.LoginResponse
+	(*RedeemRequest)(nil),              // 10: millrace.identity.v1.RedeemRequest
+	(*RedeemResponse)(nil),             // 11: millrace.identity.v1.RedeemResponse
+	(*BeginProviderLoginRequest)(nil),  // 12: millrace.identity.v1.BeginProviderLoginRequest
+	(*BeginProviderLoginResponse)(nil), // 13: millrace.identity.v1.BeginProviderLoginResponse
+	(*EndProviderLoginRequest)(nil),    // 14: millrace.identity.v1.EndProviderLoginRequest
+	(*EndProviderLoginResponse)(nil),   // 15: millrace.identity.v1.EndProviderLoginResponse
+	(*BeginDeviceLoginRequest)(nil),    // 16: millrace.identity.v1.BeginDeviceLoginRequest
+	(*BeginDeviceLoginResponse)(nil),   // 17: millrace.identity.v1.BeginDeviceLoginResponse
+	(*EndDeviceLoginRequest)(nil),      // 18: millrace.identity.v1.EndDeviceLoginRequest
+	(*EndDeviceLoginResponse)(nil),     // 19: millrace.identity.v1.EndDeviceLoginResponse
+	(*LogoutRequest)(nil),              // 20: millrace.identity.v1.LogoutRequest
+	(*LogoutResponse)(nil),             // 21: millrace.identity.v1.LogoutResponse
+	(*ListSessionsRequest)(nil),        // 22: millrace.identity.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),       // 23: millrace.identity.v1.ListSessionsResponse
+	(*ListTokensRequest)(nil),          // 24: millrace.identity.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),         // 25: millrace.identity.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),         // 26: millrace.identity.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),        // 27: millrace.identity.v1.CreateTokenResponse
+	(*RevokeTokenRequest)(nil),         // 28: millrace.identity.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),        // 29: millrace.identity.v1.RevokeTokenResponse
+	(*SetPasswordRequest)(nil),         // 30: millrace.identity.v1.SetPasswordRequest
+	(*SetPasswordResponse)(nil),        // 31: millrace.identity.v1.SetPasswordResponse
+	(*ListUsersRequest)(nil),           // 32: millrace.identity.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),          // 33: millrace.identity.v1.ListUsersResponse
+	(*PutUserRequest)(nil),             // 34: millrace.identity.v1.PutUserRequest
+	(*PutUserResponse)(nil),            // 35: millrace.identity.v1.PutUserResponse
+	(*DeleteUserRequest)(nil),          // 36: millrace.identity.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),         // 37: millrace.identity.v1.DeleteUserResponse
+	(v1.Role)(0),                       // 38: millrace.rights.v1.Role
+	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
 }
 var file_millrace_identity_v1_identity_proto_depIdxs = []int32{
-	30, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
-	31, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
-	31, // 2: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	31, // 3: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
-	31, // 4: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
-	30, // 5: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
-	31, // 6: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	31, // 7: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	31, // 8: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
-	5,  // 9: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
-	30, // 10: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
-	30, // 11: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
-	30, // 12: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
-	30, // 13: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
-	1,  // 14: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
-	2,  // 15: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
-	30, // 16: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
-	31, // 17: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
-	2,  // 18: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
-	0,  // 19: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
-	30, // 20: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
-	0,  // 21: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
-	6,  // 22: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
-	3,  // 23: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
-	8,  // 24: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
-	10, // 25: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
-	12, // 26: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
-	14, // 27: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
-	16, // 28: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
-	18, // 29: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
-	20, // 30: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
-	22, // 31: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
-	24, // 32: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
-	26, // 33: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
-	28, // 34: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
-	7,  // 35: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
-	4,  // 36: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
-	9,  // 37: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
-	11, // 38: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
-	13, // 39: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
-	15, // 40: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
-	17, // 41: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
-	19, // 42: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
-	21, // 43: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
-	23, // 44: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
-	25, // 45: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
-	27, // 46: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
-	29, // 47: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
-	35, // [35:48] is the sub-list for method output_type
-	22, // [22:35] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	38, // 0: millrace.identity.v1.User.role:type_name -> millrace.rights.v1.Role
+	39, // 1: millrace.identity.v1.User.created_at:type_name -> google.protobuf.Timestamp
+	39, // 2: millrace.identity.v1.User.confirmed_at:type_name -> google.protobuf.Timestamp
+	39, // 3: millrace.identity.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	39, // 4: millrace.identity.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
+	39, // 5: millrace.identity.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
+	38, // 6: millrace.identity.v1.Token.role:type_name -> millrace.rights.v1.Role
+	39, // 7: millrace.identity.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	39, // 8: millrace.identity.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	39, // 9: millrace.identity.v1.Token.last_used_at:type_name -> google.protobuf.Timestamp
+	5,  // 10: millrace.identity.v1.AuthenticateResponse.caller:type_name -> millrace.identity.v1.Caller
+	38, // 11: millrace.identity.v1.Caller.role:type_name -> millrace.rights.v1.Role
+	38, // 12: millrace.identity.v1.WhoAmIResponse.role:type_name -> millrace.rights.v1.Role
+	38, // 13: millrace.identity.v1.LoginResponse.role:type_name -> millrace.rights.v1.Role
+	38, // 14: millrace.identity.v1.RedeemResponse.role:type_name -> millrace.rights.v1.Role
+	38, // 15: millrace.identity.v1.EndProviderLoginResponse.role:type_name -> millrace.rights.v1.Role
+	39, // 16: millrace.identity.v1.BeginDeviceLoginResponse.expires_at:type_name -> google.protobuf.Timestamp
+	38, // 17: millrace.identity.v1.EndDeviceLoginResponse.role:type_name -> millrace.rights.v1.Role
+	1,  // 18: millrace.identity.v1.ListSessionsResponse.sessions:type_name -> millrace.identity.v1.Session
+	2,  // 19: millrace.identity.v1.ListTokensResponse.tokens:type_name -> millrace.identity.v1.Token
+	38, // 20: millrace.identity.v1.CreateTokenRequest.role:type_name -> millrace.rights.v1.Role
+	39, // 21: millrace.identity.v1.CreateTokenRequest.expires_at:type_name -> google.protobuf.Timestamp
+	2,  // 22: millrace.identity.v1.CreateTokenResponse.token:type_name -> millrace.identity.v1.Token
+	0,  // 23: millrace.identity.v1.ListUsersResponse.users:type_name -> millrace.identity.v1.User
+	38, // 24: millrace.identity.v1.PutUserRequest.role:type_name -> millrace.rights.v1.Role
+	0,  // 25: millrace.identity.v1.PutUserResponse.user:type_name -> millrace.identity.v1.User
+	6,  // 26: millrace.identity.v1.IdentityService.WhoAmI:input_type -> millrace.identity.v1.WhoAmIRequest
+	3,  // 27: millrace.identity.v1.IdentityService.Authenticate:input_type -> millrace.identity.v1.AuthenticateRequest
+	8,  // 28: millrace.identity.v1.IdentityService.Login:input_type -> millrace.identity.v1.LoginRequest
+	10, // 29: millrace.identity.v1.IdentityService.Redeem:input_type -> millrace.identity.v1.RedeemRequest
+	12, // 30: millrace.identity.v1.IdentityService.BeginProviderLogin:input_type -> millrace.identity.v1.BeginProviderLoginRequest
+	14, // 31: millrace.identity.v1.IdentityService.EndProviderLogin:input_type -> millrace.identity.v1.EndProviderLoginRequest
+	16, // 32: millrace.identity.v1.IdentityService.BeginDeviceLogin:input_type -> millrace.identity.v1.BeginDeviceLoginRequest
+	18, // 33: millrace.identity.v1.IdentityService.EndDeviceLogin:input_type -> millrace.identity.v1.EndDeviceLoginRequest
+	20, // 34: millrace.identity.v1.IdentityService.Logout:input_type -> millrace.identity.v1.LogoutRequest
+	22, // 35: millrace.identity.v1.IdentityService.ListSessions:input_type -> millrace.identity.v1.ListSessionsRequest
+	24, // 36: millrace.identity.v1.IdentityService.ListTokens:input_type -> millrace.identity.v1.ListTokensRequest
+	26, // 37: millrace.identity.v1.IdentityService.CreateToken:input_type -> millrace.identity.v1.CreateTokenRequest
+	28, // 38: millrace.identity.v1.IdentityService.RevokeToken:input_type -> millrace.identity.v1.RevokeTokenRequest
+	30, // 39: millrace.identity.v1.IdentityService.SetPassword:input_type -> millrace.identity.v1.SetPasswordRequest
+	32, // 40: millrace.identity.v1.IdentityService.ListUsers:input_type -> millrace.identity.v1.ListUsersRequest
+	34, // 41: millrace.identity.v1.IdentityService.PutUser:input_type -> millrace.identity.v1.PutUserRequest
+	36, // 42: millrace.identity.v1.IdentityService.DeleteUser:input_type -> millrace.identity.v1.DeleteUserRequest
+	7,  // 43: millrace.identity.v1.IdentityService.WhoAmI:output_type -> millrace.identity.v1.WhoAmIResponse
+	4,  // 44: millrace.identity.v1.IdentityService.Authenticate:output_type -> millrace.identity.v1.AuthenticateResponse
+	9,  // 45: millrace.identity.v1.IdentityService.Login:output_type -> millrace.identity.v1.LoginResponse
+	11, // 46: millrace.identity.v1.IdentityService.Redeem:output_type -> millrace.identity.v1.RedeemResponse
+	13, // 47: millrace.identity.v1.IdentityService.BeginProviderLogin:output_type -> millrace.identity.v1.BeginProviderLoginResponse
+	15, // 48: millrace.identity.v1.IdentityService.EndProviderLogin:output_type -> millrace.identity.v1.EndProviderLoginResponse
+	17, // 49: millrace.identity.v1.IdentityService.BeginDeviceLogin:output_type -> millrace.identity.v1.BeginDeviceLoginResponse
+	19, // 50: millrace.identity.v1.IdentityService.EndDeviceLogin:output_type -> millrace.identity.v1.EndDeviceLoginResponse
+	21, // 51: millrace.identity.v1.IdentityService.Logout:output_type -> millrace.identity.v1.LogoutResponse
+	23, // 52: millrace.identity.v1.IdentityService.ListSessions:output_type -> millrace.identity.v1.ListSessionsResponse
+	25, // 53: millrace.identity.v1.IdentityService.ListTokens:output_type -> millrace.identity.v1.ListTokensResponse
+	27, // 54: millrace.identity.v1.IdentityService.CreateToken:output_type -> millrace.identity.v1.CreateTokenResponse
+	29, // 55: millrace.identity.v1.IdentityService.RevokeToken:output_type -> millrace.identity.v1.RevokeTokenResponse
+	31, // 56: millrace.identity.v1.IdentityService.SetPassword:output_type -> millrace.identity.v1.SetPasswordResponse
+	33, // 57: millrace.identity.v1.IdentityService.ListUsers:output_type -> millrace.identity.v1.ListUsersResponse
+	35, // 58: millrace.identity.v1.IdentityService.PutUser:output_type -> millrace.identity.v1.PutUserResponse
+	37, // 59: millrace.identity.v1.IdentityService.DeleteUser:output_type -> millrace.identity.v1.DeleteUserResponse
+	43, // [43:60] is the sub-list for method output_type
+	26, // [26:43] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_millrace_identity_v1_identity_proto_init() }
@@ -1832,7 +2370,7 @@ func file_millrace_identity_v1_identity_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_identity_v1_identity_proto_rawDesc), len(file_millrace_identity_v1_identity_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

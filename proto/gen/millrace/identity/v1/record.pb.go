@@ -32,7 +32,9 @@ type UserRecord struct {
 	Role      v1.Role                `protobuf:"varint,2,opt,name=role,proto3,enum=millrace.rights.v1.Role" json:"role,omitempty"`
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Argon2id in the PHC string format; empty: there is no login by a password.
-	Password      string `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
+	Password string `protobuf:"bytes,4,opt,name=password,proto3" json:"password,omitempty"`
+	// Set for a person of the OpenID provider.
+	Provider      *ProviderRecord `protobuf:"bytes,5,opt,name=provider,proto3" json:"provider,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -95,6 +97,183 @@ func (x *UserRecord) GetPassword() string {
 	return ""
 }
 
+func (x *UserRecord) GetProvider() *ProviderRecord {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+// ProviderRecord is what the OpenID provider says of a person. Issuer and subject are who that is.
+type ProviderRecord struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Issuer  string                 `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	Subject string                 `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// When it confirmed the person and the role last; not set: it does not confirm them any more.
+	ConfirmedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=confirmed_at,json=confirmedAt,proto3" json:"confirmed_at,omitempty"`
+	// The refresh token, sealed by a key that is made of the client's secret; empty: there is none.
+	Refresh string `protobuf:"bytes,4,opt,name=refresh,proto3" json:"refresh,omitempty"`
+	// A replica asks the provider until then, and no other does.
+	AskingUntil   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=asking_until,json=askingUntil,proto3" json:"asking_until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProviderRecord) Reset() {
+	*x = ProviderRecord{}
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProviderRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProviderRecord) ProtoMessage() {}
+
+func (x *ProviderRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProviderRecord.ProtoReflect.Descriptor instead.
+func (*ProviderRecord) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ProviderRecord) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *ProviderRecord) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *ProviderRecord) GetConfirmedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ConfirmedAt
+	}
+	return nil
+}
+
+func (x *ProviderRecord) GetRefresh() string {
+	if x != nil {
+		return x.Refresh
+	}
+	return ""
+}
+
+func (x *ProviderRecord) GetAskingUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AskingUntil
+	}
+	return nil
+}
+
+// SubjectRecord is below identity/subjects/<SHA-256 of issuer and subject>.
+type SubjectRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubjectRecord) Reset() {
+	*x = SubjectRecord{}
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubjectRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubjectRecord) ProtoMessage() {}
+
+func (x *SubjectRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubjectRecord.ProtoReflect.Descriptor instead.
+func (*SubjectRecord) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SubjectRecord) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+// FlowRecord is below identity/flows/<id>: a login at the provider that was ended, and cannot be again.
+type FlowRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRecord) Reset() {
+	*x = FlowRecord{}
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRecord) ProtoMessage() {}
+
+func (x *FlowRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRecord.ProtoReflect.Descriptor instead.
+func (*FlowRecord) Descriptor() ([]byte, []int) {
+	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *FlowRecord) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
 // SessionRecord is below identity/sessions/<id>.
 type SessionRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -113,7 +292,7 @@ type SessionRecord struct {
 
 func (x *SessionRecord) Reset() {
 	*x = SessionRecord{}
-	mi := &file_millrace_identity_v1_record_proto_msgTypes[1]
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -125,7 +304,7 @@ func (x *SessionRecord) String() string {
 func (*SessionRecord) ProtoMessage() {}
 
 func (x *SessionRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_record_proto_msgTypes[1]
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -138,7 +317,7 @@ func (x *SessionRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRecord.ProtoReflect.Descriptor instead.
 func (*SessionRecord) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{1}
+	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SessionRecord) GetId() string {
@@ -216,7 +395,7 @@ type TokenRecord struct {
 
 func (x *TokenRecord) Reset() {
 	*x = TokenRecord{}
-	mi := &file_millrace_identity_v1_record_proto_msgTypes[2]
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -228,7 +407,7 @@ func (x *TokenRecord) String() string {
 func (*TokenRecord) ProtoMessage() {}
 
 func (x *TokenRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_record_proto_msgTypes[2]
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -241,7 +420,7 @@ func (x *TokenRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenRecord.ProtoReflect.Descriptor instead.
 func (*TokenRecord) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{2}
+	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TokenRecord) GetId() string {
@@ -323,7 +502,7 @@ type LinkRecord struct {
 
 func (x *LinkRecord) Reset() {
 	*x = LinkRecord{}
-	mi := &file_millrace_identity_v1_record_proto_msgTypes[3]
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +514,7 @@ func (x *LinkRecord) String() string {
 func (*LinkRecord) ProtoMessage() {}
 
 func (x *LinkRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_millrace_identity_v1_record_proto_msgTypes[3]
+	mi := &file_millrace_identity_v1_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +527,7 @@ func (x *LinkRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkRecord.ProtoReflect.Descriptor instead.
 func (*LinkRecord) Descriptor() ([]byte, []int) {
-	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{3}
+	return file_millrace_identity_v1_record_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LinkRecord) GetId() string {
@@ -390,14 +569,27 @@ var File_millrace_identity_v1_record_proto protoreflect.FileDescriptor
 
 const file_millrace_identity_v1_record_proto_rawDesc = "" +
 	"\n" +
-	"!millrace/identity/v1/record.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xa5\x01\n" +
+	"!millrace/identity/v1/record.proto\x12\x14millrace.identity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmillrace/rights/v1/rights.proto\"\xe7\x01\n" +
 	"\n" +
 	"UserRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\x04role\x18\x02 \x01(\x0e2\x18.millrace.rights.v1.RoleR\x04role\x129\n" +
 	"\n" +
 	"created_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1a\n" +
-	"\bpassword\x18\x04 \x01(\tR\bpassword\"\xa5\x02\n" +
+	"\bpassword\x18\x04 \x01(\tR\bpassword\x12@\n" +
+	"\bprovider\x18\x05 \x01(\v2$.millrace.identity.v1.ProviderRecordR\bprovider\"\xda\x01\n" +
+	"\x0eProviderRecord\x12\x16\n" +
+	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x12=\n" +
+	"\fconfirmed_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vconfirmedAt\x12\x18\n" +
+	"\arefresh\x18\x04 \x01(\tR\arefresh\x12=\n" +
+	"\fasking_until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vaskingUntil\"#\n" +
+	"\rSubjectRecord\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\"G\n" +
+	"\n" +
+	"FlowRecord\x129\n" +
+	"\n" +
+	"expires_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\xa5\x02\n" +
 	"\rSessionRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
@@ -445,32 +637,39 @@ func file_millrace_identity_v1_record_proto_rawDescGZIP() []byte {
 	return file_millrace_identity_v1_record_proto_rawDescData
 }
 
-var file_millrace_identity_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_millrace_identity_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_millrace_identity_v1_record_proto_goTypes = []any{
 	(*UserRecord)(nil),            // 0: millrace.identity.v1.UserRecord
-	(*SessionRecord)(nil),         // 1: millrace.identity.v1.SessionRecord
-	(*TokenRecord)(nil),           // 2: millrace.identity.v1.TokenRecord
-	(*LinkRecord)(nil),            // 3: millrace.identity.v1.LinkRecord
-	(v1.Role)(0),                  // 4: millrace.rights.v1.Role
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*ProviderRecord)(nil),        // 1: millrace.identity.v1.ProviderRecord
+	(*SubjectRecord)(nil),         // 2: millrace.identity.v1.SubjectRecord
+	(*FlowRecord)(nil),            // 3: millrace.identity.v1.FlowRecord
+	(*SessionRecord)(nil),         // 4: millrace.identity.v1.SessionRecord
+	(*TokenRecord)(nil),           // 5: millrace.identity.v1.TokenRecord
+	(*LinkRecord)(nil),            // 6: millrace.identity.v1.LinkRecord
+	(v1.Role)(0),                  // 7: millrace.rights.v1.Role
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 }
 var file_millrace_identity_v1_record_proto_depIdxs = []int32{
-	4,  // 0: millrace.identity.v1.UserRecord.role:type_name -> millrace.rights.v1.Role
-	5,  // 1: millrace.identity.v1.UserRecord.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 2: millrace.identity.v1.SessionRecord.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 3: millrace.identity.v1.SessionRecord.expires_at:type_name -> google.protobuf.Timestamp
-	5,  // 4: millrace.identity.v1.SessionRecord.last_used_at:type_name -> google.protobuf.Timestamp
-	4,  // 5: millrace.identity.v1.TokenRecord.role:type_name -> millrace.rights.v1.Role
-	5,  // 6: millrace.identity.v1.TokenRecord.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 7: millrace.identity.v1.TokenRecord.expires_at:type_name -> google.protobuf.Timestamp
-	5,  // 8: millrace.identity.v1.TokenRecord.last_used_at:type_name -> google.protobuf.Timestamp
-	4,  // 9: millrace.identity.v1.LinkRecord.role:type_name -> millrace.rights.v1.Role
-	5,  // 10: millrace.identity.v1.LinkRecord.expires_at:type_name -> google.protobuf.Timestamp
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	7,  // 0: millrace.identity.v1.UserRecord.role:type_name -> millrace.rights.v1.Role
+	8,  // 1: millrace.identity.v1.UserRecord.created_at:type_name -> google.protobuf.Timestamp
+	1,  // 2: millrace.identity.v1.UserRecord.provider:type_name -> millrace.identity.v1.ProviderRecord
+	8,  // 3: millrace.identity.v1.ProviderRecord.confirmed_at:type_name -> google.protobuf.Timestamp
+	8,  // 4: millrace.identity.v1.ProviderRecord.asking_until:type_name -> google.protobuf.Timestamp
+	8,  // 5: millrace.identity.v1.FlowRecord.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 6: millrace.identity.v1.SessionRecord.created_at:type_name -> google.protobuf.Timestamp
+	8,  // 7: millrace.identity.v1.SessionRecord.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 8: millrace.identity.v1.SessionRecord.last_used_at:type_name -> google.protobuf.Timestamp
+	7,  // 9: millrace.identity.v1.TokenRecord.role:type_name -> millrace.rights.v1.Role
+	8,  // 10: millrace.identity.v1.TokenRecord.created_at:type_name -> google.protobuf.Timestamp
+	8,  // 11: millrace.identity.v1.TokenRecord.expires_at:type_name -> google.protobuf.Timestamp
+	8,  // 12: millrace.identity.v1.TokenRecord.last_used_at:type_name -> google.protobuf.Timestamp
+	7,  // 13: millrace.identity.v1.LinkRecord.role:type_name -> millrace.rights.v1.Role
+	8,  // 14: millrace.identity.v1.LinkRecord.expires_at:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_millrace_identity_v1_record_proto_init() }
@@ -484,7 +683,7 @@ func file_millrace_identity_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_millrace_identity_v1_record_proto_rawDesc), len(file_millrace_identity_v1_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

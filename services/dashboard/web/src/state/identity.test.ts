@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Api } from "../api/clients";
 import { Role } from "../gen/millrace/rights/v1/rights_pb";
-import { loginCode, Session } from "./identity";
+import { loginCode, providerAnswer, Session, takeBegun } from "./identity";
 
 beforeEach(() => vi.stubGlobal("localStorage", { getItem: () => null, setItem: () => undefined }));
 
@@ -59,4 +59,52 @@ test("log in, lose the session, log out", async () => {
   await s.login("ann", "right");
   await s.logout();
   expect(s.get()).toEqual({ state: "out" });
+});
+
+test("the answer of a provider has a state, and a code or an error", () => {
+  expect(providerAnswer("?code=c&state=s&iss=i")).toEqual({
+    code: "c",
+    state: "s",
+    iss: "i",
+    error: "",
+    errorDescription: "",
+  });
+  expect(providerAnswer("?error=access_denied&state=s")).toMatchObject({ code: "", error: "access_denied" });
+  for (const other of ["", "?v=1&page=circuits", "?code=c", "?state=s"]) expect(providerAnswer(other)).toBeUndefined();
+});
+
+/** A sessionStorage of this test. */
+function tab() {
+  const kept = new Map<string, string>();
+  vi.stubGlobal("sessionStorage", {
+    getItem: (k: string) => kept.get(k) ?? null,
+    setItem: (k: string, v: string) => kept.set(k, v),
+    removeItem: (k: string) => kept.delete(k),
+  });
+  return kept;
+}
+
+test("a login at the provider is kept in the tab, and used once", async () => {
+  const kept = tab();
+  const s = session({ beginProviderLogin: async () => ({ url: "https://idp.example.net/auth", login: "sealed" }) });
+  const went: string[] = [];
+  expect(await s.toProvider("?v=1&page=vpns", (url) => went.push(url))).toBeUndefined();
+  expect(went).toEqual(["https://idp.example.net/auth"]);
+  expect(takeBegun()).toEqual({ login: "sealed", search: "?v=1&page=vpns" });
+  expect(takeBegun()).toEqual({ login: "", search: "" });
+  kept.set("millrace.login", "{");
+  expect(takeBegun()).toEqual({ login: "", search: "" });
+});
+
+test("a provider that is down leaves the form, which names it", async () => {
+  tab();
+  const down = async () => Promise.reject(new ConnectError("the OpenID provider does not answer", Code.Unavailable));
+  const s = session({
+    whoAmI: async () => ({ loginNeeded: true, name: "", role: 0, provider: "sign-on" }),
+    beginProviderLogin: down,
+    endProviderLogin: down,
+  });
+  await s.start(undefined, { code: "c", state: "s", iss: "", error: "", errorDescription: "", login: "sealed" });
+  expect(s.get()).toEqual({ state: "out", problem: "the OpenID provider does not answer", provider: "sign-on" });
+  expect(await s.toProvider("", () => expect.unreachable())).toBe("the OpenID provider does not answer");
 });

@@ -9,7 +9,8 @@ export type Identity =
   | { state: "asking" }
   /** The gateway asks for no login. */
   | { state: "open" }
-  | { state: "out"; problem?: string }
+  /** provider is what the OpenID provider is called, where there is one. */
+  | { state: "out"; problem?: string; provider?: string }
   | { state: "in"; name: string; role: string };
 
 /** How a role is shown. */
@@ -20,7 +21,56 @@ export function loginCode(hash: string): string | undefined {
   return /^#login=(mrl_[a-z2-7_]+)$/.exec(hash)?.[1];
 }
 
+/** What an OpenID provider sends the browser back with, in the query. */
+export interface ProviderAnswer {
+  code: string;
+  state: string;
+  iss: string;
+  error: string;
+  errorDescription: string;
+}
+
+/** The answer of a provider, where the query has one: a link of the page never has a state. */
+export function providerAnswer(search: string): ProviderAnswer | undefined {
+  const q = new URLSearchParams(search);
+  const text = (name: string) => q.get(name) ?? "";
+  if (!text("state") || !(text("code") || text("error"))) return undefined;
+  return {
+    code: text("code"),
+    state: text("state"),
+    iss: text("iss"),
+    error: text("error"),
+    errorDescription: text("error_description"),
+  };
+}
+
+/** A login at the provider that has begun in this tab, and where the person was. */
+const begunKey = "millrace.login";
+
+interface Begun {
+  login: string;
+  search: string;
+}
+
+/** Remembers it while the browser is at the provider. No other tab, and no other site, has it. */
+function remember(begun: Begun) {
+  sessionStorage.setItem(begunKey, JSON.stringify(begun));
+}
+
+/** Takes it out, so that it is used once. */
+export function takeBegun(): Begun {
+  const none = { login: "", search: "" };
+  const text = sessionStorage.getItem(begunKey);
+  sessionStorage.removeItem(begunKey);
+  try {
+    return { ...none, ...JSON.parse(text ?? "{}") };
+  } catch {
+    return none;
+  }
+}
+
 export class Session {
+  private provider: string | undefined;
   private identity: Identity = { state: "asking" };
   private readonly listeners = new Set<() => void>();
 
@@ -35,18 +85,18 @@ export class Session {
     };
   };
 
-  /** Uses a login link up if there is one, then asks who is logged in. */
-  async start(code?: string): Promise<void> {
+  /** Uses a login link or the answer of a provider up if there is one, then asks who is logged in. */
+  async start(code?: string, answer?: ProviderAnswer & { login: string }): Promise<void> {
     let problem: string | undefined;
-    if (code) {
-      try {
-        await this.api.redeem({ code });
-      } catch (reason) {
-        problem = errorText(reason);
-      }
+    try {
+      if (code) await this.api.redeem({ code });
+      if (answer) await this.api.endProviderLogin(answer);
+    } catch (reason) {
+      problem = errorText(reason);
     }
     try {
       const who = await this.api.whoAmI({});
+      this.provider = who.provider || undefined;
       if (!who.loginNeeded) this.set({ state: "open" });
       else if (who.name) this.entered(who.name, who.role);
       else this.set({ state: "out", ...(problem && { problem }) });
@@ -63,6 +113,18 @@ export class Session {
     try {
       const who = await this.api.login({ name, password });
       this.entered(who.name, who.role);
+      return undefined;
+    } catch (reason) {
+      return errorText(reason);
+    }
+  }
+
+  /** Goes to the provider; returns in one line why that failed. */
+  async toProvider(search: string, go: (url: string) => void): Promise<string | undefined> {
+    try {
+      const { url, login } = await this.api.beginProviderLogin({});
+      remember({ login, search });
+      go(url);
       return undefined;
     } catch (reason) {
       return errorText(reason);
@@ -89,7 +151,7 @@ export class Session {
   }
 
   private set(identity: Identity) {
-    this.identity = identity;
+    this.identity = identity.state === "out" && this.provider ? { ...identity, provider: this.provider } : identity;
     for (const listener of this.listeners) listener();
   }
 }

@@ -10,7 +10,8 @@ export function Gate({ session, store, children }: { session: Session; store: St
   const inside = identity.state === "in" || identity.state === "open";
   useEffect(() => (inside ? store.start() : undefined), [inside, store]);
   if (identity.state === "asking") return null;
-  if (identity.state === "out") return <LoginPage session={session} problem={identity.problem} />;
+  if (identity.state === "out")
+    return <LoginPage session={session} problem={identity.problem} provider={identity.provider} />;
   return (
     <SessionContext value={session}>
       <StoreContext value={store}>{children}</StoreContext>

@@ -2,7 +2,15 @@ import { type FormEvent, useState } from "react";
 import type { Session } from "../state/identity";
 
 /** The form that stands before everything else where the gateway asks for a login. */
-export function LoginPage({ session, problem }: { session: Session; problem: string | undefined }) {
+export function LoginPage({
+  session,
+  problem,
+  provider,
+}: {
+  session: Session;
+  problem: string | undefined;
+  provider: string | undefined;
+}) {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const [busy, setBusy] = useState(false);
@@ -18,10 +26,21 @@ export function LoginPage({ session, problem }: { session: Session; problem: str
     setError(failure);
   }
 
+  async function toProvider() {
+    setBusy(true);
+    setError(await session.toProvider(location.search, (url) => location.assign(url)));
+    setBusy(false);
+  }
+
   return (
     <main className="login">
       <form onSubmit={send} aria-label="Log in" className="panel">
         <h1>Millrace</h1>
+        {provider && (
+          <button type="button" className="button primary" disabled={busy} onClick={() => void toProvider()}>
+            Log in by {provider}
+          </button>
+        )}
         <label>
           Name
           <input
@@ -50,7 +69,7 @@ export function LoginPage({ session, problem }: { session: Session; problem: str
             {error}
           </p>
         )}
-        <button type="submit" className="button primary" disabled={busy}>
+        <button type="submit" className={provider ? "button" : "button primary"} disabled={busy}>
           {busy ? "Working…" : "Log in"}
         </button>
         <p className="dim">

@@ -44,6 +44,18 @@ const (
 	IdentityServiceLoginProcedure = "/millrace.identity.v1.IdentityService/Login"
 	// IdentityServiceRedeemProcedure is the fully-qualified name of the IdentityService's Redeem RPC.
 	IdentityServiceRedeemProcedure = "/millrace.identity.v1.IdentityService/Redeem"
+	// IdentityServiceBeginProviderLoginProcedure is the fully-qualified name of the IdentityService's
+	// BeginProviderLogin RPC.
+	IdentityServiceBeginProviderLoginProcedure = "/millrace.identity.v1.IdentityService/BeginProviderLogin"
+	// IdentityServiceEndProviderLoginProcedure is the fully-qualified name of the IdentityService's
+	// EndProviderLogin RPC.
+	IdentityServiceEndProviderLoginProcedure = "/millrace.identity.v1.IdentityService/EndProviderLogin"
+	// IdentityServiceBeginDeviceLoginProcedure is the fully-qualified name of the IdentityService's
+	// BeginDeviceLogin RPC.
+	IdentityServiceBeginDeviceLoginProcedure = "/millrace.identity.v1.IdentityService/BeginDeviceLogin"
+	// IdentityServiceEndDeviceLoginProcedure is the fully-qualified name of the IdentityService's
+	// EndDeviceLogin RPC.
+	IdentityServiceEndDeviceLoginProcedure = "/millrace.identity.v1.IdentityService/EndDeviceLogin"
 	// IdentityServiceLogoutProcedure is the fully-qualified name of the IdentityService's Logout RPC.
 	IdentityServiceLogoutProcedure = "/millrace.identity.v1.IdentityService/Logout"
 	// IdentityServiceListSessionsProcedure is the fully-qualified name of the IdentityService's
@@ -81,6 +93,16 @@ type IdentityServiceClient interface {
 	Login(context.Context, *connect.Request[v1.LoginRequest]) (*connect.Response[v1.LoginResponse], error)
 	// Redeem begins a session by the code of a login link, once.
 	Redeem(context.Context, *connect.Request[v1.RedeemRequest]) (*connect.Response[v1.RedeemResponse], error)
+	// BeginProviderLogin begins a login at the OpenID provider; the browser goes to the URL of the answer, and the
+	// provider sends it back with what EndProviderLogin takes.
+	BeginProviderLogin(context.Context, *connect.Request[v1.BeginProviderLoginRequest]) (*connect.Response[v1.BeginProviderLoginResponse], error)
+	// EndProviderLogin begins a session by what the provider sent the browser back with, once.
+	EndProviderLogin(context.Context, *connect.Request[v1.EndProviderLoginRequest]) (*connect.Response[v1.EndProviderLoginResponse], error)
+	// BeginDeviceLogin asks the OpenID provider for a code that a person types into any browser (RFC 8628).
+	BeginDeviceLogin(context.Context, *connect.Request[v1.BeginDeviceLoginRequest]) (*connect.Response[v1.BeginDeviceLoginResponse], error)
+	// EndDeviceLogin begins a session once the person has confirmed the code; until then it fails with ABORTED, and with
+	// RESOURCE_EXHAUSTED where it is asked too often: then the interval grows by five seconds.
+	EndDeviceLogin(context.Context, *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error)
 	// Logout ends the session that the request is of, or all sessions of its person.
 	Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error)
 	// ListSessions lists the caller's sessions, and everybody's for an admin.
@@ -134,6 +156,30 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			httpClient,
 			baseURL+IdentityServiceRedeemProcedure,
 			connect.WithSchema(identityServiceMethods.ByName("Redeem")),
+			connect.WithClientOptions(opts...),
+		),
+		beginProviderLogin: connect.NewClient[v1.BeginProviderLoginRequest, v1.BeginProviderLoginResponse](
+			httpClient,
+			baseURL+IdentityServiceBeginProviderLoginProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("BeginProviderLogin")),
+			connect.WithClientOptions(opts...),
+		),
+		endProviderLogin: connect.NewClient[v1.EndProviderLoginRequest, v1.EndProviderLoginResponse](
+			httpClient,
+			baseURL+IdentityServiceEndProviderLoginProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("EndProviderLogin")),
+			connect.WithClientOptions(opts...),
+		),
+		beginDeviceLogin: connect.NewClient[v1.BeginDeviceLoginRequest, v1.BeginDeviceLoginResponse](
+			httpClient,
+			baseURL+IdentityServiceBeginDeviceLoginProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("BeginDeviceLogin")),
+			connect.WithClientOptions(opts...),
+		),
+		endDeviceLogin: connect.NewClient[v1.EndDeviceLoginRequest, v1.EndDeviceLoginResponse](
+			httpClient,
+			baseURL+IdentityServiceEndDeviceLoginProcedure,
+			connect.WithSchema(identityServiceMethods.ByName("EndDeviceLogin")),
 			connect.WithClientOptions(opts...),
 		),
 		logout: connect.NewClient[v1.LogoutRequest, v1.LogoutResponse](
@@ -195,19 +241,23 @@ func NewIdentityServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 
 // identityServiceClient implements IdentityServiceClient.
 type identityServiceClient struct {
-	whoAmI       *connect.Client[v1.WhoAmIRequest, v1.WhoAmIResponse]
-	authenticate *connect.Client[v1.AuthenticateRequest, v1.AuthenticateResponse]
-	login        *connect.Client[v1.LoginRequest, v1.LoginResponse]
-	redeem       *connect.Client[v1.RedeemRequest, v1.RedeemResponse]
-	logout       *connect.Client[v1.LogoutRequest, v1.LogoutResponse]
-	listSessions *connect.Client[v1.ListSessionsRequest, v1.ListSessionsResponse]
-	listTokens   *connect.Client[v1.ListTokensRequest, v1.ListTokensResponse]
-	createToken  *connect.Client[v1.CreateTokenRequest, v1.CreateTokenResponse]
-	revokeToken  *connect.Client[v1.RevokeTokenRequest, v1.RevokeTokenResponse]
-	setPassword  *connect.Client[v1.SetPasswordRequest, v1.SetPasswordResponse]
-	listUsers    *connect.Client[v1.ListUsersRequest, v1.ListUsersResponse]
-	putUser      *connect.Client[v1.PutUserRequest, v1.PutUserResponse]
-	deleteUser   *connect.Client[v1.DeleteUserRequest, v1.DeleteUserResponse]
+	whoAmI             *connect.Client[v1.WhoAmIRequest, v1.WhoAmIResponse]
+	authenticate       *connect.Client[v1.AuthenticateRequest, v1.AuthenticateResponse]
+	login              *connect.Client[v1.LoginRequest, v1.LoginResponse]
+	redeem             *connect.Client[v1.RedeemRequest, v1.RedeemResponse]
+	beginProviderLogin *connect.Client[v1.BeginProviderLoginRequest, v1.BeginProviderLoginResponse]
+	endProviderLogin   *connect.Client[v1.EndProviderLoginRequest, v1.EndProviderLoginResponse]
+	beginDeviceLogin   *connect.Client[v1.BeginDeviceLoginRequest, v1.BeginDeviceLoginResponse]
+	endDeviceLogin     *connect.Client[v1.EndDeviceLoginRequest, v1.EndDeviceLoginResponse]
+	logout             *connect.Client[v1.LogoutRequest, v1.LogoutResponse]
+	listSessions       *connect.Client[v1.ListSessionsRequest, v1.ListSessionsResponse]
+	listTokens         *connect.Client[v1.ListTokensRequest, v1.ListTokensResponse]
+	createToken        *connect.Client[v1.CreateTokenRequest, v1.CreateTokenResponse]
+	revokeToken        *connect.Client[v1.RevokeTokenRequest, v1.RevokeTokenResponse]
+	setPassword        *connect.Client[v1.SetPasswordRequest, v1.SetPasswordResponse]
+	listUsers          *connect.Client[v1.ListUsersRequest, v1.ListUsersResponse]
+	putUser            *connect.Client[v1.PutUserRequest, v1.PutUserResponse]
+	deleteUser         *connect.Client[v1.DeleteUserRequest, v1.DeleteUserResponse]
 }
 
 // WhoAmI calls millrace.identity.v1.IdentityService.WhoAmI.
@@ -228,6 +278,26 @@ func (c *identityServiceClient) Login(ctx context.Context, req *connect.Request[
 // Redeem calls millrace.identity.v1.IdentityService.Redeem.
 func (c *identityServiceClient) Redeem(ctx context.Context, req *connect.Request[v1.RedeemRequest]) (*connect.Response[v1.RedeemResponse], error) {
 	return c.redeem.CallUnary(ctx, req)
+}
+
+// BeginProviderLogin calls millrace.identity.v1.IdentityService.BeginProviderLogin.
+func (c *identityServiceClient) BeginProviderLogin(ctx context.Context, req *connect.Request[v1.BeginProviderLoginRequest]) (*connect.Response[v1.BeginProviderLoginResponse], error) {
+	return c.beginProviderLogin.CallUnary(ctx, req)
+}
+
+// EndProviderLogin calls millrace.identity.v1.IdentityService.EndProviderLogin.
+func (c *identityServiceClient) EndProviderLogin(ctx context.Context, req *connect.Request[v1.EndProviderLoginRequest]) (*connect.Response[v1.EndProviderLoginResponse], error) {
+	return c.endProviderLogin.CallUnary(ctx, req)
+}
+
+// BeginDeviceLogin calls millrace.identity.v1.IdentityService.BeginDeviceLogin.
+func (c *identityServiceClient) BeginDeviceLogin(ctx context.Context, req *connect.Request[v1.BeginDeviceLoginRequest]) (*connect.Response[v1.BeginDeviceLoginResponse], error) {
+	return c.beginDeviceLogin.CallUnary(ctx, req)
+}
+
+// EndDeviceLogin calls millrace.identity.v1.IdentityService.EndDeviceLogin.
+func (c *identityServiceClient) EndDeviceLogin(ctx context.Context, req *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error) {
+	return c.endDeviceLogin.CallUnary(ctx, req)
 }
 
 // Logout calls millrace.identity.v1.IdentityService.Logout.
@@ -285,6 +355,16 @@ type IdentityServiceHandler interface {
 	Login(context.Context, *connect.Request[v1.LoginRequest]) (*connect.Response[v1.LoginResponse], error)
 	// Redeem begins a session by the code of a login link, once.
 	Redeem(context.Context, *connect.Request[v1.RedeemRequest]) (*connect.Response[v1.RedeemResponse], error)
+	// BeginProviderLogin begins a login at the OpenID provider; the browser goes to the URL of the answer, and the
+	// provider sends it back with what EndProviderLogin takes.
+	BeginProviderLogin(context.Context, *connect.Request[v1.BeginProviderLoginRequest]) (*connect.Response[v1.BeginProviderLoginResponse], error)
+	// EndProviderLogin begins a session by what the provider sent the browser back with, once.
+	EndProviderLogin(context.Context, *connect.Request[v1.EndProviderLoginRequest]) (*connect.Response[v1.EndProviderLoginResponse], error)
+	// BeginDeviceLogin asks the OpenID provider for a code that a person types into any browser (RFC 8628).
+	BeginDeviceLogin(context.Context, *connect.Request[v1.BeginDeviceLoginRequest]) (*connect.Response[v1.BeginDeviceLoginResponse], error)
+	// EndDeviceLogin begins a session once the person has confirmed the code; until then it fails with ABORTED, and with
+	// RESOURCE_EXHAUSTED where it is asked too often: then the interval grows by five seconds.
+	EndDeviceLogin(context.Context, *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error)
 	// Logout ends the session that the request is of, or all sessions of its person.
 	Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error)
 	// ListSessions lists the caller's sessions, and everybody's for an admin.
@@ -334,6 +414,30 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 		IdentityServiceRedeemProcedure,
 		svc.Redeem,
 		connect.WithSchema(identityServiceMethods.ByName("Redeem")),
+		connect.WithHandlerOptions(opts...),
+	)
+	identityServiceBeginProviderLoginHandler := connect.NewUnaryHandler(
+		IdentityServiceBeginProviderLoginProcedure,
+		svc.BeginProviderLogin,
+		connect.WithSchema(identityServiceMethods.ByName("BeginProviderLogin")),
+		connect.WithHandlerOptions(opts...),
+	)
+	identityServiceEndProviderLoginHandler := connect.NewUnaryHandler(
+		IdentityServiceEndProviderLoginProcedure,
+		svc.EndProviderLogin,
+		connect.WithSchema(identityServiceMethods.ByName("EndProviderLogin")),
+		connect.WithHandlerOptions(opts...),
+	)
+	identityServiceBeginDeviceLoginHandler := connect.NewUnaryHandler(
+		IdentityServiceBeginDeviceLoginProcedure,
+		svc.BeginDeviceLogin,
+		connect.WithSchema(identityServiceMethods.ByName("BeginDeviceLogin")),
+		connect.WithHandlerOptions(opts...),
+	)
+	identityServiceEndDeviceLoginHandler := connect.NewUnaryHandler(
+		IdentityServiceEndDeviceLoginProcedure,
+		svc.EndDeviceLogin,
+		connect.WithSchema(identityServiceMethods.ByName("EndDeviceLogin")),
 		connect.WithHandlerOptions(opts...),
 	)
 	identityServiceLogoutHandler := connect.NewUnaryHandler(
@@ -400,6 +504,14 @@ func NewIdentityServiceHandler(svc IdentityServiceHandler, opts ...connect.Handl
 			identityServiceLoginHandler.ServeHTTP(w, r)
 		case IdentityServiceRedeemProcedure:
 			identityServiceRedeemHandler.ServeHTTP(w, r)
+		case IdentityServiceBeginProviderLoginProcedure:
+			identityServiceBeginProviderLoginHandler.ServeHTTP(w, r)
+		case IdentityServiceEndProviderLoginProcedure:
+			identityServiceEndProviderLoginHandler.ServeHTTP(w, r)
+		case IdentityServiceBeginDeviceLoginProcedure:
+			identityServiceBeginDeviceLoginHandler.ServeHTTP(w, r)
+		case IdentityServiceEndDeviceLoginProcedure:
+			identityServiceEndDeviceLoginHandler.ServeHTTP(w, r)
 		case IdentityServiceLogoutProcedure:
 			identityServiceLogoutHandler.ServeHTTP(w, r)
 		case IdentityServiceListSessionsProcedure:
@@ -441,6 +553,22 @@ func (UnimplementedIdentityServiceHandler) Login(context.Context, *connect.Reque
 
 func (UnimplementedIdentityServiceHandler) Redeem(context.Context, *connect.Request[v1.RedeemRequest]) (*connect.Response[v1.RedeemResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.Redeem is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) BeginProviderLogin(context.Context, *connect.Request[v1.BeginProviderLoginRequest]) (*connect.Response[v1.BeginProviderLoginResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.BeginProviderLogin is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) EndProviderLogin(context.Context, *connect.Request[v1.EndProviderLoginRequest]) (*connect.Response[v1.EndProviderLoginResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.EndProviderLogin is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) BeginDeviceLogin(context.Context, *connect.Request[v1.BeginDeviceLoginRequest]) (*connect.Response[v1.BeginDeviceLoginResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.BeginDeviceLogin is not implemented"))
+}
+
+func (UnimplementedIdentityServiceHandler) EndDeviceLogin(context.Context, *connect.Request[v1.EndDeviceLoginRequest]) (*connect.Response[v1.EndDeviceLoginResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("millrace.identity.v1.IdentityService.EndDeviceLogin is not implemented"))
 }
 
 func (UnimplementedIdentityServiceHandler) Logout(context.Context, *connect.Request[v1.LogoutRequest]) (*connect.Response[v1.LogoutResponse], error) {

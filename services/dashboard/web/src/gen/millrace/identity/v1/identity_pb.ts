@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/identity/v1/identity.proto.
  */
 export const file_millrace_identity_v1_identity: GenFile = /*@__PURE__*/
-  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEiggEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRmcm9tGAYgASgJEg0KBWFnZW50GAcgASgJEgwKBHRoaXMYCCABKAgi9wEKBVRva2VuEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSDAoEbmFtZRgDIAEoCRImCgRyb2xlGAQgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjwKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSFQoNYXV0aG9yaXphdGlvbhgBIAEoCRIOCgZjb29raWUYAiABKAkiRAoUQXV0aGVudGljYXRlUmVzcG9uc2USLAoGY2FsbGVyGAEgASgLMhwubWlsbHJhY2UuaWRlbnRpdHkudjEuQ2FsbGVyIoIBCgZDYWxsZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRISCgpjcmVkZW50aWFsGAQgASgJEg8KB3Nlc3Npb24YBSABKAgSDwoHYWRkcmVzcxgGIAEoCSIPCg1XaG9BbUlSZXF1ZXN0IlwKDldob0FtSVJlc3BvbnNlEhQKDGxvZ2luX25lZWRlZBgBIAEoCBIMCgRuYW1lGAIgASgJEiYKBHJvbGUYAyABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIuCgxMb2dpblJlcXVlc3QSDAoEbmFtZRgBIAEoCRIQCghwYXNzd29yZBgCIAEoCSJFCg1Mb2dpblJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIh0KDVJlZGVlbVJlcXVlc3QSDAoEY29kZRgBIAEoCSJGCg5SZWRlZW1SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIjCg1Mb2dvdXRSZXF1ZXN0EhIKCmV2ZXJ5d2hlcmUYASABKAgiHwoOTG9nb3V0UmVzcG9uc2USDQoFZW5kZWQYASABKAUiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJHChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIvCghzZXNzaW9ucxgBIAMoCzIdLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNlc3Npb24iEwoRTGlzdFRva2Vuc1JlcXVlc3QiQQoSTGlzdFRva2Vuc1Jlc3BvbnNlEisKBnRva2VucxgBIAMoCzIbLm1pbGxyYWNlLmlkZW50aXR5LnYxLlRva2VuIogBChJDcmVhdGVUb2tlblJlcXVlc3QSDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJRChNDcmVhdGVUb2tlblJlc3BvbnNlEioKBXRva2VuGAEgASgLMhsubWlsbHJhY2UuaWRlbnRpdHkudjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJIiAKElJldm9rZVRva2VuUmVxdWVzdBIKCgJpZBgBIAEoCSIVChNSZXZva2VUb2tlblJlc3BvbnNlIjwKElNldFBhc3N3b3JkUmVxdWVzdBIMCgRuYW1lGAEgASgJEgsKA29sZBgCIAEoCRILCgNuZXcYAyABKAkiFQoTU2V0UGFzc3dvcmRSZXNwb25zZSISChBMaXN0VXNlcnNSZXF1ZXN0Ij4KEUxpc3RVc2Vyc1Jlc3BvbnNlEikKBXVzZXJzGAEgAygLMhoubWlsbHJhY2UuaWRlbnRpdHkudjEuVXNlciJGCg5QdXRVc2VyUmVxdWVzdBIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSI7Cg9QdXRVc2VyUmVzcG9uc2USKAoEdXNlchgBIAEoCzIaLm1pbGxyYWNlLmlkZW50aXR5LnYxLlVzZXIiIQoRRGVsZXRlVXNlclJlcXVlc3QSDAoEbmFtZRgBIAEoCSIUChJEZWxldGVVc2VyUmVzcG9uc2UyzAoKD0lkZW50aXR5U2VydmljZRJbCgZXaG9BbUkSIy5taWxscmFjZS5pZGVudGl0eS52MS5XaG9BbUlSZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuV2hvQW1JUmVzcG9uc2UiBuq1GAIIARJtCgxBdXRoZW50aWNhdGUSKS5taWxscmFjZS5pZGVudGl0eS52MS5BdXRoZW50aWNhdGVSZXF1ZXN0GioubWlsbHJhY2UuaWRlbnRpdHkudjEuQXV0aGVudGljYXRlUmVzcG9uc2UiBuq1GAIIBhJaCgVMb2dpbhIiLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVxdWVzdBojLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ2luUmVzcG9uc2UiCOq1GAQIARABEl0KBlJlZGVlbRIjLm1pbGxyYWNlLmlkZW50aXR5LnYxLlJlZGVlbVJlcXVlc3QaJC5taWxscmFjZS5pZGVudGl0eS52MS5SZWRlZW1SZXNwb25zZSII6rUYBAgBEAESXQoGTG9nb3V0EiMubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9nb3V0UmVxdWVzdBokLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxvZ291dFJlc3BvbnNlIgjqtRgECAIQARJtCgxMaXN0U2Vzc2lvbnMSKS5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GioubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiBuq1GAIIAhJnCgpMaXN0VG9rZW5zEicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFRva2Vuc1JlcXVlc3QaKC5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVzcG9uc2UiBuq1GAIIAhJsCgtDcmVhdGVUb2tlbhIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLkNyZWF0ZVRva2VuUmVzcG9uc2UiCOq1GAQIAhABEmwKC1Jldm9rZVRva2VuEigubWlsbHJhY2UuaWRlbnRpdHkudjEuUmV2b2tlVG9rZW5SZXF1ZXN0GikubWlsbHJhY2UuaWRlbnRpdHkudjEuUmV2b2tlVG9rZW5SZXNwb25zZSII6rUYBAgCEAESbAoLU2V0UGFzc3dvcmQSKC5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5TZXRQYXNzd29yZFJlc3BvbnNlIgjqtRgECAIQARJkCglMaXN0VXNlcnMSJi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXF1ZXN0GicubWlsbHJhY2UuaWRlbnRpdHkudjEuTGlzdFVzZXJzUmVzcG9uc2UiBuq1GAIIBRJgCgdQdXRVc2VyEiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUHV0VXNlclJlcXVlc3QaJS5taWxscmFjZS5pZGVudGl0eS52MS5QdXRVc2VyUmVzcG9uc2UiCOq1GAQIBRABEmkKCkRlbGV0ZVVzZXISJy5taWxscmFjZS5pZGVudGl0eS52MS5EZWxldGVVc2VyUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkRlbGV0ZVVzZXJSZXNwb25zZSII6rUYBAgFEAFC4wEKGGNvbS5taWxscmFjZS5pZGVudGl0eS52MUINSWRlbnRpdHlQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9pZGVudGl0eS92MTtpZGVudGl0eXYxogIDTUlYqgIUTWlsbHJhY2UuSWRlbnRpdHkuVjHKAhRNaWxscmFjZVxJZGVudGl0eVxWMeICIE1pbGxyYWNlXElkZW50aXR5XFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OklkZW50aXR5OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiNtaWxscmFjZS9pZGVudGl0eS92MS9pZGVudGl0eS5wcm90bxIUbWlsbHJhY2UuaWRlbnRpdHkudjEixAEKBFVzZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaGFzX3Bhc3N3b3JkGAQgASgIEg4KBmlzc3VlchgFIAEoCRIwCgxjb25maXJtZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIuABCgdTZXNzaW9uEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRmcm9tGAYgASgJEg0KBWFnZW50GAcgASgJEgwKBHRoaXMYCCABKAgi9wEKBVRva2VuEgoKAmlkGAEgASgJEgwKBHVzZXIYAiABKAkSDAoEbmFtZRgDIAEoCRImCgRyb2xlGAQgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgFIAMoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjwKE0F1dGhlbnRpY2F0ZVJlcXVlc3QSFQoNYXV0aG9yaXphdGlvbhgBIAEoCRIOCgZjb29raWUYAiABKAkiRAoUQXV0aGVudGljYXRlUmVzcG9uc2USLAoGY2FsbGVyGAEgASgLMhwubWlsbHJhY2UuaWRlbnRpdHkudjEuQ2FsbGVyIoIBCgZDYWxsZXISDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSDAoEYXBpcxgDIAMoCRISCgpjcmVkZW50aWFsGAQgASgJEg8KB3Nlc3Npb24YBSABKAgSDwoHYWRkcmVzcxgGIAEoCSIPCg1XaG9BbUlSZXF1ZXN0IoMBCg5XaG9BbUlSZXNwb25zZRIUCgxsb2dpbl9uZWVkZWQYASABKAgSDAoEbmFtZRgCIAEoCRImCgRyb2xlGAMgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUSEAoIcHJvdmlkZXIYBCABKAkSEwoLYnlfcHJvdmlkZXIYBSABKAgiLgoMTG9naW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSEAoIcGFzc3dvcmQYAiABKAkiRQoNTG9naW5SZXNwb25zZRIMCgRuYW1lGAEgASgJEiYKBHJvbGUYAiABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZSIdCg1SZWRlZW1SZXF1ZXN0EgwKBGNvZGUYASABKAkiRgoOUmVkZWVtUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiGwoZQmVnaW5Qcm92aWRlckxvZ2luUmVxdWVzdCI4ChpCZWdpblByb3ZpZGVyTG9naW5SZXNwb25zZRILCgN1cmwYASABKAkSDQoFbG9naW4YAiABKAkifAoXRW5kUHJvdmlkZXJMb2dpblJlcXVlc3QSDQoFbG9naW4YASABKAkSDAoEY29kZRgCIAEoCRINCgVzdGF0ZRgDIAEoCRILCgNpc3MYBCABKAkSDQoFZXJyb3IYBSABKAkSGQoRZXJyb3JfZGVzY3JpcHRpb24YBiABKAkiUAoYRW5kUHJvdmlkZXJMb2dpblJlc3BvbnNlEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlIhkKF0JlZ2luRGV2aWNlTG9naW5SZXF1ZXN0IqEBChhCZWdpbkRldmljZUxvZ2luUmVzcG9uc2USDQoFbG9naW4YASABKAkSEQoJdXNlcl9jb2RlGAIgASgJEgsKA3VybBgDIAEoCRIUCgxjb21wbGV0ZV91cmwYBCABKAkSEAoIaW50ZXJ2YWwYBSABKAUSLgoKZXhwaXJlc19hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiJgoVRW5kRGV2aWNlTG9naW5SZXF1ZXN0Eg0KBWxvZ2luGAEgASgJIk4KFkVuZERldmljZUxvZ2luUmVzcG9uc2USDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiIwoNTG9nb3V0UmVxdWVzdBISCgpldmVyeXdoZXJlGAEgASgIIh8KDkxvZ291dFJlc3BvbnNlEg0KBWVuZGVkGAEgASgFIhUKE0xpc3RTZXNzaW9uc1JlcXVlc3QiRwoUTGlzdFNlc3Npb25zUmVzcG9uc2USLwoIc2Vzc2lvbnMYASADKAsyHS5taWxscmFjZS5pZGVudGl0eS52MS5TZXNzaW9uIhMKEUxpc3RUb2tlbnNSZXF1ZXN0IkEKEkxpc3RUb2tlbnNSZXNwb25zZRIrCgZ0b2tlbnMYASADKAsyGy5taWxscmFjZS5pZGVudGl0eS52MS5Ub2tlbiKIAQoSQ3JlYXRlVG9rZW5SZXF1ZXN0EgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEgwKBGFwaXMYAyADKAkSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUQoTQ3JlYXRlVG9rZW5SZXNwb25zZRIqCgV0b2tlbhgBIAEoCzIbLm1pbGxyYWNlLmlkZW50aXR5LnYxLlRva2VuEg4KBnNlY3JldBgCIAEoCSIgChJSZXZva2VUb2tlblJlcXVlc3QSCgoCaWQYASABKAkiFQoTUmV2b2tlVG9rZW5SZXNwb25zZSI8ChJTZXRQYXNzd29yZFJlcXVlc3QSDAoEbmFtZRgBIAEoCRILCgNvbGQYAiABKAkSCwoDbmV3GAMgASgJIhUKE1NldFBhc3N3b3JkUmVzcG9uc2UiEgoQTGlzdFVzZXJzUmVxdWVzdCI+ChFMaXN0VXNlcnNSZXNwb25zZRIpCgV1c2VycxgBIAMoCzIaLm1pbGxyYWNlLmlkZW50aXR5LnYxLlVzZXIiRgoOUHV0VXNlclJlcXVlc3QSDAoEbmFtZRgBIAEoCRImCgRyb2xlGAIgASgOMhgubWlsbHJhY2UucmlnaHRzLnYxLlJvbGUiOwoPUHV0VXNlclJlc3BvbnNlEigKBHVzZXIYASABKAsyGi5taWxscmFjZS5pZGVudGl0eS52MS5Vc2VyIiEKEURlbGV0ZVVzZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkiFAoSRGVsZXRlVXNlclJlc3BvbnNlMrwOCg9JZGVudGl0eVNlcnZpY2USWwoGV2hvQW1JEiMubWlsbHJhY2UuaWRlbnRpdHkudjEuV2hvQW1JUmVxdWVzdBokLm1pbGxyYWNlLmlkZW50aXR5LnYxLldob0FtSVJlc3BvbnNlIgbqtRgCCAESbQoMQXV0aGVudGljYXRlEikubWlsbHJhY2UuaWRlbnRpdHkudjEuQXV0aGVudGljYXRlUmVxdWVzdBoqLm1pbGxyYWNlLmlkZW50aXR5LnYxLkF1dGhlbnRpY2F0ZVJlc3BvbnNlIgbqtRgCCAYSWgoFTG9naW4SIi5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dpblJlcXVlc3QaIy5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dpblJlc3BvbnNlIgjqtRgECAEQARJdCgZSZWRlZW0SIy5taWxscmFjZS5pZGVudGl0eS52MS5SZWRlZW1SZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUmVkZWVtUmVzcG9uc2UiCOq1GAQIARABEn8KEkJlZ2luUHJvdmlkZXJMb2dpbhIvLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJlZ2luUHJvdmlkZXJMb2dpblJlcXVlc3QaMC5taWxscmFjZS5pZGVudGl0eS52MS5CZWdpblByb3ZpZGVyTG9naW5SZXNwb25zZSIG6rUYAggBEnsKEEVuZFByb3ZpZGVyTG9naW4SLS5taWxscmFjZS5pZGVudGl0eS52MS5FbmRQcm92aWRlckxvZ2luUmVxdWVzdBouLm1pbGxyYWNlLmlkZW50aXR5LnYxLkVuZFByb3ZpZGVyTG9naW5SZXNwb25zZSII6rUYBAgBEAESeQoQQmVnaW5EZXZpY2VMb2dpbhItLm1pbGxyYWNlLmlkZW50aXR5LnYxLkJlZ2luRGV2aWNlTG9naW5SZXF1ZXN0Gi4ubWlsbHJhY2UuaWRlbnRpdHkudjEuQmVnaW5EZXZpY2VMb2dpblJlc3BvbnNlIgbqtRgCCAESdQoORW5kRGV2aWNlTG9naW4SKy5taWxscmFjZS5pZGVudGl0eS52MS5FbmREZXZpY2VMb2dpblJlcXVlc3QaLC5taWxscmFjZS5pZGVudGl0eS52MS5FbmREZXZpY2VMb2dpblJlc3BvbnNlIgjqtRgECAEQARJdCgZMb2dvdXQSIy5taWxscmFjZS5pZGVudGl0eS52MS5Mb2dvdXRSZXF1ZXN0GiQubWlsbHJhY2UuaWRlbnRpdHkudjEuTG9nb3V0UmVzcG9uc2UiCOq1GAQIAhABEm0KDExpc3RTZXNzaW9ucxIpLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaKi5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIG6rUYAggCEmcKCkxpc3RUb2tlbnMSJy5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VG9rZW5zUmVxdWVzdBooLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RUb2tlbnNSZXNwb25zZSIG6rUYAggCEmwKC0NyZWF0ZVRva2VuEigubWlsbHJhY2UuaWRlbnRpdHkudjEuQ3JlYXRlVG9rZW5SZXF1ZXN0GikubWlsbHJhY2UuaWRlbnRpdHkudjEuQ3JlYXRlVG9rZW5SZXNwb25zZSII6rUYBAgCEAESbAoLUmV2b2tlVG9rZW4SKC5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlcXVlc3QaKS5taWxscmFjZS5pZGVudGl0eS52MS5SZXZva2VUb2tlblJlc3BvbnNlIgjqtRgECAIQARJsCgtTZXRQYXNzd29yZBIoLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVxdWVzdBopLm1pbGxyYWNlLmlkZW50aXR5LnYxLlNldFBhc3N3b3JkUmVzcG9uc2UiCOq1GAQIAhABEmQKCUxpc3RVc2VycxImLm1pbGxyYWNlLmlkZW50aXR5LnYxLkxpc3RVc2Vyc1JlcXVlc3QaJy5taWxscmFjZS5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXNwb25zZSIG6rUYAggFEmAKB1B1dFVzZXISJC5taWxscmFjZS5pZGVudGl0eS52MS5QdXRVc2VyUmVxdWVzdBolLm1pbGxyYWNlLmlkZW50aXR5LnYxLlB1dFVzZXJSZXNwb25zZSII6rUYBAgFEAESaQoKRGVsZXRlVXNlchInLm1pbGxyYWNlLmlkZW50aXR5LnYxLkRlbGV0ZVVzZXJSZXF1ZXN0GigubWlsbHJhY2UuaWRlbnRpdHkudjEuRGVsZXRlVXNlclJlc3BvbnNlIgjqtRgECAUQAULjAQoYY29tLm1pbGxyYWNlLmlkZW50aXR5LnYxQg1JZGVudGl0eVByb3RvUAFaRmdpdGh1Yi5jb20vbWlsbHJhY2UvbWlsbHJhY2UvcHJvdG8vZ2VuL21pbGxyYWNlL2lkZW50aXR5L3YxO2lkZW50aXR5djGiAgNNSViqAhRNaWxscmFjZS5JZGVudGl0eS5WMcoCFE1pbGxyYWNlXElkZW50aXR5XFYx4gIgTWlsbHJhY2VcSWRlbnRpdHlcVjFcR1BCTWV0YWRhdGHqAhZNaWxscmFjZTo6SWRlbnRpdHk6OlYxYgZwcm90bzM", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * User is a person.
@@ -45,6 +45,20 @@ export type User = Message<"millrace.identity.v1.User"> & {
    * @generated from field: bool has_password = 4;
    */
   hasPassword: boolean;
+
+  /**
+   * The OpenID provider that the person logs in by, and that gives the role; empty: none.
+   *
+   * @generated from field: string issuer = 5;
+   */
+  issuer: string;
+
+  /**
+   * When the provider confirmed the person and the role last.
+   *
+   * @generated from field: google.protobuf.Timestamp confirmed_at = 6;
+   */
+  confirmedAt?: Timestamp | undefined;
 };
 
 /**
@@ -304,6 +318,20 @@ export type WhoAmIResponse = Message<"millrace.identity.v1.WhoAmIResponse"> & {
    * @generated from field: millrace.rights.v1.Role role = 3;
    */
   role: Role;
+
+  /**
+   * What the OpenID provider is called, by which people can log in; empty: there is none.
+   *
+   * @generated from field: string provider = 4;
+   */
+  provider: string;
+
+  /**
+   * The person logs in by that provider, and has no password.
+   *
+   * @generated from field: bool by_provider = 5;
+   */
+  byProvider: boolean;
 };
 
 /**
@@ -397,6 +425,211 @@ export const RedeemResponseSchema: GenMessage<RedeemResponse> = /*@__PURE__*/
   messageDesc(file_millrace_identity_v1_identity, 11);
 
 /**
+ * @generated from message millrace.identity.v1.BeginProviderLoginRequest
+ */
+export type BeginProviderLoginRequest = Message<"millrace.identity.v1.BeginProviderLoginRequest"> & {
+};
+
+/**
+ * Describes the message millrace.identity.v1.BeginProviderLoginRequest.
+ * Use `create(BeginProviderLoginRequestSchema)` to create a new message.
+ */
+export const BeginProviderLoginRequestSchema: GenMessage<BeginProviderLoginRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 12);
+
+/**
+ * @generated from message millrace.identity.v1.BeginProviderLoginResponse
+ */
+export type BeginProviderLoginResponse = Message<"millrace.identity.v1.BeginProviderLoginResponse"> & {
+  /**
+   * Where the browser goes.
+   *
+   * @generated from field: string url = 1;
+   */
+  url: string;
+
+  /**
+   * The login, sealed. The browser keeps it until it comes back.
+   *
+   * @generated from field: string login = 2;
+   */
+  login: string;
+};
+
+/**
+ * Describes the message millrace.identity.v1.BeginProviderLoginResponse.
+ * Use `create(BeginProviderLoginResponseSchema)` to create a new message.
+ */
+export const BeginProviderLoginResponseSchema: GenMessage<BeginProviderLoginResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 13);
+
+/**
+ * EndProviderLoginRequest has the login, and the parameters of the URL that the provider sent the browser back to.
+ *
+ * @generated from message millrace.identity.v1.EndProviderLoginRequest
+ */
+export type EndProviderLoginRequest = Message<"millrace.identity.v1.EndProviderLoginRequest"> & {
+  /**
+   * @generated from field: string login = 1;
+   */
+  login: string;
+
+  /**
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string state = 3;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string iss = 4;
+   */
+  iss: string;
+
+  /**
+   * @generated from field: string error = 5;
+   */
+  error: string;
+
+  /**
+   * @generated from field: string error_description = 6;
+   */
+  errorDescription: string;
+};
+
+/**
+ * Describes the message millrace.identity.v1.EndProviderLoginRequest.
+ * Use `create(EndProviderLoginRequestSchema)` to create a new message.
+ */
+export const EndProviderLoginRequestSchema: GenMessage<EndProviderLoginRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 14);
+
+/**
+ * @generated from message millrace.identity.v1.EndProviderLoginResponse
+ */
+export type EndProviderLoginResponse = Message<"millrace.identity.v1.EndProviderLoginResponse"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: millrace.rights.v1.Role role = 2;
+   */
+  role: Role;
+};
+
+/**
+ * Describes the message millrace.identity.v1.EndProviderLoginResponse.
+ * Use `create(EndProviderLoginResponseSchema)` to create a new message.
+ */
+export const EndProviderLoginResponseSchema: GenMessage<EndProviderLoginResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 15);
+
+/**
+ * @generated from message millrace.identity.v1.BeginDeviceLoginRequest
+ */
+export type BeginDeviceLoginRequest = Message<"millrace.identity.v1.BeginDeviceLoginRequest"> & {
+};
+
+/**
+ * Describes the message millrace.identity.v1.BeginDeviceLoginRequest.
+ * Use `create(BeginDeviceLoginRequestSchema)` to create a new message.
+ */
+export const BeginDeviceLoginRequestSchema: GenMessage<BeginDeviceLoginRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 16);
+
+/**
+ * @generated from message millrace.identity.v1.BeginDeviceLoginResponse
+ */
+export type BeginDeviceLoginResponse = Message<"millrace.identity.v1.BeginDeviceLoginResponse"> & {
+  /**
+   * The login, sealed, for EndDeviceLogin.
+   *
+   * @generated from field: string login = 1;
+   */
+  login: string;
+
+  /**
+   * What the person types at the URL, and a URL that has it already.
+   *
+   * @generated from field: string user_code = 2;
+   */
+  userCode: string;
+
+  /**
+   * @generated from field: string url = 3;
+   */
+  url: string;
+
+  /**
+   * @generated from field: string complete_url = 4;
+   */
+  completeUrl: string;
+
+  /**
+   * How long to wait between two calls of EndDeviceLogin, in seconds.
+   *
+   * @generated from field: int32 interval = 5;
+   */
+  interval: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 6;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.identity.v1.BeginDeviceLoginResponse.
+ * Use `create(BeginDeviceLoginResponseSchema)` to create a new message.
+ */
+export const BeginDeviceLoginResponseSchema: GenMessage<BeginDeviceLoginResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 17);
+
+/**
+ * @generated from message millrace.identity.v1.EndDeviceLoginRequest
+ */
+export type EndDeviceLoginRequest = Message<"millrace.identity.v1.EndDeviceLoginRequest"> & {
+  /**
+   * @generated from field: string login = 1;
+   */
+  login: string;
+};
+
+/**
+ * Describes the message millrace.identity.v1.EndDeviceLoginRequest.
+ * Use `create(EndDeviceLoginRequestSchema)` to create a new message.
+ */
+export const EndDeviceLoginRequestSchema: GenMessage<EndDeviceLoginRequest> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 18);
+
+/**
+ * @generated from message millrace.identity.v1.EndDeviceLoginResponse
+ */
+export type EndDeviceLoginResponse = Message<"millrace.identity.v1.EndDeviceLoginResponse"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: millrace.rights.v1.Role role = 2;
+   */
+  role: Role;
+};
+
+/**
+ * Describes the message millrace.identity.v1.EndDeviceLoginResponse.
+ * Use `create(EndDeviceLoginResponseSchema)` to create a new message.
+ */
+export const EndDeviceLoginResponseSchema: GenMessage<EndDeviceLoginResponse> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_identity, 19);
+
+/**
  * @generated from message millrace.identity.v1.LogoutRequest
  */
 export type LogoutRequest = Message<"millrace.identity.v1.LogoutRequest"> & {
@@ -411,7 +644,7 @@ export type LogoutRequest = Message<"millrace.identity.v1.LogoutRequest"> & {
  * Use `create(LogoutRequestSchema)` to create a new message.
  */
 export const LogoutRequestSchema: GenMessage<LogoutRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 12);
+  messageDesc(file_millrace_identity_v1_identity, 20);
 
 /**
  * @generated from message millrace.identity.v1.LogoutResponse
@@ -430,7 +663,7 @@ export type LogoutResponse = Message<"millrace.identity.v1.LogoutResponse"> & {
  * Use `create(LogoutResponseSchema)` to create a new message.
  */
 export const LogoutResponseSchema: GenMessage<LogoutResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 13);
+  messageDesc(file_millrace_identity_v1_identity, 21);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsRequest
@@ -443,7 +676,7 @@ export type ListSessionsRequest = Message<"millrace.identity.v1.ListSessionsRequ
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 14);
+  messageDesc(file_millrace_identity_v1_identity, 22);
 
 /**
  * @generated from message millrace.identity.v1.ListSessionsResponse
@@ -460,7 +693,7 @@ export type ListSessionsResponse = Message<"millrace.identity.v1.ListSessionsRes
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 15);
+  messageDesc(file_millrace_identity_v1_identity, 23);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensRequest
@@ -473,7 +706,7 @@ export type ListTokensRequest = Message<"millrace.identity.v1.ListTokensRequest"
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 16);
+  messageDesc(file_millrace_identity_v1_identity, 24);
 
 /**
  * @generated from message millrace.identity.v1.ListTokensResponse
@@ -490,7 +723,7 @@ export type ListTokensResponse = Message<"millrace.identity.v1.ListTokensRespons
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 17);
+  messageDesc(file_millrace_identity_v1_identity, 25);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenRequest
@@ -526,7 +759,7 @@ export type CreateTokenRequest = Message<"millrace.identity.v1.CreateTokenReques
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 18);
+  messageDesc(file_millrace_identity_v1_identity, 26);
 
 /**
  * @generated from message millrace.identity.v1.CreateTokenResponse
@@ -550,7 +783,7 @@ export type CreateTokenResponse = Message<"millrace.identity.v1.CreateTokenRespo
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 19);
+  messageDesc(file_millrace_identity_v1_identity, 27);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenRequest
@@ -567,7 +800,7 @@ export type RevokeTokenRequest = Message<"millrace.identity.v1.RevokeTokenReques
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 20);
+  messageDesc(file_millrace_identity_v1_identity, 28);
 
 /**
  * @generated from message millrace.identity.v1.RevokeTokenResponse
@@ -580,7 +813,7 @@ export type RevokeTokenResponse = Message<"millrace.identity.v1.RevokeTokenRespo
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 21);
+  messageDesc(file_millrace_identity_v1_identity, 29);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordRequest
@@ -611,7 +844,7 @@ export type SetPasswordRequest = Message<"millrace.identity.v1.SetPasswordReques
  * Use `create(SetPasswordRequestSchema)` to create a new message.
  */
 export const SetPasswordRequestSchema: GenMessage<SetPasswordRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 22);
+  messageDesc(file_millrace_identity_v1_identity, 30);
 
 /**
  * @generated from message millrace.identity.v1.SetPasswordResponse
@@ -624,7 +857,7 @@ export type SetPasswordResponse = Message<"millrace.identity.v1.SetPasswordRespo
  * Use `create(SetPasswordResponseSchema)` to create a new message.
  */
 export const SetPasswordResponseSchema: GenMessage<SetPasswordResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 23);
+  messageDesc(file_millrace_identity_v1_identity, 31);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersRequest
@@ -637,7 +870,7 @@ export type ListUsersRequest = Message<"millrace.identity.v1.ListUsersRequest"> 
  * Use `create(ListUsersRequestSchema)` to create a new message.
  */
 export const ListUsersRequestSchema: GenMessage<ListUsersRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 24);
+  messageDesc(file_millrace_identity_v1_identity, 32);
 
 /**
  * @generated from message millrace.identity.v1.ListUsersResponse
@@ -654,7 +887,7 @@ export type ListUsersResponse = Message<"millrace.identity.v1.ListUsersResponse"
  * Use `create(ListUsersResponseSchema)` to create a new message.
  */
 export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 25);
+  messageDesc(file_millrace_identity_v1_identity, 33);
 
 /**
  * @generated from message millrace.identity.v1.PutUserRequest
@@ -676,7 +909,7 @@ export type PutUserRequest = Message<"millrace.identity.v1.PutUserRequest"> & {
  * Use `create(PutUserRequestSchema)` to create a new message.
  */
 export const PutUserRequestSchema: GenMessage<PutUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 26);
+  messageDesc(file_millrace_identity_v1_identity, 34);
 
 /**
  * @generated from message millrace.identity.v1.PutUserResponse
@@ -693,7 +926,7 @@ export type PutUserResponse = Message<"millrace.identity.v1.PutUserResponse"> & 
  * Use `create(PutUserResponseSchema)` to create a new message.
  */
 export const PutUserResponseSchema: GenMessage<PutUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 27);
+  messageDesc(file_millrace_identity_v1_identity, 35);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserRequest
@@ -710,7 +943,7 @@ export type DeleteUserRequest = Message<"millrace.identity.v1.DeleteUserRequest"
  * Use `create(DeleteUserRequestSchema)` to create a new message.
  */
 export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 28);
+  messageDesc(file_millrace_identity_v1_identity, 36);
 
 /**
  * @generated from message millrace.identity.v1.DeleteUserResponse
@@ -723,7 +956,7 @@ export type DeleteUserResponse = Message<"millrace.identity.v1.DeleteUserRespons
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export const DeleteUserResponseSchema: GenMessage<DeleteUserResponse> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_identity, 29);
+  messageDesc(file_millrace_identity_v1_identity, 37);
 
 /**
  * IdentityService is served by services/identity.
@@ -770,6 +1003,48 @@ export const IdentityService: GenService<{
     methodKind: "unary";
     input: typeof RedeemRequestSchema;
     output: typeof RedeemResponseSchema;
+  },
+  /**
+   * BeginProviderLogin begins a login at the OpenID provider; the browser goes to the URL of the answer, and the
+   * provider sends it back with what EndProviderLogin takes.
+   *
+   * @generated from rpc millrace.identity.v1.IdentityService.BeginProviderLogin
+   */
+  beginProviderLogin: {
+    methodKind: "unary";
+    input: typeof BeginProviderLoginRequestSchema;
+    output: typeof BeginProviderLoginResponseSchema;
+  },
+  /**
+   * EndProviderLogin begins a session by what the provider sent the browser back with, once.
+   *
+   * @generated from rpc millrace.identity.v1.IdentityService.EndProviderLogin
+   */
+  endProviderLogin: {
+    methodKind: "unary";
+    input: typeof EndProviderLoginRequestSchema;
+    output: typeof EndProviderLoginResponseSchema;
+  },
+  /**
+   * BeginDeviceLogin asks the OpenID provider for a code that a person types into any browser (RFC 8628).
+   *
+   * @generated from rpc millrace.identity.v1.IdentityService.BeginDeviceLogin
+   */
+  beginDeviceLogin: {
+    methodKind: "unary";
+    input: typeof BeginDeviceLoginRequestSchema;
+    output: typeof BeginDeviceLoginResponseSchema;
+  },
+  /**
+   * EndDeviceLogin begins a session once the person has confirmed the code; until then it fails with ABORTED, and with
+   * RESOURCE_EXHAUSTED where it is asked too often: then the interval grows by five seconds.
+   *
+   * @generated from rpc millrace.identity.v1.IdentityService.EndDeviceLogin
+   */
+  endDeviceLogin: {
+    methodKind: "unary";
+    input: typeof EndDeviceLoginRequestSchema;
+    output: typeof EndDeviceLoginResponseSchema;
   },
   /**
    * Logout ends the session that the request is of, or all sessions of its person.

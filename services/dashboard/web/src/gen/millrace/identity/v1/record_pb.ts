@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file millrace/identity/v1/record.proto.
  */
 export const file_millrace_identity_v1_record: GenFile = /*@__PURE__*/
-  fileDesc("CiFtaWxscmFjZS9pZGVudGl0eS92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmlkZW50aXR5LnYxIoQBCgpVc2VyUmVjb3JkEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBhc3N3b3JkGAQgASgJIuYBCg1TZXNzaW9uUmVjb3JkEgoKAmlkGAEgASgJEgwKBGhhc2gYAiABKAwSDAoEdXNlchgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGZyb20YByABKAkSDQoFYWdlbnQYCCABKAkiiwIKC1Rva2VuUmVjb3JkEgoKAmlkGAEgASgJEgwKBGhhc2gYAiABKAwSDAoEdXNlchgDIAEoCRIMCgRuYW1lGAQgASgJEiYKBHJvbGUYBSABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIMCgRhcGlzGAYgAygJEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijAEKCkxpbmtSZWNvcmQSCgoCaWQYASABKAkSDAoEaGFzaBgCIAEoDBIMCgR1c2VyGAMgASgJEiYKBHJvbGUYBCABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcELhAQoYY29tLm1pbGxyYWNlLmlkZW50aXR5LnYxQgtSZWNvcmRQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9pZGVudGl0eS92MTtpZGVudGl0eXYxogIDTUlYqgIUTWlsbHJhY2UuSWRlbnRpdHkuVjHKAhRNaWxscmFjZVxJZGVudGl0eVxWMeICIE1pbGxyYWNlXElkZW50aXR5XFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OklkZW50aXR5OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
+  fileDesc("CiFtaWxscmFjZS9pZGVudGl0eS92MS9yZWNvcmQucHJvdG8SFG1pbGxyYWNlLmlkZW50aXR5LnYxIrwBCgpVc2VyUmVjb3JkEgwKBG5hbWUYASABKAkSJgoEcm9sZRgCIAEoDjIYLm1pbGxyYWNlLnJpZ2h0cy52MS5Sb2xlEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBhc3N3b3JkGAQgASgJEjYKCHByb3ZpZGVyGAUgASgLMiQubWlsbHJhY2UuaWRlbnRpdHkudjEuUHJvdmlkZXJSZWNvcmQipgEKDlByb3ZpZGVyUmVjb3JkEg4KBmlzc3VlchgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEjAKDGNvbmZpcm1lZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHcmVmcmVzaBgEIAEoCRIwCgxhc2tpbmdfdW50aWwYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIh0KDVN1YmplY3RSZWNvcmQSDAoEdXNlchgBIAEoCSI8CgpGbG93UmVjb3JkEi4KCmV4cGlyZXNfYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIuYBCg1TZXNzaW9uUmVjb3JkEgoKAmlkGAEgASgJEgwKBGhhc2gYAiABKAwSDAoEdXNlchgDIAEoCRIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3VzZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGZyb20YByABKAkSDQoFYWdlbnQYCCABKAkiiwIKC1Rva2VuUmVjb3JkEgoKAmlkGAEgASgJEgwKBGhhc2gYAiABKAwSDAoEdXNlchgDIAEoCRIMCgRuYW1lGAQgASgJEiYKBHJvbGUYBSABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIMCgRhcGlzGAYgAygJEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfdXNlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijAEKCkxpbmtSZWNvcmQSCgoCaWQYASABKAkSDAoEaGFzaBgCIAEoDBIMCgR1c2VyGAMgASgJEiYKBHJvbGUYBCABKA4yGC5taWxscmFjZS5yaWdodHMudjEuUm9sZRIuCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcELhAQoYY29tLm1pbGxyYWNlLmlkZW50aXR5LnYxQgtSZWNvcmRQcm90b1ABWkZnaXRodWIuY29tL21pbGxyYWNlL21pbGxyYWNlL3Byb3RvL2dlbi9taWxscmFjZS9pZGVudGl0eS92MTtpZGVudGl0eXYxogIDTUlYqgIUTWlsbHJhY2UuSWRlbnRpdHkuVjHKAhRNaWxscmFjZVxJZGVudGl0eVxWMeICIE1pbGxyYWNlXElkZW50aXR5XFYxXEdQQk1ldGFkYXRh6gIWTWlsbHJhY2U6OklkZW50aXR5OjpWMWIGcHJvdG8z", [file_google_protobuf_timestamp, file_millrace_rights_v1_rights]);
 
 /**
  * UserRecord is below identity/users/<name>.
@@ -45,6 +45,13 @@ export type UserRecord = Message<"millrace.identity.v1.UserRecord"> & {
    * @generated from field: string password = 4;
    */
   password: string;
+
+  /**
+   * Set for a person of the OpenID provider.
+   *
+   * @generated from field: millrace.identity.v1.ProviderRecord provider = 5;
+   */
+  provider?: ProviderRecord | undefined;
 };
 
 /**
@@ -53,6 +60,89 @@ export type UserRecord = Message<"millrace.identity.v1.UserRecord"> & {
  */
 export const UserRecordSchema: GenMessage<UserRecord> = /*@__PURE__*/
   messageDesc(file_millrace_identity_v1_record, 0);
+
+/**
+ * ProviderRecord is what the OpenID provider says of a person. Issuer and subject are who that is.
+ *
+ * @generated from message millrace.identity.v1.ProviderRecord
+ */
+export type ProviderRecord = Message<"millrace.identity.v1.ProviderRecord"> & {
+  /**
+   * @generated from field: string issuer = 1;
+   */
+  issuer: string;
+
+  /**
+   * @generated from field: string subject = 2;
+   */
+  subject: string;
+
+  /**
+   * When it confirmed the person and the role last; not set: it does not confirm them any more.
+   *
+   * @generated from field: google.protobuf.Timestamp confirmed_at = 3;
+   */
+  confirmedAt?: Timestamp | undefined;
+
+  /**
+   * The refresh token, sealed by a key that is made of the client's secret; empty: there is none.
+   *
+   * @generated from field: string refresh = 4;
+   */
+  refresh: string;
+
+  /**
+   * A replica asks the provider until then, and no other does.
+   *
+   * @generated from field: google.protobuf.Timestamp asking_until = 5;
+   */
+  askingUntil?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.identity.v1.ProviderRecord.
+ * Use `create(ProviderRecordSchema)` to create a new message.
+ */
+export const ProviderRecordSchema: GenMessage<ProviderRecord> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_record, 1);
+
+/**
+ * SubjectRecord is below identity/subjects/<SHA-256 of issuer and subject>.
+ *
+ * @generated from message millrace.identity.v1.SubjectRecord
+ */
+export type SubjectRecord = Message<"millrace.identity.v1.SubjectRecord"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+};
+
+/**
+ * Describes the message millrace.identity.v1.SubjectRecord.
+ * Use `create(SubjectRecordSchema)` to create a new message.
+ */
+export const SubjectRecordSchema: GenMessage<SubjectRecord> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_record, 2);
+
+/**
+ * FlowRecord is below identity/flows/<id>: a login at the provider that was ended, and cannot be again.
+ *
+ * @generated from message millrace.identity.v1.FlowRecord
+ */
+export type FlowRecord = Message<"millrace.identity.v1.FlowRecord"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 1;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message millrace.identity.v1.FlowRecord.
+ * Use `create(FlowRecordSchema)` to create a new message.
+ */
+export const FlowRecordSchema: GenMessage<FlowRecord> = /*@__PURE__*/
+  messageDesc(file_millrace_identity_v1_record, 3);
 
 /**
  * SessionRecord is below identity/sessions/<id>.
@@ -108,7 +198,7 @@ export type SessionRecord = Message<"millrace.identity.v1.SessionRecord"> & {
  * Use `create(SessionRecordSchema)` to create a new message.
  */
 export const SessionRecordSchema: GenMessage<SessionRecord> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_record, 1);
+  messageDesc(file_millrace_identity_v1_record, 4);
 
 /**
  * TokenRecord is below identity/tokens/<id>.
@@ -169,7 +259,7 @@ export type TokenRecord = Message<"millrace.identity.v1.TokenRecord"> & {
  * Use `create(TokenRecordSchema)` to create a new message.
  */
 export const TokenRecordSchema: GenMessage<TokenRecord> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_record, 2);
+  messageDesc(file_millrace_identity_v1_record, 5);
 
 /**
  * LinkRecord is below identity/links/<id>: a login link that nobody has used.
@@ -212,5 +302,5 @@ export type LinkRecord = Message<"millrace.identity.v1.LinkRecord"> & {
  * Use `create(LinkRecordSchema)` to create a new message.
  */
 export const LinkRecordSchema: GenMessage<LinkRecord> = /*@__PURE__*/
-  messageDesc(file_millrace_identity_v1_record, 3);
+  messageDesc(file_millrace_identity_v1_record, 6);
 

@@ -1,0 +1,156 @@
+// Package oidc runs a real OpenID provider for tests, and logs people in there as a browser does.
+//
+// In: what the stamp oidc of the Makefile fetched (tools/oidc).
+// Out: a provider that lives as long as the test, whose people and keys tests change.
+// Next: tests of services/identity and cmd/millrace.
+package oidc
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/millrace/millrace/internal/testkit/ports"
+)
+
+// Variable is the folder with the provider. `make test` sets it, and then nothing may be missing.
+const Variable = "MILLRACE_OIDC"
+
+// Person is somebody at the provider, by the subject.
+type Person struct {
+	Name   string   `json:"preferred_username,omitempty"`
+	Groups []string `json:"groups,omitempty"`
+}
+
+// Provider is a running provider.
+type Provider struct {
+	Issuer, Client, SecretFile string
+
+	folder, script string
+	port           int
+	process        *exec.Cmd
+	said           *bufio.Scanner
+}
+
+// Secret of the client.
+const Secret = "a secret of the client+/="
+
+// Start starts a provider whose client has one redirect URI. userinfo keeps names and groups out of id_tokens.
+func Start(t testing.TB, redirect string, userinfo bool) *Provider {
+	t.Helper()
+	p := &Provider{Client: "millrace", folder: t.TempDir(), script: script(t), port: ports.Reserve(t)}
+	p.SecretFile = filepath.Join(p.folder, "secret")
+	if err := os.WriteFile(p.SecretFile, []byte(Secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.People(t, nil)
+	p.write(t, "config.json", map[string]any{
+		"port": p.port, "client": p.Client, "secret": Secret, "redirects": []string{redirect}, "people": filepath.Join(p.folder, "people.json"), "userinfo": userinfo,
+	})
+	t.Cleanup(p.Stop)
+	p.Again(t)
+	return p
+}
+
+func script(t testing.TB) string {
+	t.Helper()
+	folder := os.Getenv(Variable)
+	given := folder != "" || os.Getenv("CI") != ""
+	if folder == "" {
+		_, here, _, _ := runtime.Caller(0)
+		folder = filepath.Join(filepath.Dir(here), "../../../.cache/oidc")
+	}
+	file := filepath.Join(folder, "provider.mjs")
+	if _, err := os.Stat(file); err != nil {
+		if given {
+			t.Fatalf("the OpenID provider is missing; `make .cache/stamps/oidc` gets it: %v", err)
+		}
+		t.Skip("the OpenID provider is missing: run `make .cache/stamps/oidc`")
+	}
+	return file
+}
+
+func (p *Provider) write(t testing.TB, file string, what any) {
+	t.Helper()
+	raw, err := json.Marshal(what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(p.folder, file+".new")
+	if err := os.WriteFile(whole, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(whole, filepath.Join(p.folder, file)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// People are all people from now on.
+func (p *Provider) People(t testing.TB, all map[string]Person) {
+	t.Helper()
+	if all == nil {
+		all = map[string]Person{}
+	}
+	p.write(t, "people.json", all)
+}
+
+// Again starts it on the same port; it has forgotten everybody.
+func (p *Provider) Again(t testing.TB) {
+	t.Helper()
+	p.process = exec.Command("node", p.script, filepath.Join(p.folder, "config.json"))
+	p.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := p.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(p.folder, "log")
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p.process.Stderr = f
+	if err := p.process.Start(); err != nil {
+		t.Fatalf("start the OpenID provider: %v", err)
+	}
+	p.said = bufio.NewScanner(out)
+	if p.Issuer = p.line(t, log); p.Issuer == "" {
+		t.Fatal("the OpenID provider has no issuer")
+	}
+}
+
+// line is what it prints next.
+func (p *Provider) line(t testing.TB, log string) string {
+	t.Helper()
+	if !p.said.Scan() {
+		said, _ := os.ReadFile(log) // for the message: as much as there is
+		t.Fatalf("the OpenID provider ended: %s", said)
+	}
+	return p.said.Text()
+}
+
+// Rotate replaces its keys.
+func (p *Provider) Rotate(t testing.TB) {
+	t.Helper()
+	if err := p.process.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if said := p.line(t, filepath.Join(p.folder, "log")); said != "rotated" {
+		t.Fatalf("the OpenID provider says %q", said)
+	}
+}
+
+// Stop ends it; stopping twice is allowed.
+func (p *Provider) Stop() {
+	if p.process == nil {
+		return
+	}
+	_ = p.process.Process.Kill() // gone already is fine
+	_ = p.process.Wait()
+	p.process = nil
+}

@@ -1,0 +1,201 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace/millrace/internal/rights"
+	"github.com/millrace/millrace/internal/state"
+	identityv1 "github.com/millrace/millrace/proto/gen/millrace/identity/v1"
+	"github.com/millrace/millrace/services/identity/oidc"
+)
+
+var (
+	errUnconfirmed = connect.NewError(connect.CodeUnauthenticated,
+		errors.New("the OpenID provider has not confirmed this login lately (identity.oidc.grace), or confirms it no longer; log in again"))
+	errOfProvider = connect.NewError(connect.CodeFailedPrecondition,
+		errors.New("the OpenID provider gives this person the role and the way to log in; change the groups there"))
+)
+
+const (
+	// confirmEvery is how often it is looked who is to be confirmed.
+	confirmEvery = 20 * time.Second
+	// asking is how long a replica may take for one question.
+	asking = time.Minute
+	// entering is how often a login is recorded anew that another one of the same person came before.
+	entering = 3
+)
+
+// vouched reports whether a person may go on: who is not the provider's, and whom it confirmed within the grace.
+func (c *Component) vouched(p *identityv1.ProviderRecord, now time.Time) bool {
+	if p == nil {
+		return true
+	}
+	return c.provider != nil && p.GetIssuer() == c.cfg.OIDC.Issuer && p.GetConfirmedAt() != nil &&
+		now.Before(p.GetConfirmedAt().AsTime().Add(c.cfg.OIDC.Grace))
+}
+
+// due reports whether the provider is to be asked for a person now, by this replica.
+func (c *Component) due(p *identityv1.ProviderRecord, now time.Time) bool {
+	return p.GetRefresh() != "" && p.GetConfirmedAt() != nil && p.GetIssuer() == c.cfg.OIDC.Issuer &&
+		!now.Before(p.GetConfirmedAt().AsTime().Add(c.cfg.OIDC.Recheck)) && !now.Before(p.GetAskingUntil().AsTime())
+}
+
+// enter records whom the provider vouches for. Issuer and subject are who that is; the name is that of the first login.
+func (a *api) enter(ctx context.Context, who oidc.Person) (*identityv1.UserRecord, error) {
+	for range entering {
+		user, guards, err := a.known(ctx, who)
+		if err != nil {
+			return nil, err
+		}
+		user.Role = a.cfg.OIDC.Role(who.Groups)
+		user.Provider = a.vouchedFor(who)
+		none := user.GetRole() <= rights.Nobody
+		if none && guards[0].Revision == 0 {
+			return nil, errNoGroup(who.Name)
+		}
+		if none {
+			user.Provider.ConfirmedAt, user.Provider.Refresh = nil, ""
+		}
+		subject := state.Op{Key: subjectKey(who.Issuer, who.Subject), Value: &identityv1.SubjectRecord{User: user.GetName()}}
+		switch _, err := a.deps.State.Commit(ctx, guards, state.Op{Key: userKey(user.GetName()), Value: user}, subject); {
+		case errors.Is(err, state.ErrConflict):
+			continue
+		case err != nil:
+			return nil, away(err)
+		case none:
+			return nil, errors.Join(errNoGroup(user.GetName()), a.endSessions(ctx, user.GetName()))
+		}
+		return user, nil
+	}
+	return nil, conflict(state.ErrConflict)
+}
+
+// vouchedFor is what is kept of a login.
+func (c *Component) vouchedFor(who oidc.Person) *identityv1.ProviderRecord {
+	return &identityv1.ProviderRecord{
+		Issuer: who.Issuer, Subject: who.Subject, ConfirmedAt: timestamppb.New(c.deps.Now()), Refresh: c.provider.Seal(who.Refresh, who.Subject),
+	}
+}
+
+func errNoGroup(name string) error {
+	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is in none of the groups that have a role here (identity.oidc.roles)", logged(name)))
+}
+
+// known is the record of a person, or a new one, with what must be so when it is written: the user's key first.
+func (a *api) known(ctx context.Context, who oidc.Person) (*identityv1.UserRecord, []state.Guard, error) {
+	index, user := &identityv1.SubjectRecord{}, &identityv1.UserRecord{}
+	at, err := a.deps.State.Get(ctx, subjectKey(who.Issuer, who.Subject), index)
+	name := index.GetUser()
+	switch {
+	case errors.Is(err, state.ErrNotFound):
+		if name, err = newName(who.Name); err != nil {
+			return nil, nil, err
+		}
+	case err != nil:
+		return nil, nil, away(err)
+	}
+	revision, err := a.deps.State.Get(ctx, userKey(name), user)
+	if err != nil && !errors.Is(err, state.ErrNotFound) {
+		return nil, nil, away(err)
+	}
+	guards := []state.Guard{{Key: userKey(name), Revision: revision}, {Key: subjectKey(who.Issuer, who.Subject), Revision: at}}
+	if revision == 0 {
+		user = &identityv1.UserRecord{Name: name, CreatedAt: a.now()}
+		if err := a.endLogins(ctx, name); err != nil { // of a namesake, made in the moment in which that was removed
+			return nil, nil, away(err)
+		}
+		return user, guards, nil
+	}
+	if p := user.GetProvider(); p.GetIssuer() != who.Issuer || p.GetSubject() != who.Subject {
+		return nil, nil, connect.NewError(connect.CodePermissionDenied,
+			fmt.Errorf("somebody else is called %s here; an admin can remove that person (`millrace users delete %s`), or the provider gives another name", name, name))
+	}
+	return user, guards, nil
+}
+
+// newName is a name that a person of the provider may have. The login link is for admin.
+func newName(name string) (string, error) {
+	if !nameIsGood(name) || name == firstAdmin {
+		return "", connect.NewError(connect.CodePermissionDenied,
+			fmt.Errorf("nobody of the OpenID provider can be called %s here; a name has 1 to 64 of A-Z a-z 0-9 . _ @ + -, and is not %s", logged(name), firstAdmin))
+	}
+	return name, nil
+}
+
+func (c *Component) endSessions(ctx context.Context, of string) error {
+	return deleteWhere(ctx, c.deps.State, sessionsPrefix, func(s *identityv1.SessionRecord) bool { return s.GetUser() == of })
+}
+
+// confirm asks the provider for those who logged in by it, until it does not answer.
+func (c *Component) confirm(ctx context.Context) {
+	entries, err := c.deps.State.List(ctx, usersPrefix)
+	if err != nil {
+		c.unconfirmed(ctx, err)
+	}
+	for _, e := range entries {
+		user := &identityv1.UserRecord{}
+		if err = proto.Unmarshal(e.Value, user); err == nil && c.due(user.GetProvider(), c.deps.Now()) {
+			err = c.ask(ctx, e.Key, e.Revision, user)
+		}
+		if err != nil {
+			c.unconfirmed(ctx, err)
+		}
+		var down *oidc.AwayError
+		if errors.As(err, &down) {
+			return
+		}
+	}
+}
+
+func (c *Component) unconfirmed(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		c.metrics.confirmed.WithLabelValues("failed").Inc()
+		c.deps.Log.Warn("the OpenID provider does not confirm a login, which ends after identity.oidc.grace", "error", err)
+	}
+}
+
+// ask confirms one person. A refresh token may be used up by the question, so a single replica asks.
+func (c *Component) ask(ctx context.Context, key string, revision int64, user *identityv1.UserRecord) error {
+	p := user.GetProvider()
+	p.AskingUntil = timestamppb.New(c.deps.Now().Add(asking))
+	revision, err := c.deps.State.Put(ctx, key, revision, user)
+	if errors.Is(err, state.ErrConflict) {
+		return nil // another replica asks, or the person logs in
+	} else if err != nil {
+		return err
+	}
+	who, err := oidc.Person{}, oidc.ErrEnded
+	if refresh := c.provider.Unseal(p.GetRefresh(), p.GetSubject()); refresh != "" {
+		who, err = c.provider.Refresh(ctx, p.GetSubject(), refresh)
+	}
+	result := "confirmed"
+	switch {
+	case errors.Is(err, oidc.ErrEnded):
+		result, p.ConfirmedAt, p.Refresh = "ended", nil, ""
+	case err != nil:
+		return err
+	default:
+		user.Role, user.Provider = c.cfg.OIDC.Role(who.Groups), c.vouchedFor(who)
+		if user.GetRole() <= rights.Nobody {
+			result, user.Provider.ConfirmedAt, user.Provider.Refresh = "ended", nil, ""
+		}
+	}
+	if _, err := c.deps.State.Put(context.WithoutCancel(ctx), key, revision, user); errors.Is(err, state.ErrConflict) {
+		return nil // the person logged in meanwhile, or was removed
+	} else if err != nil {
+		return err
+	}
+	c.metrics.confirmed.WithLabelValues(result).Inc()
+	if result != "ended" {
+		return nil
+	}
+	c.deps.Log.Info("login ended by the OpenID provider", "name", user.GetName())
+	return c.endSessions(ctx, user.GetName())
+}
