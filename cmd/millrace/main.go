@@ -44,6 +44,8 @@ func root() *cobra.Command {
 		backupCommand(),
 		restoreCommand(),
 		readyCommand(),
+		doctorCommand(),
+		supportBundleCommand(),
 		caCommand(),
 		agentCommand(),
 		peCommand(),

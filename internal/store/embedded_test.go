@@ -267,12 +267,12 @@ func TestDirectoryHasOneOwner(t *testing.T) {
 func TestMissingLibraryNamesTheRemedy(t *testing.T) {
 	t.Setenv(LibraryVariable, "")
 	t.Chdir(t.TempDir())
-	_, err := findLibrary()
+	_, err := FindLibrary()
 	if err == nil || !strings.Contains(err.Error(), "make setup") || !strings.Contains(err.Error(), LibraryVariable) {
 		t.Errorf("error is %v, want one that names make setup and %s", err, LibraryVariable)
 	}
 	t.Setenv(LibraryVariable, "/nowhere/libchdb.so")
-	if _, err := findLibrary(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := FindLibrary(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error is %v, want that the named file is not there", err)
 	}
 }

@@ -29,7 +29,7 @@ type library struct {
 }
 
 var loadLibrary = sync.OnceValues(func() (*library, error) {
-	path, err := findLibrary()
+	path, err := FindLibrary()
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +41,9 @@ const LibraryVariable = "MILLRACE_LIBCHDB"
 
 const libraryName = "libchdb.so"
 
-// findLibrary looks where an operator says, where a package puts it, where
+// FindLibrary looks where an operator says, where a package puts it, where
 // `make setup` puts it in a checkout, and in the system.
-func findLibrary() (string, error) {
+func FindLibrary() (string, error) {
 	if path := os.Getenv(LibraryVariable); path != "" {
 		if _, err := os.Stat(path); err != nil {
 			return "", fmt.Errorf("%s: %w", LibraryVariable, err)
