@@ -3,14 +3,15 @@ package topology
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/millrace/millrace/internal/device"
 	"github.com/millrace/millrace/internal/topo"
 )
 
-// assemble adds names, interfaces and speeds to the content of a link-state database. interfaces is by
-// device name.
-func assemble(s topo.Snapshot, inv *device.Inventory, interfaces map[string][]topo.Interface) topo.Snapshot {
+// assemble adds names, interfaces, speeds and the configured facts to the content of a link-state database. interfaces
+// is by device name.
+func assemble(s topo.Snapshot, inv *device.Inventory, interfaces map[string][]topo.Interface, facts []LinkFacts) topo.Snapshot {
 	s.Nodes, s.Links = slices.Clone(s.Nodes), slices.Clone(s.Links)
 	byID := map[netip.Addr]*topo.Node{}
 	for i := range s.Nodes {
@@ -33,7 +34,31 @@ func assemble(s topo.Snapshot, inv *device.Inventory, interfaces map[string][]to
 			l.RemoteAddress = farEnd(s.Links, l)
 		}
 	}
+	for _, f := range facts {
+		f.tell(s.Links, byID)
+	}
 	return s
+}
+
+// tell says of links what is known of them. Where several facts are of one link, the last counts.
+func (f LinkFacts) tell(links []topo.Link, nodes map[netip.Addr]*topo.Node) {
+	is := func(name string, id netip.Addr) bool {
+		return name == id.String() || nodes[id] != nil && name == nodes[id].Name
+	}
+	far := map[netip.Addr]bool{}
+	for _, l := range links {
+		if is(f.A, l.From) && is(f.Z, l.To) && l.Interface == f.Interface {
+			far[l.RemoteAddress] = true
+		}
+	}
+	for i := range links {
+		l := &links[i]
+		there := is(f.A, l.From) && is(f.Z, l.To) && (f.Interface == "" || l.Interface == f.Interface)
+		back := is(f.Z, l.From) && is(f.A, l.To) && (f.Interface == "" || far[l.LocalAddress])
+		if there || back {
+			l.Delay, l.RiskGroups = uint32(f.Delay/time.Microsecond), f.RiskGroups
+		}
+	}
 }
 
 // deviceOf finds the inventory's entry by loopback, which is router id and SID prefix alike.

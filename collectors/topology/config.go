@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -16,6 +17,22 @@ type Configuration struct {
 	Timeout time.Duration `yaml:"timeout"`
 	// MaxBackoff bounds the wait before a router that does not answer is tried again; 1 min.
 	MaxBackoff time.Duration `yaml:"max_backoff"`
+	// Links are what the link-state database does not say of links, for circuits with a bound on delay, and for those
+	// that must not fail together. Default none.
+	Links []LinkFacts `yaml:"links"`
+}
+
+// LinkFacts are what is known of all links between two routers, or of one of them, in both directions.
+type LinkFacts struct {
+	// A and Z are routers at the ends: names of the inventory, or router ids.
+	A string `yaml:"a"`
+	Z string `yaml:"z"`
+	// Interface of A names one of several links between them. Default: all.
+	Interface string `yaml:"interface"`
+	// Delay one way, in whole microseconds up to 1m. Default 0, unknown: no circuit with a bound on delay uses it.
+	Delay time.Duration `yaml:"delay"`
+	// RiskGroups are its shared risk link groups (RFC 4202), such as the number of a duct. Default none.
+	RiskGroups []uint32 `yaml:"risk_groups"`
 }
 
 // DefaultConfiguration is the configuration without a file.
@@ -31,6 +48,26 @@ func (c Configuration) Validate() error {
 	}
 	if c.Republish <= 0 {
 		return fmt.Errorf("topology collector: republish %s must be above 0", c.Republish)
+	}
+	for _, l := range c.Links {
+		if err := l.validate(); err != nil {
+			return fmt.Errorf("topology collector: links: %s to %s: %w", l.A, l.Z, err)
+		}
+	}
+	return nil
+}
+
+// maxRiskGroups bounds what each search for a pair of paths looks at.
+const maxRiskGroups = 100
+
+func (l LinkFacts) validate() error {
+	switch {
+	case l.A == "" || l.Z == "" || l.A == l.Z:
+		return errors.New("name two routers, a and z")
+	case l.Delay < 0 || l.Delay > time.Minute || l.Delay%time.Microsecond != 0:
+		return fmt.Errorf("delay %s: whole microseconds, 0s to 1m", l.Delay)
+	case len(l.RiskGroups) > maxRiskGroups:
+		return fmt.Errorf("%d risk groups are more than %d", len(l.RiskGroups), maxRiskGroups)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (c *Component) read(ctx context.Context, insist bool) error {
 		interfaces[r.device.Name] = r.interfaces
 	}
 	for _, s := range areas {
-		err = errors.Join(err, c.publish(ctx, assemble(s, c.deps.Inventory, interfaces)))
+		err = errors.Join(err, c.publish(ctx, assemble(s, c.deps.Inventory, interfaces, c.cfg.Links)))
 	}
 	c.metrics.seconds.Observe(time.Since(started).Seconds())
 	return err

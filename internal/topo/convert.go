@@ -81,6 +81,7 @@ func linkFromProto(m *topologyv1.Link) (Link, error) {
 	l := Link{
 		ID: m.GetId(), Interface: m.GetLocalInterface(),
 		Metric: m.GetIgpMetric(), TEMetric: m.GetTeMetric(), Bandwidth: m.GetMaxBandwidth(), AdjacencySID: m.GetAdjacencySid(),
+		Delay: m.GetDelayMicroseconds(), RiskGroups: m.GetRiskGroups(),
 	}
 	var err error
 	if l.From, err = netip.ParseAddr(m.GetLocalRouterId()); err != nil {
@@ -101,6 +102,7 @@ func linkToProto(l *Link) *topologyv1.Link {
 		Id: l.ID, LocalRouterId: text(l.From), RemoteRouterId: text(l.To),
 		LocalAddress: text(l.LocalAddress), RemoteAddress: text(l.RemoteAddress), LocalInterface: l.Interface,
 		IgpMetric: l.Metric, TeMetric: l.TEMetric, MaxBandwidth: l.Bandwidth, AdjacencySid: l.AdjacencySID,
+		DelayMicroseconds: l.Delay, RiskGroups: l.RiskGroups,
 	}
 }
 

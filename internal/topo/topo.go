@@ -63,6 +63,10 @@ type Link struct {
 	Bandwidth uint64
 	// AdjacencySID is the label that leads over this link; 0: none.
 	AdjacencySID uint32
+	// Delay one way in microseconds; 0 where unknown.
+	Delay uint32
+	// RiskGroups are its shared risk link groups (RFC 4202).
+	RiskGroups []uint32
 }
 
 // Snapshot is one area's database at one time.

@@ -52,11 +52,14 @@ type world struct {
 
 	mu    sync.Mutex
 	now   time.Time
-	links map[string]bool // by "a-b"
-	away  bool            // services/paths does not answer
-	age   time.Duration   // since anybody has read the network
-	codes []string        // of events
-	speed uint64          // of ports p1
+	links map[string]bool     // by "a-b"
+	away  bool                // services/paths does not answer
+	age   time.Duration       // since anybody has read the network
+	codes []string            // of events
+	owned map[string]string   // prefix behind a router
+	speed uint64              // of ports p1
+	delay map[string]uint32   // of links, by "a-b"; none: unknown
+	risks map[string][]uint32 // risk groups of links, by "a-b"
 }
 
 func newWorld(t *testing.T) *world {
@@ -107,7 +110,11 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 	}
 	s := &topologyv1.TopologySnapshot{Area: "0.0.0.0", Time: timestamppb.Now()}
 	for _, name := range []string{"a", "b", "c"} {
-		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Name: name, Loopback: routers[name], Interfaces: []*topologyv1.Interface{
+		var owned []string
+		if p.w.owned[name] != "" {
+			owned = []string{p.w.owned[name]}
+		}
+		s.Nodes = append(s.Nodes, &topologyv1.Node{RouterId: routers[name], Prefixes: owned, Name: name, Loopback: routers[name], Interfaces: []*topologyv1.Interface{
 			{Name: "lo", Addresses: []string{routers[name] + "/32"}}, {Name: "core"}, {Name: "p1", Speed: p.w.speed}, {Name: "p2"}, {Name: "p3", Addresses: []string{"192.0.2.1/24"}},
 		}})
 	}
@@ -118,6 +125,7 @@ func (p paths) Topology(context.Context, *connect.Request[pathsv1.TopologyReques
 				s.Links = append(s.Links, &topologyv1.Link{
 					Id: linkID(d[0], d[1]), LocalRouterId: routers[d[0]], RemoteRouterId: routers[d[1]], IgpMetric: 10, MaxBandwidth: 2 * reservable,
 					LocalAddress: strings.Split(linkID(d[0], d[1]), "|")[1], LocalInterface: "core",
+					DelayMicroseconds: p.w.delay[name], RiskGroups: p.w.risks[name],
 				})
 			}
 		}

@@ -7,20 +7,12 @@ import (
 	"github.com/millrace/millrace/internal/topo"
 )
 
-// Attributes are what a link-state database without them leaves to the inventory.
-type Attributes struct {
-	// Delay in microseconds, or DelayUnknown.
-	Delay    uint32
-	Affinity uint64
-	SRLGs    []uint32
-}
-
-// FromTopology takes over a topology: nodes in the order of their router ids, links by their ids, attributes from more
-// (nil: none are known). A link from a router to itself is left out.
+// FromTopology takes over a topology: nodes in the order of their router ids, links by their ids. A link from a router
+// to itself is left out.
 //
 // Where old has the same nodes and links, the new graph shares its numbers and indices with it and only the attributes
 // are made anew: that is the usual snapshot, in which a metric or a bandwidth has changed. old may be nil.
-func FromTopology(old *Graph, t *topo.Graph, more func(*topo.Link) Attributes) (*Graph, error) {
+func FromTopology(old *Graph, t *topo.Graph) (*Graph, error) {
 	nodes := make([]Node, 0, len(t.Nodes()))
 	index := make(map[*topo.Node]int32, len(t.Nodes()))
 	for i, n := range t.Nodes() {
@@ -31,7 +23,7 @@ func FromTopology(old *Graph, t *topo.Graph, more func(*topo.Link) Attributes) (
 	for from, n := range t.Nodes() {
 		for _, l := range t.Out(n.ID) {
 			if to := index[t.Node(l.To)]; to != int32(from) {
-				links = append(links, linkOf(l, int32(from), to, more))
+				links = append(links, linkOf(l, int32(from), to))
 			}
 		}
 	}
@@ -46,15 +38,15 @@ func FromTopology(old *Graph, t *topo.Graph, more func(*topo.Link) Attributes) (
 	return New(nodes, links)
 }
 
-func linkOf(l *topo.Link, from, to int32, more func(*topo.Link) Attributes) Link {
-	a := Attributes{Delay: DelayUnknown}
-	if more != nil {
-		a = more(l)
-	}
-	return Link{
+func linkOf(l *topo.Link, from, to int32) Link {
+	out := Link{
 		ID: l.ID, From: from, To: to, IGP: l.Metric, TE: l.TEMetric, Capacity: int64(min(l.Bandwidth, math.MaxInt64)),
-		Delay: a.Delay, Affinity: a.Affinity, SRLGs: a.SRLGs,
+		Delay: l.Delay, SRLGs: l.RiskGroups,
 	}
+	if l.Delay == 0 {
+		out.Delay = DelayUnknown
+	}
+	return out
 }
 
 // sameShape reports whether the nodes and the links, in order, are those of the graph.

@@ -31,7 +31,7 @@ func triangle() topo.Snapshot {
 }
 
 func TestATopologyKeepsItsOrder(t *testing.T) {
-	g, err := FromTopology(nil, topo.NewGraph(triangle()), nil)
+	g, err := FromTopology(nil, topo.NewGraph(triangle()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,29 +57,31 @@ func TestATopologyKeepsItsOrder(t *testing.T) {
 	}
 }
 
-func TestAttributesComeFromTheInventory(t *testing.T) {
-	more := func(l *topo.Link) Attributes {
-		return Attributes{Delay: l.Metric * 100, Affinity: 1 << 63, SRLGs: []uint32{7}}
+func TestDelayAndRiskGroupsComeWithTheTopology(t *testing.T) {
+	s := triangle()
+	for i := range s.Links {
+		s.Links[i].Delay, s.Links[i].RiskGroups = s.Links[i].Metric*100, []uint32{9, 7}
 	}
-	g, err := FromTopology(nil, topo.NewGraph(triangle()), more)
+	s.Links[0].Delay = 0
+	g, err := FromTopology(nil, topo.NewGraph(s))
 	if err != nil {
 		t.Fatal(err)
 	}
+	unknown, _ := g.LinkIndex(s.Links[0].ID)
 	l, _ := g.LinkIndex("10.0.0.9>10.0.0.2")
-	got := g.Link(l)
-	if got.Delay != 3000 || got.Affinity != 1<<63 || len(g.Members(7)) != 6 {
-		t.Errorf("link %+v, group 7 %v: want 3000 µs, the last bit, all six links", got, g.Members(7))
+	if got := g.Link(l); got.Delay != 3000 || g.Link(unknown).Delay != DelayUnknown || len(g.Members(7)) != 6 {
+		t.Errorf("link %+v, group 7 %v, delay %d of a link that has none: want 3000 µs, all six links, and none", got, g.Members(7), g.Link(unknown).Delay)
 	}
 }
 
 func TestASnapshotWithTheSameLinksSharesTheirNumbers(t *testing.T) {
-	old, err := FromTopology(nil, topo.NewGraph(triangle()), nil)
+	old, err := FromTopology(nil, topo.NewGraph(triangle()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := triangle()
 	s.Links[0].Metric, s.Links[0].TEMetric = 77, 0
-	next, err := FromTopology(old, topo.NewGraph(s), nil)
+	next, err := FromTopology(old, topo.NewGraph(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +100,11 @@ func TestASnapshotWithTheSameLinksSharesTheirNumbers(t *testing.T) {
 	} {
 		s := triangle()
 		change(&s)
-		got, err := FromTopology(old, topo.NewGraph(s), nil)
+		got, err := FromTopology(old, topo.NewGraph(s))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := FromTopology(nil, topo.NewGraph(s), nil)
+		want, err := FromTopology(nil, topo.NewGraph(s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -288,7 +288,11 @@ type Link struct {
 	// Bit/s (RFC 3630 section 2.5.6 carries bytes/s).
 	MaxBandwidth uint64 `protobuf:"varint,9,opt,name=max_bandwidth,json=maxBandwidth,proto3" json:"max_bandwidth,omitempty"`
 	// Label of the adjacency SID; 0 where the router has none. It may be another one when the link has been down.
-	AdjacencySid  uint32 `protobuf:"varint,10,opt,name=adjacency_sid,json=adjacencySid,proto3" json:"adjacency_sid,omitempty"`
+	AdjacencySid uint32 `protobuf:"varint,10,opt,name=adjacency_sid,json=adjacencySid,proto3" json:"adjacency_sid,omitempty"`
+	// One way, of topology.links: the link-state database has none. 0 where unknown.
+	DelayMicroseconds uint32 `protobuf:"varint,11,opt,name=delay_microseconds,json=delayMicroseconds,proto3" json:"delay_microseconds,omitempty"`
+	// Shared risk link groups (RFC 4202), of topology.links: links of one group fail together.
+	RiskGroups    []uint32 `protobuf:"varint,12,rep,packed,name=risk_groups,json=riskGroups,proto3" json:"risk_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -391,6 +395,20 @@ func (x *Link) GetAdjacencySid() uint32 {
 		return x.AdjacencySid
 	}
 	return 0
+}
+
+func (x *Link) GetDelayMicroseconds() uint32 {
+	if x != nil {
+		return x.DelayMicroseconds
+	}
+	return 0
+}
+
+func (x *Link) GetRiskGroups() []uint32 {
+	if x != nil {
+		return x.RiskGroups
+	}
+	return nil
 }
 
 type RefreshRequest struct {
@@ -498,7 +516,7 @@ const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	"\aifindex\x18\x02 \x01(\rR\aifindex\x12\x1c\n" +
 	"\taddresses\x18\x03 \x03(\tR\taddresses\x12\x14\n" +
 	"\x05speed\x18\x04 \x01(\x04R\x05speed\x12\x0e\n" +
-	"\x02up\x18\x05 \x01(\bR\x02up\"\xe3\x02\n" +
+	"\x02up\x18\x05 \x01(\bR\x02up\"\xb3\x03\n" +
 	"\x04Link\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12&\n" +
 	"\x0flocal_router_id\x18\x02 \x01(\tR\rlocalRouterId\x12(\n" +
@@ -511,7 +529,10 @@ const file_millrace_topology_v1_topology_proto_rawDesc = "" +
 	"\tte_metric\x18\b \x01(\rR\bteMetric\x12#\n" +
 	"\rmax_bandwidth\x18\t \x01(\x04R\fmaxBandwidth\x12#\n" +
 	"\radjacency_sid\x18\n" +
-	" \x01(\rR\fadjacencySid\"\x10\n" +
+	" \x01(\rR\fadjacencySid\x12-\n" +
+	"\x12delay_microseconds\x18\v \x01(\rR\x11delayMicroseconds\x12\x1f\n" +
+	"\vrisk_groups\x18\f \x03(\rR\n" +
+	"riskGroups\"\x10\n" +
 	"\x0eRefreshRequest\"U\n" +
 	"\x0fRefreshResponse\x12B\n" +
 	"\bsnapshot\x18\x01 \x01(\v2&.millrace.topology.v1.TopologySnapshotR\bsnapshot2z\n" +
