@@ -19,6 +19,9 @@ type api struct{ c *Component }
 
 // answer is what an error is to a client. A refusal goes with it as a detail.
 func answer(err error) error {
+	if errors.Is(err, ledger.ErrTooLarge) {
+		err = tooLarge(err)
+	}
 	var no refused
 	if errors.As(err, &no) {
 		out := connect.NewError(codes[no.GetCode()], errors.New(no.GetReason()))
@@ -49,6 +52,11 @@ func answer(err error) error {
 		return connect.NewError(connect.CodeAborted, err)
 	}
 	return connect.NewError(connect.CodeUnavailable, err)
+}
+
+// tooLarge is a refusal of what etcd does not take.
+func tooLarge(err error) error {
+	return refuse(string(admit.SearchBound), "", "%s; request less at once, or what displaces fewer circuits", err)
 }
 
 // codes of refusals; what is not here depends on what is booked.

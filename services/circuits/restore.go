@@ -116,6 +116,9 @@ func (c *Component) reroute(ctx context.Context, id string, now time.Time) (foun
 		is, moves, others, err = c.book.rerouted(was, now)
 		return is, recordsOf(others), err
 	})
+	if errors.Is(err, ledger.ErrTooLarge) {
+		err = tooLarge(err)
+	}
 	var no refused
 	switch {
 	case errors.As(err, &no):

@@ -63,7 +63,7 @@ func (l *Ledger) EnterBeside(ctx context.Context, r Request, decide func() (reco
 		}
 		guards, ops := booking(r, version, records)
 		guards, ops = append(guards, changed.guards...), append(ops, changed.ops...)
-		revision, err := l.store.Commit(ctx, guards, ops...)
+		revision, err := l.commit(ctx, guards, ops)
 		var conflict *state.ConflictError
 		switch {
 		case err == nil:
@@ -78,6 +78,24 @@ func (l *Ledger) EnterBeside(ctx context.Context, r Request, decide func() (reco
 			return nil, err
 		}
 	}
+}
+
+// ErrTooLarge: the records that would change together are too large.
+var ErrTooLarge = errors.New("too much for one transaction of etcd")
+
+// maxTransaction is how many octets of records one transaction has: etcd takes 1.5 MiB by default.
+const maxTransaction = 5 << 18
+
+// commit is one transaction, if it is one that etcd takes.
+func (l *Ledger) commit(ctx context.Context, guards []state.Guard, ops []state.Op) (int64, error) {
+	size := 0
+	for _, op := range ops {
+		size += len(op.Key) + proto.Size(op.Value)
+	}
+	if size > maxTransaction {
+		return 0, fmt.Errorf("%d records of %d octets, of which %d may change at once: %w", len(ops), size, maxTransaction, ErrTooLarge)
+	}
+	return l.store.Commit(ctx, guards, ops...)
 }
 
 // booking is the transaction that books records, which it gives their first version.
@@ -223,7 +241,7 @@ func (l *Ledger) change(ctx context.Context, id string, next func() (was entry, 
 			guards = append(guards, state.Guard{Key: versionKey, Revision: version})
 			ops = append(ops, state.Op{Key: versionKey, Value: &circuitsv1.Version{Circuit: id}})
 		}
-		revision, err := l.store.Commit(ctx, append(guards, changed.guards...), append(ops, changed.ops...)...)
+		revision, err := l.commit(ctx, append(guards, changed.guards...), append(ops, changed.ops...))
 		var conflict *state.ConflictError
 		switch {
 		case err == nil:

@@ -363,3 +363,28 @@ func upper(s life.State) []byte {
 	}
 	return out
 }
+
+// What etcd would not take at once is refused before, and nothing of it is booked.
+func TestATransactionIsBoundedByItsSize(t *testing.T) {
+	r := ready(t, start(t, etcd.Shared(t)))
+	batch := func(id string, many int) error {
+		_, err := r.EnterAll(t.Context(), ledger.Request{Project: "p", ID: id}, func() (all []*circuitsv1.Record, err error) {
+			for i := range many {
+				all = append(all, &circuitsv1.Record{Life: &circuitsv1.Life{}, Circuit: &circuitsv1.Circuit{
+					Id: fmt.Sprint(id, i), Slots: []*circuitsv1.Slot{{}}, Terms: &circuitsv1.Terms{Description: string(make([]byte, 100_000))},
+				}})
+			}
+			return all, nil
+		})
+		return err
+	}
+	if err := batch("many", 14); !errors.Is(err, ledger.ErrTooLarge) {
+		t.Errorf("1.4 MB: %v", err)
+	}
+	if _, err := r.Get("many0"); !errors.Is(err, ledger.ErrNoCircuit) {
+		t.Errorf("the first of them: %v", err)
+	}
+	if err := batch("few", 12); err != nil {
+		t.Errorf("1.2 MB: %v", err)
+	}
+}
