@@ -43,6 +43,9 @@ export const circuitScenarios = [
         await open(page, url);
         const rows = page.getByTestId("circuit");
         await until("four circuits", rows.nth(3).waitFor());
+        await page.getByRole("button", { name: "Tonight" }).click();
+        await until("how many begin and end", page.getByTestId("night").getByText("until").waitFor());
+        await page.getByRole("button", { name: "Booked" }).click();
         await page.getByLabel("Search circuits").fill("climate active");
         await until("one of them", rows.nth(1).waitFor({ state: "detached" }));
         await rows.first().getByRole("button").click();

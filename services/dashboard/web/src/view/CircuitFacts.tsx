@@ -10,6 +10,7 @@ import {
   windowText,
 } from "../model/circuits";
 import { useNames } from "../state/hooks";
+import { CircuitChanges } from "./CircuitChanges";
 import { CircuitUsage } from "./CircuitUsage";
 import { Fact } from "./Fact";
 import { TimeOfDay, windowClock } from "./time";
@@ -36,6 +37,7 @@ export function CircuitFacts({ circuit: c }: { circuit: Circuit }) {
         <Path path={c.path} />
       </Fact>
       <CircuitUsage circuit={c} />
+      <CircuitChanges id={c.id} />
       <Displacing circuit={c} />
       {t.excess > Excess.QUEUE && <Fact name="Above the rate">{excessText[t.excess]}</Fact>}
       {t.protection !== Protection.UNSPECIFIED && (

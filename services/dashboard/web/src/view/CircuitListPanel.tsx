@@ -11,10 +11,12 @@ import {
   usesLink,
   windowText,
 } from "../model/circuits";
+import type { TimeWindow } from "../model/strip";
+import { circuitsIn, concern, nightCounts, nightFrom } from "../model/tonight";
 import { formatCount } from "../model/units";
-import { useLive, useNames, useStore } from "../state/hooks";
+import { useLive, useNames, useStore, useTime } from "../state/hooks";
 import { Badge, Empty, Panel } from "./Panel";
-import { windowClock } from "./time";
+import { momentText, windowClock } from "./time";
 
 interface Props {
   selected: string | undefined;
@@ -26,11 +28,15 @@ interface Props {
 export function CircuitListPanel({ selected, link, onSelect }: Props) {
   const { circuits } = useStore();
   const { routerName, linkName } = useNames();
-  const [over, setOver] = useState(false);
+  const [shown, setShown] = useState<Shown>("Booked");
+  const night = useTime(minuteOf);
   const [search, setSearch] = useState("");
+  const over = shown === "Over";
   const source = useLive(over ? circuits.ended : circuits.booked);
   const all = source.data?.circuits ?? [];
-  const rows = foundCircuits(all, search, routerName).filter((c) => !link || usesLink(c, link));
+  const found = foundCircuits(all, search, routerName).filter((c) => !link || usesLink(c, link));
+  const window = nightFrom(night);
+  const rows = shown === "Tonight" ? circuitsIn(found, window) : found;
   return (
     <Panel
       title="Circuits"
@@ -44,12 +50,11 @@ export function CircuitListPanel({ selected, link, onSelect }: Props) {
           </span>
           <fieldset className="switch">
             <legend className="hidden">Show circuits</legend>
-            <button type="button" aria-pressed={!over} onClick={() => setOver(false)}>
-              Booked
-            </button>
-            <button type="button" aria-pressed={over} onClick={() => setOver(true)}>
-              Over
-            </button>
+            {views.map((view) => (
+              <button key={view} type="button" aria-pressed={shown === view} onClick={() => setShown(view)}>
+                {view}
+              </button>
+            ))}
           </fieldset>
           <input
             type="search"
@@ -69,8 +74,9 @@ export function CircuitListPanel({ selected, link, onSelect }: Props) {
           </button>
         </p>
       )}
+      {shown === "Tonight" && <Night rows={rows} window={window} />}
       {rows.length === 0 ? (
-        <Empty title={all.length > 0 ? "No circuit matches." : over ? "No circuit is over." : "No circuits."}>
+        <Empty title={emptyTitle(shown, found.length > 0, all.length > 0)}>
           A circuit is capacity from one router to another in a window of time. Ask for one on the right.
         </Empty>
       ) : (
@@ -91,6 +97,7 @@ export function CircuitListPanel({ selected, link, onSelect }: Props) {
                   key={c.id}
                   circuit={c}
                   selected={c.id === selected}
+                  concern={shown === "Tonight" ? concern(c) : undefined}
                   onSelect={() => onSelect({ circuit: c.id === selected ? undefined : c.id })}
                 />
               ))}
@@ -102,7 +109,38 @@ export function CircuitListPanel({ selected, link, onSelect }: Props) {
   );
 }
 
-function Row({ circuit: c, selected, onSelect }: { circuit: Circuit; selected: boolean; onSelect: () => void }) {
+const views = ["Booked", "Tonight", "Over"] as const;
+type Shown = (typeof views)[number];
+
+/** The minute of now: what is shown changes no more often. */
+const minuteOf = (now: number) => Math.floor(now / 60_000) * 60_000;
+
+function emptyTitle(shown: Shown, found: boolean, any: boolean): string {
+  if (shown === "Tonight" && found) return "No circuit has anything tonight.";
+  if (any) return "No circuit matches.";
+  return shown === "Over" ? "No circuit is over." : "No circuits.";
+}
+
+/** How many begin, end and are to be looked at. */
+function Night({ rows, window }: { rows: readonly Circuit[]; window: TimeWindow }) {
+  const { begin, end, concerns } = nightCounts(rows, window);
+  return (
+    <p className="filter" data-testid="night">
+      until {momentText(window.to)}: {formatCount(rows.length)} circuits, {formatCount(begin)} begin, {formatCount(end)}{" "}
+      end{concerns > 0 && <span className="bad-text">, {formatCount(concerns)} to look at</span>}
+    </p>
+  );
+}
+
+interface RowProps {
+  circuit: Circuit;
+  selected: boolean;
+  /** Why an operator should look at it. */
+  concern: string | undefined;
+  onSelect: () => void;
+}
+
+function Row({ circuit: c, selected, concern, onSelect }: RowProps) {
   const label = circuitLabel(c.state);
   const title = circuitTitle(c);
   return (
@@ -127,6 +165,7 @@ function Row({ circuit: c, selected, onSelect }: { circuit: Circuit; selected: b
       <td>{windowText(...spanOf(c.slots), windowClock)}</td>
       <td>
         <Badge tone={label.tone}>{label.text}</Badge>
+        {concern && <span className="bad-text"> {concern}</span>}
       </td>
     </tr>
   );
